@@ -1,0 +1,1 @@
+"""fairopt: how scarce GPUs are shared, solved by any solver and checked property by property."""

@@ -1,0 +1,238 @@
+"""HiGHS through highspy: the default back end for linear and mixed-integer programs.
+
+`Highs.solve` answers one program. `Highs.session` keeps the model loaded: each further program of the same structure
+is compared with the loaded one, only the numbers that differ are passed on, and the simplex starts from the last basis.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from fairopt.backends.base import Backend, Capability, Options
+from fairopt.errors import BadInput, FairoptError
+from fairopt.program import Number, Program, Sense, entry_names
+from fairopt.solution import Basis, Position, Solution, Status
+
+if TYPE_CHECKING:
+    import highspy
+
+#: HiGHS drops smaller coefficients without a word (its default is 1e-9); this is the least it accepts.
+SMALLEST_COEFFICIENT = 1e-12
+
+_POSITIONS = {0: Position.LOWER, 1: Position.BASIC, 2: Position.UPPER, 3: Position.ZERO, 4: Position.LOWER}
+_IRREDUCIBLE = 6  # iis_strategy: from the LP, then reduced until nothing can be left out
+_BOUND_MATTERS = 2  # in an irreducible set, a variable whose bound status is this or more is there for its bound
+
+
+class Highs(Backend):
+    """HiGHS (simplex, interior point, branch and bound).
+
+    Source: Huangfu and Hall, Parallelizing the dual revised simplex method, 2018; https://highs.dev
+    """
+
+    name = "highs"
+    modules = ("highspy",)
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.LOGARITHMS}
+
+    def session(self, options: Options | None = None) -> HighsSession:
+        """Return a session that keeps the model loaded between programs."""
+        return HighsSession(self, options or Options())
+
+    def _solve(self, program: Program, options: Options) -> Solution:
+        return HighsSession(self, options).solve(program)
+
+
+class HighsSession:
+    """One HiGHS instance; a changed coefficient re-solves without a rebuild."""
+
+    def __init__(self, backend: Highs, options: Options) -> None:
+        self._backend, self._options = backend, options
+        self._highs: highspy.Highs | None = None
+        self._loaded: Program | None = None
+
+    def solve(self, program: Program) -> Solution:
+        """Solve ``program``, warm where the last one had the same structure; errors as `Backend.solve`."""
+        self._backend.check(program, self._options)
+        program = program.as_(float)
+        highs = self._highs = self._highs or _instance(self._options)
+        if self._loaded is not None and program.same_structure(self._loaded):
+            _update(highs, self._loaded, program)
+        else:
+            _load(highs, program)
+        self._loaded = program
+        return _run(highs, program)
+
+
+def write(program: Program, path: str | Path) -> None:
+    """Write ``program`` to an LP or MPS file (by the suffix of ``path``), through HiGHS's own writer.
+
+    Exact numbers are rounded to floats. Errors: `BadInput` where the suffix is another or the file cannot be written,
+    `NotCapable` where the program has logarithms.
+    """
+    target = Path(path)
+    if target.suffix not in (".lp", ".mps"):
+        raise BadInput(f"cannot tell the format from {target.name!r}", remedy="End the name in .lp or .mps")
+    Highs().check(program, Options())
+    highs = _instance(Options())
+    _load(highs, program.as_(float))
+    for names, give in ((program.variable_blocks, highs.passColName), (program.row_blocks, highs.passRowName)):
+        for position, name in enumerate(entry_names(names)):
+            give(position, name.replace(" ", "_"))
+    if not target.parent.is_dir() or _bad(highs.writeModel(str(target))):
+        raise BadInput(f"cannot write {target}", remedy="Check that the folder exists and may be written to")
+
+
+def _instance(options: Options) -> highspy.Highs:
+    import highspy
+
+    highs = highspy.Highs()
+    settings: dict[str, bool | int | float] = {"output_flag": False, "small_matrix_value": SMALLEST_COEFFICIENT}
+    if options.time_limit is not None:
+        settings["time_limit"] = float(options.time_limit)
+    if options.gap is not None:
+        settings["mip_rel_gap"] = float(options.gap)
+    if options.tolerance is not None:
+        settings["primal_feasibility_tolerance"] = settings["dual_feasibility_tolerance"] = float(options.tolerance)
+        settings["mip_feasibility_tolerance"] = float(options.tolerance)
+    if options.seed is not None:
+        settings["random_seed"] = int(options.seed)
+    if options.threads is not None:
+        highspy.Highs.resetGlobalScheduler(True)  # the number of threads is one for all instances otherwise
+        settings["threads"] = int(options.threads)
+    for name, value in settings.items():
+        if _bad(highs.setOptionValue(name, value)):
+            raise BadInput(f"HiGHS refuses {value!r}", place=f"option {name}", remedy="Choose a value in its range")
+    return highs
+
+
+def _bad(status: Any) -> bool:
+    return status.name == "kError"
+
+
+def _load(highs: highspy.Highs, program: Program) -> None:
+    rows, variables = program.shape
+    maximize = program.sense is Sense.MAXIMIZE
+    status = highs.passModel(
+        variables, rows, len(program.rows.value),
+        2,  # the matrix comes row by row
+        -1 if maximize else 1,
+        float(program.offset),
+        program.cost, program.lower, program.upper,
+        program.rows.lower, program.rows.upper,
+        program.rows.start[:-1].astype(np.int32), program.rows.column.astype(np.int32), program.rows.value,
+        program.integer.astype(np.int32),
+    )  # fmt: skip
+    if _bad(status):
+        raise FairoptError(f"HiGHS refuses the program {program.name!r}: a number is out of its range")
+
+
+def _update(highs: highspy.Highs, old: Program, new: Program) -> None:
+    """Pass on only what differs; the basis stays, so that the next run starts where the last one ended."""
+    changed = np.flatnonzero(new.rows.value != old.rows.value)
+    if len(changed) * 4 > len(new.rows.value) + 4000:  # a call for each coefficient would cost more than a load
+        _load(highs, new)
+        return
+    for place in changed:
+        highs.changeCoeff(int(new.rows.row[place]), int(new.rows.column[place]), float(new.rows.value[place]))
+    columns = np.flatnonzero(new.cost != old.cost).astype(np.int32)
+    if len(columns):
+        highs.changeColsCost(len(columns), columns, new.cost[columns])
+    columns = np.flatnonzero((new.lower != old.lower) | (new.upper != old.upper)).astype(np.int32)
+    if len(columns):
+        highs.changeColsBounds(len(columns), columns, new.lower[columns], new.upper[columns])
+    moved = (new.rows.lower != old.rows.lower) | (new.rows.upper != old.rows.upper)
+    rows = np.flatnonzero(moved).astype(np.int32)
+    if len(rows):
+        highs.changeRowsBounds(len(rows), rows, new.rows.lower[rows], new.rows.upper[rows])
+    if new.offset != old.offset:
+        highs.changeObjectiveOffset(float(new.offset))
+    if new.sense is not old.sense:
+        import highspy
+
+        sense = highspy.ObjSense.kMaximize if new.sense is Sense.MAXIMIZE else highspy.ObjSense.kMinimize
+        highs.changeObjectiveSense(sense)
+
+
+def _run(highs: highspy.Highs, program: Program) -> Solution:
+    highs.zeroAllClocks()  # else the time limit counts earlier runs of the session too
+    highs.run()
+    status = highs.getModelStatus().name
+    if status == "kUnboundedOrInfeasible":  # presolve stops at "one of the two"; the simplex can tell which
+        highs.setOptionValue("presolve", "off")
+        highs.run()
+        status = highs.getModelStatus().name
+        highs.setOptionValue("presolve", "choose")
+    info = highs.getInfo()
+    has_point = info.primal_solution_status == 2 or status in ("kOptimal", "kModelEmpty")
+    outcome = _outcome(status, has_point)
+    x = dual = reduced = basis = None
+    objective = bound = None
+    integer = bool(program.integer.any())
+    if has_point:
+        answer = highs.getSolution()
+        x = np.array(answer.col_value)
+        objective = program.value(x)
+        if outcome is Status.OPTIMAL and not integer:
+            bound = objective
+            dual, reduced = np.array(answer.row_dual), np.array(answer.col_dual)
+            basis = _basis(highs)
+    if integer:
+        bound = _finite(info.mip_dual_bound)
+    conflict = _conflict(highs, program) if outcome is Status.INFEASIBLE and not integer else ()
+    return Solution(
+        status=outcome,
+        raw_status=highs.modelStatusToString(highs.getModelStatus()),
+        backend=Highs.name,
+        objective=objective,
+        bound=bound,
+        x=x,
+        dual=dual,
+        reduced_cost=reduced,
+        basis=basis,
+        conflict=conflict,
+        seconds=highs.getRunTime(),
+    )
+
+
+def _outcome(status: str, has_point: bool) -> Status:
+    known = {
+        "kOptimal": Status.OPTIMAL,
+        "kModelEmpty": Status.OPTIMAL,
+        "kInfeasible": Status.INFEASIBLE,
+        "kUnbounded": Status.UNBOUNDED,
+        "kUnboundedOrInfeasible": Status.INFEASIBLE_OR_UNBOUNDED,
+    }
+    limits = ("kTimeLimit", "kIterationLimit", "kSolutionLimit", "kInterrupt", "kHighsInterrupt", "kMemoryLimit")
+    if status in limits:
+        return Status.LIMIT
+    return known.get(status, Status.INACCURATE if has_point else Status.FAILED)
+
+
+def _basis(highs: highspy.Highs) -> Basis | None:
+    basis = highs.getBasis()
+    if not basis.valid:
+        return None
+    columns = np.array([_POSITIONS[int(entry)] for entry in basis.col_status], dtype=np.int8)
+    return Basis(columns, np.array([_POSITIONS[int(entry)] for entry in basis.row_status], dtype=np.int8))
+
+
+def _conflict(highs: highspy.Highs, program: Program) -> tuple[str, ...]:
+    if _bad(highs.setOptionValue("iis_strategy", _IRREDUCIBLE)):
+        return ()  # a HiGHS that has no such search; the outcome stands without it
+    status, found = highs.getIis()
+    if _bad(status) or not found.valid_:
+        return ()
+    rows = [program.row_name(int(row)) for row in found.row_index_]
+    bounds = [
+        f"bounds of {program.column_name(int(column))}"
+        for column, kind in zip(found.col_index_, found.col_bound_, strict=True)
+        if kind >= _BOUND_MATTERS
+    ]
+    return (*rows, *bounds)
+
+
+def _finite(value: Number) -> float | None:
+    return float(value) if np.isfinite(float(value)) else None

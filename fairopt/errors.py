@@ -1,0 +1,57 @@
+"""The errors that fairopt raises on purpose; each says what was wrong, where, and what to do.
+
+`BadInput` speaks of data, `NotInstalled` and `NotCapable` of the way chosen to solve, `NotSolved` of how solving ended.
+The command line turns the first into exit status 2 and the others into 3.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairopt.solution import Solution
+
+
+class FairoptError(Exception):
+    """The base of every error that fairopt raises on purpose."""
+
+
+class BadInput(FairoptError, ValueError):
+    """Something that was given cannot be meant; the message names the place, the value and the remedy.
+
+    Parameters
+    ----------
+    problem: what is wrong, with the value found (and the one expected, where there is one).
+    place: row and column, or the key, in the words of the file or call.
+    remedy: what to do about it.
+    file: the file that was read, if any.
+    """
+
+    def __init__(self, problem: str, *, place: str = "", remedy: str = "", file: str = "") -> None:
+        self.problem, self.place, self.remedy, self.file = problem, place, remedy, file
+        super().__init__(problem)
+
+    def __str__(self) -> str:
+        where = ": ".join(part for part in (self.file, self.place) if part)
+        text = f"{where}: {self.problem}" if where else self.problem
+        return f"{text}. {self.remedy}" if self.remedy else text
+
+    def inside(self, file: str) -> BadInput:
+        """Return the same error with the file named; readers add what the validation could not know."""
+        return BadInput(self.problem, place=self.place, remedy=self.remedy, file=file)
+
+
+class NotInstalled(FairoptError, ImportError):
+    """A library that was asked for is not installed; the message says how to install it."""
+
+
+class NotCapable(FairoptError, TypeError):
+    """A back end or policy was asked for something that it declares it cannot do; nothing was tried instead."""
+
+
+class NotSolved(FairoptError, RuntimeError):
+    """Solving ended without an optimum; `solution` holds everything that was found, an incumbent included."""
+
+    def __init__(self, message: str, solution: Solution | None = None) -> None:
+        self.solution = solution
+        super().__init__(message)

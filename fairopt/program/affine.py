@@ -1,0 +1,249 @@
+"""Affine arrays: NumPy-like arrays whose entries are affine expressions in the variables of one program.
+
+An `Affine` of shape (a, b, ...) is stored as a constant array plus the list of its terms in row order:
+entry ``e`` (position in the flattened array) owns the terms ``start[e]:start[e + 1]``, each a column and a
+coefficient. Every operation is a handful of NumPy calls, and none of them looks at the number type: integers,
+floats and Fractions (in object arrays) go through the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from fairopt.program.formulation import Formulation
+
+Array: TypeAlias = NDArray[Any]
+#: Whatever NumPy turns into an array of numbers; an `Affine` combines with any of it.
+Number: TypeAlias = int | float | Fraction
+ArrayLike: TypeAlias = Number | Array | Sequence[Any]
+
+
+def numbers(value: ArrayLike) -> Array:
+    """Return ``value`` as an array of ints, floats or Fractions, never of anything else."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "iufOb":
+        raise TypeError(f"an affine expression combines with numbers, not with an array of {array.dtype}")
+    return array.astype(np.int64) if array.dtype.kind == "b" else array
+
+
+class Affine:
+    """An array of affine expressions; made by `Formulation.variable`, combined with NumPy's broadcasting.
+
+    It supports ``+ - * /``, ``@`` with an array of numbers on the left, indexing, ``sum``, ``reshape``, ``T`` and
+    the comparisons ``>= <= ==``, which give a `Comparison` for `Formulation.constrain`.
+
+    Shapes: ``constant`` has the shape of the array; ``start`` has one entry more than it has elements;
+    ``column`` and ``coefficient`` are aligned, one entry a term.
+    """
+
+    __slots__ = ("coefficient", "column", "constant", "owner", "start")
+    __array_ufunc__ = None  # so that NumPy leaves ``array + affine`` and ``array >= affine`` to this class
+    __hash__ = None  # type: ignore[assignment]  # == makes a constraint, as in every modelling language
+
+    def __init__(self, owner: Formulation, constant: Array, start: Array, column: Array, coefficient: Array) -> None:
+        self.owner, self.constant = owner, constant
+        self.start, self.column, self.coefficient = start, column, coefficient
+
+    # -- shape ---------------------------------------------------------------------------------------------------
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self.constant.shape
+
+    @property
+    def size(self) -> int:
+        """The number of its entries."""
+        return self.constant.size
+
+    @property
+    def ndim(self) -> int:
+        """The number of its axes."""
+        return self.constant.ndim
+
+    @property
+    def T(self) -> Affine:
+        """The array with its axes reversed."""
+        return self._take(self._positions().T)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a scalar expression has no length")
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> Affine:
+        return self._take(np.asarray(self._positions()[key]))
+
+    def reshape(self, *shape: int) -> Affine:
+        """Return the same entries in another shape."""
+        return self._take(self._positions().reshape(*shape))
+
+    def broadcast_to(self, shape: tuple[int, ...]) -> Affine:
+        """Return the array repeated to ``shape`` by NumPy's rules."""
+        return self if shape == self.shape else self._take(np.broadcast_to(self._positions(), shape))
+
+    def _positions(self) -> Array:
+        return np.arange(self.size).reshape(self.shape)
+
+    def _take(self, positions: Array) -> Affine:
+        """Gather entries by their flat position: indexing, broadcasting, transposing and reshaping in one."""
+        flat = positions.ravel()
+        length = self.start[flat + 1] - self.start[flat]
+        start = _offsets(length)
+        # term t of the result stands (t - start of its entry) behind the start of the entry it copies
+        source = np.repeat(self.start[flat] - start[:-1], length) + np.arange(start[-1])
+        constant = self.constant.ravel()[flat].reshape(positions.shape)
+        return Affine(self.owner, constant, start, self.column[source], self.coefficient[source])
+
+    # -- arithmetic ----------------------------------------------------------------------------------------------
+    def __neg__(self) -> Affine:
+        return Affine(self.owner, np.asarray(-self.constant), self.start, self.column, -self.coefficient)
+
+    def __pos__(self) -> Affine:
+        return self
+
+    def __add__(self, other: Affine | ArrayLike) -> Affine:
+        if not isinstance(other, Affine):
+            constant = np.asarray(self.constant + numbers(other))
+            wide = self.broadcast_to(constant.shape)
+            return Affine(self.owner, constant, wide.start, wide.column, wide.coefficient)
+        if other.owner is not self.owner:
+            raise ValueError(f"variables of two programs in one expression: {self.owner.name} and {other.owner.name}")
+        shape = np.broadcast_shapes(self.shape, other.shape)
+        return _add(self.broadcast_to(shape), other.broadcast_to(shape))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Affine | ArrayLike) -> Affine:
+        return self + (-other if isinstance(other, Affine) else np.asarray(-numbers(other)))
+
+    def __rsub__(self, other: ArrayLike) -> Affine:
+        return -self + other
+
+    def __mul__(self, other: ArrayLike) -> Affine:
+        if isinstance(other, Affine):
+            raise TypeError("a product of two variables is not affine")
+        factor = numbers(other)
+        shape = np.broadcast_shapes(self.shape, factor.shape)
+        wide = self.broadcast_to(shape)
+        factor = np.broadcast_to(factor, shape)
+        each = np.repeat(factor.ravel(), np.diff(wide.start))
+        return Affine(self.owner, np.asarray(wide.constant * factor), wide.start, wide.column, wide.coefficient * each)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: ArrayLike) -> Affine:
+        divisor = numbers(other)
+        if divisor.dtype.kind in "iu":  # 1/3 stays 1/3; floats stay floats
+            divisor = divisor.astype(object) * Fraction(1)
+        return self * (1 / divisor)
+
+    def __rmatmul__(self, matrix: ArrayLike) -> Affine:
+        left = numbers(matrix)
+        if self.ndim == 1:
+            return (left * self).sum(axis=-1)
+        return (left[..., :, None] * self).sum(axis=-2)
+
+    def sum(self, axis: int | None = None) -> Affine:
+        """Return the sum over one axis, or over all entries."""
+        if axis is None:
+            return self.reshape(self.size).sum(axis=0)
+        last = np.moveaxis(self._positions(), axis, -1)
+        ordered = self._take(last)
+        rows, width = last.shape[:-1], last.shape[-1]
+        constant = np.asarray(ordered.constant.sum(axis=-1)).reshape(rows)
+        start = ordered.start[::width] if width else np.zeros(constant.size + 1, dtype=np.int64)
+        return Affine(self.owner, constant, start, ordered.column, ordered.coefficient)
+
+    # -- comparisons ---------------------------------------------------------------------------------------------
+    def __ge__(self, other: Affine | ArrayLike) -> Comparison:
+        return _compare(self, other, lower=0, upper=None)
+
+    def __le__(self, other: Affine | ArrayLike) -> Comparison:
+        return _compare(self, other, lower=None, upper=0)
+
+    def __eq__(self, other: Affine | ArrayLike) -> Comparison:  # type: ignore[override]
+        return _compare(self, other, lower=0, upper=0)
+
+    def __ne__(self, other: object) -> Any:
+        raise TypeError("!= is not a constraint of a linear program")
+
+    def __repr__(self) -> str:
+        return f"<affine array of shape {self.shape}, {len(self.column)} terms>"
+
+
+class Comparison:
+    """A block of rows ``lower <= body <= upper``, entrywise; None stands for no bound on that side.
+
+    ``kept`` holds the flat positions, in an array of ``full_shape``, of the rows that `where` has kept.
+    """
+
+    __slots__ = ("body", "full_shape", "kept", "lower", "upper")
+
+    def __init__(
+        self,
+        body: Affine,
+        lower: ArrayLike | None,
+        upper: ArrayLike | None,
+        full_shape: tuple[int, ...] | None = None,
+        kept: Array | None = None,
+    ) -> None:
+        self.body, self.lower, self.upper = body, lower, upper
+        self.full_shape = body.shape if full_shape is None else full_shape
+        self.kept = kept
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "a comparison of expressions is a constraint, not a truth value; "
+            "for lower <= expression <= upper write between(lower, expression, upper)"
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the block: one row an entry."""
+        return self.body.shape
+
+    def where(self, mask: Array) -> Comparison:
+        """Return only the rows where ``mask`` is true, in one axis (pairs l != i, say); they keep their names."""
+        if self.kept is not None:
+            raise ValueError("where() was applied already; combine the masks with &")
+        kept = np.flatnonzero(np.broadcast_to(mask, self.shape))
+
+        def side(bound: ArrayLike | None) -> ArrayLike | None:
+            return None if bound is None else np.broadcast_to(numbers(bound), self.shape).ravel()[kept]
+
+        body = self.body.reshape(self.body.size)[kept]
+        return Comparison(body, side(self.lower), side(self.upper), self.shape, kept)
+
+
+def between(lower: ArrayLike, body: Affine, upper: ArrayLike) -> Comparison:
+    """Return the block of rows ``lower <= body <= upper``."""
+    shape = np.broadcast_shapes(body.shape, numbers(lower).shape, numbers(upper).shape)
+    return Comparison(body.broadcast_to(shape), lower, upper)
+
+
+def _compare(left: Affine, right: Affine | ArrayLike, lower: int | None, upper: int | None) -> Comparison:
+    return Comparison(left - right, lower, upper)
+
+
+def _offsets(length: Array) -> Array:
+    start = np.zeros(len(length) + 1, dtype=np.int64)
+    np.cumsum(length, out=start[1:])
+    return start
+
+
+def _add(left: Affine, right: Affine) -> Affine:
+    """Add two arrays of one shape: each entry owns the terms of the left one, then those of the right one."""
+    left_length, right_length = np.diff(left.start), np.diff(right.start)
+    start = _offsets(left_length + right_length)
+    column = np.empty(start[-1], dtype=np.int64)
+    coefficient = np.empty(start[-1], dtype=np.result_type(left.coefficient.dtype, right.coefficient.dtype))
+    for part, length, first in ((left, left_length, start[:-1]), (right, right_length, start[:-1] + left_length)):
+        place = np.repeat(first - part.start[:-1], length) + np.arange(len(part.column))
+        column[place], coefficient[place] = part.column, part.coefficient
+    return Affine(left.owner, np.asarray(left.constant + right.constant), start, column, coefficient)

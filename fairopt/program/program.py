@@ -1,0 +1,276 @@
+"""A `Program`: a linear, mixed-integer or log-linear program as data, in floats or in Fractions alike.
+
+It knows nothing of solvers. What a solver needs stands in arrays; what a reader needs (which rows are which
+constraint of which paper) stands in blocks.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from fairopt.program.affine import Array, Number
+
+INFINITY = float("inf")
+
+
+class Sense(enum.Enum):
+    """Whether a program asks for the largest or the smallest objective."""
+
+    MAXIMIZE = "maximize"
+    MINIMIZE = "minimize"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A named array of variables or of rows, and what it stands for in its source.
+
+    ``shape`` is the shape it was written in and ``kept`` the flat positions of the entries that exist (None: all);
+    ``labels`` names the positions along each axis (users, types), so that a row can be called by name.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    first: int
+    size: int
+    equation: str = ""
+    source: str = ""
+    kept: Array | None = None
+    labels: tuple[Sequence[str], ...] = ()
+
+    @property
+    def span(self) -> slice:
+        """Where the block stands among the program's variables or rows."""
+        return slice(self.first, self.first + self.size)
+
+    def entry(self, position: int) -> str:
+        """Return the name of one entry, ``capacity[V100]`` or ``share[0,1]``."""
+        flat = position if self.kept is None else int(self.kept[position])
+        index = np.unravel_index(flat, self.shape) if self.shape else ()
+        parts = [
+            str(self.labels[axis][i]) if axis < len(self.labels) and self.labels[axis] else str(int(i))
+            for axis, i in enumerate(index)
+        ]
+        return f"{self.name}[{','.join(parts)}]" if parts else self.name
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A sparse matrix with bounds: row r reads ``lower[r] <= sum of value * x[column] <= upper[r]``.
+
+    The triplets are canonical: sorted by row and column, no pair twice, no zero value.
+    """
+
+    row: Array
+    column: Array
+    value: Array
+    lower: Array
+    upper: Array
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    @cached_property
+    def start(self) -> Array:
+        """The position of each row's first triplet, and the number of triplets at the end (CSR)."""
+        return np.searchsorted(self.row, np.arange(len(self) + 1))
+
+    def activity(self, x: Array) -> Array:
+        """Return the value of each row's sum at ``x``."""
+        product = self.value * x[self.column]
+        if product.dtype != object:
+            return np.bincount(self.row, weights=product, minlength=len(self)).astype(float)
+        total = np.zeros(len(self), dtype=object)
+        np.add.at(total, self.row, product)
+        return total
+
+    def as_(self, number: type) -> Rows:
+        """Return the rows in another number type."""
+        return replace(self, **{name: cast(getattr(self, name), number) for name in ("value", "lower", "upper")})
+
+
+@dataclass(frozen=True)
+class Logarithms:
+    """A concave term of the objective: the sum of ``weight[t] * log(argument[t] @ x + constant[t])``."""
+
+    argument: Rows
+    constant: Array
+    weight: Array
+
+    def values(self, x: Array) -> Array:
+        """Return the arguments of the logarithms at ``x``."""
+        return np.asarray(self.argument.activity(x) + self.constant)
+
+    def as_(self, number: type) -> Logarithms:
+        """Return the term in another number type."""
+        return Logarithms(self.argument.as_(number), cast(self.constant, number), cast(self.weight, number))
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Optimise ``cost @ x + offset`` (+ logarithms) subject to rows, bounds and integrality.
+
+    Shapes: ``cost``, ``lower``, ``upper``, ``integer`` have one entry a variable; ``rows`` one a row. Infinite
+    bounds are float infinities, also among Fractions.
+    """
+
+    name: str
+    sense: Sense
+    cost: Array
+    offset: Number
+    lower: Array
+    upper: Array
+    integer: Array
+    rows: Rows
+    variable_blocks: tuple[Block, ...]
+    row_blocks: tuple[Block, ...]
+    objective: Block
+    logarithms: Logarithms | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether no number of the program is a float (infinite bounds apart)."""
+        arrays = [self.cost, self.rows.value, np.asarray(self.offset)]
+        return all(_is_exact(array) for array in arrays)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, variables)."""
+        return len(self.rows), len(self.cost)
+
+    def as_(self, number: type) -> Program:
+        """Return the same program in floats (``float``) or exact rationals (``Fraction``).
+
+        A float becomes the fraction that it is, to the last bit.
+        """
+        return replace(
+            self,
+            cost=cast(self.cost, number),
+            offset=number(self.offset),
+            lower=cast(self.lower, number),
+            upper=cast(self.upper, number),
+            rows=self.rows.as_(number),
+            logarithms=self.logarithms and self.logarithms.as_(number),
+        )
+
+    def value(self, x: Array) -> Number:
+        """Return the objective at ``x``, in the numbers of ``x`` (a logarithm makes it a float)."""
+        linear = (self.cost * x).sum() + self.offset
+        if self.logarithms is None:
+            return linear if isinstance(linear, Fraction) else float(linear)
+        inside = self.logarithms.values(x).astype(float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(linear) + float(self.logarithms.weight.astype(float) @ np.log(inside))
+
+    def gradient(self, x: Array) -> Array:
+        """Return the gradient of the objective at ``x``, one entry a variable."""
+        if self.logarithms is None:
+            return self.cost.copy()
+        out = self.cost.astype(float)
+        terms = self.logarithms
+        rate = terms.weight / terms.values(x)
+        np.add.at(out, terms.argument.column, terms.argument.value * rate[terms.argument.row])
+        return out
+
+    def reduced_cost(self, x: Array, dual: Array) -> Array:
+        """Return the reduced costs that belong to row duals: the gradient at ``x`` minus ``A.T @ dual``."""
+        reduced = self.gradient(x)
+        np.subtract.at(reduced, self.rows.column, self.rows.value * dual[self.rows.row])
+        return reduced
+
+    def violations(self, x: Array, tolerance: Number = 0) -> dict[str, Number]:
+        """Return by how much ``x`` breaks each row, bound or integrality, by name; empty when it breaks none."""
+        activity = self.rows.activity(x)
+        found: dict[str, Number] = {}
+        for blocks, low, value, high in (
+            (self.row_blocks, self.rows.lower, activity, self.rows.upper),
+            (self.variable_blocks, self.lower, x, self.upper),
+        ):
+            excess = np.maximum(low - value, value - high)
+            for position in np.flatnonzero(excess > tolerance):
+                found[entry_name(blocks, int(position))] = excess[position]
+        for position in np.flatnonzero(self.integer):
+            distance = abs(x[position] - round(x[position]))
+            if distance > tolerance:
+                found[entry_name(self.variable_blocks, int(position)) + " integral"] = distance
+        return found
+
+    def variable(self, name: str, x: Array) -> Array:
+        """Return the values that ``x`` gives to the block of variables called ``name``, in its shape."""
+        for block in self.variable_blocks:
+            if block.name == name:
+                return x[block.span].reshape(block.shape)
+        raise KeyError(f"no variables called {name!r}; there are {[block.name for block in self.variable_blocks]}")
+
+    def row_block(self, name: str) -> Block:
+        """Return the block of rows called ``name``; its ``span`` cuts it out of a solution's duals."""
+        for block in self.row_blocks:
+            if block.name == name:
+                return block
+        raise KeyError(f"no rows called {name!r}; there are {[block.name for block in self.row_blocks]}")
+
+    def row_name(self, row: int) -> str:
+        """Return the name of one row."""
+        return entry_name(self.row_blocks, row)
+
+    def column_name(self, column: int) -> str:
+        """Return the name of one variable."""
+        return entry_name(self.variable_blocks, column)
+
+    def same_structure(self, other: Program) -> bool:
+        """Whether the two differ in numbers only: same variables, same rows, same places of the non-zeros."""
+        return (
+            self.shape == other.shape
+            and len(self.rows.value) == len(other.rows.value)
+            and np.array_equal(self.rows.row, other.rows.row)
+            and np.array_equal(self.rows.column, other.rows.column)
+            and np.array_equal(self.integer, other.integer)
+            and (self.logarithms is None) == (other.logarithms is None)
+        )
+
+    def __str__(self) -> str:
+        from fairopt.program.display import describe
+
+        return describe(self)
+
+    def __repr__(self) -> str:
+        rows, variables = self.shape
+        return f"<Program {self.name!r}: {variables} variables, {rows} rows, {len(self.rows.value)} non-zeros>"
+
+
+def entry_name(blocks: Sequence[Block], position: int) -> str:
+    """Return the name of entry ``position`` among consecutive blocks."""
+    for block in blocks:
+        if block.first <= position < block.first + block.size:
+            return block.entry(position - block.first)
+    raise IndexError(f"no entry {position} in {[block.name for block in blocks]}")
+
+
+def entry_names(blocks: Sequence[Block]) -> Iterator[str]:
+    """Yield the name of every entry in order."""
+    for block in blocks:
+        yield from (block.entry(position) for position in range(block.size))
+
+
+def cast(array: Array, number: type) -> Array:
+    """Return ``array`` in floats or Fractions; infinities stay float infinities."""
+    if number is float:
+        return array if array.dtype == np.float64 else array.astype(float)
+    if number is not Fraction:
+        raise TypeError(f"programs and markets come in float and Fraction, not in {number.__name__}")
+    out = np.empty(array.shape, dtype=object)
+    out.flat = [value if value in (INFINITY, -INFINITY) else Fraction(value) for value in array.ravel().tolist()]
+    return out
+
+
+def _is_exact(array: Array) -> bool:
+    if array.dtype != object:
+        return array.dtype.kind in "iu"
+    return all(isinstance(value, int | Fraction) for value in array.ravel())
+
+

@@ -1,0 +1,108 @@
+"""What a back end returns, and the conventions that all of them keep.
+
+The dual convention, for every back end and both senses
+-------------------------------------------------------
+1. The dual of a row is the rate at which the *objective as stated* changes when the row's active bound is raised:
+   d objective / d bound. It does not matter whether the program maximises or minimises.
+2. The reduced cost of a variable is the same rate for the variable's active bound.
+3. Hence, with A the rows and c the cost: ``reduced_cost = c - A.T @ dual``; in a maximisation a row held at its upper
+   bound has dual >= 0 and one held at its lower bound has dual <= 0; in a minimisation the signs swap. A row or
+   variable strictly between its bounds has dual 0.
+4. Where a program is degenerate, duals are not unique: compare objectives and residuals, never duals entry by entry.
+5. A program with integer variables has no duals here (None).
+6. With logarithms in the objective, c is the gradient of the objective at x.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from fairopt.errors import NotSolved
+from fairopt.program import Number
+from fairopt.program.affine import Array
+
+
+class Status(enum.Enum):
+    """How solving ended, in the words of all back ends; `Solution.raw_status` keeps the solver's own."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    INFEASIBLE_OR_UNBOUNDED = "infeasible_or_unbounded"
+    LIMIT = "limit"
+    INACCURATE = "inaccurate"
+    FAILED = "failed"
+
+
+class Position(enum.IntEnum):
+    """Where the basis puts a variable or row."""
+
+    LOWER = 0
+    BASIC = 1
+    UPPER = 2
+    ZERO = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """A simplex basis: a `Position` for each variable and each row."""
+
+    columns: Array
+    rows: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A back end's answer to one program.
+
+    Shapes: ``x`` and ``reduced_cost`` have one entry a variable, ``dual`` one a row; each is None when the solver has
+    none. ``x`` is present whenever any point was found, also at a limit: an incumbent is never thrown away.
+    ``bound`` is the best bound on the objective that the solver proved. ``conflict`` names constraints that cannot
+    hold together (irreducible where the back end says so). ``seconds`` is the time inside the solver.
+    """
+
+    status: Status
+    raw_status: str
+    backend: str
+    objective: Number | None = None
+    bound: Number | None = None
+    x: Array | None = None
+    dual: Array | None = None
+    reduced_cost: Array | None = None
+    basis: Basis | None = None
+    conflict: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def gap(self) -> float | None:
+        """The distance of objective and bound, relative to the objective; None where one of them is missing."""
+        if self.objective is None or self.bound is None:
+            return None
+        distance = abs(float(self.bound) - float(self.objective))
+        return distance / abs(float(self.objective)) if distance and self.objective else distance
+
+    def require_optimal(self) -> Solution:
+        """Return the solution itself if it is optimal, else raise `NotSolved`, which carries it."""
+        if self.status is Status.OPTIMAL:
+            return self
+        raise NotSolved(f"{self.backend}: {self._why()} (the solver's own word: {self.raw_status})", self)
+
+    @property
+    def point(self) -> Array:
+        """``x``, for callers that have made sure that there is one."""
+        if self.x is None:
+            raise NotSolved(f"{self.backend} found no point: {self._why()} ({self.raw_status})", self)
+        return self.x
+
+    def _why(self) -> str:
+        if self.status is Status.INFEASIBLE:
+            together = ": these cannot hold together: " + ", ".join(self.conflict) if self.conflict else ""
+            return f"no point satisfies all constraints{together}"
+        return {
+            Status.UNBOUNDED: "the objective has no limit; a constraint is missing",
+            Status.INFEASIBLE_OR_UNBOUNDED: "the constraints contradict each other or the objective has no limit",
+            Status.LIMIT: "a limit was reached"
+            + (f"; the best point so far has objective {self.objective}" if self.x is not None else ", nothing found"),
+            Status.INACCURATE: "the solver stopped short of its tolerance; its last point is in .solution.x",
+        }.get(self.status, "the solver failed")
