@@ -53,7 +53,9 @@ class Options:
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not value >= least:
-                raise BadInput(f"got {value!r}", place=f"option {name}", remedy=f"Give a number that is at least {least}")
+                raise BadInput(
+                    f"got {value!r}", place=f"option {name}", remedy=f"Give a number that is at least {least}"
+                )
 
     def given(self) -> dict[Capability, Number]:
         """Return the options that were set, by the capability that each needs."""

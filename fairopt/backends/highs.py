@@ -63,7 +63,7 @@ class HighsSession:
         else:
             _load(highs, program)
         self._loaded = program
-        return _run(highs, program)
+        return _run(highs, program, self._options.time_limit)
 
 
 def write(program: Program, path: str | Path) -> None:
@@ -90,8 +90,6 @@ def _instance(options: Options) -> highspy.Highs:
 
     highs = highspy.Highs()
     settings: dict[str, bool | int | float] = {"output_flag": False, "small_matrix_value": SMALLEST_COEFFICIENT}
-    if options.time_limit is not None:
-        settings["time_limit"] = float(options.time_limit)
     if options.gap is not None:
         settings["mip_rel_gap"] = float(options.gap)
     if options.tolerance is not None:
@@ -156,8 +154,10 @@ def _update(highs: highspy.Highs, old: Program, new: Program) -> None:
         highs.changeObjectiveSense(sense)
 
 
-def _run(highs: highspy.Highs, program: Program) -> Solution:
-    highs.zeroAllClocks()  # else the time limit counts earlier runs of the session too
+def _run(highs: highspy.Highs, program: Program, time_limit: float | None) -> Solution:
+    before = highs.getRunTime()
+    if time_limit is not None:  # HiGHS's clock runs on through a session; a limit is meant for one program
+        highs.setOptionValue("time_limit", before + time_limit)
     highs.run()
     status = highs.getModelStatus().name
     if status == "kUnboundedOrInfeasible":  # presolve stops at "one of the two"; the simplex can tell which
@@ -193,7 +193,7 @@ def _run(highs: highspy.Highs, program: Program) -> Solution:
         reduced_cost=reduced,
         basis=basis,
         conflict=conflict,
-        seconds=highs.getRunTime(),
+        seconds=highs.getRunTime() - before,
     )
 
 

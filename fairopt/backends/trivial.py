@@ -1,0 +1,69 @@
+"""What needs no solver: a row or variable that contradicts itself, and a program without variables.
+
+The libraries disagree on these (Pyomo raises on lower > upper, several refuse an empty matrix), so the back ends that
+wrap them answer here, all in the same words.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.program import INFINITY, Number, Program
+from fairopt.program.affine import Array
+from fairopt.solution import Solution, Status
+
+#: What HiGHS forgives by default; a float computation may cross two equal bounds by its rounding.
+FORGIVEN = 1e-7
+
+
+def settle(program: Program, backend: str, forgiven: Number = FORGIVEN) -> Solution | None:
+    """Return the answer to ``program`` where it needs no solver, else None.
+
+    ``forgiven`` is by how much two bounds may cross; exact back ends give 0.
+    """
+    if conflict := contradiction(program, forgiven):
+        raw = f"no solver was asked: {conflict} cannot hold by itself"
+        return Solution(Status.INFEASIBLE, raw, backend, conflict=(conflict,))
+    rows, variables = program.shape
+    if variables:
+        return None
+    nothing = program.cost[:0]
+    objective = program.value(nothing)
+    zero = program.rows.lower.dtype.type(0) if program.rows.lower.dtype != object else type(program.offset)(0)
+    return Solution(
+        Status.OPTIMAL,
+        "no solver was asked: there are no variables",
+        backend,
+        objective=objective,
+        bound=objective,
+        x=nothing,
+        dual=np.full(rows, zero, dtype=program.rows.lower.dtype),
+        reduced_cost=nothing,
+    )
+
+
+def contradiction(program: Program, forgiven: Number = FORGIVEN) -> str:
+    """Return the name of a row or of a variable's bounds that no point satisfies, empty if there is none.
+
+    Found are bounds that cross, bounds at the wrong infinity, and rows without variables whose bounds exclude 0.
+    """
+    rows = program.rows
+    empty = np.diff(rows.start) == 0
+    bad = _crossed(rows.lower, rows.upper, forgiven) | empty & ((rows.lower > forgiven) | (rows.upper < -forgiven))
+    for row in np.flatnonzero(bad):
+        return program.row_name(int(row))
+    for column in np.flatnonzero(_crossed(program.lower, program.upper, forgiven)):
+        return f"bounds of {program.column_name(int(column))}"
+    return ""
+
+
+def _crossed(lower: Array, upper: Array, forgiven: Number) -> Array:
+    # the bounds are compared with a shifted one, not subtracted: infinity minus infinity is no number
+    return np.asarray((lower > upper + forgiven) | (lower == INFINITY) | (upper == -INFINITY), dtype=bool)
+
+
+def uncrossed(lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Return the bounds with those that cross (by what `settle` has forgiven) moved to their midpoint."""
+    crossed = lower > upper
+    middle = (np.where(crossed, lower, 0) + np.where(crossed, upper, 0)) / 2
+    return np.where(crossed, middle, lower), np.where(crossed, middle, upper)

@@ -1,0 +1,269 @@
+"""ECOS, Clarabel, SCS and any other solver that cvxpy knows, through cvxpy's cone programs.
+
+A program becomes one block of equalities and one of inequalities, each a sparse matrix, whatever its size: cvxpy's own
+cost of building grows with the number of expressions, not with their length. It is always passed as a minimisation,
+so that the signs of cvxpy's duals are those of one sense; `_Cones.duals` turns them into ours.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from fairopt.backends.base import Backend, Capability, Options
+from fairopt.backends.trivial import settle, uncrossed
+from fairopt.errors import NotInstalled
+from fairopt.program import Program, Sense
+from fairopt.program.affine import Array
+from fairopt.solution import Solution, Status
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+#: A point found at a limit is an incumbent only if it breaks nothing by more than this, relative to the numbers' size.
+FEASIBLE = 1e-6
+
+
+class Cvxpy(Backend):
+    """Any continuous solver that is installed with cvxpy, by cvxpy's name for it: ``Cvxpy("OSQP")``.
+
+    Nothing is known of such a solver's options, so none is declared; the subclasses know theirs.
+
+    Source: Diamond and Boyd, CVXPY: a Python-embedded modeling language for convex optimization, 2016.
+    """
+
+    name = "cvxpy"
+    modules: ClassVar[tuple[str, ...]] = ("cvxpy",)
+    extra = "cvxpy"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.DUALS})
+    #: The solver's own options that are always set, and the names under which it takes fairopt's.
+    settings: ClassVar[dict[str, float]] = {}
+    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {}
+
+    def __init__(self, solver: str) -> None:
+        self.solver = solver
+
+    def _solve(self, program: Program, options: Options) -> Solution:
+        import cvxpy
+
+        if self.solver not in cvxpy.installed_solvers():
+            raise NotInstalled(
+                f"cvxpy finds no solver {self.solver!r}, only {', '.join(cvxpy.installed_solvers())}: "
+                "install its package (often of the same name, in lower case), or choose one of these"
+            )
+        settings: dict[str, Any] = dict(self.settings)
+        for capability, value in options.given().items():
+            whole = capability in (Capability.THREADS, Capability.SEED)
+            settings.update(dict.fromkeys(self.passed_as[capability], int(value) if whole else float(value)))
+        return settle(program, self.name) or self._run(program, settings)
+
+    def _run(self, program: Program, settings: dict[str, Any]) -> Solution:
+        import cvxpy
+        from cvxpy.settings import SOLVE_TIME
+
+        cones = _Cones.of(program)
+        x = cvxpy.Variable(len(program.cost))
+        # an equality or inequality of no rows is left out: several solvers do not take an empty matrix
+        equalities = [cones.equal @ x == cones.equal_to] if len(cones.equal_to) else []
+        inequalities = [cones.most @ x <= cones.at_most] if len(cones.at_most) else []
+        problem = cvxpy.Problem(cvxpy.Minimize(_cost(program, x)), equalities + inequalities)
+        # the steps of Problem.solve, one by one: that method throws away what a solver found before it failed
+        data, chain, inverse = problem.get_problem_data(self.solver, solver_opts=dict(settings))
+        began = time.perf_counter()
+        raw = chain.solve_via_data(problem, data, warm_start=False, verbose=False, solver_opts=dict(settings))
+        elapsed = time.perf_counter() - began
+        answer = chain.invert(raw, inverse)
+        point = answer.primal_vars.get(x.id) if answer.primal_vars else None
+        point = None if point is None else np.asarray(point, dtype=float).reshape(len(program.cost))
+        word = _own_word(raw)
+        status = _outcome(answer.status, word)
+        if point is not None and not (
+            np.isfinite(point).all() and (status is not Status.LIMIT or _holds(program, point))
+        ):
+            point = None  # where an interior iteration stood when it was stopped, or cvxpy's zeros: no incumbent
+        dual = reduced = None
+        if status is Status.OPTIMAL and point is not None:
+            multipliers = [np.asarray(answer.dual_vars[c.id], dtype=float).ravel() for c in equalities + inequalities]
+            dual = cones.duals(program, multipliers[: len(equalities)], multipliers[len(equalities) :])
+            reduced = program.reduced_cost(point, dual)
+        return Solution(
+            status=status,
+            raw_status=f"{self.solver}: {word or answer.status}",
+            backend=self.name,
+            objective=None if point is None else program.value(point),
+            x=point,
+            dual=dual,
+            reduced_cost=reduced,
+            seconds=float(answer.attr.get(SOLVE_TIME) or elapsed),
+        )
+
+
+class Ecos(Cvxpy):
+    """ECOS, an interior-point method for small and medium cone programs; it knows no time limit and no seed.
+
+    Source: Domahidi, Chu and Boyd, ECOS: an SOCP solver for embedded systems, 2013.
+    """
+
+    name = "ecos"
+    modules: ClassVar[tuple[str, ...]] = ("cvxpy", "ecos")
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.DUALS, Capability.LOGARITHMS, Capability.TOLERANCE}
+    )
+    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {Capability.TOLERANCE: ("abstol", "reltol", "feastol")}
+
+    def __init__(self) -> None:
+        super().__init__("ECOS")
+
+
+class Clarabel(Cvxpy):
+    """Clarabel, an interior-point method with a homogeneous embedding.
+
+    Source: Goulart and Chen, Clarabel: an interior-point solver for conic programs, 2024.
+    """
+
+    name = "clarabel"
+    modules: ClassVar[tuple[str, ...]] = ("cvxpy", "clarabel")
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.DUALS, Capability.LOGARITHMS, Capability.TOLERANCE, Capability.TIME_LIMIT, Capability.THREADS}
+    )
+    settings: ClassVar[dict[str, float]] = {"accept_unknown": True}  # cvxpy drops the point of a stalled run otherwise
+    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {
+        Capability.TOLERANCE: ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
+        Capability.TIME_LIMIT: ("time_limit",),
+        Capability.THREADS: ("max_threads",),
+    }
+
+    def __init__(self) -> None:
+        super().__init__("CLARABEL")
+
+
+class Scs(Cvxpy):
+    """SCS, a first-order method: many cheap iterations.
+
+    Its own tolerance, 1e-4 (cvxpy: 1e-5), passes answers that overbook a capacity by 2.5e-4, so it is 1e-9 here, with
+    iterations enough to get there on programs of thousands of variables.
+
+    Source: O'Donoghue, Chu, Parikh and Boyd, Conic optimization via operator splitting and homogeneous self-dual
+    embedding, 2016.
+    """
+
+    name = "scs"
+    modules: ClassVar[tuple[str, ...]] = ("cvxpy", "scs")
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.DUALS, Capability.LOGARITHMS, Capability.TOLERANCE, Capability.TIME_LIMIT}
+    )
+    settings: ClassVar[dict[str, float]] = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 500_000}
+    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {
+        Capability.TOLERANCE: ("eps_abs", "eps_rel"),
+        Capability.TIME_LIMIT: ("time_limit_secs",),
+    }
+
+    def __init__(self) -> None:
+        super().__init__("SCS")
+
+
+@dataclass(frozen=True, eq=False)
+class _Cones:
+    """The program as ``equal @ x == equal_to`` and ``most @ x <= at_most``; bounds of variables are rows too.
+
+    ``tied`` are the rows of the program that became equalities. The inequalities are, in this order, the rows with an
+    upper side, those with a lower side (negated), then the bounds of variables.
+    """
+
+    equal: sparse.csr_array
+    equal_to: Array
+    most: sparse.csr_array
+    at_most: Array
+    tied: Array
+    above: Array
+    below: Array
+
+    @classmethod
+    def of(cls, program: Program) -> _Cones:
+        from scipy import sparse
+
+        rows = program.rows
+        shape = program.shape
+        matrix = sparse.csr_array((rows.value, rows.column, rows.start), shape=shape)
+        unit = sparse.eye_array(shape[1], format="csr")
+        full = np.diff(rows.start) > 0  # a row without variables holds by itself, or `settle` has said so
+        low, high = uncrossed(rows.lower, rows.upper)
+        least, most = uncrossed(program.lower, program.upper)
+        same, fixed = low == high, least == most
+        tied = np.flatnonzero(full & same)
+        above = np.flatnonzero(full & ~same & np.isfinite(high))
+        below = np.flatnonzero(full & ~same & np.isfinite(low))
+        capped = np.flatnonzero(~fixed & np.isfinite(most))
+        floored = np.flatnonzero(~fixed & np.isfinite(least))
+        return cls(
+            equal=sparse.vstack([matrix[tied], unit[np.flatnonzero(fixed)]], format="csr"),
+            equal_to=np.concatenate([low[tied], least[fixed]]),
+            most=sparse.vstack([matrix[above], -matrix[below], unit[capped], -unit[floored]], format="csr"),
+            at_most=np.concatenate([high[above], -low[below], most[capped], -least[floored]]),
+            tied=tied,
+            above=above,
+            below=below,
+        )
+
+    def duals(self, program: Program, equal: list[Array], most: list[Array]) -> Array:
+        """Return the duals of the program's rows in the convention of `fairopt.solution`.
+
+        cvxpy's multiplier of ``a @ x <= b`` or ``a @ x == b`` is minus the rate at which the minimum grows with b. A
+        lower side stands negated, which turns its sign; and so does the sense, since a maximum is passed negated.
+        """
+        rate = np.zeros(len(program.rows))
+        if equal:
+            rate[self.tied] = -equal[0][: len(self.tied)]
+        if most:
+            rate[self.above] -= most[0][: len(self.above)]
+            rate[self.below] += most[0][len(self.above) :][: len(self.below)]
+        return -rate if program.sense is Sense.MAXIMIZE else rate
+
+
+def _cost(program: Program, x: Any) -> Any:
+    """Return the objective to be minimised as a cvxpy expression."""
+    import cvxpy
+    from scipy import sparse
+
+    sign = -1.0 if program.sense is Sense.MAXIMIZE else 1.0
+    cost = (sign * program.cost) @ x
+    if program.logarithms is None:
+        return cost
+    terms = program.logarithms
+    inside = terms.argument
+    matrix = sparse.csr_array((inside.value, inside.column, inside.start), shape=(len(inside), len(program.cost)))
+    return cost + (sign * terms.weight) @ cvxpy.log(matrix @ x + terms.constant)
+
+
+def _own_word(raw: Any) -> str:
+    """Return the solver's own status from what it gave back, where its form is known; empty otherwise."""
+    if not isinstance(raw, dict):
+        return str(getattr(raw, "status", ""))
+    info = raw.get("info", {})
+    return str(info.get("status") or info.get("infostring") or "")
+
+
+def _outcome(status: str, word: str) -> Status:
+    if "time_limit" in word:  # SCS calls what it has at its time limit an inaccurate solution
+        return Status.LIMIT
+    return {
+        "optimal": Status.OPTIMAL,
+        "infeasible": Status.INFEASIBLE,
+        "unbounded": Status.UNBOUNDED,
+        "infeasible_or_unbounded": Status.INFEASIBLE_OR_UNBOUNDED,
+        "optimal_inaccurate": Status.INACCURATE,
+        "infeasible_inaccurate": Status.INACCURATE,
+        "unbounded_inaccurate": Status.INACCURATE,
+        "user_limit": Status.LIMIT,
+    }.get(status, Status.FAILED)
+
+
+def _holds(program: Program, point: Array) -> bool:
+    finite = [
+        bound[np.isfinite(bound)] for bound in (program.rows.lower, program.rows.upper, program.lower, program.upper)
+    ]
+    size = max([1.0, *(float(np.abs(bound).max()) for bound in finite if len(bound))])
+    return not program.violations(point, FEASIBLE * size)

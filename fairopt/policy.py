@@ -1,0 +1,284 @@
+"""What a policy is, what it decides, and how it is run.
+
+A policy is a declarative object: a name, the source that published it, what that source claims of it, and `decide`.
+Most are `Formulated`: they write down a program and a solver answers it. A policy may bring an algorithm of its own; it
+is used unless the caller names a back end.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fairopt.backends import Highs, Options, Solver
+from fairopt.errors import NotCapable, NotSolved
+from fairopt.problem import Market
+from fairopt.program import Array, Number, Program
+from fairopt.solution import Solution, Status
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a source says of a policy: that it has a property, under which assumption, and where it says so.
+
+    ``refuted_by`` is a market on which the property fails, where one is known: the claim as stated is then false.
+    """
+
+    property: str
+    source: str
+    assumes: str = ""
+    refuted_by: Market | None = None
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Where the time went: writing programs down, inside the solver, making evidence exact."""
+
+    build: float = 0.0
+    solve: float = 0.0
+    certify: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What a policy decided on a market.
+
+    Shapes: ``shares`` (n, k) GPUs of each type for each user. ``objective`` is the policy's own, in its own unit.
+    ``evidence`` is what the policy's algorithm can show beyond the shares (trades, prices, levels), None for a plain
+    program, whose evidence is ``solution``. ``state`` is what the policy carries to the next round.
+    """
+
+    policy: str
+    market: Market
+    shares: Array
+    objective: Number
+    backend: str
+    status: Status = Status.OPTIMAL
+    state: Any = None
+    program: Program | None = None
+    solution: Solution | None = None
+    evidence: Any = None
+    seconds: Seconds = field(default_factory=Seconds)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the shares are Fractions."""
+        return self.shares.dtype == object
+
+    @property
+    def utilities(self) -> Array:
+        """Each user's throughput (n,) in its own units."""
+        return self.market.as_(Fraction if self.exact else float).utility(self.shares)
+
+
+class Solve:
+    """A back end with its options, ready to be called with programs; keeps the model loaded where the back end can."""
+
+    def __init__(self, backend: Solver, options: Options) -> None:
+        self.backend, self.number = backend, backend.number
+        self._options = options
+        self._session = backend.session(options) if isinstance(backend, Highs) else None
+        self.seconds = 0.0
+
+    def __call__(self, program: Program) -> Solution:
+        """Return the back end's answer to ``program``, whatever it is."""
+        options = self._options
+        solution = (
+            self._session.solve(program)
+            if self._session is not None
+            else self.backend.solve(
+                program,
+                tolerance=options.tolerance,
+                time_limit=options.time_limit,
+                gap=options.gap,
+                seed=options.seed,
+                threads=options.threads,
+            )
+        )
+        self.seconds += solution.seconds
+        return solution
+
+
+class Policy(ABC):
+    """A rule that says who gets what.
+
+    ``own_algorithm`` says that `decide` can do without a solver; it is then called with ``solve=None`` by default.
+    """
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+    claims: ClassVar[tuple[Claim, ...]] = ()
+    own_algorithm: ClassVar[bool] = False
+
+    def start(self, problem: Market) -> Any:
+        """Return the state before the first round; a policy without memory has none."""
+        return None
+
+    @abstractmethod
+    def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
+        """Return the decision on ``problem`` after ``state``; ``solve`` None asks for the policy's own algorithm.
+
+        Errors: `NotSolved`, `NotCapable`, `NotInstalled`.
+        """
+
+    def optimal_face(self, decision: Decision) -> Program | None:
+        """Return a program whose feasible points are all allocations that the policy could have chosen as well.
+
+        Its variables include a block "share" (n, k). None where nothing is optimised, so that there is no choice.
+        """
+        return None
+
+
+class Formulated(Policy):
+    """A policy that is a program: `formulate` writes it down, `decide` is written once, here."""
+
+    @abstractmethod
+    def formulate(self, problem: Market, state: Any) -> Program:
+        """Return the program in the numbers of ``problem``; its shares are a block of variables called "share"."""
+
+    def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
+        """Formulate, solve, check that the answer keeps the constraints, and read off the shares."""
+        if solve is None:
+            raise NotCapable(f"{self.name} has no algorithm of its own; name a back end")
+        begun = perf_counter()
+        program = self.formulate(problem.as_(solve.number), state)
+        built = perf_counter()
+        solution = solve(program).require_optimal()
+        refuse_broken(program, solution)
+        return Decision(
+            policy=self.name,
+            market=problem,
+            shares=not_negative(program.variable("share", solution.point)),
+            objective=program.value(solution.point),
+            backend=solve.backend.name,
+            program=program,
+            solution=solution,
+            seconds=Seconds(build=built - begun, solve=perf_counter() - built),
+        )
+
+    def optimal_face(self, decision: Decision) -> Program | None:
+        """Return the program cut down to its optimal solutions."""
+        from fairopt.uniqueness import cut_to_optima
+
+        if decision.program is None or decision.solution is None or decision.solution.dual is None:
+            return None
+        return cut_to_optima(decision.program, decision.solution)
+
+
+class Computed(Policy):
+    """A policy that is an algorithm and no program: there is nothing for a back end to solve."""
+
+    own_algorithm = True
+
+    @abstractmethod
+    def compute(self, problem: Market, state: Any) -> tuple[Array, Any]:
+        """Return the shares (n, k) in the numbers of ``problem``, and the evidence."""
+
+    def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
+        """Compute; `NotCapable` where a back end was named, since it would have to be ignored."""
+        if solve is not None:
+            raise NotCapable(f"{self.name} is computed by its own algorithm; it has no program for {solve.backend.name}")
+        begun = perf_counter()
+        shares, evidence = self.compute(problem, state)
+        return Decision(
+            policy=self.name,
+            market=problem,
+            shares=shares,
+            objective=problem.utility(shares).sum(),
+            backend="auto",
+            evidence=evidence,
+            seconds=Seconds(solve=perf_counter() - begun),
+        )
+
+
+def allocate(
+    policy: Policy,
+    problem: Market,
+    backend: Solver | None = None,
+    *,
+    canonical: bool = False,
+    time_limit: float | None = None,
+    gap: float | None = None,
+    tolerance: float | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+) -> Decision:
+    """Return what ``policy`` decides on ``problem``.
+
+    ``backend`` None means the policy's own algorithm where it has one, else HiGHS. ``canonical`` asks, where several
+    allocations are optimal, for the lexicographic choice: the largest utility for the first user, then for the second,
+    and so on, then the same over the shares; it depends on the order of the users, but not on the solver.
+
+    Errors: `NotSolved` (carries what was found), `NotCapable`, `NotInstalled`, `BadInput`.
+
+    >>> from fairopt.models import CooperativeOEF
+    >>> decision = allocate(CooperativeOEF(), Market.of([[1, 2], [1, 5]], capacity=[1, 1]))
+    >>> decision.shares.round(6).tolist()
+    [[1.0, 0.25], [0.0, 0.75]]
+    """
+    options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
+    chosen = Highs() if backend is None and not policy.own_algorithm else backend
+    if chosen is None and options.given():
+        ignored = ", ".join(capability.value for capability in options.given())
+        raise NotCapable(f"{policy.name} is computed by its own algorithm, which has no use for {ignored}")
+    solve = None if chosen is None else Solve(chosen, options)
+    decision = policy.decide(problem, policy.start(problem), solve)
+    if not canonical:
+        return decision
+    from fairopt.uniqueness import lexicographic
+
+    begun = perf_counter()
+    shares = lexicographic(policy, decision)
+    seconds = replace(decision.seconds, solve=decision.seconds.solve + perf_counter() - begun)
+    return replace(decision, shares=shares, seconds=seconds)
+
+
+def run(policy: Policy, problems: Iterable[Market], backend: Solver | None = None) -> Iterator[Decision]:
+    """Yield the decisions of successive rounds: a fold of `Policy.decide` over the problems."""
+    state: Any = None
+    started = False
+    solver = Highs() if backend is None and not policy.own_algorithm else backend
+    solve = None if solver is None else Solve(solver, Options())
+    for problem in problems:
+        if not started:
+            state, started = policy.start(problem), True
+        decision = policy.decide(problem, state, solve)
+        state = decision.state
+        yield decision
+
+
+#: A float answer that misses a constraint by more than this, relative to the row's own size, is no answer: ten times
+#: what the loosest back end (SCS as we set it) leaves, and a hundred times what HiGHS does.
+BROKEN = 1e-5
+
+
+def refuse_broken(program: Program, solution: Solution) -> None:
+    """Raise `NotSolved` where a back end calls a point optimal that breaks the constraints."""
+    x = solution.point
+    activity = program.rows.activity(x)
+    if program.exact and x.dtype == object:
+        broken = program.violations(x)
+    else:
+        size = 1 + np.abs(activity)
+        excess = np.maximum(program.rows.lower - activity, activity - program.rows.upper) / size
+        outside = np.maximum(program.lower - x, x - program.upper) / (1 + np.abs(x))
+        if max(excess.max(initial=0), outside.max(initial=0)) <= BROKEN:
+            return
+        broken = program.violations(x, BROKEN)
+    if broken:
+        worst = max(broken, key=lambda name: broken[name])
+        raise NotSolved(
+            f"{solution.backend} calls a point optimal that breaks {worst} by {float(broken[worst]):g}",
+            replace(solution, status=Status.INACCURATE),
+        )
+
+
+def not_negative(shares: Array) -> Array:
+    """Return shares with a float solver's tiny negatives set to zero; exact ones have none."""
+    return shares if shares.dtype == object else np.maximum(shares, 0.0)

@@ -1,0 +1,287 @@
+"""A `Market`: who wants which GPUs how much, how many there are, and who is entitled to what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import BadInput
+from fairopt.problem.checks import (
+    check_market,
+    check_rows,
+    check_size,
+    checked_names,
+    checked_owners,
+    column,
+    demand_column,
+    listed,
+    listed_rows,
+    speedup_table,
+)
+from fairopt.problem.numbers import exact
+from fairopt.problem.utility import capped_value
+from fairopt.program import INFINITY, Array, cast
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Market:
+    """The problem of sharing GPUs of several types among users at one instant; validated and frozen.
+
+    Shapes, for n users and k types; make one with `Market.of` or a reader, never directly:
+
+    * ``speedup`` (n, k): throughput of user i on one GPU of type j, in units of the user's own choice;
+      0 means that the user cannot run there.
+    * ``capacity`` (k,): GPUs of each type. ``weight`` (n,): entitlement, positive.
+    * ``demand`` (n,) or None: the most GPUs that a user can use at once, infinity for no limit.
+    * ``users``, ``types``: names. ``owner``: for each row the name of the user that it belongs to; a user with several
+      job types has a row for each, called "user/job" (a virtual user).
+
+    Numbers are Fractions; ``as_(float)`` gives the same market for a float solver.
+
+    Source: OEF Sec. 2.3 (w = speedup, m = capacity), Sec. 4.2.3 (pi = weight), Sec. 4.2.4 (virtual users).
+
+    >>> market = Market.of([[1, 2], [1, "5/2"]], capacity=[1, 1], users=["A", "B"], types=["K80", "V100"])
+    >>> print(market.utility(market.equal_split()))
+    [Fraction(3, 2) Fraction(7, 4)]
+    """
+
+    speedup: Array
+    capacity: Array
+    weight: Array
+    users: tuple[str, ...]
+    types: tuple[str, ...]
+    demand: Array | None = None
+    owner: tuple[str, ...] = ()
+
+    # -- making one ----------------------------------------------------------------------------------------------
+    @classmethod
+    def of(
+        cls,
+        speedup: Iterable[Iterable[object]],
+        capacity: Iterable[object],
+        *,
+        weight: Iterable[object] | None = None,
+        demand: Iterable[object] | None = None,
+        users: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        owner: Sequence[str] | None = None,
+    ) -> Market:
+        """Validate and return a market; ints, Fractions, decimal strings and floats (as printed) are kept exact.
+
+        Shapes: ``speedup`` (n, k), ``capacity`` (k,), the others (n,); an entry of ``demand`` may be None (no limit).
+        Errors: `BadInput` that names the row, the column, the value and what to do.
+        """
+        rows = listed_rows(speedup)
+        amounts = listed(capacity, "capacity")
+        type_names = checked_names(types, len(amounts), "type", "T")
+        check_size(len(rows), len(amounts))
+        user_names = checked_names(users, len(rows), "user", "u")
+        market = cls(
+            speedup=speedup_table(rows, user_names, type_names),
+            capacity=column(amounts, type_names, "capacity", "type"),
+            weight=column([1] * len(rows) if weight is None else weight, user_names, "weight"),
+            users=user_names,
+            types=type_names,
+            demand=None if demand is None else demand_column(demand, user_names),
+            owner=user_names if owner is None else checked_owners(owner, user_names),
+        )
+        check_market(market)
+        for array in (market.speedup, market.capacity, market.weight, market.demand):
+            if array is not None:
+                array.setflags(write=False)
+        return market
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Market):
+            return NotImplemented
+        names = (self.users, self.types, self.owner) == (other.users, other.types, other.owner)
+        mine, theirs = (
+            [a.speedup, a.capacity, a.weight, a.demand if a.demand is not None else np.full(len(a.users), INFINITY)]
+            for a in (self, other)
+        )
+        return names and all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        n, k = self.shape
+        return f"<Market: {n} users, {k} types ({', '.join(self.types)}), {float(self.capacity.sum()):g} GPUs>"
+
+    # -- asking --------------------------------------------------------------------------------------------------
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(users, types), counting a row for each job type of a user."""
+        return len(self.users), len(self.types)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the numbers are Fractions."""
+        return self.speedup.dtype == object
+
+    @property
+    def limit(self) -> Array:
+        """The demands (n,), infinity where there is none."""
+        return np.full(len(self.users), INFINITY) if self.demand is None else self.demand
+
+    def equal_split(self) -> Array:
+        """Return each user's own partition of the cluster (n, k): its weight's share of every type.
+
+        Source: OEF Sec. 2.3.1 (3): 1/n of every type; Gandiva_fair Sec. 2.1, in proportion to tickets.
+        """
+        return np.multiply.outer(self.weight / self.weight.sum(), self.capacity)
+
+    def utility(self, shares: Array) -> Array:
+        """Return each user's throughput (n,) on its own row of ``shares`` (n, k), in its own units.
+
+        GPUs beyond a user's demand are worth nothing: it uses the fastest ones it holds.
+        """
+        return capped_value(self.speedup, shares, self.demand)
+
+    def values(self, shares: Array) -> Array:
+        """Return (n, n): what user i would get out of user l's row, scaled to its own weight (w_i / w_l)."""
+        scaled = shares[None, :, :] * (self.weight[:, None] / self.weight[None, :])[:, :, None]
+        limit = None if self.demand is None else self.demand[:, None]
+        return capped_value(self.speedup[:, None, :], scaled, limit)
+
+    def fair_utility(self) -> Array:
+        """Return each user's throughput (n,) on its own partition of the cluster; positive by validation."""
+        return self.utility(self.equal_split())
+
+    def type_order(self) -> tuple[int, ...]:
+        """Return the types from slowest to fastest: by the weighted mean of each user's relative speed on them.
+
+        Relative means divided by what the user would get from the whole cluster, so that units do not matter. Where
+        all users agree on an order this is that order; ties keep the order of the market.
+        """
+        whole = (self.speedup * self.capacity).sum(axis=1)
+        mean = (self.speedup * (self.weight / whole)[:, None]).sum(axis=0)
+        return tuple(sorted(range(len(self.types)), key=lambda j: (mean[j], j)))
+
+    # -- changing ------------------------------------------------------------------------------------------------
+    @cached_property
+    def _in_floats(self) -> Market:
+        return replace(
+            self,
+            speedup=cast(self.speedup, float),
+            capacity=cast(self.capacity, float),
+            weight=cast(self.weight, float),
+            demand=None if self.demand is None else cast(self.demand, float),
+        )
+
+    def as_(self, number: type) -> Market:
+        """Return the same market in ``float`` or in ``Fraction`` (a float becomes the fraction that it is)."""
+        if self.exact == (number is Fraction):
+            return self
+        if number is float:
+            return self._in_floats
+        return replace(
+            self,
+            speedup=cast(self.speedup, number),
+            capacity=cast(self.capacity, number),
+            weight=cast(self.weight, number),
+            demand=None if self.demand is None else cast(self.demand, number),
+        )
+
+    def misreport(self, user: str | int, row: Sequence[object] | Array) -> Market:
+        """Return the market in which one user reports other speedups; errors as `of`."""
+        i = self.index(user)
+        place = f"user {self.users[i]!r}, misreport"
+        told = np.array([exact(v, place) for v in row] if self.exact else [float(v) for v in row])  # type: ignore[arg-type]
+        if told.shape != self.speedup[i].shape:
+            raise BadInput(f"{len(told)} speedups for {len(self.types)} types", place=place, remedy="Give one per type")
+        speedup = self.speedup.copy()
+        speedup[i] = told
+        market = replace(self, speedup=speedup)
+        check_rows(market, [i])
+        return market
+
+    def index(self, user: str | int) -> int:
+        """Return the row of a user given by name or row; `BadInput` where there is none."""
+        if isinstance(user, int) and 0 <= user < len(self.users):
+            return user
+        if user in self.users:
+            return self.users.index(str(user))
+        raise BadInput(f"there is no user {user!r}", remedy=f"The users are {', '.join(self.users[:20])}")
+
+    def normalised(self, reference: str | None = None) -> Market:
+        """Return the market with every user's unit set to its throughput on one GPU of ``reference``.
+
+        Without ``reference`` the slowest type by `type_order` is taken. A user that cannot run there is measured on
+        the slowest type that it can run on. OEF adds throughputs of different users up and so needs common units.
+
+        Source: OEF Sec. 2.3 (w_l^1 = 1 for all tenants).
+        """
+        order = list(self.type_order())
+        if reference is not None:
+            if reference not in self.types:
+                raise BadInput(f"there is no type {reference!r}", remedy=f"The types are {', '.join(self.types)}")
+            order.insert(0, self.types.index(reference))
+        by_speed = self.speedup[:, order]
+        first = np.argmax(by_speed > 0, axis=1)
+        unit = by_speed[np.arange(len(first)), first]
+        return replace(self, speedup=self.speedup / unit[:, None])
+
+    def rescaled(self, factor: Mapping[str, Any]) -> Market:
+        """Return the market with the speedups of the named users multiplied: the same users in other units."""
+        speedup = self.speedup.copy()
+        for user, by in factor.items():
+            speedup[self.index(user)] = speedup[self.index(user)] * by
+        return replace(self, speedup=speedup)
+
+    def select(self, users: Sequence[int]) -> Market:
+        """Return the market of the given rows, in the given order; the capacity stays."""
+        rows = list(users)
+        return replace(
+            self,
+            speedup=self.speedup[rows],
+            weight=self.weight[rows],
+            users=tuple(self.users[i] for i in rows),
+            owner=tuple(self.owner[i] for i in rows),
+            demand=None if self.demand is None else self.demand[rows],
+        )
+
+    def without(self, user: str | int) -> Market:
+        """Return the market that is left when one user goes."""
+        gone = self.index(user)
+        return self.select([i for i in range(len(self.users)) if i != gone])
+
+    def select_types(self, types: Sequence[int]) -> Market:
+        """Return the market of the given columns, in the given order."""
+        columns = list(types)
+        return replace(
+            self,
+            speedup=self.speedup[:, columns],
+            capacity=self.capacity[columns],
+            types=tuple(self.types[j] for j in columns),
+        )
+
+    def replicated(self) -> Market:
+        """Return the market in which a user of integer weight w stands w times, with weight 1 and 1/w of its demand.
+
+        Source: OEF Sec. 4.2.3. Errors: `BadInput` where a weight is not an integer.
+        """
+        copies = []
+        for user, weight in zip(self.users, self.weight, strict=True):
+            if weight != int(weight):
+                raise BadInput(
+                    f"got {weight}",
+                    place=f"user {user!r}, weight",
+                    remedy="Replication needs integer weights; use the weighted formulation",
+                )
+            copies.append(int(weight))
+        rows = np.repeat(np.arange(len(copies)), copies)
+        many = self.select([int(i) for i in rows])
+        number = np.concatenate([np.arange(1, count + 1) for count in copies])
+        return replace(
+            many,
+            users=tuple(
+                f"{name}#{c}" if copies[i] > 1 else name for name, c, i in zip(many.users, number, rows, strict=True)
+            ),
+            weight=many.weight / many.weight,
+            demand=None if many.demand is None else many.demand / many.weight,
+        )

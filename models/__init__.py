@@ -1,0 +1,17 @@
+"""The published policies, one file each; a policy by a third party registers in the group ``fairopt.policies``."""
+
+from fairopt.models.equal_split import EqualSplit
+from fairopt.models.max_efficiency import MaxEfficiency
+from fairopt.models.max_min import MaxMin
+from fairopt.models.oef_cooperative import CooperativeOEF
+from fairopt.models.oef_noncooperative import NonCooperativeOEF
+from fairopt.models.water_filling import WaterFilling
+
+__all__ = [
+    "CooperativeOEF",
+    "EqualSplit",
+    "MaxEfficiency",
+    "MaxMin",
+    "NonCooperativeOEF",
+    "WaterFilling",
+]

@@ -1,0 +1,54 @@
+"""Equal split: everybody gets its part of every type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fairopt.policy import Claim, Computed
+from fairopt.problem import Market
+from fairopt.program import Array
+
+
+class EqualSplit(Computed):
+    """Each user gets the same part, by weight, of every type; who needs less gets less, and the rest is split again.
+
+    Without demands this is each user's own partition of the cluster. With demands the numbers of GPUs are max-min
+    fair by weight, and everyone's GPUs are made up of the types in the same proportions.
+
+    Source: Gandiva_fair Sec. 2.1 (inter-user fairness); OEF Sec. 2.3.1 (3).
+    """
+
+    name = "equal-split"
+    source = "Gandiva_fair, EuroSys 2020, Sec. 2.1"
+    claims = (
+        Claim("sharing_incentive", "OEF Sec. 2.3.1 (3), by definition"),
+        Claim("envy_freeness", "every bundle is the same by weight", assumes="no demands"),
+        Claim("strategy_proofness", "the reports are not looked at"),
+    )
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, None]:
+        """Return the shares (n, k)."""
+        total = problem.capacity.sum()
+        held = fill(problem.weight, problem.limit, total)
+        return np.multiply.outer(held, problem.capacity / total), None
+
+
+def fill(weight: Array, limit: Array, total: Any) -> Array:
+    """Split ``total`` in proportion to ``weight`` with at most ``limit`` each; what someone cannot use is split again.
+
+    Source: Gandiva_fair Sec. 2.1; progressive filling, Bertsekas and Gallager, Data Networks, Sec. 6.5.2.
+    """
+    held = weight * 0
+    open_ = np.ones(len(weight), dtype=bool)
+    left = total
+    while open_.any():
+        part = np.where(open_, weight, 0) * (left / weight[open_].sum())
+        full = open_ & (limit <= part)
+        if not full.any():
+            return np.asarray(np.where(open_, part, held))
+        held = np.where(full, limit, held)
+        left = total - held.sum()
+        open_ &= ~full
+    return np.asarray(held)

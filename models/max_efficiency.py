@@ -1,0 +1,30 @@
+"""Maximum efficiency: the largest total throughput, whoever gets it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairopt.models.shares import shares_of
+from fairopt.policy import Claim, Formulated
+from fairopt.problem import Market
+from fairopt.program import Formulation, Program
+
+
+class MaxEfficiency(Formulated):
+    """Maximise the users' total throughput and nothing else.
+
+    Throughputs of different users are added up: give speedups in common units (`Market.normalised`).
+
+    Source: OEF Eq. (4).
+    """
+
+    name = "max-efficiency"
+    source = "OEF, Middleware 2024, Eq. (4)"
+    claims = (Claim("pareto_efficiency", "OEF Sec. 2.3.2: a dominating allocation would have a larger total"),)
+
+    def formulate(self, problem: Market, state: Any) -> Program:
+        """Return Eq. (4)."""
+        p = Formulation(self.name)
+        share = shares_of(p, problem)
+        p.maximize((problem.speedup * share).sum(), equation="sum_jl w_lj x_lj", source="OEF Eq. (4)")
+        return p.program()

@@ -1,0 +1,40 @@
+"""Max-min: raise the user that gains least over its own partition of the cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairopt.models.shares import shares_of
+from fairopt.policy import Claim, Formulated
+from fairopt.problem import Market
+from fairopt.program import Formulation, Program
+
+
+class MaxMin(Formulated):
+    """Maximise the least ratio of a user's throughput to what its own partition of the cluster would give.
+
+    Gavel bounds the sum of a job's time fractions by one; with GPUs instead of fractions that is the user's
+    ``demand``, and a market without demands has no such bound.
+
+    Source: Gavel, OSDI 2020, Sec. 4.1; OEF Sec. 2.4.
+    """
+
+    name = "max-min"
+    source = "Gavel, OSDI 2020, Sec. 4.1"
+    claims = (Claim("sharing_incentive", "OEF Table 1; the equal split has ratio 1"),)
+
+    def formulate(self, problem: Market, state: Any) -> Program:
+        """Return the max-min program."""
+        p = Formulation(self.name)
+        share = shares_of(p, problem)
+        least = p.variable("least_ratio")
+        own = (problem.speedup * share).sum(axis=1)
+        p.maximize(least, equation="min_l E_l / E_l(equal)", source="Gavel Sec. 4.1")
+        p.constrain(
+            "least_ratio",
+            own >= problem.fair_utility() * least,
+            equation="sum_j w_lj x_lj >= t E_l(equal)",
+            source="Gavel Sec. 4.1",
+            labels=(problem.users,),
+        )
+        return p.program()

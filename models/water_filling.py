@@ -1,0 +1,131 @@
+"""Water filling: max-min, then the next least ratio, and so on until nobody can be raised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import NotCapable
+from fairopt.models.shares import shares_of
+from fairopt.policy import Claim, Decision, Formulated, Seconds, Solve, not_negative, refuse_broken
+from fairopt.problem import Market
+from fairopt.program import Array, Formulation, Program
+
+
+#: What a float level is lowered by before it becomes a constraint, so that rounding cannot make it infeasible.
+FLOAT_SLACK = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """How far the water has risen: ``level`` (n,) is each user's ratio once fixed, ``fixed_in`` (n,) the round.
+
+    A user not yet fixed has level 0 and round 0.
+    """
+
+    level: Array
+    fixed_in: Array
+
+    @property
+    def fixed(self) -> Array:
+        """Which users can be raised no more (n,)."""
+        return np.asarray(self.fixed_in > 0)
+
+
+class WaterFilling(Formulated):
+    """The lexicographic completion of max-min: maximise the least ratio, then the second least, and so on.
+
+    In each round the least ratio t of the users still open is maximised. A user is a bottleneck if its row has a
+    non-zero dual: then it is at t in every optimum. The duals, each times its user's own-partition throughput, add up
+    to one, so at least one of m open users has a product of 1/m or more; a float solver fixes those with at least half
+    of that, which no rounding error can reach, and the exact one fixes all that are not zero. Users that
+    are bottlenecks but not found so in one round are found in a later one, at the same level.
+
+    Source: Gavel, OSDI 2020, Sec. 4.3 (there with a mixed-integer program); Radunovic and Le Boudec, A Unified
+    Framework for Max-Min and Min-Max Fairness, 2007.
+    """
+
+    name = "water-filling"
+    source = "Gavel, OSDI 2020, Sec. 4.3"
+    claims = (
+        Claim("sharing_incentive", "the first level is at least 1"),
+        Claim("pareto_efficiency", "Radunovic and Le Boudec 2007, Sec. II"),
+    )
+
+    def formulate(self, problem: Market, state: Levels | None) -> Program:
+        """Return the program of one round."""
+        levels = state or self._nothing_fixed(problem)
+        p = Formulation(self.name)
+        share = shares_of(p, problem)
+        least = p.variable("least_ratio")
+        own = (problem.speedup * share).sum(axis=1)
+        fair = problem.fair_utility()
+        p.maximize(least, equation="min over open l of E_l / E_l(equal)", source="Gavel Sec. 4.3")
+        p.constrain(
+            "least_ratio",
+            own >= np.where(levels.fixed, 0, fair) * least + levels.level * fair * (1 if problem.exact else 1 - FLOAT_SLACK),
+            equation="E_l >= t E_l(equal), or its level once fixed",
+            source="Gavel Sec. 4.3",
+            labels=(problem.users,),
+        )
+        return p.program()
+
+    @staticmethod
+    def _nothing_fixed(problem: Market) -> Levels:
+        return Levels(problem.weight * 0, np.zeros(len(problem.users), dtype=np.int64))
+
+    def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
+        """Fill round by round; the evidence is the `Levels`."""
+        if solve is None:
+            raise NotCapable(f"{self.name} has no algorithm of its own; name a back end")
+        begun = perf_counter()
+        market = problem.as_(solve.number)
+        fair = market.fair_utility()
+        levels = self._nothing_fixed(market)
+        build = 0.0
+        round_ = 0
+        while True:
+            round_ += 1
+            start = perf_counter()
+            program = self.formulate(market, levels)
+            build += perf_counter() - start
+            solution = solve(program).require_optimal()
+            refuse_broken(program, solution)
+            if solution.dual is None:
+                raise NotCapable(f"{solve.backend.name} returns no duals, which {self.name} finds its bottlenecks by")
+            open_ = ~levels.fixed
+            push = np.abs(solution.dual[program.row_block("least_ratio").span]) * np.where(open_, fair, 0)
+            least = 0 if program.exact else 0.5 / int(open_.sum())
+            stuck = (push > 0) & (push >= least)
+            reached = program.value(solution.point)
+            levels = Levels(np.where(stuck, reached, levels.level), np.where(stuck, round_, levels.fixed_in))
+            if levels.fixed.all():
+                break
+        return Decision(
+            policy=self.name,
+            market=problem,
+            shares=not_negative(program.variable("share", solution.point)),
+            objective=levels.level.min(),
+            backend=solve.backend.name,
+            program=program,
+            solution=solution,
+            evidence=levels,
+            seconds=Seconds(build=build, solve=perf_counter() - begun - build),
+        )
+
+    def optimal_face(self, decision: Decision) -> Program | None:
+        """Return the allocations with the same levels: no user can be above its level while the others are at theirs."""
+        levels: Levels = decision.evidence
+        if decision.program is None:
+            return None
+        market = decision.market.as_(Fraction if decision.exact else float)
+        p = Formulation(f"optima of {self.name}")
+        share = shares_of(p, market)
+        own = (market.speedup * share).sum(axis=1)
+        slack = 0 if decision.exact else FLOAT_SLACK
+        p.constrain("levels", own >= levels.level * market.fair_utility() * (1 - slack))
+        return p.program()
