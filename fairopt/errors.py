@@ -25,6 +25,7 @@ class BadInput(FairoptError, ValueError):
     place: row and column, or the key, in the words of the file or call.
     remedy: what to do about it.
     file: the file that was read, if any.
+
     """
 
     def __init__(self, problem: str, *, place: str = "", remedy: str = "", file: str = "") -> None:

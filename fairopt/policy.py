@@ -7,8 +7,9 @@ is used unless the caller names a back end.
 
 from __future__ import annotations
 
+import enum
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from time import perf_counter
@@ -27,13 +28,41 @@ from fairopt.solution import Solution, Status
 class Claim:
     """What a source says of a policy: that it has a property, under which assumption, and where it says so.
 
-    ``refuted_by`` is a market on which the property fails, where one is known: the claim as stated is then false.
+    ``misreport`` narrows strategy-proofness to a kind of misreport ("larger", "smaller"). ``refuted_by`` is a market on
+    which the property fails, where one is known: the claim as stated is then false.
     """
 
     property: str
     source: str
     assumes: str = ""
+    misreport: str = "any"
     refuted_by: Market | None = None
+
+
+@dataclass(frozen=True)
+class Example:
+    """A worked example of a source: a market, and what the policy decides on it.
+
+    ``shares``, ``utilities`` or their ``total`` are the right numbers, exact; ``printed`` says what the source prints
+    where that differs.
+    """
+
+    source: str
+    market: Market
+    shares: Sequence[Sequence[object]] | None = None
+    utilities: Sequence[object] | None = None
+    total: object = None
+    printed: str = ""
+
+
+class Trait(enum.Enum):
+    """What a policy declares of itself beyond its claims; the conformance suite holds it to it, and fails closed."""
+
+    UNIT_FREE = "rescaling a user's units leaves the allocation as it is"
+    COPIES = "a user of weight w is w copies of itself"
+    PROGRAM = "a program that back ends solve"
+    EXACT = "exact decisions on exact markets"
+    DETERMINED = "utilities that do not depend on a solver's choice among optima"
 
 
 @dataclass(frozen=True)
@@ -113,7 +142,9 @@ class Policy(ABC):
 
     name: ClassVar[str]
     source: ClassVar[str]
+    traits: ClassVar[frozenset[Trait]] = frozenset()
     claims: ClassVar[tuple[Claim, ...]] = ()
+    examples: ClassVar[tuple[Example, ...]] = ()
     own_algorithm: ClassVar[bool] = False
 
     def start(self, problem: Market) -> Any:
@@ -183,7 +214,7 @@ class Computed(Policy):
     def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
         """Compute; `NotCapable` where a back end was named, since it would have to be ignored."""
         if solve is not None:
-            raise NotCapable(f"{self.name} is computed by its own algorithm; it has no program for {solve.backend.name}")
+            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
         begun = perf_counter()
         shares, evidence = self.compute(problem, state)
         return Decision(

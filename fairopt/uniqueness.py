@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairopt.backends import Highs
+from fairopt.backends.exact import Exact
 from fairopt.program import Array, Logarithms, Program, Sense
 from fairopt.solution import Solution
 
@@ -37,8 +38,9 @@ class Uniqueness:
 
 def cut_to_optima(program: Program, solution: Solution) -> Program:
     """Return ``program`` cut down to its optimal solutions, given an optimal ``solution`` with duals."""
-    assert solution.dual is not None and solution.reduced_cost is not None
     dual, reduced, x = solution.dual, solution.reduced_cost, solution.point
+    assert dual is not None
+    assert reduced is not None
     activity = program.rows.activity(x)
     held, fixed = _not_zero(dual), _not_zero(reduced)
     rows = program.rows
@@ -49,9 +51,7 @@ def cut_to_optima(program: Program, solution: Solution) -> Program:
         name=f"optima of {program.name}",
         lower=np.where(fixed, bound, program.lower),
         upper=np.where(fixed, bound, program.upper),
-        rows=replace(
-            rows, lower=np.where(held, row_bound, rows.lower), upper=np.where(held, row_bound, rows.upper)
-        ),
+        rows=replace(rows, lower=np.where(held, row_bound, rows.lower), upper=np.where(held, row_bound, rows.upper)),
     )
 
 
@@ -90,8 +90,7 @@ def lexicographic(policy: Policy, decision: Decision) -> Array:
     if face is None:
         return decision.shares
     market = decision.market.as_(Fraction if decision.exact else float)
-    backend = _exact_backend() if decision.exact else Highs()
-    session = backend.session() if isinstance(backend, Highs) else backend
+    session = Exact() if decision.exact else Highs().session()
     n, k = market.shape
     x = None
     for weight in (*_utility_weights(market.speedup), *_share_weights(n, k, market.speedup.dtype)):
@@ -105,12 +104,6 @@ def lexicographic(policy: Policy, decision: Decision) -> Array:
     return not_negative(face.variable("share", x))
 
 
-def _exact_backend() -> object:
-    from fairopt.backends.exact import Exact
-
-    return Exact()
-
-
 def _utility_weights(speedup: Array) -> list[Array]:
     weights = []
     for i in range(len(speedup)):
@@ -120,7 +113,7 @@ def _utility_weights(speedup: Array) -> list[Array]:
     return weights
 
 
-def _share_weights(n: int, k: int, kind: np.dtype) -> list[Array]:  # type: ignore[type-arg]
+def _share_weights(n: int, k: int, kind: Any) -> list[Array]:
     return [np.eye(n * k, dtype=int)[place].reshape(n, k).astype(kind) for place in range(n * k)]
 
 

@@ -3,8 +3,10 @@
 from fairopt.models.equal_split import EqualSplit
 from fairopt.models.max_efficiency import MaxEfficiency
 from fairopt.models.max_min import MaxMin
+from fairopt.models.nash_welfare import NashWelfare
 from fairopt.models.oef_cooperative import CooperativeOEF
 from fairopt.models.oef_noncooperative import NonCooperativeOEF
+from fairopt.models.second_price_trading import SecondPriceTrading
 from fairopt.models.water_filling import WaterFilling
 
 __all__ = [
@@ -12,6 +14,8 @@ __all__ = [
     "EqualSplit",
     "MaxEfficiency",
     "MaxMin",
+    "NashWelfare",
     "NonCooperativeOEF",
+    "SecondPriceTrading",
     "WaterFilling",
 ]

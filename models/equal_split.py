@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.policy import Claim, Computed
+from fairopt.policy import Claim, Computed, Example, Trait
 from fairopt.problem import Market
 from fairopt.program import Array
 
@@ -22,10 +22,24 @@ class EqualSplit(Computed):
 
     name = "equal-split"
     source = "Gandiva_fair, EuroSys 2020, Sec. 2.1"
+    traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("sharing_incentive", "OEF Sec. 2.3.1 (3), by definition"),
         Claim("envy_freeness", "every bundle is the same by weight", assumes="no demands"),
         Claim("strategy_proofness", "the reports are not looked at"),
+    )
+    examples = (
+        Example(
+            "Gandiva_fair Fig. 1: two 4-GPU servers; A and B could use 4 GPUs each, C has one 2-GPU job",
+            Market.of([[1], [1], [1]], capacity=[8], demand=[4, 4, 2], users=["A", "B", "C"]),
+            shares=[[3], [3], [2]],
+        ),
+        Example(
+            "Gandiva_fair Table 3, upper half",
+            Market.of([[1, "1.25"], [1, 5], [1, "6.25"]], capacity=[60, 12], types=["K80", "V100"]),
+            shares=[[20, 4], [20, 4], [20, 4]],
+            utilities=[25, 40, 45],
+        ),
     )
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, None]:

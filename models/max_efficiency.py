@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairopt.models.shares import shares_of
-from fairopt.policy import Claim, Formulated
+from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
 from fairopt.program import Formulation, Program
 
@@ -20,7 +20,16 @@ class MaxEfficiency(Formulated):
 
     name = "max-efficiency"
     source = "OEF, Middleware 2024, Eq. (4)"
+    traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (Claim("pareto_efficiency", "OEF Sec. 2.3.2: a dominating allocation would have a larger total"),)
+    examples = (
+        Example(
+            "OEF Eq. (5)",
+            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
+            total=5,
+            printed="X = (1,0; 0,0; 0,1); the slow GPU is worth the same to all three, so that X is one of many optima",
+        ),
+    )
 
     def formulate(self, problem: Market, state: Any) -> Program:
         """Return Eq. (4)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairopt.models.shares import shares_of
-from fairopt.policy import Claim, Formulated
+from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
 from fairopt.program import Formulation, Program
 
@@ -21,7 +21,23 @@ class MaxMin(Formulated):
 
     name = "max-min"
     source = "Gavel, OSDI 2020, Sec. 4.1"
+    traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (Claim("sharing_incentive", "OEF Table 1; the equal split has ratio 1"),)
+    examples = (
+        Example(
+            "OEF Eq. (3): each user's shares sum to at most one, as Gavel's time fractions do",
+            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1], demand=[1, 1, 1]),
+            shares=[["10/11", "1/11"], ["1/11", "5/11"], [0, "5/11"]],
+            utilities=["12/11", "16/11", "20/11"],
+            printed="efficiencies 1.09, 1.44, 1.8: products of the rounded shares; right are 1.09, 1.45, 1.82",
+        ),
+        Example(
+            "OEF Eq. (3) without that bound",
+            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
+            shares=[[1, "5/98"], [0, "24/49"], [0, "45/98"]],
+            utilities=["54/49", "72/49", "90/49"],
+        ),
+    )
 
     def formulate(self, problem: Market, state: Any) -> Program:
         """Return the max-min program."""

@@ -7,9 +7,15 @@ from typing import Any
 import numpy as np
 
 from fairopt.models.shares import shares_of
-from fairopt.policy import Claim, Formulated
+from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
 from fairopt.program import Formulation, Program
+
+
+#: The optimum is unique and leaves a user a gain that hurts nobody, but that somebody would then envy.
+NOT_PARETO_EFFICIENT = Market.of([[1, 1, 1], [1, 2, 3], [1, 3, 5]], capacity=[1, 1, 1])
+#: At the optimum user 1 holds all of the first type and half of the third, and nothing of the second.
+NOT_ADJACENT = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1])
 
 
 class CooperativeOEF(Formulated):
@@ -24,11 +30,41 @@ class CooperativeOEF(Formulated):
 
     name = "oef-cooperative"
     source = "OEF, Middleware 2024, Eq. (10)"
+    traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (
         Claim("envy_freeness", "OEF Theorem 5.1"),
         Claim("sharing_incentive", "OEF Theorem 5.1", assumes="no demands"),
-        Claim("pareto_efficiency", "OEF Theorem 5.3"),
-        Claim("adjacent_types", "OEF Theorem 5.2"),
+        Claim("pareto_efficiency", "OEF Theorem 5.3", refuted_by=NOT_PARETO_EFFICIENT),
+        Claim("adjacent_types", "OEF Theorem 5.2", refuted_by=NOT_ADJACENT),
+    )
+    examples = (
+        Example(
+            "OEF Eq. (2)",
+            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
+            shares=[[1, 0], [0, "1/2"], [0, "1/2"]],
+            utilities=[1, "3/2", 2],
+        ),
+        Example(
+            "OEF Eq. (6), total 5.25",
+            Market.of([[1, 2], [1, 5]], capacity=[1, 1]),
+            shares=[[1, "1/4"], [0, "3/4"]],
+            utilities=["3/2", "15/4"],
+        ),
+        Example(
+            "OEF Sec. 3.1, user 1 reports 4",
+            Market.of([[1, 4], [1, 5]], capacity=[1, 1]),
+            shares=[[1, "3/8"], [0, "5/8"]],
+        ),
+        Example(
+            "OEF Fig. 2",
+            Market.of([[1, 2], [1, 4]], capacity=[1, 1]),
+            shares=[[1, "1/4"], [0, "3/4"]],
+        ),
+        Example(
+            "OEF Fig. 2, user 1 reports 3",
+            Market.of([[1, 3], [1, 4]], capacity=[1, 1]),
+            shares=[[1, "1/3"], [0, "2/3"]],
+        ),
     )
 
     def formulate(self, problem: Market, state: Any) -> Program:

@@ -5,9 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from fairopt.models.shares import shares_of
-from fairopt.policy import Claim, Formulated
+from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
 from fairopt.program import Formulation, Program
+
+
+OEF_EQUATION_6 = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+#: User 2 gains nothing from the second type, so that equality holds it and user 1 down to what one GPU gives.
+ONE_CANNOT_RUN = Market.of([[1, 1], [1, 0]], capacity=[1, 2])
+#: At the optimum user 1 holds all of the first type and 4/5 of the third, and nothing of the second.
+NOT_ADJACENT = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1])
 
 
 class NonCooperativeOEF(Formulated):
@@ -21,10 +28,37 @@ class NonCooperativeOEF(Formulated):
 
     name = "oef-noncooperative"
     source = "OEF, Middleware 2024, Eq. (9)"
+    traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
-        Claim("strategy_proofness", "OEF Theorem 5.4"),
-        Claim("pareto_efficiency", "OEF Theorem 5.3"),
-        Claim("adjacent_types", "OEF Theorem 5.2"),
+        Claim("strategy_proofness", "OEF Theorem 5.4 with the definition of Sec. 2.3.1 (1)", misreport="larger"),
+        Claim("strategy_proofness", "OEF Theorem 5.4 for any report", refuted_by=OEF_EQUATION_6),
+        Claim("pareto_efficiency", "OEF Theorem 5.3", assumes="every user runs on every type"),
+        Claim("pareto_efficiency", "OEF Theorem 5.3, where a user cannot run everywhere", refuted_by=ONE_CANNOT_RUN),
+        Claim("adjacent_types", "OEF Theorem 5.2", refuted_by=NOT_ADJACENT),
+    )
+    examples = (
+        Example(
+            "OEF Sec. 4.2.3: user 2 has weight 2",
+            Market.of([[1, 2], [1, 5]], capacity=[1, 1], weight=[1, 2]),
+            shares=[[1, "1/3"], [0, "2/3"]],
+        ),
+        Example(
+            "OEF Sec. 4.2.3 by replication",
+            Market.of([[1, 2], [1, 5], [1, 5]], capacity=[1, 1]),
+            shares=[[1, "1/3"], [0, "1/3"], [0, "1/3"]],
+        ),
+        Example(
+            "OEF Sec. 4.2.4: user 1 has a second job type (1, 3); weights are halves, so user 2 stands once",
+            Market.of(
+                [[1, 2], [1, 3], [1, 5]],
+                capacity=[1, 1],
+                weight=["1/2", "1/2", 1],
+                users=["u1/a", "u1/b", "u2"],
+                owner=["u1", "u1", "u2"],
+            ),
+            shares=[[1, "4/37"], [0, "15/37"], [0, "18/37"]],
+            printed="0.11, 0.41 and twice 0.24: the two copies of user 2 have 9/37 each",
+        ),
     )
 
     def formulate(self, problem: Market, state: Any) -> Program:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.errors import NotCapable
 from fairopt.models.shares import shares_of
-from fairopt.policy import Claim, Decision, Formulated, Seconds, Solve, not_negative, refuse_broken
+from fairopt.policy import Claim, Decision, Example, Formulated, Seconds, Solve, Trait, not_negative, refuse_broken
 from fairopt.problem import Market
 from fairopt.program import Array, Formulation, Program
 
@@ -51,9 +51,22 @@ class WaterFilling(Formulated):
 
     name = "water-filling"
     source = "Gavel, OSDI 2020, Sec. 4.3"
+    traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("sharing_incentive", "the first level is at least 1"),
         Claim("pareto_efficiency", "Radunovic and Le Boudec 2007, Sec. II"),
+    )
+    examples = (
+        Example(
+            "Gandiva_fair Fig. 1: C can use 2 GPUs only, and the rest goes to A and B",
+            Market.of([[1], [1], [1]], capacity=[8], demand=[4, 4, 2], users=["A", "B", "C"]),
+            shares=[[3], [3], [2]],
+        ),
+        Example(
+            "two levels: u1 alone runs on the first type and reaches 3 times its own partition, the others 3/2",
+            Market.of([[1, 0], [0, 1], [0, 1]], capacity=[1, 8]),
+            utilities=[1, 4, 4],
+        ),
     )
 
     def formulate(self, problem: Market, state: Levels | None) -> Program:
@@ -67,7 +80,9 @@ class WaterFilling(Formulated):
         p.maximize(least, equation="min over open l of E_l / E_l(equal)", source="Gavel Sec. 4.3")
         p.constrain(
             "least_ratio",
-            own >= np.where(levels.fixed, 0, fair) * least + levels.level * fair * (1 if problem.exact else 1 - FLOAT_SLACK),
+            own
+            >= np.where(levels.fixed, 0, fair) * least
+            + levels.level * fair * (1 if problem.exact else 1 - FLOAT_SLACK),
             equation="E_l >= t E_l(equal), or its level once fixed",
             source="Gavel Sec. 4.3",
             labels=(problem.users,),

@@ -107,7 +107,7 @@ def _instance(options: Options) -> highspy.Highs:
 
 
 def _bad(status: Any) -> bool:
-    return status.name == "kError"
+    return bool(status.name == "kError")
 
 
 def _load(highs: highspy.Highs, program: Program) -> None:

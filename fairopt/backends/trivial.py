@@ -1,4 +1,4 @@
-"""What needs no solver: a row or variable that contradicts itself, and a program without variables.
+"""What needs no solver: a row or variable that contradicts itself, and a program that nothing constrains.
 
 The libraries disagree on these (Pyomo raises on lower > upper, several refuse an empty matrix), so the back ends that
 wrap them answer here, all in the same words.
@@ -25,20 +25,22 @@ def settle(program: Program, backend: str, forgiven: Number = FORGIVEN) -> Solut
         raw = f"no solver was asked: {conflict} cannot hold by itself"
         return Solution(Status.INFEASIBLE, raw, backend, conflict=(conflict,))
     rows, variables = program.shape
-    if variables:
+    free = (program.lower == -INFINITY).all() and (program.upper == INFINITY).all() and not len(program.rows.value)
+    if variables and (not free or program.logarithms is not None):
         return None
-    nothing = program.cost[:0]
-    objective = program.value(nothing)
-    zero = program.rows.lower.dtype.type(0) if program.rows.lower.dtype != object else type(program.offset)(0)
+    if program.cost.any():
+        return Solution(Status.UNBOUNDED, "no solver was asked: nothing constrains the variables", backend)
+    origin = np.full(variables, type(program.offset)(0), dtype=program.cost.dtype)
+    objective = program.value(origin)
     return Solution(
         Status.OPTIMAL,
-        "no solver was asked: there are no variables",
+        "no solver was asked: no variable is constrained or has a cost",
         backend,
         objective=objective,
         bound=objective,
-        x=nothing,
-        dual=np.full(rows, zero, dtype=program.rows.lower.dtype),
-        reduced_cost=nothing,
+        x=origin,
+        dual=None if program.integer.any() else np.full(rows, type(program.offset)(0), dtype=program.cost.dtype),
+        reduced_cost=None if program.integer.any() else origin,
     )
 
 

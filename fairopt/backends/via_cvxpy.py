@@ -2,7 +2,9 @@
 
 A program becomes one block of equalities and one of inequalities, each a sparse matrix, whatever its size: cvxpy's own
 cost of building grows with the number of expressions, not with their length. It is always passed as a minimisation,
-so that the signs of cvxpy's duals are those of one sense; `_Cones.duals` turns them into ours.
+so that the signs of cvxpy's duals are those of one sense; rows and objective are scaled to a largest coefficient
+near 1, because Clarabel and SCS call a bounded program with numbers from 1e-6 to 1e6 unbounded otherwise.
+`_Cones.duals` takes the signs and the scaling back.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 #: A point found at a limit is an incumbent only if it breaks nothing by more than this, relative to the numbers' size.
 FEASIBLE = 1e-6
+#: The tolerance of the interior-point methods. Their own, 1e-8, leaves gradients of logarithms wrong by 1e-4 (the
+#: error of x is the root of the objective's); 1e-10 costs an iteration or two.
+TIGHT = 1e-10
 
 
 class Cvxpy(Backend):
@@ -69,7 +74,7 @@ class Cvxpy(Backend):
         # an equality or inequality of no rows is left out: several solvers do not take an empty matrix
         equalities = [cones.equal @ x == cones.equal_to] if len(cones.equal_to) else []
         inequalities = [cones.most @ x <= cones.at_most] if len(cones.at_most) else []
-        problem = cvxpy.Problem(cvxpy.Minimize(_cost(program, x)), equalities + inequalities)
+        problem = cvxpy.Problem(cvxpy.Minimize(_cost(program, x) / cones.unit), equalities + inequalities)
         # the steps of Problem.solve, one by one: that method throws away what a solver found before it failed
         data, chain, inverse = problem.get_problem_data(self.solver, solver_opts=dict(settings))
         began = time.perf_counter()
@@ -112,6 +117,7 @@ class Ecos(Cvxpy):
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
         {Capability.DUALS, Capability.LOGARITHMS, Capability.TOLERANCE}
     )
+    settings: ClassVar[dict[str, float]] = {"abstol": TIGHT, "reltol": TIGHT, "feastol": TIGHT}
     passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {Capability.TOLERANCE: ("abstol", "reltol", "feastol")}
 
     def __init__(self) -> None:
@@ -129,7 +135,12 @@ class Clarabel(Cvxpy):
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
         {Capability.DUALS, Capability.LOGARITHMS, Capability.TOLERANCE, Capability.TIME_LIMIT, Capability.THREADS}
     )
-    settings: ClassVar[dict[str, float]] = {"accept_unknown": True}  # cvxpy drops the point of a stalled run otherwise
+    settings: ClassVar[dict[str, float]] = {
+        "tol_gap_abs": TIGHT,
+        "tol_gap_rel": TIGHT,
+        "tol_feas": TIGHT,
+        "accept_unknown": True,  # cvxpy drops the point of a stalled run otherwise
+    }
     passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {
         Capability.TOLERANCE: ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
         Capability.TIME_LIMIT: ("time_limit",),
@@ -170,7 +181,8 @@ class _Cones:
     """The program as ``equal @ x == equal_to`` and ``most @ x <= at_most``; bounds of variables are rows too.
 
     ``tied`` are the rows of the program that became equalities. The inequalities are, in this order, the rows with an
-    upper side, those with a lower side (negated), then the bounds of variables.
+    upper side, those with a lower side (negated), then the bounds of variables. Each row of the program has been
+    divided by its ``size`` and the objective is to be divided by ``unit``.
     """
 
     equal: sparse.csr_array
@@ -180,6 +192,8 @@ class _Cones:
     tied: Array
     above: Array
     below: Array
+    size: Array
+    unit: float
 
     @classmethod
     def of(cls, program: Program) -> _Cones:
@@ -187,10 +201,13 @@ class _Cones:
 
         rows = program.rows
         shape = program.shape
-        matrix = sparse.csr_array((rows.value, rows.column, rows.start), shape=shape)
-        unit = sparse.eye_array(shape[1], format="csr")
+        largest = np.ones(shape[0])
         full = np.diff(rows.start) > 0  # a row without variables holds by itself, or `settle` has said so
-        low, high = uncrossed(rows.lower, rows.upper)
+        largest[full] = np.maximum.reduceat(np.abs(rows.value), rows.start[:-1][full]) if full.any() else 1.0
+        size = _power_of_two(largest)
+        matrix = sparse.csr_array((rows.value / size[rows.row], rows.column, rows.start), shape=shape)
+        unit = sparse.eye_array(shape[1], format="csr")
+        low, high = uncrossed(rows.lower / size, rows.upper / size)
         least, most = uncrossed(program.lower, program.upper)
         same, fixed = low == high, least == most
         tied = np.flatnonzero(full & same)
@@ -206,6 +223,8 @@ class _Cones:
             tied=tied,
             above=above,
             below=below,
+            size=size,
+            unit=float(_power_of_two(np.array([_largest_rate(program)]))[0]),
         )
 
     def duals(self, program: Program, equal: list[Array], most: list[Array]) -> Array:
@@ -220,7 +239,18 @@ class _Cones:
         if most:
             rate[self.above] -= most[0][: len(self.above)]
             rate[self.below] += most[0][len(self.above) :][: len(self.below)]
+        rate *= self.unit / self.size
         return -rate if program.sense is Sense.MAXIMIZE else rate
+
+
+def _power_of_two(size: Array) -> Array:
+    """Return the power of two next to each size: to divide by it rounds nothing."""
+    return np.asarray(np.exp2(np.round(np.log2(size))))
+
+
+def _largest_rate(program: Program) -> float:
+    rates = [*np.abs(program.cost), *(program.logarithms.weight if program.logarithms is not None else [])]
+    return float(max(rates, default=0.0)) or 1.0
 
 
 def _cost(program: Program, x: Any) -> Any:
@@ -242,8 +272,8 @@ def _own_word(raw: Any) -> str:
     """Return the solver's own status from what it gave back, where its form is known; empty otherwise."""
     if not isinstance(raw, dict):
         return str(getattr(raw, "status", ""))
-    info = raw.get("info", {})
-    return str(info.get("status") or info.get("infostring") or "")
+    info = raw.get("info")
+    return str(info.get("status") or info.get("infostring") or "") if isinstance(info, dict) else ""
 
 
 def _outcome(status: str, word: str) -> Status:

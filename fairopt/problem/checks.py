@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.problem.numbers import exact
+from fairopt.problem.numbers import exact, shown
 from fairopt.program import INFINITY, Array
 
 if TYPE_CHECKING:
@@ -35,30 +35,37 @@ def check_size(users: int, types: int) -> None:
         )
 
 
-def listed(values: Iterable[object], place: str) -> list[object]:
+def listed(values: object, place: str) -> list[object]:
+    """Return the entries of a list, an array or a tuple; strings and dictionaries are none."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise BadInput(f"got {type(values).__name__}", place=place, remedy="Give a list of numbers")
     return list(values)
 
 
-def listed_rows(speedup: Iterable[Iterable[object]]) -> list[list[object]]:
+def listed_rows(speedup: object) -> list[list[object]]:
+    """Return the rows of a table, each as `listed` has it."""
     return [listed(row, f"speedup, row {number}") for number, row in enumerate(listed(speedup, "speedup"), start=1)]
 
 
+def check_name(name: object, place: str) -> str:
+    """Return ``name`` where it is a printable string of 1 to 200 letters."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > 200:
+        raise BadInput(f"got {shown(name)}", place=place, remedy="Give a printable name of 1 to 200 letters")
+    return name
+
+
 def checked_names(names: Sequence[str] | None, count: int, kind: str, letter: str) -> tuple[str, ...]:
+    """Return one name for each of ``count``, all different; without ``names`` the letter and a number."""
     if names is None:
         return tuple(f"{letter}{number}" for number in range(1, count + 1))
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise BadInput(f"got {names!r:.80}", place=f"{kind}s", remedy="Give a list of names, each a string")
+    if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
+        raise BadInput(f"got {shown(names)}", place=f"{kind}s", remedy="Give a list of names, each a string")
     if len(names) != count:
         unit = "capacities" if kind == "type" else "rows of speedups"
         raise BadInput(f"{len(names)} {kind}s for {count} {unit}", place=f"{kind}s", remedy="Give one name for each")
     seen: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
-        if not name.strip() or not name.isprintable() or len(name) > 200:
-            raise BadInput(
-                f"got {name[:60]!r}", place=f"{kind} {number}", remedy="Give a printable name of 1 to 200 letters"
-            )
+        check_name(name, f"{kind} {number}")
         if name in seen:
             raise BadInput(
                 f"{kind}s {seen[name]} and {number} are both called {name!r}",
@@ -69,7 +76,15 @@ def checked_names(names: Sequence[str] | None, count: int, kind: str, letter: st
     return tuple(names)
 
 
+def row_places(users: tuple[str, ...], places: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return what messages call each row: by position and name, or as the reader of a file has it."""
+    if places is not None and len(places) == len(users):
+        return tuple(places)
+    return tuple(f"user {number} ({name!r})" for number, name in enumerate(users, start=1))
+
+
 def checked_owners(owner: Sequence[str], users: tuple[str, ...]) -> tuple[str, ...]:
+    """Return one owner for each row."""
     if len(owner) != len(users):
         raise BadInput(f"{len(owner)} owners for {len(users)} rows", place="owner", remedy="Give one for each row")
     return tuple(owner)
@@ -78,64 +93,71 @@ def checked_owners(owner: Sequence[str], users: tuple[str, ...]) -> tuple[str, .
 def _not_negative(value: object, place: str) -> Fraction:
     number = exact(value, place)
     if number < 0:
-        raise BadInput(f"got {number}", place=place, remedy="Give a number that is not negative")
+        raise BadInput(f"got {shown(number)}", place=place, remedy="Give a number that is not negative")
     return number
 
 
-def speedup_table(rows: list[list[object]], users: tuple[str, ...], types: tuple[str, ...]) -> Array:
+def speedup_table(rows: list[list[object]], places: Sequence[str], types: tuple[str, ...]) -> Array:
+    """Return the speedups (n, k) as Fractions that are not negative."""
     table = np.empty((len(rows), len(types)), dtype=object)
     for i, row in enumerate(rows):
         if len(row) != len(types):
             raise BadInput(
                 f"{len(row)} speedups for {len(types)} types",
-                place=f"user {users[i]!r}, speedup",
-                remedy=f"Give one for each of {', '.join(types)}; 0 where the user cannot run",
+                place=f"{places[i]}, speedup",
+                remedy=f"Give one for each of {', '.join(types[:20])}; 0 where the user cannot run",
             )
         for j, value in enumerate(row):
-            table[i, j] = _not_negative(value, f"user {users[i]!r}, speedup on {types[j]!r}")
+            table[i, j] = _not_negative(value, f"{places[i]}, speedup on {types[j]!r}")
     return table
 
 
-def column(values: Iterable[object], names: tuple[str, ...], what: str, kind: str = "user") -> Array:
+def column(values: Iterable[object], places: Sequence[str], what: str, kind: str = "user") -> Array:
+    """Return one Fraction that is not negative for each of ``places``."""
     given = listed(values, what)
-    if len(given) != len(names):
-        raise BadInput(f"{len(given)} values for {len(names)} {kind}s", place=what, remedy=f"Give one for each {kind}")
+    if len(given) != len(places):
+        raise BadInput(f"{len(given)} values for {len(places)} {kind}s", place=what, remedy=f"Give one for each {kind}")
     out = np.empty(len(given), dtype=object)
-    out[:] = [_not_negative(value, f"{kind} {name!r}, {what}") for name, value in zip(names, given, strict=True)]
+    out[:] = [_not_negative(value, f"{place}, {what}") for place, value in zip(places, given, strict=True)]
     return out
 
 
-def demand_column(demand: Iterable[object], users: tuple[str, ...]) -> Array:
+def demand_column(demand: Iterable[object], places: Sequence[str]) -> Array:
+    """Return the demands; None and infinity both say that there is no limit."""
     given = listed(demand, "demand")
-    known = [0 if value is None else value for value in given]
-    out = column(known, users, "demand")
-    out[[value is None for value in given]] = INFINITY
+    unlimited = [value is None or (isinstance(value, float) and value == INFINITY) for value in given]
+    known = [0 if free else value for free, value in zip(unlimited, given, strict=True)]
+    out = column(known, places, "demand")
+    out[unlimited] = INFINITY
     return out
 
 
-def check_market(market: Market) -> None:
+def check_market(market: Market, places: Sequence[str] | None = None) -> None:
+    """Refuse a market without GPUs, weights and demands that are not positive, and users that can run nowhere."""
+    called = row_places(market.users, places)
     if not any(market.capacity > 0):
         raise BadInput("no type has any GPUs", place="capacity", remedy="Give at least one type a positive capacity")
-    for user, weight in zip(market.users, market.weight, strict=True):
+    for place, weight in zip(called, market.weight, strict=True):
         if weight <= 0:
-            raise BadInput(f"got {weight}", place=f"user {user!r}, weight", remedy="Give a positive weight")
-    for user, limit in zip(market.users, market.limit, strict=True):
+            raise BadInput(f"got {weight}", place=f"{place}, weight", remedy="Give a positive weight")
+    for place, limit in zip(called, market.limit, strict=True):
         if limit <= 0:
             raise BadInput(
-                f"got {limit}", place=f"user {user!r}, demand", remedy="Give a positive demand, or leave out the user"
+                f"got {limit}", place=f"{place}, demand", remedy="Give a positive demand, or leave out the user"
             )
-    check_rows(market, range(len(market.users)))
+    check_rows(market, range(len(market.users)), called)
 
 
-def check_rows(market: Market, rows: Iterable[int]) -> None:
+def check_rows(market: Market, rows: Iterable[int], places: Sequence[str] | None = None) -> None:
     """A user must be able to run somewhere: else its fair utility is 0 and no ratio to it means anything."""
     usable = market.capacity > 0
+    called = row_places(market.users, places)
     for i in rows:
         runs = (market.speedup[i] > 0) & usable
         if not runs.any():
             where = "every speedup is 0" if not any(market.speedup[i] > 0) else "it runs only where there are no GPUs"
             raise BadInput(
                 f"the user can run nowhere: {where}",
-                place=f"user {market.users[i]!r}, speedup",
+                place=f"{called[i]}, speedup",
                 remedy="Give a positive speedup on a type that has GPUs, or leave out the user",
             )

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,11 +22,15 @@ from fairopt.problem.checks import (
     demand_column,
     listed,
     listed_rows,
+    row_places,
     speedup_table,
 )
 from fairopt.problem.numbers import exact
 from fairopt.problem.utility import capped_value
 from fairopt.program import INFINITY, Array, cast
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,10 +75,12 @@ class Market:
         users: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
         owner: Sequence[str] | None = None,
+        places: Sequence[str] | None = None,
     ) -> Market:
         """Validate and return a market; ints, Fractions, decimal strings and floats (as printed) are kept exact.
 
-        Shapes: ``speedup`` (n, k), ``capacity`` (k,), the others (n,); an entry of ``demand`` may be None (no limit).
+        Shapes: ``speedup`` (n, k), ``capacity`` (k,), the others (n,); an entry of ``demand`` may be None or infinity
+        (no limit). ``places`` is what messages call each row; readers of files give the file's own words.
         Errors: `BadInput` that names the row, the column, the value and what to do.
         """
         rows = listed_rows(speedup)
@@ -81,20 +88,42 @@ class Market:
         type_names = checked_names(types, len(amounts), "type", "T")
         check_size(len(rows), len(amounts))
         user_names = checked_names(users, len(rows), "user", "u")
+        called = row_places(user_names, places)
         market = cls(
-            speedup=speedup_table(rows, user_names, type_names),
-            capacity=column(amounts, type_names, "capacity", "type"),
-            weight=column([1] * len(rows) if weight is None else weight, user_names, "weight"),
+            speedup=speedup_table(rows, called, type_names),
+            capacity=column(amounts, [f"type {name!r}" for name in type_names], "capacity", "type"),
+            weight=column([1] * len(rows) if weight is None else weight, called, "weight"),
             users=user_names,
             types=type_names,
-            demand=None if demand is None else demand_column(demand, user_names),
+            demand=None if demand is None else demand_column(demand, called),
             owner=user_names if owner is None else checked_owners(owner, user_names),
         )
-        check_market(market)
+        check_market(market, called)
         for array in (market.speedup, market.capacity, market.weight, market.demand):
             if array is not None:
                 array.setflags(write=False)
         return market
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Market:
+        """Return the market in a .toml, .json or .csv file; see `fairopt.problem.files.read_market`."""
+        from fairopt.problem.files import read_market
+
+        return read_market(path)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Market:
+        """Return the market in a dictionary of the file schema; see `fairopt.problem.schema.market_from_dict`."""
+        from fairopt.problem.schema import market_from_dict
+
+        return market_from_dict(data)
+
+    @classmethod
+    def from_frame(cls, frame: DataFrame, capacity: Any, weight: Any = None, demand: Any = None) -> Market:
+        """Return the market of a pandas table; see `fairopt.problem.frames.market_from_frame`."""
+        from fairopt.problem.frames import market_from_frame
+
+        return market_from_frame(frame, capacity, weight, demand)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Market):
@@ -133,7 +162,7 @@ class Market:
 
         Source: OEF Sec. 2.3.1 (3): 1/n of every type; Gandiva_fair Sec. 2.1, in proportion to tickets.
         """
-        return np.multiply.outer(self.weight / self.weight.sum(), self.capacity)
+        return np.asarray(np.multiply.outer(self.weight / self.weight.sum(), self.capacity))
 
     def utility(self, shares: Array) -> Array:
         """Return each user's throughput (n,) on its own row of ``shares`` (n, k), in its own units.
@@ -190,10 +219,12 @@ class Market:
     def misreport(self, user: str | int, row: Sequence[object] | Array) -> Market:
         """Return the market in which one user reports other speedups; errors as `of`."""
         i = self.index(user)
-        place = f"user {self.users[i]!r}, misreport"
+        place = f"user {i + 1} ({self.users[i]!r}), misreport"
         told = np.array([exact(v, place) for v in row] if self.exact else [float(v) for v in row])  # type: ignore[arg-type]
         if told.shape != self.speedup[i].shape:
             raise BadInput(f"{len(told)} speedups for {len(self.types)} types", place=place, remedy="Give one per type")
+        if not all(told >= 0):  # NaN is caught as well
+            raise BadInput(f"got {told.tolist()}", place=place, remedy="Give speedups that are not negative")
         speedup = self.speedup.copy()
         speedup[i] = told
         market = replace(self, speedup=speedup)

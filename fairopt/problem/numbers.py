@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import reprlib
 from decimal import Decimal
 from fractions import Fraction
 
@@ -17,16 +18,18 @@ LARGEST_EXPONENT = 30
 _WRITTEN = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?\s*|\s*[+-]?\d+\s*/\s*\d+\s*", re.ASCII)
 
 
-def exact(value: object, place: str) -> Fraction:
+def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
     """Return ``value`` as the Fraction that was meant: the string "0.1" and the float 0.1 are both 1/10.
 
     Takes ints, Fractions, Decimals, floats (by their shortest decimal form), NumPy numbers, and strings such as
-    "3", "2.5", "1e3" or "5/4". Anything else, NaN, infinities and absurd sizes are a `BadInput` that names ``place``.
+    "3", "2.5", "1e3" or "5/4". Anything else, NaN, infinities and absurd sizes are a `BadInput` that names ``place``;
+    with ``tiny`` a number may be as small as it likes, since solvers leave 1e-40 where they mean 0.
     """
     number = _meant(value, place)
-    if number and not Fraction(1, 10**LARGEST_EXPONENT) <= abs(number) <= 10**LARGEST_EXPONENT:
+    least = 0 if tiny else Fraction(1, 10**LARGEST_EXPONENT)
+    if number and not least <= abs(number) <= 10**LARGEST_EXPONENT:
         raise BadInput(
-            f"got {_shown(value)}, which is beyond 1e±{LARGEST_EXPONENT}",
+            f"got {shown(value)}, which is beyond 1e±{LARGEST_EXPONENT}",
             place=place,
             remedy="Choose units in which the numbers are of ordinary size",
         )
@@ -37,7 +40,8 @@ def _meant(value: object, place: str) -> Fraction:
     if isinstance(value, bool | np.bool_):
         raise BadInput(f"got {value}, a truth value", place=place, remedy="Give a number")
     if isinstance(value, int | Fraction):
-        _refuse_long(max(value.numerator.bit_length(), value.denominator.bit_length()) // 3, value, place)
+        bits = max(value.numerator.bit_length(), value.denominator.bit_length())
+        _refuse_long(bits * 30103 // 100_000 + 1, place)  # log10(2) = 0.30103
         return Fraction(value)
     if isinstance(value, np.integer):
         return Fraction(int(value))
@@ -47,35 +51,53 @@ def _meant(value: object, place: str) -> Fraction:
         return Fraction(str(value))
     if isinstance(value, Decimal):
         if not value.is_finite():
-            raise BadInput(f"got {value}", place=place, remedy="Give a finite number")
+            raise BadInput(f"got {value!s:.20}", place=place, remedy="Give a finite number")
         value = str(value)
     if isinstance(value, str):
-        _refuse_long(len(value), value, place)
+        _refuse_long(max(len(part) for part in value.split("/")), place)
         if not _WRITTEN.fullmatch(value):
-            raise BadInput(f"got {value!r}, not a number", place=place, remedy='Write 3, 2.5, 1e3 or "5/4"')
+            raise BadInput(f"got {shown(value)}, not a number", place=place, remedy='Write 3, 2.5, 1e3 or "5/4"')
         compact = "".join(value.split())
         if "/" in compact and int(compact.split("/")[1]) == 0:
-            raise BadInput(f"got {value!r}, a division by zero", place=place, remedy="Give a positive denominator")
+            raise BadInput(f"got {shown(value)}, a division by zero", place=place, remedy="Give a positive denominator")
         _, _, exponent = compact.lower().partition("e")
         if exponent and abs(int(exponent)) > LARGEST_EXPONENT + MOST_DIGITS:
             raise BadInput(
-                f"got {value!r}, which is beyond 1e±{LARGEST_EXPONENT}",
+                f"got {shown(value)}, which is beyond 1e±{LARGEST_EXPONENT}",
                 place=place,
                 remedy="Choose units in which the numbers are of ordinary size",
             )
         return Fraction(compact)
-    raise BadInput(f"got {_shown(value)} of type {type(value).__name__}", place=place, remedy="Give a number")
+    raise BadInput(f"got {shown(value)} of type {type(value).__name__}", place=place, remedy="Give a number")
 
 
-def _refuse_long(digits: int, value: object, place: str) -> None:
+def _refuse_long(digits: int, place: str) -> None:
     if digits > MOST_DIGITS:
-        raise BadInput(f"got {_shown(value)}, a number of {digits} digits", place=place, remedy="Round it")
+        raise BadInput(f"got a number of {digits} digits", place=place, remedy=f"Round it to {MOST_DIGITS} at most")
 
 
-def _shown(value: object) -> str:
+def written(value: object, place: str) -> int | float | str:
+    """Return a number in the form in which a file holds it, such that `exact` reads the same number back.
+
+    An int where it is one (of at most 64 bits, which every reader of TOML takes), else the float whose shortest
+    decimal form is the number (1/10 is 0.1), else a string "p/q". Errors: as `exact`.
+    """
+    number = exact(value, place)
+    if number.denominator == 1:
+        return int(number) if abs(number) < 2**63 else str(number)
+    near = float(number)
+    return near if Fraction(repr(near)) == number else str(number)
+
+
+def shown(value: object) -> str:
+    """Return ``value`` for a message: short, on one line, and safe for huge and deeply nested values."""
     if isinstance(value, int | Fraction):  # printing a huge integer is itself refused by Python
-        return (
-            f"a number with {value.numerator.bit_length()} bits" if value.numerator.bit_length() > 400 else str(value)
-        )
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+        bits = max(value.numerator.bit_length(), value.denominator.bit_length())
+        return f"a number with {bits} bits" if bits > 400 else str(value)
+    text = repr(value) if isinstance(value, str) and len(value) <= 60 else _SHORT.repr(value)
+    return text if len(text) <= 70 else text[:67] + "..."
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 60
+_SHORT.maxlevel = 3

@@ -146,8 +146,8 @@ class Affine:
     def __rmatmul__(self, matrix: ArrayLike) -> Affine:
         left = numbers(matrix)
         if self.ndim == 1:
-            return (left * self).sum(axis=-1)
-        return (left[..., :, None] * self).sum(axis=-2)
+            return (self * left).sum(axis=-1)
+        return (self * left[..., :, None]).sum(axis=-2)
 
     def sum(self, axis: int | None = None) -> Affine:
         """Return the sum over one axis, or over all entries."""

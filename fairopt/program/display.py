@@ -26,7 +26,9 @@ def describe(program: Program, rows_per_block: int = 1) -> str:
         for position in range(min(rows_per_block, block.size)):
             lines.append(("", "", f"{block.entry(position)}: {row_text(program, block.first + position)}", ""))
     widths = [max(len(line[column]) for line in lines) for column in range(3)]
-    body = ["  " + "  ".join(part.ljust(width) for part, width in zip(line, [*widths, 0], strict=True)) for line in lines]
+    body = [
+        "  " + "  ".join(part.ljust(width) for part, width in zip(line, [*widths, 0], strict=True)) for line in lines
+    ]
     return "\n".join([head, *(line.rstrip() for line in body)])
 
 

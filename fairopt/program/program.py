@@ -53,8 +53,8 @@ class Block:
         flat = position if self.kept is None else int(self.kept[position])
         index = np.unravel_index(flat, self.shape) if self.shape else ()
         parts = [
-            str(self.labels[axis][i]) if axis < len(self.labels) and self.labels[axis] else str(int(i))
-            for axis, i in enumerate(index)
+            str(self.labels[axis][i]) if axis < len(self.labels) and self.labels[axis] else str(i)
+            for axis, i in enumerate(map(int, index))
         ]
         return f"{self.name}[{','.join(parts)}]" if parts else self.name
 
@@ -263,14 +263,12 @@ def cast(array: Array, number: type) -> Array:
         return array if array.dtype == np.float64 else array.astype(float)
     if number is not Fraction:
         raise TypeError(f"programs and markets come in float and Fraction, not in {number.__name__}")
-    out = np.empty(array.shape, dtype=object)
-    out.flat = [value if value in (INFINITY, -INFINITY) else Fraction(value) for value in array.ravel().tolist()]
-    return out
+    out = np.empty(array.size, dtype=object)
+    out[:] = [value if value in (INFINITY, -INFINITY) else Fraction(value) for value in array.ravel().tolist()]
+    return out.reshape(array.shape)
 
 
 def _is_exact(array: Array) -> bool:
     if array.dtype != object:
         return array.dtype.kind in "iu"
     return all(isinstance(value, int | Fraction) for value in array.ravel())
-
-

@@ -1,0 +1,41 @@
+# Everything works in .venv at the root; PYTHON may name another interpreter (3.11 or newer) to make it with.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check format campaign bench notebook clean
+
+demo: .venv/ready ## set up, then every policy on two markets: the paper's example and one from measured throughputs
+	@$(BIN)/fairopt compare "$$($(BIN)/python -m fairopt.datasets oef_example)"
+	@$(BIN)/fairopt compare "$$($(BIN)/python -m fairopt.datasets gavel)"
+
+test: .venv/ready ## set up, then pass the tests
+	$(BIN)/python -m pytest -n auto
+
+check: .venv/ready ## linters and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+campaign: .venv/ready ## the slow tests: more instances, larger markets
+	$(BIN)/python -m pytest -n auto -m slow
+
+bench: .venv/ready ## what building and solving cost
+	$(BIN)/python benchmarks/build_and_solve.py
+
+notebook: .venv/ready ## run the notebook again and keep its outputs
+	$(BIN)/python -m nbconvert --to notebook --execute --inplace notebooks/*.ipynb
+
+.venv/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "fairopt needs Python 3.11 or newer; name one with make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

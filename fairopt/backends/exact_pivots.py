@@ -1,0 +1,268 @@
+"""Exact simplex bases: solve one in rationals, judge it without tolerance, and pivot until it is right.
+
+The form worked on: minimise ``cost @ x`` with ``A x - s = 0``, where each entry of (x, s) has a `Kind`: one bound, no
+bound, or a fixed value. Whatever has two bounds was given a row of its own for the upper one, so that least-index
+rules that are proven finite for one-sided bounds apply as they stand. With J the basic variables and R the rows whose
+slack is not basic, only the square matrix A[R, J] is ever solved: basic slacks drop out.
+
+Source: Terlaky, A convergent criss-cross method, 1985; Fukuda and Terlaky, Criss-cross methods: a fresh view on pivot
+algorithms, 1997.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpq_mat
+
+from fairopt.program.affine import Array
+
+ZERO = fmpq(0)
+
+
+class Kind(enum.IntEnum):
+    """What holds a variable or slack back."""
+
+    FROM_BELOW = 1
+    FROM_ABOVE = -1
+    FREE = 0
+    FIXED = 2
+
+
+class End(enum.Enum):
+    """How pivoting ended."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    LIMIT = "limit"
+
+
+@dataclass(frozen=True, eq=False)
+class OneSided:
+    """The form worked on; numbers are flint's rationals, ``matrix`` holds {column: value} row by row.
+
+    ``kind`` and ``bound`` have one entry a variable, then one a row (its slack, the value of the row).
+    """
+
+    cost: list[Any]
+    matrix: list[dict[int, Any]]
+    kind: list[Kind]
+    bound: list[Any]
+
+    @property
+    def variables(self) -> int:
+        """The number of variables, which is where the slacks begin."""
+        return len(self.cost)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Where pivoting ended.
+
+    ``x`` belongs to the basis; ``dual`` are its row duals for OPTIMAL, and multipliers that prove it for INFEASIBLE;
+    ``ray`` is a direction without end for UNBOUNDED.
+    """
+
+    end: End
+    basic: frozenset[int]
+    pivots: int
+    x: list[Any]
+    dual: list[Any]
+    ray: list[Any]
+
+
+def pivot(form: OneSided, basic: Iterable[int], deadline: float = float("inf")) -> Found:
+    """Go from a basis (columns and slacks, by index) to the end, by the least-index criss-cross method.
+
+    It needs neither feasibility nor a phase one, and no basis comes twice. A set that is no basis is repaired first.
+    """
+    state = _Tableau(form, _repaired(form, set(basic)))
+    pivots = 0
+    while True:
+        step = state.next_pivot()
+        if isinstance(step, End):
+            break
+        if time.perf_counter() > deadline:
+            return state.found(End.LIMIT, pivots)
+        leaving, entering = step
+        state = _Tableau(form, (state.basic - {leaving}) | {entering})
+        pivots += 1
+    if step is not End.UNBOUNDED:
+        return state.found(step, pivots)
+    # a dual without points leaves open whether the primal has one: ask for any point, with all costs 0
+    ray = state.ray
+    point = pivot(OneSided([ZERO] * form.variables, form.matrix, form.kind, form.bound), state.basic, deadline)
+    end = End.UNBOUNDED if point.end is End.OPTIMAL else point.end
+    return Found(end, point.basic, pivots + point.pivots, point.x, point.dual, ray)
+
+
+class _Tableau:
+    """One basis, with its primal and dual values; a row or column of the tableau is solved for when asked."""
+
+    def __init__(self, form: OneSided, basic: frozenset[int]) -> None:
+        self.form, self.basic = form, basic
+        first = form.variables
+        self.inner = sorted(j for j in basic if j < first)  # J
+        self.tight = [r for r in range(len(form.matrix)) if first + r not in basic]  # R
+        self._place = {j: place for place, j in enumerate(self.inner)}
+        self._kernel = _matrix(form, self.tight, self.inner)
+        self._turned = self._kernel.transpose()
+        self.x = self._primal()
+        self.activity = [_dot(row, self.x) for row in form.matrix]
+        self.dual = self._multipliers([form.cost[j] for j in self.inner])
+        self.rate = self._rates(form.cost, self.dual)
+        self.ray: list[Any] = []
+        self.proof: list[Any] = []
+
+    def next_pivot(self) -> End | tuple[int, int]:
+        """Return (leaving, entering), or how it ended: the least index that is wrong, with the least that helps."""
+        for index in range(len(self.form.kind)):
+            wrong = self._infeasible(index) if index in self.basic else self._improving(index)
+            if wrong:
+                return self._leave(index, wrong) if index in self.basic else self._enter(index, wrong)
+        return End.OPTIMAL
+
+    def found(self, end: End, pivots: int) -> Found:
+        return Found(end, self.basic, pivots, self.x, self.proof if end is End.INFEASIBLE else self.dual, self.ray)
+
+    def _infeasible(self, index: int) -> int:
+        """Return the direction (1 or -1) in which a basic entry must move to hold its bound, 0 if it does."""
+        kind = self.form.kind[index]
+        if kind is Kind.FREE:
+            return 0
+        short = self.form.bound[index] - self._value(index)
+        if kind is Kind.FIXED:
+            return int(short > 0) - int(short < 0)
+        return int(kind) if short * int(kind) > 0 else 0
+
+    def _improving(self, index: int) -> int:
+        """Return the direction in which moving a non-basic entry would lower the cost, 0 if there is none."""
+        kind, rate = self.form.kind[index], self.rate[index]
+        if kind is Kind.FIXED or rate == 0:
+            return 0
+        down = -1 if rate > 0 else 1
+        return down if kind is Kind.FREE or int(kind) == down else 0
+
+    def _leave(self, leaving: int, direction: int) -> End | tuple[int, int]:
+        form, first = self.form, self.form.variables
+        if leaving < first:
+            weight = [ZERO] * len(self.inner)
+            weight[self._place[leaving]] = fmpq(1)
+            own: dict[int, Any] = {}
+        else:
+            own = form.matrix[leaving - first]
+            weight = [own.get(j, ZERO) for j in self.inner]
+        multipliers = self._multipliers(weight)
+        effect = self._rates([own.get(j, ZERO) for j in range(first)], multipliers)
+        for entering, change in enumerate(effect):
+            if entering in self.basic or change == 0 or form.kind[entering] is Kind.FIXED:
+                continue
+            if form.kind[entering] is Kind.FREE or change * int(form.kind[entering]) * direction > 0:
+                return leaving, entering
+        # no entry can move it on: with the row's own weight, the multipliers contradict the bounds
+        self.proof = [-value for value in multipliers]
+        if leaving >= first:
+            self.proof[leaving - first] = fmpq(1)
+        return End.INFEASIBLE
+
+    def _enter(self, entering: int, direction: int) -> End | tuple[int, int]:
+        form, first = self.form, self.form.variables
+        if entering < first:
+            move = self._solve([-form.matrix[r].get(entering, ZERO) * direction for r in self.tight])
+        else:
+            move = self._solve([fmpq(direction) if first + r == entering else ZERO for r in self.tight])
+        ray = [ZERO] * first
+        for j, change in zip(self.inner, move, strict=True):
+            ray[j] = change
+        if entering < first:
+            ray[entering] = fmpq(direction)
+        for leaving in sorted(self.basic):
+            kind = form.kind[leaving]
+            change = ray[leaving] if leaving < first else _dot(form.matrix[leaving - first], ray)
+            if kind is Kind.FREE or change == 0:
+                continue
+            if kind is Kind.FIXED or change * int(kind) < 0:
+                return leaving, entering
+        self.ray = ray
+        return End.UNBOUNDED
+
+    def _value(self, index: int) -> Any:
+        first = self.form.variables
+        return self.x[index] if index < first else self.activity[index - first]
+
+    def _primal(self) -> list[Any]:
+        form, first = self.form, self.form.variables
+        x = [ZERO if j in self._place else form.bound[j] for j in range(first)]
+        solved = self._solve([form.bound[first + r] - _dot(form.matrix[r], x) for r in self.tight])
+        for j, value in zip(self.inner, solved, strict=True):
+            x[j] = value
+        return x
+
+    def _multipliers(self, weight: list[Any]) -> list[Any]:
+        """Return y, 0 off the tight rows, with ``A[:, J].T @ y == weight``."""
+        out = [ZERO] * len(self.form.matrix)
+        for r, value in zip(self.tight, _solved(self._turned, weight), strict=True):
+            out[r] = value
+        return out
+
+    def _rates(self, weight: list[Any], multipliers: list[Any]) -> list[Any]:
+        """Return how ``weight @ x`` changes with each non-basic variable and slack."""
+        rate = list(weight)
+        for r in self.tight:
+            factor = multipliers[r]
+            if factor != 0:
+                for j, value in self.form.matrix[r].items():
+                    rate[j] -= factor * value
+        return rate + multipliers
+
+    def _solve(self, side: list[Any]) -> list[Any]:
+        return _solved(self._kernel, side)
+
+
+def _solved(matrix: Any, side: list[Any]) -> list[Any]:
+    if not side:
+        return []
+    return list(matrix.solve(fmpq_mat(len(side), 1, side)).entries())
+
+
+def _matrix(form: OneSided, rows: list[int], columns: list[int]) -> Any:
+    return fmpq_mat(len(rows), len(columns), [form.matrix[r].get(j, ZERO) for r in rows for j in columns])
+
+
+def _dot(row: dict[int, Any], x: list[Any]) -> Any:
+    total = ZERO
+    for j, value in row.items():
+        if x[j] != 0:
+            total += value * x[j]
+    return total
+
+
+def _repaired(form: OneSided, basic: set[int]) -> frozenset[int]:
+    """Return a basis: the given one if it is, else one made of the largest regular part of its matrix."""
+    first = form.variables
+    inner = sorted(j for j in basic if j < first)
+    tight = [r for r in range(len(form.matrix)) if first + r not in basic]
+    if inner or tight:
+        kept = _independent(_matrix(form, tight, inner))
+        inner = [inner[place] for place in kept]
+        tight = [tight[place] for place in _independent(_matrix(form, tight, inner).transpose())]
+    slacks = set(range(first, first + len(form.matrix))) - {first + r for r in tight}
+    return frozenset(slacks | set(inner))
+
+
+def _independent(matrix: Any) -> list[int]:
+    """Return the places of columns that are independent and span the rest."""
+    reduced, rank = matrix.rref()
+    columns = matrix.ncols()
+    table = np.array(reduced.entries(), dtype=object).reshape(matrix.nrows(), columns)
+    return [int(np.flatnonzero(_non_zero(table[row]))[0]) for row in range(rank)]
+
+
+def _non_zero(entries: Array) -> Array:
+    return np.array([entry != 0 for entry in entries], dtype=bool)

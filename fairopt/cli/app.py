@@ -1,0 +1,245 @@
+"""The commands of ``fairopt``.
+
+Exit status: 0 fine; 1 a checked property fails (``verify``); 2 bad input; 3 not solved, not installed or not capable.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from enum import IntEnum
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fairopt import discovery
+from fairopt.backends import Solver
+from fairopt.cli import as_json, tables
+from fairopt.compare import Row, audit, compare
+from fairopt.errors import BadInput, FairoptError, NotCapable, NotSolved
+from fairopt.metrics import metrics
+from fairopt.policy import allocate
+from fairopt.problem import Market
+from fairopt.problem.allocation import read_allocation
+from fairopt.problem.files import read_market
+from fairopt.properties import TOLERANCE, Answer, Effort, Feasibility, MechanismProperty, Property
+from fairopt.uniqueness import uniqueness
+
+app = typer.Typer(
+    name="fairopt",
+    help="Share GPUs of several types among users, and say which fairness properties the sharing has.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+class Exit(IntEnum):
+    """What the command tells the shell."""
+
+    FINE = 0
+    FAILS = 1
+    BAD_INPUT = 2
+    NOT_SOLVED = 3
+
+
+MarketFile = Annotated[Path, typer.Argument(metavar="MARKET", help="A market file: .toml, .json or .csv.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")]
+Normalise = Annotated[
+    bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of the search for misreports that pay.", min=0)]
+
+
+@app.command("solve")
+def solve_command(
+    market: MarketFile,
+    policy: Annotated[str, typer.Option(help="A policy by name; `fairopt policies` lists them.")],
+    backend: Annotated[str, typer.Option(help="A back end by name, or auto.")] = "auto",
+    json_: AsJson = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Decide in rational arithmetic; numbers print as p/q.")
+    ] = False,
+    canonical: Annotated[
+        bool, typer.Option("--canonical", help="Where optima differ, take the lexicographic one.")
+    ] = False,
+    normalise: Normalise = False,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds for the solver.")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="The solver's feasibility tolerance.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The solver's random seed.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Most threads for the solver.")] = None,
+) -> None:
+    """Compute one policy's allocation."""
+    problem = _read(market, normalise)
+    rule = discovery.policy(policy)
+    solver = _solver(backend)
+    if exact:
+        if solver is not None and solver.number is not Fraction:
+            raise NotCapable(f"--exact asks for rational numbers, which back end {backend!r} does not compute in")
+        solver = solver if rule.own_algorithm else discovery.backend("exact")
+    try:
+        decision = allocate(
+            rule,
+            problem,
+            solver,
+            canonical=canonical,
+            time_limit=time_limit,
+            tolerance=tolerance,
+            seed=seed,
+            threads=threads,
+        )
+    except NotSolved as error:
+        if json_:
+            _print_json(as_json.unsolved(rule, problem, error))
+        raise
+    if exact and not decision.exact:
+        raise NotCapable(f"{policy} has no exact allocation on this market; leave --exact out for one in floats")
+    unique = uniqueness(rule, decision)
+    if json_:
+        _print_json(as_json.decision(decision, unique, exact=exact))
+    else:
+        tables.decision(decision, unique)
+
+
+@app.command("verify")
+def verify_command(
+    market: MarketFile,
+    allocation: Annotated[Path, typer.Argument(metavar="ALLOCATION", help="An allocation by anyone: .csv or .json.")],
+    property_names: Annotated[
+        list[str] | None, typer.Option("--property", help="A property by name; all by default. May be repeated.")
+    ] = None,
+    json_: AsJson = False,
+    tolerance: Annotated[float, typer.Option(help="Relative slack that counts as none.", min=0)] = TOLERANCE,
+    exact: Annotated[bool, typer.Option("--exact", help="No tolerance, and numbers print as p/q.")] = False,
+) -> None:
+    """Audit an allocation made by anyone; exit status 1 if a property fails."""
+    problem = _read(market, False)
+    shares = read_allocation(allocation, problem)
+    chosen = _properties(property_names)
+    for each in chosen:
+        if isinstance(each, MechanismProperty):
+            raise BadInput(
+                f"{each.name} is a property of a policy, not of one allocation",
+                place="--property",
+                remedy="Ask `fairopt compare MARKET --policy NAME`, which searches for misreports",
+            )
+    of_allocations = [each for each in chosen if isinstance(each, Property)]
+    if not any(isinstance(each, Feasibility) for each in of_allocations):
+        of_allocations.insert(0, Feasibility())  # nothing else means anything if GPUs are given out twice
+    slack = Fraction(0) if exact else Fraction(str(tolerance))
+    verdicts = audit(problem, shares, of_allocations, tolerance=slack)
+    numbers = metrics(problem, shares)
+    if json_:
+        _print_json(as_json.verdicts(verdicts, numbers, problem, exact=exact))
+    else:
+        tables.verdicts(verdicts, numbers, problem)
+    if any(verdict.answer is Answer.FAILS for verdict in verdicts.values()):
+        raise typer.Exit(Exit.FAILS)
+
+
+@app.command("compare")
+def compare_command(
+    market: MarketFile,
+    policy_names: Annotated[
+        list[str] | None, typer.Option("--policy", help="A policy by name; all by default. May be repeated.")
+    ] = None,
+    property_names: Annotated[
+        list[str] | None, typer.Option("--property", help="A property by name; all by default. May be repeated.")
+    ] = None,
+    json_: AsJson = False,
+    normalise: Normalise = False,
+    evaluations: Annotated[int, typer.Option(help="Misreports to try for each policy.", min=1)] = Effort.evaluations,
+    seed: Seed = 0,
+) -> None:
+    """Compute every policy's allocation and say which properties hold, by how much, and what shows it.
+
+    The table is the answer, whatever it says: the exit status is 3 if a policy could not be computed, else 0.
+    """
+    problem = _read(market, normalise)
+    names = policy_names or discovery.names(discovery.POLICIES)
+    policies = [discovery.policy(name) for name in dict.fromkeys(names)]
+    properties = _properties(property_names)
+    rows: list[Row] = []
+    interrupted = False
+    try:
+        with tables.progress(len(policies)) as advance:
+            for row in compare(problem, policies, properties, effort=Effort(evaluations=evaluations, seed=seed)):
+                rows.append(row)
+                advance(row.policy.name)
+    except KeyboardInterrupt:  # what is computed is kept, and the status says that it is not all
+        interrupted = True
+    if json_:
+        _print_json(as_json.table(rows, problem))
+    else:
+        tables.table(rows, problem)
+    if interrupted:
+        print(f"interrupted: {len(rows)} of {len(policies)} policies done", file=sys.stderr)
+        raise typer.Exit(130)
+    if any(row.error is not None for row in rows):
+        raise typer.Exit(Exit.NOT_SOLVED)
+
+
+@app.command("policies")
+def policies_command(json_: AsJson = False) -> None:
+    """List the policies that are installed and what each claims."""
+    listed = [discovery.policy(name) for name in discovery.names(discovery.POLICIES)]
+    _list(json_, as_json.policies(listed), lambda: tables.policies(listed))
+
+
+@app.command("backends")
+def backends_command(json_: AsJson = False) -> None:
+    """List the back ends, what each can do, and whether it is available here."""
+    listed = [discovery.load(discovery.BACKENDS, name) for name in discovery.names(discovery.BACKENDS)]
+    _list(json_, as_json.backends(listed), lambda: tables.backends(listed))
+
+
+@app.command("properties")
+def properties_command(json_: AsJson = False) -> None:
+    """List the properties that can be checked, with their definitions."""
+    listed = _properties(None)
+    _list(json_, as_json.properties(listed), lambda: tables.properties(listed))
+
+
+def main() -> None:
+    """Run the command line; errors that fairopt raises on purpose become one line and an exit status."""
+    try:
+        app()
+    except BadInput as error:
+        print(f"fairopt: {error}", file=sys.stderr)
+        raise SystemExit(Exit.BAD_INPUT) from None
+    except FairoptError as error:
+        print(f"fairopt: {error}", file=sys.stderr)
+        raise SystemExit(Exit.NOT_SOLVED) from None
+
+
+def _read(path: Path, normalise: bool) -> Market:
+    market = read_market(path)
+    return market.normalised() if normalise else market
+
+
+def _solver(name: str) -> Solver | None:
+    """Return the back end of that name; ``auto`` leaves the choice to the policy."""
+    if name == "auto":
+        return None
+    solver: Solver = discovery.backend(name)
+    return solver
+
+
+def _properties(names: list[str] | None) -> list[Property | MechanismProperty]:
+    chosen = dict.fromkeys(names or discovery.names(discovery.PROPERTIES))
+    return [discovery.property_(name) for name in chosen]
+
+
+def _list(json_: bool, data: Any, print_table: Any) -> None:
+    if json_:
+        _print_json(data)
+    else:
+        print_table()
+
+
+def _print_json(data: Mapping[str, Any] | list[Any]) -> None:
+    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))

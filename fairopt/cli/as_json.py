@@ -1,0 +1,161 @@
+"""Results as the JSON that outsiders rely on; keys are added, never renamed (the contract's version is ``SCHEMA``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairopt.compare import Row
+from fairopt.errors import FairoptError, NotSolved
+from fairopt.metrics import Metrics
+from fairopt.policy import Decision, Policy
+from fairopt.problem import Market
+from fairopt.properties import MechanismProperty, Property, Verdict
+from fairopt.properties.verdict import plain
+from fairopt.uniqueness import Uniqueness
+
+SCHEMA = 1
+
+
+def decision(decision: Decision, unique: Uniqueness, *, exact: bool = False) -> dict[str, Any]:
+    """Return what ``solve --json`` prints."""
+    seconds = decision.seconds
+    return {
+        "schema": SCHEMA,
+        "policy": decision.policy,
+        "backend": decision.backend,
+        "status": decision.status.value,
+        "objective": plain(decision.objective, exact=exact),
+        **_names(decision.market),
+        "allocation": plain(decision.shares, exact=exact),
+        "utilities": plain(decision.utilities, exact=exact),
+        "unique": unique.shares,
+        "unique_utilities": unique.utilities,
+        "evidence": plain(decision.evidence, exact=exact),
+        "seconds": {"build": seconds.build, "solve": seconds.solve, "certify": seconds.certify},
+    }
+
+
+def unsolved(policy: Policy, market: Market, error: NotSolved) -> dict[str, Any]:
+    """Return what ``solve --json`` prints when there is no optimum: the status, and the incumbent if there is one."""
+    solution = error.solution
+    return {
+        "schema": SCHEMA,
+        "policy": policy.name,
+        "backend": solution.backend if solution else None,
+        "status": solution.status.value if solution else "failed",
+        "raw_status": solution.raw_status if solution else None,
+        "objective": plain(solution.objective) if solution else None,
+        **_names(market),
+        "allocation": None,
+        "utilities": None,
+        "unique": None,
+        "incumbent": plain(solution.x) if solution else None,
+        "conflict": list(solution.conflict) if solution else [],
+        "error": str(error),
+        "seconds": {"build": 0.0, "solve": solution.seconds if solution else 0.0, "certify": 0.0},
+    }
+
+
+def verdicts(
+    verdicts: Mapping[str, Verdict], numbers: Metrics, market: Market, *, exact: bool = False
+) -> dict[str, Any]:
+    """Return what ``verify --json`` prints."""
+    properties = {name: verdict.to_json(exact=exact) for name, verdict in verdicts.items()}
+    return {"schema": SCHEMA, "properties": properties, "metrics": _metrics_json(numbers, market, exact=exact)}
+
+
+def table(rows: Sequence[Row], market: Market) -> dict[str, Any]:
+    """Return what ``compare --json`` prints."""
+    return {"schema": SCHEMA, "policies": {row.policy.name: _row_json(row, market) for row in rows}}
+
+
+def _row_json(row: Row, market: Market) -> dict[str, Any]:
+    if row.decision is None or row.metrics is None or row.unique is None:
+        return _error_json(row.policy, market, row.error)
+    return {
+        **decision(row.decision, row.unique),
+        "properties": {name: verdict.to_json() for name, verdict in row.verdicts.items()},
+        "metrics": _metrics_json(row.metrics, market),
+    }
+
+
+def _error_json(policy: Policy, market: Market, error: FairoptError | None) -> dict[str, Any]:
+    if isinstance(error, NotSolved):
+        return {**unsolved(policy, market, error), "properties": {}, "metrics": {}}
+    return {
+        "schema": SCHEMA,
+        "policy": policy.name,
+        "status": "failed",
+        "error": str(error),
+        "properties": {},
+        "metrics": {},
+    }
+
+
+def _names(market: Market) -> dict[str, Any]:
+    names: dict[str, Any] = {"users": list(market.users), "types": list(market.types)}
+    return names if market.owner == market.users else {**names, "owners": list(market.owner)}
+
+
+def _metrics_json(numbers: Metrics, market: Market, *, exact: bool = False) -> dict[str, Any]:
+    by_user = {
+        name: dict(zip(market.users, plain(getattr(numbers, name), exact=exact), strict=True))
+        for name in ("efficiency", "ratio_to_equal_split")
+    }
+    return {
+        "total_efficiency": plain(numbers.total_efficiency, exact=exact),
+        **by_user,
+        "jain_index": plain(numbers.jain_index, exact=exact),
+        "utilisation": dict(zip(market.types, plain(numbers.utilisation, exact=exact), strict=True)),
+        "price_of_fairness": plain(numbers.price_of_fairness, exact=exact),
+    }
+
+
+def policies(policies: Sequence[Policy]) -> list[dict[str, Any]]:
+    """Return what ``policies --json`` prints."""
+    return [
+        {
+            "name": policy.name,
+            "source": policy.source,
+            "own_algorithm": policy.own_algorithm,
+            "available": True,
+            "claims": [
+                {
+                    "property": claim.property,
+                    "source": claim.source,
+                    "assumes": claim.assumes,
+                    "refuted": claim.refuted_by is not None,
+                }
+                for claim in policy.claims
+            ],
+        }
+        for policy in policies
+    ]
+
+
+def backends(backends: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return what ``backends --json`` prints."""
+    return [
+        {
+            "name": backend.name,
+            "available": backend.available(),
+            "missing": list(backend.missing()),
+            "capabilities": sorted(capability.name.lower() for capability in backend.capabilities),
+            "numbers": "exact rationals" if backend.number is not float else "floats",
+        }
+        for backend in backends
+    ]
+
+
+def properties(properties: Sequence[Property | MechanismProperty]) -> list[dict[str, Any]]:
+    """Return what ``properties --json`` prints."""
+    return [
+        {
+            "name": each.name,
+            "of": "policy" if isinstance(each, MechanismProperty) else "allocation",
+            "definition": each.definition,
+            "source": each.source,
+        }
+        for each in properties
+    ]

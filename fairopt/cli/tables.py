@@ -1,0 +1,189 @@
+"""Results as tables for people; plain text where there is no terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fairopt.compare import Row
+from fairopt.metrics import Metrics
+from fairopt.policy import Decision, Policy
+from fairopt.problem import Market
+from fairopt.program import Number, number_text
+from fairopt.properties import Answer, MechanismProperty, Property, Verdict
+from fairopt.uniqueness import Uniqueness
+
+#: Off a terminal there is no width to fit; lines stay whole, so that they can be searched.
+WIDE = 200
+MARKS: Mapping[Answer, str] = {Answer.HOLDS: "yes", Answer.FAILS: "NO", Answer.NOT_REFUTED: "not refuted"}
+STYLES: Mapping[Answer, str] = {Answer.HOLDS: "green", Answer.FAILS: "red", Answer.NOT_REFUTED: "yellow"}
+
+
+def decision(decided: Decision, unique: Uniqueness) -> None:
+    """Print who gets what."""
+    market = decided.market
+    table = _table("user", *market.types, "throughput", "own partition would give")
+    for i, user in enumerate(market.users):
+        row = [number_text(share) for share in decided.shares[i]]
+        table.add_row(user, *row, number_text(decided.utilities[i]), number_text(market.fair_utility()[i]))
+    console = _console()
+    console.print(table)
+    said = {True: "yes", False: "no, another optimum has others", None: "nothing is optimised"}
+    console.print(
+        f"{decided.policy}: {decided.status.value} by {decided.backend}, objective {number_text(decided.objective)}; "
+        f"unique utilities: {said[unique.utilities]}; unique shares: {said[unique.shares]}",
+        soft_wrap=True,
+    )
+
+
+def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> None:
+    """Print an audit."""
+    table = _table("property", "answer", "margin", "unit", "exact", "what shows it")
+    for name, verdict in found.items():
+        margin = "" if verdict.margin is None else number_text(verdict.margin)
+        shown = "" if verdict.witness is None else str(verdict.witness)
+        table.add_row(name, MARKS[verdict.answer], margin, verdict.unit, "yes" if verdict.exact else "no", shown)
+    console = _console()
+    console.print(table)
+    idle = ", ".join(
+        f"{name} {float(part):.0%}"
+        for name, part in zip(market.types, numbers.utilisation, strict=True)
+        if part is not None
+    )
+    console.print(
+        f"total efficiency {number_text(numbers.total_efficiency)}, price of fairness "
+        f"{float(numbers.price_of_fairness):.1%}, Jain's index {float(numbers.jain_index):.3f}, in use: {idle}",
+        soft_wrap=True,
+    )
+
+
+def table(rows: Sequence[Row], market: Market) -> None:
+    """Print the table of policies and properties, then what shows each failure."""
+    columns = list(dict.fromkeys(column for row in rows for column in _cells(row)))
+    grid = _table(
+        "policy",
+        *(column.replace("_", "\n") for column in columns),
+        "total\nefficiency",
+        "price of\nfairness",
+        "Jain's\nindex",
+    )
+    for row in rows:
+        if row.metrics is None:
+            grid.add_row(row.policy.name, *["-"] * len(columns), "-", "-", "-")
+            continue
+        cells = _cells(row)
+        numbers = row.metrics
+        grid.add_row(
+            row.policy.name,
+            *(_cell(cells.get(column)) for column in columns),
+            number_text(float(numbers.total_efficiency)),
+            f"{max(float(numbers.price_of_fairness), 0.0):.1%}",
+            f"{float(numbers.jain_index):.3f}",
+        )
+    console = _console()
+    gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
+    console.print(f"{len(market.users)} users share {gpus}.", soft_wrap=True)
+    console.print(grid)
+    console.print(
+        "yes / NO / ?: holds, fails, not refuted by the search. The number is the margin in the definition's unit "
+        "(throughput of the user concerned, or GPUs); ~ marks a verdict within a stated float tolerance.",
+        soft_wrap=True,
+    )
+    for row in rows:
+        if row.error is not None:
+            console.print(f"  {row.policy.name}: not computed: {row.error}", soft_wrap=True, highlight=False)
+        for name, verdict in row.verdicts.items():
+            if verdict.witness is not None:
+                console.print(f"  {row.policy.name}, {name}: {verdict.witness}", soft_wrap=True, highlight=False)
+
+
+def _cells(row: Row) -> dict[str, Verdict]:
+    """Return a row's verdicts by column; a property with several kinds of misreport has a column for each."""
+    cells: dict[str, Verdict] = {}
+    for name, verdict in row.verdicts.items():
+        for kind, each in (verdict.by_misreport or {"": verdict}).items():
+            cells[f"{name}_({kind})" if kind else name] = each
+    return cells
+
+
+def _cell(verdict: Verdict | None) -> Text:
+    if verdict is None:
+        return Text("-")
+    mark = {**MARKS, Answer.NOT_REFUTED: "?"}[verdict.answer]
+    doubt = "" if verdict.exact or verdict.answer is Answer.NOT_REFUTED else "~"
+    margin = "" if verdict.answer is not Answer.FAILS else f" {_short(verdict.margin)}"
+    return Text(f"{doubt}{mark}{margin}", style=STYLES[verdict.answer])
+
+
+def _short(margin: Number | None) -> str:
+    return "" if margin is None else f"{float(margin):.3g}"
+
+
+def policies(listed: Sequence[Policy]) -> None:
+    """Print the policies."""
+    grid = _table("policy", "source", "claims")
+    for policy in listed:
+        claims = [
+            claim.property
+            + (f" if {claim.assumes}" if claim.assumes else "")
+            + (" [refuted]" if claim.refuted_by is not None else "")
+            for claim in policy.claims
+        ]
+        grid.add_row(policy.name, policy.source, ", ".join(claims))
+    _console().print(grid)
+
+
+def backends(listed: Sequence[Any]) -> None:
+    """Print the back ends."""
+    grid = _table("back end", "available", "numbers", "can")
+    for backend in listed:
+        missing = backend.missing()
+        here = "yes" if not missing else f"no: needs {', '.join(missing)}"
+        can = ", ".join(sorted(capability.name.lower() for capability in backend.capabilities))
+        grid.add_row(backend.name, here, "floats" if backend.number is float else "exact rationals", can)
+    _console().print(grid)
+
+
+def properties(listed: Sequence[Property | MechanismProperty]) -> None:
+    """Print the properties."""
+    grid = _table("property", "of", "definition", "source")
+    for each in listed:
+        kind = "policy" if isinstance(each, MechanismProperty) else "allocation"
+        grid.add_row(each.name, kind, each.definition, each.source)
+    _console().print(grid)
+
+
+@contextmanager
+def progress(total: int) -> Iterator[Callable[[str], None]]:
+    """Show progress on standard error, and nothing where that is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("policies", total=total)
+        yield lambda done: bar.update(task, advance=1, description=f"{done} done")
+
+
+def _console() -> Console:
+    return Console() if sys.stdout.isatty() else Console(width=WIDE)
+
+
+def _table(*columns: str) -> Table:
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, name in enumerate(columns):
+        grid.add_column(name, justify="left" if number == 0 or name in LEFT else "right")
+    return grid
+
+
+LEFT = frozenset(
+    {"source", "claims", "definition", "can", "unit", "what shows it", "of", "answer", "available", "numbers"}
+)

@@ -1,0 +1,185 @@
+"""Gavel's measured throughputs: 26 jobs (model and batch size) on K80, P100 and V100, alone or on several GPUs.
+
+A newer GPU is not always faster: alone and in the simulation's table the V100 runs these jobs between 0.66 and 11.6
+times as fast as the K80, and recommendation models train fastest on a P100.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fairopt.datasets.tables import by_user, market_of_choices, records
+from fairopt.errors import BadInput
+from fairopt.problem.labels import nearest
+from fairopt.problem.market import Market
+
+_TYPES = ("K80", "P100", "V100")
+_PLACEMENT = {True: "consolidated", False: "unconsolidated"}
+
+
+class Throughput(NamedTuple):
+    """One job as measured: training steps per second by GPU type on ``scale_factor`` GPUs together.
+
+    0 means that the job does not fit there, None that it was not measured; ``batch_size`` is None for the two models
+    that have one setting only.
+    """
+
+    model: str
+    batch_size: int | None
+    scale_factor: int
+    consolidated: bool
+    steps_per_s: Mapping[str, Fraction | None]
+
+    @property
+    def name(self) -> str:
+        """The job as Gavel writes it, such as "ResNet-18 (batch size 64)"."""
+        return self.model if self.batch_size is None else f"{self.model} (batch size {self.batch_size})"
+
+
+def gavel_throughputs(
+    source: str = "simulation", *, scale_factor: int = 1, consolidated: bool = True
+) -> tuple[Throughput, ...]:
+    """Return what was measured for jobs on ``scale_factor`` GPUs (1, 2, 4 or 8), on one server or spread.
+
+    ``source`` is one of Gavel's two tables: "simulation" or "physical". Numbers are exact as printed.
+
+    Errors: `BadInput` for another source or scale factor.
+
+    Source: Gavel (OSDI 2020), scheduler/simulation_throughputs.json and physical_cluster_throughputs.json.
+    """
+    rows = records("throughputs_gavel.csv")
+    _one_of(source, {row["source"] for row in rows}, "source")
+    _one_of(str(scale_factor), {row["gpus"] for row in rows}, "scale_factor")
+    _one_of(consolidated, _PLACEMENT, "consolidated")
+    wanted = (source, str(scale_factor), _PLACEMENT[consolidated])
+    return tuple(
+        Throughput(
+            row["model"],
+            int(row["batch_size"]) if row["batch_size"] else None,
+            scale_factor,
+            consolidated,
+            {name: Fraction(row[name]) if row[name] else None for name in _TYPES},
+        )
+        for row in rows
+        if (row["source"], row["gpus"], row["placement"]) == wanted
+    )
+
+
+def gavel_market(
+    jobs: Mapping[str, Any] | Iterable[Any],
+    capacity: Mapping[str, Any],
+    *,
+    scale_factor: int = 1,
+    consolidated: bool = True,
+    source: str = "simulation",
+    weight: Any = None,
+    demand: Any = None,
+    unit: str | None = "K80",
+    digits: int | None = 4,
+) -> Market:
+    """Return a market of users who train Gavel's jobs, with speedups per GPU.
+
+    * ``jobs``: a list of jobs, or a dictionary from user to job; a job is "ResNet-18 (batch size 64)" or
+      ("ResNet-18", 64), and "A3C" or ("A3C", None). ``capacity``: GPUs of each type, of K80, P100, V100.
+    * ``scale_factor``, ``consolidated``, ``source``: as `gavel_throughputs`. A job's throughput on several GPUs is
+      divided by their number.
+    * ``weight``, ``demand``: by user, or in the users' order.
+    * ``unit``: the type on which every user's speedup is 1; a user that cannot run there is measured on the slowest
+      type that it can run on, as `Market.normalised` says. None keeps steps per second.
+    * ``digits``: significant digits to which speedups are rounded. Four keep exact numbers readable and stay far below
+      the noise of a measurement; None keeps every digit of the source.
+
+    Errors: `BadInput` for a job that is unknown (which lists what exists), was not measured, or fits nowhere.
+
+    Source: Gavel (OSDI 2020), throughput tables.
+
+    >>> market = gavel_market([("Recommendation", 512)], {"K80": 8, "V100": 4})
+    >>> print(market.users[0], *market.speedup[0])
+    Recommendation (batch size 512) 1 887/1250
+    """
+    measured = gavel_throughputs(source, scale_factor=scale_factor, consolidated=consolidated)
+    wanted = list(jobs.values()) if isinstance(jobs, Mapping) else list(jobs)
+    found = [_find(job, measured) for job in wanted]
+    names = by_user(jobs, [entry.name for entry in found], "jobs")
+    per_gpu = {name: _per_gpu(entry, capacity) for name, entry in zip(names, found, strict=True)}
+    market = market_of_choices(per_gpu, capacity, weight, demand)
+    if unit is not None:
+        market = market.normalised(unit)
+    return market if digits is None else _rounded(market, digits)
+
+
+def gavel_example() -> Market:
+    """Return the market of "gavel.toml": six users on a cluster of three types, one of whom is slowed by newer GPUs."""
+    return gavel_market(
+        {
+            "vision": ("ResNet-50", 64),
+            "small-vision": ("ResNet-18", 32),
+            "translation": ("Transformer", 128),
+            "language": ("LM", 20),
+            "recommendation": ("Recommendation", 2048),
+            "games": "A3C",
+        },
+        {"K80": 36, "P100": 20, "V100": 12},
+        weight={
+            "vision": 2,
+            "small-vision": 1,
+            "translation": 1,
+            "language": 1,
+            "recommendation": 2,
+            "games": 1,
+        },
+    )
+
+
+def _one_of(value: object, known: Iterable[object], place: str) -> None:
+    names = sorted(str(name) for name in known)
+    if str(value) not in names:
+        raise BadInput(f"got {value!r}", place=place, remedy=f"Give one of {', '.join(names)}")
+
+
+def _find(job: object, measured: tuple[Throughput, ...]) -> Throughput:
+    """Return what was measured of a job given by name, or by model and batch size."""
+    job = tuple(job) if isinstance(job, list) else job
+    for entry in measured:
+        if job in (entry.name, (entry.model, entry.batch_size)):
+            return entry
+    model = job[0] if isinstance(job, tuple) and job else str(job).partition(" (")[0]
+    same = [entry for entry in measured if entry.model == model]
+    names = [entry.name for entry in same or measured]
+    remedy = f"There are {', '.join(names)}" if same else nearest(model, sorted({e.model for e in measured}), "model")
+    raise BadInput(f"there is no job {job!r:.80}", place="jobs", remedy=remedy)
+
+
+def _per_gpu(entry: Throughput, capacity: Mapping[str, Any]) -> dict[str, Fraction]:
+    speeds: dict[str, Fraction] = {}
+    for name, steps in entry.steps_per_s.items():
+        if steps is None and name in capacity:
+            raise BadInput(
+                f"{entry.name} was not measured on {name}: {entry.scale_factor} GPUs, {_PLACEMENT[entry.consolidated]}",
+                place="jobs",
+                remedy="Leave out the job or the type, or choose another placement",
+            )
+        speeds[name] = (steps or Fraction(0)) / entry.scale_factor
+    return speeds
+
+
+def _rounded(market: Market, digits: int) -> Market:
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= 17:
+        raise BadInput(f"got {digits!r}", place="digits", remedy="Give 1 to 17, or None to keep every digit")
+    rounded = [_significant(value, digits) for value in market.speedup.ravel()]
+    speedup = np.array(rounded, dtype=object).reshape(market.shape)
+    speedup.setflags(write=False)
+    return replace(market, speedup=speedup)
+
+
+def _significant(value: Fraction, digits: int) -> Fraction:
+    if not value:
+        return value
+    leading = (Decimal(value.numerator) / Decimal(value.denominator)).adjusted()
+    return round(value, digits - 1 - leading)

@@ -1,0 +1,70 @@
+"""The data files of this package, and what the readers of them share."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from fairopt.errors import BadInput
+from fairopt.problem.labels import aligned, nearest
+from fairopt.problem.market import Market
+
+_FOLDER = Path(__file__).parent
+_SUFFIXES = (".csv", ".toml", ".md")
+
+
+def dataset_path(name: str) -> Path:
+    """Return where a data file of this package lies, such as "gavel.toml"; `BadInput` where there is none."""
+    names = sorted(entry.name for entry in _FOLDER.iterdir() if entry.suffix in _SUFFIXES)
+    if name not in names:
+        raise BadInput(f"there is no data file {name!r}", remedy=nearest(name, names, "file"))
+    return _FOLDER / name
+
+
+def records(name: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV data file; lines that start with # say where it comes from."""
+    with dataset_path(name).open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(line for line in stream if not line.startswith("#")))
+
+
+def market_of_choices(
+    choices: Mapping[str, Mapping[str, Fraction]], capacity: Mapping[str, Any], weight: Any, demand: Any
+) -> Market:
+    """Return the market of users, each with a measured throughput by type, on the types that ``capacity`` names.
+
+    ``weight`` and ``demand`` are by user (dictionary or Series) or in the users' order.
+    """
+    if not isinstance(capacity, Mapping):
+        raise BadInput(
+            f"got {type(capacity).__name__}",
+            place="capacity",
+            remedy="Give a dictionary such as {'K80': 60, 'V100': 12}",
+        )
+    users = list(choices)
+    known = {name for row in choices.values() for name in row}
+    for name in capacity:
+        if known and name not in known:
+            raise BadInput(f"no throughputs on {name!r}", place="capacity", remedy=nearest(name, sorted(known), "type"))
+    return Market.of(
+        [[row[name] for name in capacity] for row in choices.values()],
+        list(capacity.values()),
+        weight=None if weight is None else aligned(weight, users, "weight", "user"),
+        demand=None if demand is None else aligned(demand, users, "demand", "user"),
+        users=users,
+        types=list(capacity),
+    )
+
+
+def by_user(chosen: Mapping[str, object] | Iterable[object], names: Sequence[str], what: str) -> list[str]:
+    """Return the users' names: those of a dictionary, else the names of what was chosen, which must differ."""
+    if isinstance(chosen, Mapping):
+        return list(chosen)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise BadInput(
+            f"{twice!r} stands twice", place=what, remedy="Give a dictionary from users' names to what they run"
+        )
+    return list(names)

@@ -1,0 +1,72 @@
+"""What is installed: policies, back ends and properties, found by entry point and never by a list in the code.
+
+A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends`` and ``fairopt.properties``; its objects
+are then on the same footing as fairopt's own.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from fairopt.errors import BadInput
+from fairopt.policy import Policy
+from fairopt.properties import MechanismProperty, Property
+
+POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairopt.properties"
+
+
+def names(group: str) -> list[str]:
+    """Return the registered names of a group, in the order of registration."""
+    return list(_registered(group))
+
+
+def policy(name: str) -> Policy:
+    """Return the policy registered under ``name``; `BadInput` names the nearest ones."""
+    made: Policy = _made(POLICIES, name, Policy)
+    return made
+
+
+def backend(name: str) -> Any:
+    """Return the back end registered under ``name``; whether its library is installed is for it to say."""
+    return _made(BACKENDS, name, object)
+
+
+def property_(name: str) -> Property | MechanismProperty:
+    """Return the property registered under ``name``."""
+    made: Property | MechanismProperty = _made(PROPERTIES, name, Property | MechanismProperty)
+    return made
+
+
+def load(group: str, name: str) -> Any:
+    """Return what an entry point names: usually a class."""
+    registered = _registered(group)
+    if name not in registered:
+        near = get_close_matches(name, registered, 3, 0.4)
+        kind = group.removeprefix("fairopt.")
+        remedy = f"Did you mean {' or '.join(near)}? " if near else ""
+        raise BadInput(f"there is no {name!r} among the {kind}", remedy=f"{remedy}Installed: {', '.join(registered)}")
+    return registered[name].load()
+
+
+def _made(group: str, name: str, kind: Any) -> Any:
+    made = load(group, name)
+    made = made() if isinstance(made, type) else made
+    if not isinstance(made, kind):
+        raise BadInput(
+            f"the entry point {name!r} of {group} gives {made!r}, which is not one", remedy="Mend the plug-in"
+        )
+    return made
+
+
+def _registered(group: str) -> dict[str, EntryPoint]:
+    found: dict[str, EntryPoint] = {}
+    for point in entry_points(group=group):
+        other = found.setdefault(point.name, point)
+        if other.value != point.value:
+            raise BadInput(
+                f"two packages register {point.name!r} in {group}: {other.value} and {point.value}",
+                remedy="Uninstall one of them",
+            )
+    return found

@@ -1,0 +1,66 @@
+"""Numbers that describe an allocation, without judging it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairopt.backends import Highs
+from fairopt.backends.exact import Exact
+from fairopt.problem import Market, usable
+from fairopt.program import INFINITY, Array, Formulation, Number
+
+
+@dataclass(frozen=True, eq=False)
+class Metrics:
+    """What an allocation comes to.
+
+    ``efficiency`` (n,) is each user's throughput in its own units and ``total_efficiency`` their sum (meaningful where
+    the units are common: `Market.normalised`). ``ratio_to_equal_split`` (n,) compares with the user's own partition.
+    ``jain_index`` is that of these ratios: 1 where all are equal, 1/n where one user has everything. ``utilisation``
+    (k,) is the part of each type's GPUs that users put to use (None where there are none). ``price_of_fairness`` is
+    the part of the largest possible total efficiency that is lost.
+
+    Source: Jain, Chiu and Hawe, A Quantitative Measure of Fairness, 1984; Bertsimas, Farias and Trichakis, The Price
+    of Fairness, 2011; OEF Sec. 6.1.4.
+    """
+
+    total_efficiency: Number
+    efficiency: Array
+    ratio_to_equal_split: Array
+    jain_index: Number
+    utilisation: tuple[Number | None, ...]
+    price_of_fairness: Number
+
+
+def metrics(market: Market, shares: Array) -> Metrics:
+    """Return the metrics of ``shares`` (n, k): Fractions where market and shares are exact, else floats."""
+    exact = market.exact and shares.dtype == object
+    market = market if exact else market.as_(float)
+    shares = shares if exact else shares.astype(float)
+    own = market.utility(shares)
+    ratio = own / market.fair_utility()
+    squares = (ratio * ratio).sum()
+    used = usable(market.speedup, shares, market.demand).sum(axis=0)
+    return Metrics(
+        total_efficiency=own.sum(),
+        efficiency=own,
+        ratio_to_equal_split=ratio,
+        jain_index=ratio.sum() ** 2 / (len(ratio) * squares) if squares else 0 * squares + 1,
+        utilisation=tuple(u / m if m else None for u, m in zip(used, market.capacity, strict=True)),
+        price_of_fairness=1 - own.sum() / largest_efficiency(market),
+    )
+
+
+def largest_efficiency(market: Market) -> Number:
+    """Return the largest total throughput of any allocation: OEF Eq. (4), and a program only where demands bind."""
+    if market.demand is None:
+        largest: Number = (market.capacity * market.speedup.max(axis=0)).sum()
+        return largest
+    p = Formulation("largest efficiency")
+    share = p.variable("share", market.shape, lower=0)
+    p.maximize((market.speedup * share).sum(), source="OEF Eq. (4)")
+    p.constrain("capacity", share.sum(axis=0) <= market.capacity)
+    p.constrain("demand", (share.sum(axis=1) <= market.demand).where(market.demand < INFINITY))
+    solution = (Exact() if market.exact else Highs()).solve(p.program()).require_optimal()
+    assert solution.objective is not None
+    return solution.objective

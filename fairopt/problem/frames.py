@@ -1,0 +1,40 @@
+"""Markets out of pandas tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairopt.errors import BadInput
+from fairopt.problem.labels import aligned, as_name, is_pandas
+from fairopt.problem.market import Market
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def market_from_frame(frame: DataFrame, capacity: Any, weight: Any = None, demand: Any = None) -> Market:
+    """Return the market whose speedups (n, k) are a pandas table: a row for each user, a column for each type.
+
+    ``capacity`` (by type), ``weight`` and ``demand`` (by user) are a Series or a dictionary, aligned by label, or a
+    list in the table's order. Labels must be the same set on both sides; nothing is filled in.
+
+    Errors: `BadInput` that names the label, or the row, the column and the value.
+    """
+    if not is_pandas(frame, "DataFrame"):
+        raise BadInput(
+            f"got {type(frame).__name__}", place="frame", remedy="Give a pandas DataFrame, or lists to Market.of"
+        )
+    users, types = ([as_name(label, what) for label in axis] for axis, what in rows_and_columns(frame))
+    return Market.of(
+        frame.to_numpy(dtype=object).tolist(),
+        aligned(capacity, types, "capacity", "type"),
+        weight=None if weight is None else aligned(weight, users, "weight", "user"),
+        demand=None if demand is None else aligned(demand, users, "demand", "user"),
+        users=users,
+        types=types,
+    )
+
+
+def rows_and_columns(frame: DataFrame) -> list[tuple[list[object], str]]:
+    """Return the labels of the two axes of a table, each with what messages call it."""
+    return [(list(frame.index), "the table's rows"), (list(frame.columns), "the table's columns")]

@@ -1,0 +1,82 @@
+"""Names that must match: the nearest known name, and columns of numbers aligned by label, never by guess."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fairopt.errors import BadInput
+from fairopt.problem.checks import listed
+from fairopt.problem.numbers import shown
+
+
+def nearest(name: object, known: Iterable[str], kind: str = "name") -> str:
+    """Return a remedy for an unknown name: the known one that is closest, else what is known."""
+    names = list(known)
+    close = difflib.get_close_matches(str(name)[:200], names[:2000], n=1)
+    if close:
+        return f"Did you mean {close[0]!r}?"
+    more = ", ..." if len(names) > 20 else ""
+    return f"Known {kind}s: {', '.join(names[:20])}{more}" if names else f"There are no {kind}s"
+
+
+def check_keys(table: Mapping[Any, object], known: Sequence[str], required: Sequence[str], place: str) -> None:
+    """Refuse unknown keys and missing ones, naming the key, the place and the closest known key."""
+    for key in table:
+        if key not in known:
+            raise BadInput(f"unknown key {shown(key)}", place=place, remedy=nearest(key, known, "key"))
+    for key in required:
+        if key not in table:
+            raise BadInput(f"the key {key!r} is missing", place=place, remedy=f"Add {key}")
+
+
+def check_labels(given: Sequence[object], wanted: Sequence[str], kind: str, place: str) -> None:
+    """Refuse labels that are not exactly the wanted ones, each once, in any order."""
+    seen: set[object] = set()
+    known = frozenset(wanted)
+    for label in given:
+        if label not in known:
+            raise BadInput(
+                f"there is no {kind} {shown(label)} in the market", place=place, remedy=nearest(label, wanted, kind)
+            )
+        if label in seen:
+            raise BadInput(f"{kind} {shown(label)} stands twice", place=place, remedy="Give each once")
+        seen.add(label)
+    missing = [label for label in wanted if label not in seen]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise BadInput(f"{kind} {missing[0]!r}{more} missing", place=place, remedy=f"Give every {kind} once")
+
+
+def aligned(values: Any, labels: Sequence[str], what: str, kind: str) -> list[object]:
+    """Return one value per label: a dictionary or pandas Series by its labels, anything else listed in order.
+
+    Errors: `BadInput` where the labels of ``values`` are not exactly ``labels``, each once.
+    """
+    if is_pandas(values, "Series"):
+        values_of = dict(zip(values.index, values.tolist(), strict=True))
+        check_labels([as_name(label, what) for label in values.index], labels, kind, what)
+    elif isinstance(values, Mapping):
+        values_of = dict(values)
+        check_labels([as_name(label, what) for label in values], labels, kind, what)
+    else:
+        return listed(values, what)
+    by_name = {as_name(label, what): value for label, value in values_of.items()}
+    return [by_name[label] for label in labels]
+
+
+def as_name(label: object, place: str) -> str:
+    """Return a table's label as a name; whole numbers are written out, since pandas counts rows by default."""
+    if isinstance(label, str):
+        return label
+    if isinstance(label, int) and not isinstance(label, bool):
+        return str(label)
+    raise BadInput(f"got the label {shown(label)}", place=place, remedy="Label rows and columns with strings")
+
+
+def is_pandas(value: object, kind: str) -> bool:
+    """Return whether ``value`` is a pandas object of a kind; pandas is not imported for it."""
+    pandas = sys.modules.get("pandas")  # whoever holds such an object has imported pandas
+    return pandas is not None and isinstance(value, getattr(pandas, kind))

@@ -1,0 +1,75 @@
+"""Adjacent types: each user's GPUs are of neighbouring types, so that no job waits for a much slower worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from fairopt.errors import BadInput
+from fairopt.problem import Market
+from fairopt.program import Array, Number
+from fairopt.properties.verdict import Answer, Property, Verdict
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A user that holds GPUs of types on both sides of one of which it holds none."""
+
+    user: str
+    slower: str
+    skipped: str
+    faster: str
+    order: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.user} holds {self.slower} and {self.faster}, but no {self.skipped}, which lies between them"
+
+
+class AdjacentTypes(Property):
+    """Each user's types follow one another, in the order of the market's types (slowest first) or in ``order``.
+
+    Types without GPUs are left out of the order. The margin is minus the GPUs that the user holds on the smaller side
+    of the gap.
+
+    Source: OEF Sec. 4.4, Theorem 5.2.
+    """
+
+    name = "adjacent_types"
+    source = "OEF Theorem 5.2"
+    definition = "if x_la > 0 and x_lc > 0 for types a < c, then x_lb > 0 for every type b between them"
+
+    def __init__(self, order: Sequence[str] | None = None) -> None:
+        self.order = None if order is None else tuple(order)
+
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+        columns = self._columns(market)
+        names = tuple(market.types[j] for j in columns)
+        worst, witness = 0 * shares[0, 0], None
+        for i, user in enumerate(market.users):
+            row = shares[i, columns]
+            held = np.flatnonzero(row > tolerance * market.capacity[columns])
+            for left, right in pairwise(held):
+                smaller_side = min(row[: left + 1].sum(), row[right:].sum())
+                if right > left + 1 and (witness is None or smaller_side > -worst):
+                    worst = -smaller_side
+                    witness = Gap(user, names[left], names[left + 1], names[right], names)
+        return Verdict(
+            property=self.name,
+            answer=Answer.HOLDS if witness is None else Answer.FAILS,
+            margin=worst,
+            unit="GPUs",
+            exact=market.exact and not ((shares > 0) & (shares <= tolerance * market.capacity)).any(),
+            effort=f"{len(market.users)} users over {' < '.join(names)}",
+            witness=witness,
+        )
+
+    def _columns(self, market: Market) -> list[int]:
+        names = market.types if self.order is None else self.order
+        if sorted(names) != sorted(market.types):
+            raise BadInput(
+                f"got {', '.join(names)}", place="order", remedy=f"Name each of {', '.join(market.types)} once"
+            )
+        return [j for j in map(market.types.index, names) if market.capacity[j] > 0]

@@ -1,0 +1,147 @@
+"""Which misreports are allowed, and where to look for one that pays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from fairopt.problem import Market
+from fairopt.program import Array
+
+
+class Misreports(Protocol):
+    """A set of reports that a user may make instead of the truth."""
+
+    name: ClassVar[str]
+
+    def allows(self, truth: Array, report: Array) -> bool:
+        """Whether the report belongs to the set."""
+        ...
+
+    def into(self, truth: Array, report: Array) -> Array:
+        """Return the report moved into the set."""
+        ...
+
+
+class Larger:
+    """No entry is smaller than the truth.
+
+    Source: OEF Sec. 2.3.1 (1).
+    """
+
+    name: ClassVar[str] = "larger"
+
+    def allows(self, truth: Array, report: Array) -> bool:
+        """Whether no entry is smaller than the truth."""
+        return bool((report >= truth).all())
+
+    def into(self, truth: Array, report: Array) -> Array:
+        """Raise what is smaller to the truth."""
+        return np.maximum(truth, report)
+
+
+class Smaller:
+    """No entry is larger than the truth.
+
+    Source: OEF Theorem 5.4 asks for larger ones only; slowing a job down is Gandiva_fair's example in Sec. 3.4.
+    """
+
+    name: ClassVar[str] = "smaller"
+
+    def allows(self, truth: Array, report: Array) -> bool:
+        """Whether no entry is larger than the truth."""
+        return bool((report <= truth).all())
+
+    def into(self, truth: Array, report: Array) -> Array:
+        """Lower what is larger to the truth."""
+        return np.minimum(truth, report)
+
+
+class Anything:
+    """Every positive report."""
+
+    name: ClassVar[str] = "any"
+
+    def allows(self, truth: Array, report: Array) -> bool:
+        """Whether every entry where the user can run is positive."""
+        return bool((report >= 0).all())
+
+    def into(self, truth: Array, report: Array) -> Array:
+        """Return the report as it is."""
+        return report
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Where to look: coordinate moves, boundary moves and random ones, for one user of one market (in floats).
+
+    ``fixed`` is the column that must keep its value, None for none (with and without the normalisation of the slowest
+    type to 1).
+    """
+
+    market: Market
+    user: int
+    fixed: int | None
+
+    #: Steps from slight to gross; a rule that depends on an order of users reacts at the steps that change the order.
+    factors: ClassVar[tuple[float, ...]] = (1.05, 1 / 1.05, 1.4, 1 / 1.4, 2.0, 0.5, 5.0, 0.2)
+    #: A boundary is approached to this relative distance from either side.
+    nudge: ClassVar[float] = 1e-3
+
+    @property
+    def truth(self) -> Array:
+        """The true row (k,)."""
+        return np.asarray(self.market.speedup[self.user])
+
+    @property
+    def free(self) -> list[int]:
+        """The columns that may be misreported: where the user can run, the fixed one left out."""
+        return [j for j in range(len(self.truth)) if j != self.fixed and self.truth[j] > 0]
+
+    def coordinate(self) -> Iterator[Array]:
+        """Yield reports that change one entry, or all free entries together."""
+        for factor in self.factors:
+            for j in self.free:
+                yield self._scaled([j], factor)
+            if len(self.free) > 1:
+                yield self._scaled(self.free, factor)
+
+    def boundary(self) -> Iterator[Array]:
+        """Yield reports next to where the order of users by a ratio of two types changes: just past another's ratio."""
+        for other in range(len(self.market.users)):
+            theirs = self.market.speedup[other]
+            if other == self.user:
+                continue
+            for j in self.free:
+                for base in range(len(self.truth)):
+                    if base == j or not self.truth[base] > 0 or not theirs[base] > 0 or not theirs[j] > 0:
+                        continue
+                    same = self.truth[base] * theirs[j] / theirs[base]
+                    for side in (1 - self.nudge, 1 + self.nudge):
+                        report = self.truth.copy()
+                        report[j] = same * side
+                        yield report
+
+    def random(self, generator: np.random.Generator) -> Array:
+        """Return a random report: every free entry scaled, most of them by little."""
+        report = self.truth.copy()
+        spread = generator.choice([0.1, 0.4, 1.0])
+        chosen = [j for j in self.free if generator.random() < 0.7] or self.free
+        report[chosen] = report[chosen] * np.exp(generator.normal(0, spread, len(chosen)))
+        return report
+
+    def around(self, report: Array, step: float) -> Iterator[Array]:
+        """Yield the neighbours of a report: each free entry one step up and down."""
+        for j in self.free:
+            for factor in (1 + step, 1 / (1 + step)):
+                near = report.copy()
+                near[j] = near[j] * factor
+                yield near
+
+    def _scaled(self, columns: list[int], factor: float) -> Array:
+        report = self.truth.copy()
+        report[columns] = report[columns] * factor
+        return report

@@ -1,0 +1,48 @@
+"""Sharing incentive: nobody would be better off with its own partition of the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.problem import Market
+from fairopt.program import Array, Number, number_text
+from fairopt.properties.verdict import Property, Verdict
+
+
+@dataclass(frozen=True)
+class WorseOff:
+    """A user, its throughput, and what its own partition would give it."""
+
+    user: str
+    throughput: Number
+    own_partition: Number
+
+    def __str__(self) -> str:
+        got, own = number_text(self.throughput), number_text(self.own_partition)
+        return f"{self.user} gets {got}; its own partition would give it {own}"
+
+
+class SharingIncentive(Property):
+    """Each user gets at least the throughput of its weight's part of every type.
+
+    Source: OEF Sec. 2.3.1 (3); weights as in Gandiva_fair Sec. 2.1.
+    """
+
+    name = "sharing_incentive"
+    source = "OEF Sec. 2.3.1 (3)"
+    definition = "E_l(x_l) >= E_l(pi_l / sum(pi) * m) for every user l"
+
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+        own, fair = market.utility(shares), market.fair_utility()
+        worst = int(np.argmin((own - fair) / fair))
+        return self._by_slack(
+            market,
+            own[worst] - fair[worst],
+            fair[worst],
+            tolerance,
+            unit=f"throughput of {market.users[worst]}",
+            effort=f"{len(own)} users",
+            witness=WorseOff(market.users[worst], own[worst], fair[worst]),
+        )

@@ -1,0 +1,135 @@
+"""What a checker says: an answer, by how much, and what shows it."""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from fairopt.problem import Market
+from fairopt.program import Array, Number
+
+#: What a float allocation may miss by, relative to the size of what is compared: HiGHS and the conic solvers are asked
+#: for 1e-7 to 1e-9, so that anything beyond ten times that is the allocation's doing and not the solver's.
+TOLERANCE = 1e-6
+
+Json: TypeAlias = Mapping[str, Any]
+
+
+class Answer(enum.Enum):
+    """The three answers; a search that finds nothing has not proved that there is nothing."""
+
+    HOLDS = "HOLDS"
+    FAILS = "FAILS"
+    NOT_REFUTED = "NOT_REFUTED"
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """A property's verdict on an allocation, or on a policy.
+
+    ``margin`` is the slack of the tightest case in the definition's own ``unit``: negative where the property fails,
+    by that much. ``witness`` shows a failure, ``evidence`` what proves that it holds, where the definition alone does
+    not. ``exact`` says that the answer was decided in rational arithmetic with no tolerance. ``effort`` says what was
+    looked at.
+    """
+
+    property: str
+    answer: Answer
+    margin: Number | None
+    unit: str
+    exact: bool
+    effort: str
+    witness: Any = None
+    evidence: Any = None
+    by_misreport: Mapping[str, Verdict] = field(default_factory=dict)
+
+    def to_json(self, *, exact: bool = False) -> Json:
+        """Return the verdict as JSON types; ``exact`` writes Fractions as "p/q" instead of as decimals."""
+        out: dict[str, Any] = {
+            "answer": self.answer.value,
+            "margin": plain(self.margin, exact=exact),
+            "unit": self.unit,
+            "exact": self.exact,
+            "witness": plain(self.witness, exact=exact),
+            "evidence": plain(self.evidence, exact=exact),
+            "effort": self.effort,
+        }
+        if self.by_misreport:
+            out["by_misreport"] = {kind: verdict.to_json(exact=exact) for kind, verdict in self.by_misreport.items()}
+        return out
+
+
+def plain(value: Any, *, exact: bool = False) -> Any:
+    """Return a value as JSON types: arrays as lists, dataclasses as objects, what is not finite as null.
+
+    Fractions become "p/q" strings where ``exact``, else decimals.
+    """
+    if isinstance(value, Fraction):
+        return str(value) if exact else float(value)
+    if isinstance(value, np.ndarray):
+        return [plain(entry, exact=exact) for entry in value.tolist()]
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry, exact=exact) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry, exact=exact) for entry in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {entry.name: plain(getattr(value, entry.name), exact=exact) for entry in fields(value)}
+    return value
+
+
+class Property(ABC):
+    """A property of an allocation: anybody's, however it came about."""
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+    definition: ClassVar[str]
+
+    def check(self, problem: Market, allocation: Array, *, tolerance: Number | None = None) -> Verdict:
+        """Decide whether ``allocation`` (n, k) has the property.
+
+        Exact shares on an exact market are decided exactly unless a tolerance is given; floats within ``tolerance``
+        (relative; `TOLERANCE` by default).
+        """
+        exact = problem.exact and allocation.dtype == object
+        if allocation.shape != problem.shape:
+            raise ValueError(f"an allocation of shape {allocation.shape} for a market of shape {problem.shape}")
+        market = problem if exact else problem.as_(float)
+        shares = allocation if exact else allocation.astype(float)
+        return self._check(market, shares, (0 if exact else TOLERANCE) if tolerance is None else tolerance)
+
+    @abstractmethod
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+        """Decide; ``market`` and ``shares`` are both exact or both floats."""
+
+    def _by_slack(
+        self,
+        market: Market,
+        slack: Number,
+        size: Number,
+        tolerance: Number,
+        *,
+        unit: str,
+        effort: str,
+        witness: Any,
+    ) -> Verdict:
+        """Return the verdict of the tightest case: it fails if its slack is below minus tolerance times its size."""
+        fails = slack < -tolerance * size
+        return Verdict(
+            property=self.name,
+            answer=Answer.FAILS if fails else Answer.HOLDS,
+            margin=slack + 0,  # so that a float is not minus zero
+            unit=unit,
+            exact=market.exact and bool(fails or slack >= 0),
+            effort=effort,
+            witness=witness if fails else None,
+        )

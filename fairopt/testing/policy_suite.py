@@ -1,0 +1,316 @@
+"""The conformance suite of policies: what every `Policy` must do, and what it declares and claims of itself.
+
+    from fairopt.testing.policy_suite import policy_suite
+    report = policy_suite().run([MyPolicy()])
+    print(report)
+    report.require_complete()
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from fairopt.backends import Capability, Highs, Options, Solver
+from fairopt.backends.exact import Exact
+from fairopt.discovery import BACKENDS, POLICIES, PROPERTIES, load, names
+from fairopt.errors import NotCapable
+from fairopt.policy import Claim, Decision, Example, Policy, Solve, Trait, allocate, run
+from fairopt.problem import Market, exact
+from fairopt.program import Array, Number
+from fairopt.properties import Answer, Effort, Feasibility, MechanismProperty, Verdict
+from fairopt.testing.samples import sample_markets
+from fairopt.testing.suite import Suite, Traits, check
+
+#: Two ways to the same number agree to this, relative to its size: ten times what the loosest back end is asked for.
+AGREE = 1e-6
+
+
+def policy_suite(expected_failures: Mapping[str, Mapping[str, str]] | None = None) -> Suite[Policy]:
+    """Return the suite; ``expected_failures`` maps a policy's name to {check: measured reason}."""
+    known = expected_failures or {}
+
+    def traits(policy: Policy) -> Traits:
+        declared = {*policy.traits, *(["claims"] if policy.claims else []), *(["examples"] if policy.examples else [])}
+        return Traits(policy.name, frozenset(declared), "", known.get(policy.name, {}))
+
+    return Suite(
+        "policies",
+        [
+            check(says_what_it_is),
+            check(keeps_capacity_and_shape),
+            check(keeps_demands),
+            check(leaves_the_market_alone),
+            check(decides_the_same_twice),
+            check(float_agrees_with_fraction, Trait.EXACT),
+            check(order_of_users_and_types_does_not_matter),
+            check(units_do_not_matter, Trait.UNIT_FREE),
+            check(weight_is_copies, Trait.COPIES),
+            check(takes_any_positive_weight),
+            check(takes_job_types),
+            check(back_ends_agree, Trait.PROGRAM),
+            check(refuses_a_back_end_that_cannot),
+            check(canonical_choice_does_not_depend_on_the_solver, Trait.PROGRAM, Trait.EXACT),
+            check(examples_hold_exactly, "examples"),
+            check(claims_hold, "claims"),
+            check(refuted_claims_stay_refuted, "claims"),
+            check(run_is_a_fold_of_decide),
+            check(state_survives_serialisation),
+        ],
+        traits,
+    )
+
+
+def says_what_it_is(policy: Policy) -> None:
+    """Guards against plug-ins without a name or source, and against claims about properties that nobody defines."""
+    assert policy.name
+    assert policy.source
+    unknown = {claim.property for claim in policy.claims} - set(names(PROPERTIES))
+    assert not unknown, f"claims about {unknown}, which no installed property is called"
+    assert all(claim.source for claim in policy.claims)
+
+
+def keeps_capacity_and_shape(policy: Policy) -> None:
+    """Guards against overbooked types: an SCS answer once gave out 2.5e-4 more than there was."""
+    for market in sample_markets(30, seed=1):
+        decision = allocate(policy, market)
+        assert decision.shares.shape == market.shape
+        verdict = Feasibility().check(market, decision.shares)
+        assert verdict.answer is Answer.HOLDS, verdict
+        cannot = np.asarray(market.speedup == 0)
+        if Trait.PROGRAM in policy.traits:
+            assert not decision.shares[cannot].astype(float).any(), "a user holds GPUs that it cannot run on"
+
+
+def keeps_demands(policy: Policy) -> None:
+    """Guards against GPUs given to users that cannot use them while others could."""
+    for market in sample_markets(20, seed=2, demands=True):
+        shares = allocate(policy, market).shares.astype(float)
+        over = shares.sum(axis=1) - market.limit.astype(float)
+        assert over.max() <= AGREE * float(market.capacity.sum()), f"{over.max()} GPUs beyond a demand on {market}"
+
+
+def leaves_the_market_alone(policy: Policy) -> None:
+    """Guards against policies that normalise their input in place."""
+    for market in sample_markets(5, seed=3):
+        before = copy.deepcopy(market)
+        allocate(policy, market)
+        assert market == before
+
+
+def decides_the_same_twice(policy: Policy) -> None:
+    """Guards against unseeded randomness and against state kept in the object."""
+    for market in sample_markets(10, seed=4):
+        first, second = allocate(policy, market), allocate(policy, market)
+        assert np.array_equal(first.shares, second.shares)
+
+
+def float_agrees_with_fraction(policy: Policy) -> None:
+    """Guards against formulations that are right in one number type only."""
+    for market in sample_markets(20, seed=5, weights=False):
+        in_fractions = allocate(policy, market, _exact_for(policy))
+        assert in_fractions.exact, f"declares exact decisions; got floats on {market}"
+        in_floats = allocate(policy, market.as_(float), _float_for(policy))
+        _same_choice(policy, in_fractions, in_floats, market)
+
+
+def order_of_users_and_types_does_not_matter(policy: Policy) -> None:
+    """Guards against index arithmetic, and against rules that favour whoever comes first."""
+    random = np.random.default_rng(6)
+    for market in sample_markets(20, seed=6, ties=False):
+        n, k = market.shape
+        users, types = random.permutation(n), random.permutation(k)
+        moved = market.select(users.tolist()).select_types(types.tolist())
+        before, after = allocate(policy, market), allocate(policy, moved)
+        if Trait.DETERMINED in policy.traits:
+            _close(after.utilities, before.utilities[users], f"utilities on {market} after {users}, {types}")
+        else:
+            _close(after.objective, before.objective, f"objective on {market} after {users}, {types}")
+
+
+def units_do_not_matter(policy: Policy) -> None:
+    """Guards against throughputs of different users being compared although each has units of its own."""
+    for market in sample_markets(20, seed=7):
+        factors = {user: Fraction(3 * i + 2, i + 1) for i, user in enumerate(market.users)}
+        plain_, scaled = allocate(policy, market), allocate(policy, market.rescaled(factors))
+        if Trait.DETERMINED in policy.traits:
+            by = np.array([factors[user] for user in market.users], dtype=object)
+            _close(scaled.utilities, plain_.utilities * by.astype(plain_.shares.dtype), f"utilities on {market}")
+        else:
+            _close(scaled.objective, plain_.objective, f"objective on {market}")
+
+
+def weight_is_copies(policy: Policy) -> None:
+    """Guards against weights that scale something else than entitlement (OEF Sec. 4.2.3: w copies of the user)."""
+    for market in sample_markets(20, seed=8, weights=True):
+        many = market.replicated()
+        one, copies = allocate(policy, market), allocate(policy, many)
+        if Trait.DETERMINED in policy.traits:
+            count = [int(weight) for weight in market.weight]
+            ends = np.cumsum([0, *count])
+            summed = np.array([copies.utilities[a:b].sum() for a, b in zip(ends[:-1], ends[1:], strict=True)])
+            _close(one.utilities, summed, f"utilities on {market}")
+        else:
+            _close(one.objective, copies.objective, f"objective on {market}")
+
+
+def takes_any_positive_weight(policy: Policy) -> None:
+    """Guards against weights that work only where they are integers."""
+    for market in sample_markets(5, seed=9):
+        weight = np.array([Fraction(2 * i + 1, 7) for i in range(len(market.users))], dtype=object)
+        decision = allocate(policy, replace(market, weight=weight))
+        assert Feasibility().check(market, decision.shares).answer is Answer.HOLDS
+
+
+def takes_job_types(policy: Policy) -> None:
+    """Guards against virtual users that lose their owner (OEF Sec. 4.2.4)."""
+    market = Market.of(
+        [[1, 2], [1, 3], [1, 5]],
+        capacity=[1, 1],
+        weight=["1/2", "1/2", 1],
+        users=["A/train", "A/tune", "B"],
+        owner=["A", "A", "B"],
+    )
+    decision = allocate(policy, market)
+    assert decision.market.owner == ("A", "A", "B")
+    assert Feasibility().check(market, decision.shares).answer is Answer.HOLDS
+
+
+def back_ends_agree(policy: Policy) -> None:
+    """Guards against answers that depend on the solver: every capable back end reaches the same objective."""
+    solvers = list(capable(policy))
+    assert solvers, "no installed back end can solve the program that the policy declares"
+    for market in sample_markets(8, seed=10):
+        found = {solver.name: float(allocate(policy, market, solver).objective) for solver in solvers}
+        reference = next(iter(found.values()))
+        for name, value in found.items():
+            assert abs(value - reference) <= AGREE * (1 + abs(reference)), f"{name} disagrees on {market}: {found}"
+
+
+def refuses_a_back_end_that_cannot(policy: Policy) -> None:
+    """Guards against a back end that is named and silently ignored, and against policies without any way to solve."""
+    market = next(iter(sample_markets(1, seed=11)))
+    if Trait.PROGRAM in policy.traits:
+        assert any(True for _ in capable(policy)), "declares a program"
+        return
+    try:
+        allocate(policy, market, Highs())
+    except NotCapable:
+        return
+    raise AssertionError("declares no program, yet takes a back end")
+
+
+def canonical_choice_does_not_depend_on_the_solver(policy: Policy) -> None:
+    """Guards against a canonical choice that is only what one solver happens to return."""
+    for market in sample_markets(6, seed=12, users=(1, 3), types=(1, 3)):
+        in_fractions = allocate(policy, market, _exact_for(policy), canonical=True)
+        in_floats = allocate(policy, market, _float_for(policy), canonical=True)
+        _close(in_floats.shares, in_fractions.shares, f"canonical shares on {market}")
+
+
+def examples_hold_exactly(policy: Policy) -> None:
+    """Guards against a formulation that is not the source's: its worked examples, in rational numbers."""
+    for example in policy.examples:
+        decision = allocate(policy, example.market, _exact_for(policy))
+        wrong = _wrong(example, decision)
+        assert not wrong, f"{example.source}: {wrong}"
+
+
+def claims_hold(policy: Policy) -> None:
+    """Guards against claims that are taken over from a paper and do not hold: they do on generated markets."""
+    for claim in policy.claims:
+        if claim.refuted_by is not None:
+            continue
+        for market in sample_markets(12, seed=13, weights=False, zeros=not claim.assumes, ties=False):
+            verdict = _verdict(claim, policy, market)
+            assert verdict.answer is not Answer.FAILS, f"{claim.source} fails on {market.speedup.tolist()}: {verdict}"
+
+
+def refuted_claims_stay_refuted(policy: Policy) -> None:
+    """Guards against counterexamples that a change of the formulation made meaningless."""
+    for claim in policy.claims:
+        if claim.refuted_by is not None:
+            verdict = _verdict(claim, policy, claim.refuted_by)
+            assert verdict.answer is Answer.FAILS, f"{claim.source} was refuted, and now: {verdict}"
+
+
+def run_is_a_fold_of_decide(policy: Policy) -> None:
+    """Guards against a loop that carries more, or less, than the declared state."""
+    markets = list(sample_markets(3, seed=14))
+    solver = None if policy.own_algorithm else Highs()
+    state = policy.start(markets[0])
+    for market, decision in zip(markets, run(policy, markets), strict=True):
+        alone = policy.decide(market, state, None if solver is None else Solve(solver, Options()))
+        state = alone.state
+        _close(decision.objective, alone.objective, f"objective on {market}")
+
+
+def state_survives_serialisation(policy: Policy) -> None:
+    """Guards against states that cannot be stored between rounds."""
+    market = next(iter(sample_markets(1, seed=15)))
+    for state in (policy.start(market), allocate(policy, market).state):
+        assert pickle.loads(pickle.dumps(state)) == state
+
+
+def capable(policy: Policy) -> Iterator[Solver]:
+    """Yield the installed back ends that can solve the policy's program."""
+    logarithms = policy.own_algorithm  # the one log-linear program has an algorithm of its own besides
+    for name in names(BACKENDS):
+        backend = load(BACKENDS, name)
+        if backend.available() and (not logarithms or Capability.LOGARITHMS in backend.capabilities):
+            yield backend()
+
+
+def installed() -> list[Policy]:
+    """Return one of each installed policy."""
+    return [load(POLICIES, name)() for name in names(POLICIES)]
+
+
+def _verdict(claim: Claim, policy: Policy, market: Market) -> Verdict:
+    checker = load(PROPERTIES, claim.property)()
+    if isinstance(checker, MechanismProperty):
+        found = checker.search(policy, market, effort=Effort(evaluations=240))
+        return found.by_misreport[claim.misreport]
+    shares = allocate(policy, market, _exact_for(policy) if Trait.EXACT in policy.traits else None).shares
+    verdict: Verdict = checker.check(market, shares)
+    return verdict
+
+
+def _exact_for(policy: Policy) -> Solver | None:
+    return None if policy.own_algorithm else Exact()
+
+
+def _float_for(policy: Policy) -> Solver | None:
+    return None if policy.own_algorithm else Highs()
+
+
+def _same_choice(policy: Policy, one: Decision, other: Decision, market: Market) -> None:
+    if Trait.DETERMINED in policy.traits:
+        _close(one.utilities, other.utilities, f"utilities on {market}")
+    _close(one.objective, other.objective, f"objective on {market}")
+
+
+def _close(one: Array | Number, other: Array | Number, what: str) -> None:
+    a, b = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
+    assert np.allclose(a, b, rtol=AGREE, atol=AGREE), f"{what}: {a.tolist()} and {b.tolist()}"
+
+
+def _wrong(example: Example, decision: Decision) -> str:
+    """Return how a decision differs from a worked example, empty if it does not."""
+    if not decision.exact:
+        return "the decision is not exact"
+    for stated, found in (
+        (example.shares, decision.shares.tolist()),
+        (None if example.utilities is None else [example.utilities], [decision.utilities.tolist()]),
+        (None if example.total is None else [[example.total]], [[decision.utilities.sum()]]),
+    ):
+        if stated is not None:
+            right = [[exact(value, example.source) for value in row] for row in stated]
+            if right != found:
+                return f"should be {right}, is {found}"
+    return ""

@@ -1,0 +1,59 @@
+"""Markets made from a seed: small integers with ties, or floats of every size, the same ones in every run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from fairopt.problem import Market
+
+
+def sample_markets(
+    count: int,
+    *,
+    seed: int = 0,
+    users: tuple[int, int] = (1, 5),
+    types: tuple[int, int] = (1, 4),
+    most: int = 6,
+    weights: bool = True,
+    zeros: bool = True,
+    demands: bool = False,
+    ties: bool = True,
+) -> Iterator[Market]:
+    """Yield ``count`` exact markets with users and types within the given ranges.
+
+    Speedups, capacities and weights are integers up to ``most``; ``weights``, ``zeros`` (users that cannot run on a
+    type) and ``demands`` switch these on in about half of the markets. Without ``ties`` no two ratios of speedups are
+    the same, so that the decision of a policy does not depend on the order of the users.
+    """
+    random = np.random.default_rng(seed)
+    for _ in range(count):
+        n, k = int(random.integers(users[0], users[1] + 1)), int(random.integers(types[0], types[1] + 1))
+        speedup = random.integers(1, most + 1, (n, k)).astype(object)
+        if not ties:
+            # primes over primes: all ratios differ, within a row and between rows
+            primes = random.permutation(_primes(n * k)).reshape(n, k)
+            speedup = np.array([[Fraction(int(p), 10) for p in row] for row in primes], dtype=object)
+        if zeros and k > 1 and random.random() < 0.5:
+            speedup[random.random((n, k)) < 0.25] = 0
+            for i in range(n):
+                if not any(speedup[i] > 0):
+                    speedup[i, int(random.integers(k))] = 1
+        yield Market.of(
+            speedup.tolist(),
+            random.integers(1, most + 1, k).tolist(),
+            weight=random.integers(1, 4, n).tolist() if weights and random.random() < 0.5 else None,
+            demand=random.integers(1, most + 1, n).tolist() if demands and random.random() < 0.5 else None,
+        )
+
+
+def _primes(count: int) -> list[int]:
+    found: list[int] = []
+    candidate = 11
+    while len(found) < count:
+        if all(candidate % prime for prime in (2, 3, 5, 7, *found) if prime * prime <= candidate):
+            found.append(candidate)
+        candidate += 2
+    return found

@@ -1,0 +1,157 @@
+"""Hypothesis strategies for markets, allocations and broken market files.
+
+The centrepiece is the `markets` strategy: valid, exact markets with small numbers, in which ties, zeros, weights,
+demands and job types can be switched on and off. `allocations` divides the GPUs of a market, and
+`malformed_market_texts` breaks valid files, each in a way that no reader may accept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.errors import InvalidArgument
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from fairopt.problem import Market
+from fairopt.program import Array
+from fairopt.testing.malformed import malformed_market_texts
+
+__all__ = ["allocations", "malformed_market_texts", "markets"]
+
+
+def _check_range(low: object, high: object, names: str, most: int) -> None:
+    for value in (low, high):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise InvalidArgument(f"{names}: got {value!r}, expected an integer")
+    if not 1 <= low <= high <= most:  # type: ignore[operator]
+        raise InvalidArgument(f"{names}: got {low} and {high}, expected 1 <= min <= max <= {most}")
+
+
+def markets(
+    *,
+    min_users: int = 1,
+    max_users: int = 6,
+    min_types: int = 1,
+    max_types: int = 4,
+    weights: bool = True,
+    zeros: bool = True,
+    demands: bool = False,
+    jobs: bool = False,
+    max_value: int = 12,
+    ties: bool = True,
+) -> SearchStrategy[Market]:
+    """Return a strategy for valid, exact markets.
+
+    * ``min_users``, ``max_users``, ``min_types``, ``max_types``: bounds on the shape; rows count, and with ``jobs``
+      a user may have several.
+    * ``weights``: whether weights may differ from 1. ``demands``: whether users may have one.
+    * ``zeros``: whether speedups and capacities may be 0; every user can run somewhere all the same.
+    * ``jobs``: whether rows may be virtual users, called "user/job".
+    * ``max_value``: no speedup, capacity, weight or demand is larger; with ties denominators are 1 to 4.
+    * ``ties``: whether speedups may be equal; without ties they are positive, rise from each type to the next, and rise
+      faster for some users than for others, no two alike.
+
+    Errors: `hypothesis.errors.InvalidArgument` for bounds that cannot be met.
+    """
+    _check_range(min_users, max_users, "min_users and max_users", 100)
+    _check_range(min_types, max_types, "min_types and max_types", 100)
+    _check_range(1, max_value, "1 and max_value", 10**6)
+    if not ties and max_value < 2:
+        raise InvalidArgument(f"max_value={max_value} leaves no room for speedups without ties; give at least 2")
+
+    numbers = st.integers(1, max_value) | st.builds(Fraction, st.integers(1, max_value), st.integers(2, 4))
+
+    @st.composite
+    def build(draw: DrawFn) -> Market:
+        n, k = draw(st.integers(min_users, max_users)), draw(st.integers(min_types, max_types))
+        speedup = [draw(_rows(k, numbers, zeros)) for _ in range(n)] if ties else draw(_different_rows(n, k, max_value))
+        capacity = draw(st.lists(numbers, min_size=k, max_size=k))
+        if zeros and draw(st.booleans()):
+            needed = {next(j for j, value in enumerate(row) if value) for row in speedup}
+            spare = [j for j in range(k) if j not in needed]
+            for j in draw(st.sets(st.sampled_from(spare))) if spare else ():
+                capacity[j] = 0
+        users, owner = draw(_virtual_users(n)) if jobs else ([f"u{number}" for number in range(1, n + 1)], None)
+        return Market.of(
+            speedup,
+            capacity,
+            weight=draw(st.lists(numbers, min_size=n, max_size=n)) if weights else None,
+            demand=draw(st.none() | st.lists(st.none() | numbers, min_size=n, max_size=n)) if demands else None,
+            users=users,
+            owner=owner,
+            types=[f"T{number}" for number in range(1, k + 1)],
+        )
+
+    return build()
+
+
+def _rows(k: int, numbers: SearchStrategy[Any], zeros: bool) -> SearchStrategy[list[Any]]:
+    entries = st.just(0) | numbers if zeros else numbers
+    return st.lists(entries, min_size=k, max_size=k).filter(any)
+
+
+@st.composite
+def _different_rows(draw: DrawFn, n: int, k: int, max_value: int) -> list[list[Any]]:
+    """Return rows 1, 1 + c s, 1 + c (s + s^2), ...: strictly rising, the faster the larger s, and s differs by user."""
+    finest = max(n, max_value)
+    slopes = draw(st.lists(st.integers(1, finest), min_size=n, max_size=n, unique=True))
+    scale = Fraction(max_value - 1, max(1, k - 1))  # the last entry is max_value at most
+    return [
+        [1 + scale * sum(Fraction(slope, finest) ** power for power in range(1, j + 1)) for j in range(k)]
+        for slope in slopes
+    ]
+
+
+@st.composite
+def _virtual_users(draw: DrawFn, n: int) -> tuple[list[str], list[str]]:
+    """Return names and owners of n rows, of which neighbours may be the job types of one user."""
+    starts = draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    owner = [f"u{sum(starts[: row + 1])}" for row in range(n)]
+    alone = [owner.count(name) == 1 and draw(st.booleans()) for name in owner]  # one job type may be written either way
+    users = [name if single else f"{name}/j{row}" for row, (name, single) in enumerate(zip(owner, alone, strict=True))]
+    return users, owner
+
+
+def allocations(market: Market, feasible: bool = True) -> SearchStrategy[Array]:
+    """Return a strategy for exact shares (n, k) of a market.
+
+    ``feasible``: whether they are non-negative and within capacity; otherwise each one has a negative entry or books
+    more than there is.
+
+    Errors: `hypothesis.errors.InvalidArgument` where ``market`` is no market in Fractions.
+    """
+    if not isinstance(market, Market) or not market.exact:
+        raise InvalidArgument(f"expected an exact Market, got {market!r}")
+    n, k = market.shape
+
+    @st.composite
+    def build(draw: DrawFn) -> Array:
+        shares = np.empty((n, k), dtype=object)
+        for j in range(k):
+            parts = draw(st.lists(st.integers(0, 6), min_size=n + 1, max_size=n + 1))  # the last part stays idle
+            whole = sum(parts)
+            shares[:, j] = [market.capacity[j] * Fraction(part, whole) if whole else Fraction(0) for part in parts[:n]]
+        return shares if feasible else draw(st.sampled_from(_BREAKS))(draw, market, shares)
+
+    return build()
+
+
+def _overbook(draw: DrawFn, market: Market, shares: Array) -> Array:
+    i, j = (draw(st.integers(0, size - 1)) for size in market.shape)
+    shares[i, j] += (
+        market.capacity[j] - shares[:, j].sum() + draw(st.fractions(Fraction(1, 100), 5, max_denominator=100))
+    )
+    return shares
+
+
+def _go_negative(draw: DrawFn, market: Market, shares: Array) -> Array:
+    i, j = (draw(st.integers(0, size - 1)) for size in market.shape)
+    shares[i, j] = -draw(st.fractions(Fraction(1, 100), 5, max_denominator=100))
+    return shares
+
+
+_BREAKS: tuple[Callable[[DrawFn, Market, Array], Array], ...] = (_overbook, _go_negative)

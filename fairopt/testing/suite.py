@@ -1,0 +1,251 @@
+"""Conformance suites: named checks, what each requires, and a report that says what ran.
+
+A `Suite` holds checks for one kind of thing (back ends, policies, properties). Run on a subject it yields one `Row` a
+check, and a `Report` that refuses to be green where a subject ran fewer checks than its declared capabilities imply:
+a skip is legitimate only if a declared capability is absent or the subject is not installed.
+
+>>> def adds_up(numbers):
+...     '''Guards against sums that lose a term.'''
+...     assert sum(numbers) == 6
+>>> def has_a_first(numbers):
+...     '''Guards against empty lists.'''
+...     assert numbers[0]
+>>> suite = Suite("lists", [check(adds_up), check(has_a_first, "ordered")], lambda it: Traits(type(it).__name__))
+>>> report = suite.run([[1, 2, 3], {3, 2, 1}])
+>>> print(report)
+lists: 2 checks
+             list  set
+adds up      ran   ran
+has a first  -     -
+2 ran, 2 skipped
+list x has a first: skipped: does not declare ordered
+set x has a first: skipped: does not declare ordered
+>>> report.require_complete()
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+S = TypeVar("S")
+
+
+class Skip(Exception):  # it is no error of the check
+    """Raised by a check that finds it cannot run; the report counts it as missing, not as fine."""
+
+
+class SuiteFailed(AssertionError):
+    """A report that is not what the subjects' declarations promise."""
+
+
+class Outcome(enum.Enum):
+    """How one check ended on one subject; the value is what the table shows."""
+
+    RAN = "ran"
+    SKIPPED = "-"
+    EXPECTED_FAILURE = "xfail"
+    FAILED = "FAILED"
+    MISSING = "MISSING"
+    """The check skipped itself although the declared capabilities imply it."""
+    SURPRISE = "PASSED?"
+    """A failure was expected, with a reason, and did not happen: the record is out of date."""
+
+
+@dataclass(frozen=True)
+class Check(Generic[S]):
+    """One check: raises AssertionError (or anything) when ``subject`` is wrong; its docstring names the bug.
+
+    ``requires`` are the capabilities, of whatever type the subjects declare, without which it makes no sense.
+    """
+
+    name: str
+    function: Callable[[S], None]
+    requires: frozenset[Any] = frozenset()
+    guards: str = ""
+
+    def __post_init__(self) -> None:
+        if not (self.guards or self.function.__doc__):
+            raise ValueError(f"check {self.name!r} has no docstring; say which bug it guards against")
+
+    @property
+    def documentation(self) -> str:
+        """What the check guards against."""
+        return self.guards or str(self.function.__doc__)
+
+
+def check(function: Callable[[S], None], *requires: Any) -> Check[S]:
+    """Make a check of a documented function, named like it."""
+    return Check(function.__name__.replace("_", " "), function, frozenset(requires))
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a suite must know of a subject.
+
+    ``absent`` says why it cannot be run here at all (not installed); ``expected_failures`` gives, by the name of a
+    check, the measured reason why it fails.
+    """
+
+    name: str
+    capabilities: frozenset[Any] = frozenset()
+    absent: str = ""
+    expected_failures: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Row:
+    """How one check ended on one subject."""
+
+    subject: str
+    check: str
+    outcome: Outcome
+    reason: str = ""
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Suite(Generic[S]):
+    """Checks for one kind of thing; ``traits`` reads a subject's name and declarations."""
+
+    title: str
+    checks: Sequence[Check[S]]
+    traits: Callable[[S], Traits]
+
+    def __post_init__(self) -> None:
+        twice = [name for name, count in Counter(one.name for one in self.checks).items() if count > 1]
+        if twice:
+            raise ValueError(f"two checks of suite {self.title!r} are called {twice[0]!r}")
+
+    def run(self, subjects: Iterable[S]) -> Report:
+        """Run every check on every subject."""
+        rows: list[Row] = []
+        expected: dict[str, int] = {}
+        for subject in subjects:
+            traits = self.traits(subject)
+            if traits.name in expected:
+                raise ValueError(f"two subjects are called {traits.name!r}; the table could not tell them apart")
+            expected[traits.name] = sum(not self.why_not(traits, one) for one in self.checks)
+            rows += [self.run_one(subject, one) for one in self.checks]
+        return Report(self.title, tuple(one.name for one in self.checks), expected, tuple(rows))
+
+    def run_one(self, subject: S, one: Check[S]) -> Row:
+        """Run one check on one subject; never raise for how it ends."""
+        traits = self.traits(subject)
+        self._known(traits)
+        if reason := self.why_not(traits, one):
+            return Row(traits.name, one.name, Outcome.SKIPPED, reason)
+        known = traits.expected_failures.get(one.name, "")
+        try:
+            one.function(subject)
+        except Skip as skip:
+            return Row(traits.name, one.name, Outcome.MISSING, f"skipped itself: {skip}", skip)
+        except Exception as error:  # noqa: BLE001  # whatever a subject raises is what the report is about
+            outcome = Outcome.EXPECTED_FAILURE if known else Outcome.FAILED
+            return Row(traits.name, one.name, outcome, known or f"{type(error).__name__}: {error}", error)
+        return Row(traits.name, one.name, Outcome.SURPRISE if known else Outcome.RAN, known)
+
+    @staticmethod
+    def why_not(traits: Traits, one: Check[S]) -> str:
+        """Return the legitimate reason not to run a check, empty if there is none."""
+        if traits.absent:
+            return traits.absent
+        lacking = sorted(str(getattr(need, "value", need)) for need in one.requires - traits.capabilities)
+        return f"does not declare {', '.join(lacking)}" if lacking else ""
+
+    def _known(self, traits: Traits) -> None:
+        if unknown := set(traits.expected_failures) - {one.name for one in self.checks}:
+            raise ValueError(f"{traits.name} expects failures of checks that do not exist: {sorted(unknown)}")
+
+    def parametrize(self, subjects: Iterable[S]) -> Any:
+        """Return a pytest mark that gives a test the argument ``conforms``: call it, and it fails, skips or passes."""
+        import pytest
+
+        pairs = [(subject, one) for subject in subjects for one in self.checks]
+        names = [f"{self.traits(subject).name}: {one.name}" for subject, one in pairs]
+
+        def conforms(subject: S, one: Check[S]) -> Callable[[], None]:
+            def run() -> None:
+                row = self.run_one(subject, one)
+                if row.outcome is Outcome.SKIPPED:
+                    pytest.skip(row.reason)
+                if row.outcome is Outcome.EXPECTED_FAILURE:
+                    pytest.xfail(row.reason)
+                if row.outcome is not Outcome.RAN:
+                    guards = f"the check guards against: {one.documentation}"
+                    raise SuiteFailed(f"{_sentence(row)}\n{guards}") from row.error
+
+            return run
+
+        return pytest.mark.parametrize("conforms", [conforms(*pair) for pair in pairs], ids=names)
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What ran: one row a subject and check, and how many checks each subject's declarations imply."""
+
+    title: str
+    checks: tuple[str, ...]
+    expected: Mapping[str, int]
+    rows: tuple[Row, ...]
+
+    @property
+    def counts(self) -> Counter[Outcome]:
+        """How often each outcome came up."""
+        return Counter(row.outcome for row in self.rows)
+
+    def ran(self, subject: str) -> int:
+        """Return how many checks were carried out on ``subject``, whatever they found."""
+        idle = (Outcome.SKIPPED, Outcome.MISSING)
+        return sum(row.subject == subject and row.outcome not in idle for row in self.rows)
+
+    def of(self, outcome: Outcome) -> tuple[Row, ...]:
+        """Return the rows that ended so."""
+        return tuple(row for row in self.rows if row.outcome is outcome)
+
+    def require_complete(self) -> None:
+        """Raise `SuiteFailed` unless every check that the declarations imply ran, and ended as it should."""
+        wrong = [
+            _sentence(row) for kind in (Outcome.FAILED, Outcome.MISSING, Outcome.SURPRISE) for row in self.of(kind)
+        ]
+        for subject, implied in self.expected.items():
+            if self.ran(subject) != implied:
+                wrong.append(f"{subject} ran {self.ran(subject)} checks; what it declares implies {implied}")
+        if wrong:
+            raise SuiteFailed("\n".join([f"suite {self.title!r}:", *wrong]))
+
+    def __str__(self) -> str:
+        subjects = list(self.expected)
+        cell = {(row.check, row.subject): row.outcome.value for row in self.rows}
+        head = ["", *subjects]
+        table = [head, *([name, *(cell[name, subject] for subject in subjects)] for name in self.checks)]
+        widths = [max(len(line[column]) for line in table) for column in range(len(head))]
+        lines = [
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in table
+        ]
+        return "\n".join([f"{self.title}: {len(self.checks)} checks", *lines, self._totals(), *self._reasons()])
+
+    def _totals(self) -> str:
+        words = {Outcome.SKIPPED: "skipped", Outcome.EXPECTED_FAILURE: "expected failures", Outcome.FAILED: "failed"}
+        words |= {Outcome.RAN: "ran", Outcome.MISSING: "missing", Outcome.SURPRISE: "passed against expectation"}
+        counts = self.counts
+        return ", ".join(f"{counts[outcome]} {words[outcome]}" for outcome in Outcome if counts[outcome])
+
+    def _reasons(self) -> Iterator[str]:
+        for row in self.rows:
+            if row.outcome is not Outcome.RAN:
+                yield _sentence(row)
+
+
+def _sentence(row: Row) -> str:
+    verb = {
+        Outcome.SKIPPED: "skipped",
+        Outcome.EXPECTED_FAILURE: "fails as expected",
+        Outcome.FAILED: "FAILED",
+        Outcome.MISSING: "did not run though its declarations imply it",
+        Outcome.SURPRISE: "passed though a failure was expected; delete the record",
+    }
+    return f"{row.subject} x {row.check}: {verb.get(row.outcome, 'ran')}: {row.reason}"

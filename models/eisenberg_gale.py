@@ -1,0 +1,255 @@
+"""An interior-point method for the Eisenberg-Gale program: maximal weighted Nash welfare of a market, in floats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairopt.problem import Market
+from fairopt.program import Array
+
+#: Where the method stops: the complementarity left over, as a part of all money; its worst KKT residual is near it.
+TARGET = 3e-15
+#: A step goes this part of the way to the boundary.
+TO_BOUNDARY = 0.995
+MOST_STEPS = 100
+#: A rent of a demand that does not bind goes to zero; it stops here, where dividing by it is still possible.
+TINY = 1e-100
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """What the method found, in the units of the market.
+
+    Shapes: ``shares`` (n, k); ``rents`` (n,) duals of the demands, 0 where one is absent. ``residual`` is the worst
+    of the KKT conditions at the prices that these imply, relative to prices, budgets and what there is.
+    """
+
+    shares: Array
+    rents: Array
+    residual: float
+    steps: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """An iterate: ``y`` parts of the types (n, k), ``s`` their reduced costs, ``p``, ``z`` price and rest of each type
+    (k,), ``q``, ``r`` rent and room under each demand (n,).
+    """
+
+    y: Array
+    s: Array
+    p: Array
+    z: Array
+    q: Array
+    r: Array
+
+    def moved(self, step: _Point, length: float) -> _Point:
+        return _Point(*(mine + length * its for mine, its in zip(self.parts(), step.parts(), strict=True)))
+
+    def parts(self) -> tuple[Array, ...]:
+        return self.y, self.s, self.p, self.z, self.q, self.r
+
+
+def maximal_nash_welfare(market: Market) -> Optimum:
+    """Maximise sum_i w_i log u_i over the shares of ``market`` by a primal-dual Newton method.
+
+    The unknowns are the parts y_ij of each type that i can use. A Newton system splits by users: user i's block is
+    diagonal plus one rank for the curvature of its logarithm and one for its demand, so that everything reduces to
+    one equation for each type (a k x k Schur complement), O(n k^2) a step.
+
+    Source: Eisenberg and Gale 1959; Wright, Primal-Dual Interior-Point Methods, 1997, Ch. 10 (predictor, corrector).
+    """
+    market = market.as_(float)
+    n, k = market.shape
+    columns = np.flatnonzero((market.capacity > 0) & (market.speedup > 0).any(axis=0))
+    problem = _Problem.of(market, columns)
+    point, steps = problem.start(), 0
+    best, best_error = point, np.inf
+    while steps < MOST_STEPS:
+        error = problem.error(point)
+        if error < best_error:
+            best, best_error, stalled = point, error, 0
+        else:
+            stalled += 1
+        if best_error < TARGET or stalled > 5:
+            break
+        point = problem.advanced(point)
+        steps += 1
+    best = problem.polished(best)
+    shares = np.zeros((n, k))
+    shares[:, columns] = np.where(problem.usable, best.y, 0.0) * market.capacity[columns]
+    rents = np.where(problem.limited, best.q * market.weight.sum() / np.where(problem.limited, market.limit, 1.0), 0.0)
+    return Optimum(shares, rents, problem.residual(best), steps)
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """The program in units of its own: parts of types, the best type worth 1, weights adding up to 1.
+
+    ``a`` (n, k) is what all of a type is worth; ``g`` (n, k) all of a type as a part of the demand, 0 without one.
+    """
+
+    a: Array
+    g: Array
+    w: Array
+    usable: Array
+    limited: Array
+
+    @classmethod
+    def of(cls, market: Market, columns: Array) -> _Problem:
+        capacity = market.capacity[columns]
+        a = market.speedup[:, columns] * capacity
+        usable = a > 0
+        limited = market.limit < capacity.sum()
+        g = np.where(limited[:, None] & usable, capacity / np.where(limited, market.limit, 1.0)[:, None], 0.0)
+        return cls(a / a.max(axis=1, keepdims=True), g, market.weight / market.weight.sum(), usable, limited)
+
+    def start(self) -> _Point:
+        """Return a point that is strictly inside all constraints, those of the dual included."""
+        part = np.minimum(self.w, 1 / np.maximum(self.g.sum(axis=1), TINY))
+        y = np.where(self.usable, 0.9 * part[:, None], 1.0)
+        marginal = self.marginal(y)
+        p = 1.5 * marginal.max(axis=0)
+        q = np.where(self.limited, p.mean(), 0.0)
+        s = np.where(self.usable, p + q[:, None] * self.g - marginal, 1.0)
+        return _Point(y, s, p, self.rest(y), q, self.room(y))
+
+    def value(self, y: Array) -> Array:
+        return np.asarray((self.a * y).sum(axis=1))
+
+    def marginal(self, y: Array) -> Array:
+        """Return w_i a_ij / u_i."""
+        return np.asarray(self.a * (self.w / self.value(y))[:, None])
+
+    def rest(self, y: Array) -> Array:
+        return np.asarray(1 - np.where(self.usable, y, 0.0).sum(axis=0))
+
+    def room(self, y: Array) -> Array:
+        return np.asarray(1 - (self.g * y).sum(axis=1))
+
+    def dual_gap(self, point: _Point) -> Array:
+        """Return by how much reduced costs are off: w a / u - p - q g + s, which is zero at a solution."""
+        off = self.marginal(point.y) - point.p - point.q[:, None] * self.g + point.s
+        return np.where(self.usable, off, 0.0)
+
+    def error(self, point: _Point) -> float:
+        """Return what is left to do: complementarity, dual residuals and primal residuals, as parts of all money."""
+        return float(
+            self.slackness(point)
+            + np.abs(point.y * self.dual_gap(point)).max()
+            + np.abs(point.p * (self.rest(point.y) - point.z)).max()
+            + np.abs(point.q * (self.room(point.y) - point.r)).max()
+        )
+
+    def slackness(self, point: _Point) -> float:
+        pairs = (point.y * point.s)[self.usable].sum() + point.p @ point.z + (point.q * point.r)[self.limited].sum()
+        return float(pairs) / self.pairs
+
+    @property
+    def pairs(self) -> int:
+        return int(self.usable.sum() + self.a.shape[1] + self.limited.sum())
+
+    def polished(self, point: _Point) -> _Point:
+        """Return the point with the least prices at which no user would buy more of anything at the margin."""
+        least = np.where(self.usable, self.marginal(point.y) - point.q[:, None] * self.g, 0.0).max(axis=0)
+        return replace(point, p=np.maximum(least, 0.0))
+
+    def residual(self, point: _Point) -> float:
+        """Return the worst KKT residual of (y, p, q), with reduced costs, rests and rooms recomputed."""
+        y = np.where(self.usable, point.y, 0.0)
+        reduced = point.p + point.q[:, None] * self.g - self.marginal(point.y)  # must be >= 0, and 0 where y > 0
+        relative = np.where(self.usable, reduced / self.marginal(point.y).max(axis=1, keepdims=True), 0.0)
+        rest, room = self.rest(point.y), np.where(self.limited, self.room(point.y), 1.0)
+        return float(
+            max(
+                -relative.min(),
+                (y * np.abs(reduced) / self.w[:, None]).max(),
+                -rest.min(),
+                np.abs(point.p * rest).max(),
+                -room.min(),
+                np.abs(point.q * room / self.w).max(),
+            )
+        )
+
+    def advanced(self, point: _Point) -> _Point:
+        """Return the next iterate: a predictor step tells how far to aim, a corrector step goes there."""
+        system = _Newton(self, point)
+        affine = system.step(0.0, None)
+        mu = self.slackness(point)
+        reached = self.slackness(point.moved(affine, self.longest(point, affine)))
+        target = mu * min(1.0, max(reached / mu, 0.0)) ** 3
+        step = system.step(target, affine)
+        return point.moved(step, min(1.0, TO_BOUNDARY * self.longest(point, step)))
+
+    def longest(self, point: _Point, step: _Point) -> float:
+        """Return the largest step, up to a little over 1, that keeps every variable positive."""
+        longest = 1 / TO_BOUNDARY
+        masks = (self.usable, self.usable, True, True, self.limited, self.limited)
+        for value, change, mask in zip(point.parts(), step.parts(), masks, strict=True):
+            shrinking = (change < 0) & mask
+            if shrinking.any():
+                longest = min(longest, float((-value[shrinking] / change[shrinking]).min()))
+        return longest
+
+
+class _Newton:
+    """The Newton system at one point, factored once.
+
+    User i's block of second derivatives is H = D + alpha a a' with D = s / y and alpha = w / u^2. With E = 1 / D and
+    S = alpha a' E a its inverse is, entry by entry,
+
+        (H^-1 x)_j = E_j (x_j + alpha sum_l a_l E_l (a_l x_j - a_j x_l)) / (1 + S),
+
+    which loses no digits where E is huge (near the optimum, for types that the user holds), unlike the textbook's
+    E x - E a (...) a' E x. Each demand adds a row, eliminated next: gamma = g' H^-1 g + r / q.
+    """
+
+    def __init__(self, problem: _Problem, point: _Point) -> None:
+        self.problem, self.point = problem, point
+        a, k = problem.a, problem.a.shape[1]
+        inverse = np.where(problem.usable, point.y / point.s, 0.0)
+        weighted = a * inverse
+        alpha = problem.w / problem.value(point.y) ** 2
+        self.whole = 1 + alpha * (weighted * a).sum(axis=1)
+        self.inverse, self.pull = inverse / self.whole[:, None], alpha[:, None] * weighted
+        squares = self.pull * a
+        others = squares @ (1 - np.eye(k))
+        # off the diagonal -alpha a_j a_l E_j E_l / (1 + S), on it E_j (1 + what S is without j) / (1 + S)
+        schur = -(weighted / self.whole[:, None]).T @ self.pull
+        np.fill_diagonal(schur, (self.inverse * (1 + others)).sum(axis=0) + point.z / point.p)
+        self.limited = np.flatnonzero(problem.limited)
+        self.g = problem.g[self.limited]
+        self.held = self.apply(problem.g)[self.limited]
+        self.gamma = (self.g * self.held).sum(axis=1) + (point.r / np.maximum(point.q, TINY))[self.limited]
+        schur -= (self.held / self.gamma[:, None]).T @ self.held
+        # scaled by prices the rows add up to the prices: entries of like size
+        self.schur = schur * np.multiply.outer(point.p, point.p)
+
+    def apply(self, x: Array) -> Array:
+        """Return H^-1 times a vector (n, k), user by user, without the demands."""
+        a = self.problem.a
+        twist = np.einsum("il,ijl->ij", self.pull, a[:, None, :] * x[:, :, None] - a[:, :, None] * x[:, None, :])
+        return np.asarray(self.inverse * (x + twist))
+
+    def step(self, target: float, affine: _Point | None) -> _Point:
+        """Return the step that aims at complementarity ``target``, second-order terms of ``affine`` included."""
+        problem, at, limited = self.problem, self.point, self.limited
+        to_s, to_z, to_r = target - at.y * at.s, target - at.p * at.z, target - at.q * at.r
+        if affine is not None:
+            to_s, to_z, to_r = to_s - affine.y * affine.s, to_z - affine.p * affine.z, to_r - affine.q * affine.r
+        over_z, over_r = problem.rest(at.y) - at.z, problem.room(at.y) - at.r
+        free = self.apply(np.where(problem.usable, problem.dual_gap(at) + to_s / at.y, 0.0))
+        # g dy + dr = over_r and q dr + r dq = to_r, with dy = free - H^-1 (dp + g dq)
+        need = (over_r - to_r / np.where(problem.limited, np.maximum(at.q, TINY), 1.0))[limited]
+        free_q = ((self.g * free[limited]).sum(axis=1) - need) / self.gamma
+        right = free.sum(axis=0) - free_q @ self.held - over_z + to_z / at.p
+        dp = np.linalg.solve(self.schur, right * at.p) * at.p
+        dq = np.zeros_like(at.q)
+        dq[limited] = free_q - (self.held @ dp) / self.gamma
+        cost = np.where(problem.usable, dp + dq[:, None] * problem.g, 0.0)
+        dy = free - self.apply(cost)
+        dr = np.where(problem.limited, over_r - (problem.g * dy).sum(axis=1), 0.0)
+        ds = np.where(problem.usable, (to_s - at.s * dy) / at.y, 0.0)
+        return _Point(dy, ds, dp, over_z - dy.sum(axis=0), dq, dr)

@@ -1,0 +1,134 @@
+"""Nash welfare: the largest product of utilities, which is the competitive equilibrium from equal incomes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import NotSolved
+from fairopt.models.eisenberg_gale import maximal_nash_welfare
+from fairopt.models.equilibrium import Equilibrium, exact_equilibrium
+from fairopt.models.shares import shares_of
+from fairopt.policy import Claim, Decision, Policy, Seconds, Solve, not_negative, refuse_broken
+from fairopt.problem import Market
+from fairopt.program import INFINITY, Array, Formulation, Program, cast, log_sum
+from fairopt.solution import Solution, Status
+
+#: The largest relative KKT residual with which an answer of the policy's own method counts as optimal.
+ACCURATE = 1e-8
+#: What a float utility is lowered by before it becomes a constraint, so that rounding cannot make it infeasible.
+FLOAT_SLACK = 1e-9
+
+
+class NashWelfare(Policy):
+    """Maximise the sum of w_i log u_i: the product of the utilities, each to the power of its user's weight.
+
+    Units do not matter. Utilities are unique; shares need not be. On a market in Fractions the answer is exact
+    wherever no demand binds: a float answer (of the policy's own interior-point method, or of a conic back end)
+    says who buys what, and the equilibrium is computed from that and checked in rationals. Where a demand binds the
+    optimum is irrational in general: shares are floats, with a KKT residual of at most `ACCURATE` for the own method
+    (else `NotSolved`) and within its own tolerance for a back end. So they are where the exact computation fails,
+    which is always visible: `Decision.exact`.
+
+    A market in floats gets floats: the exact answer to it, rounded, where there is one.
+
+    Source: Eisenberg and Gale 1959 (Nash 1950; weights: Kalai 1977).
+
+    >>> from fairopt.policy import allocate
+    >>> print(*allocate(NashWelfare(), Market.of([[1, 2], [1, 5]], capacity=[1, 1])).utilities)
+    3/2 15/4
+    """
+
+    name = "nash-welfare"
+    source = "Eisenberg and Gale, Annals of Mathematical Statistics 1959"
+    own_algorithm = True
+    claims = (
+        Claim("envy_freeness", "Varian 1974: equal budgets buy each other's bundles", assumes="no demands"),
+        Claim("sharing_incentive", "everybody can buy its own partition", assumes="no demands"),
+        Claim("pareto_efficiency", "the objective increases in every utility"),
+    )
+
+    def formulate(self, problem: Market, state: Any) -> Program:
+        """Return the program of Eisenberg and Gale, in the numbers of ``problem``."""
+        p = Formulation(self.name)
+        share = shares_of(p, problem)
+        own = (problem.speedup * share).sum(axis=1)
+        p.maximize(log_sum(problem.weight, own), equation="sum_i w_i log u_i", source="Eisenberg and Gale 1959")
+        return p.program()
+
+    def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
+        """Solve in floats, then make it exact; the evidence is the `Equilibrium`."""
+        draft = self._own(problem) if solve is None else self._by_backend(problem, solve)
+        begun = perf_counter()
+        equilibrium, shares = draft.evidence, draft.shares
+        found = exact_equilibrium(replace(problem, demand=None), shares)
+        if found is not None and (found[1].sum(axis=1) <= problem.limit).all():
+            equilibrium, shares = found if problem.exact else _in_floats(*found)
+        market = problem.as_(Fraction if shares.dtype == object else float)
+        utility = (market.speedup * shares).sum(axis=1).astype(float)
+        return replace(
+            draft,
+            shares=shares,
+            objective=float(problem.weight.astype(float) @ np.log(utility)),
+            evidence=equilibrium,
+            seconds=replace(draft.seconds, certify=perf_counter() - begun),
+        )
+
+    def _own(self, problem: Market) -> Decision:
+        begun = perf_counter()
+        optimum = maximal_nash_welfare(problem)
+        if not optimum.residual <= ACCURATE:
+            word = f"KKT residual {optimum.residual:.2g} after {optimum.steps} steps"
+            found = Solution(Status.INACCURATE, word, "auto", x=optimum.shares.ravel())
+            raise NotSolved(f"{self.name}: the interior-point method stopped short of {ACCURATE:g}: {word}", found)
+        evidence = Equilibrium.of(problem, optimum.shares, optimum.rents if problem.demand is not None else None)
+        seconds = Seconds(solve=perf_counter() - begun)
+        return Decision(self.name, problem, optimum.shares, 0.0, "auto", evidence=evidence, seconds=seconds)
+
+    def _by_backend(self, problem: Market, solve: Solve) -> Decision:
+        begun = perf_counter()
+        program = self.formulate(problem.as_(solve.number), None)
+        built = perf_counter()
+        solution = solve(program).require_optimal()
+        refuse_broken(program, solution)
+        shares = not_negative(program.variable("share", solution.point))
+        evidence = Equilibrium.of(problem, shares, _rents(problem, program, solution))
+        return Decision(
+            policy=self.name,
+            market=problem,
+            shares=shares,
+            objective=0.0,
+            backend=solve.backend.name,
+            program=program,
+            solution=solution,
+            evidence=evidence,
+            seconds=Seconds(build=built - begun, solve=perf_counter() - built),
+        )
+
+    def optimal_face(self, decision: Decision) -> Program:
+        """Return the allocations with the same utilities: those are unique, since the logarithm is strictly concave."""
+        market = decision.market.as_(Fraction if decision.exact else float)
+        p = Formulation(f"optima of {self.name}")
+        share = shares_of(p, market)
+        own = (market.speedup * share).sum(axis=1)
+        slack = 0 if decision.exact else FLOAT_SLACK
+        p.constrain("utilities", own >= decision.utilities * (1 - slack), labels=(market.users,))
+        return p.program()
+
+
+def _rents(problem: Market, program: Program, solution: Solution) -> Array | None:
+    """Return the duals of the demands (n,), 0 where there is none; None where no demand or dual is known."""
+    if problem.demand is None or solution.dual is None:
+        return None
+    rents = np.zeros(len(problem.users))
+    rents[problem.limit < INFINITY] = np.maximum(solution.dual[program.row_block("demand").span], 0.0)
+    return rents
+
+
+def _in_floats(equilibrium: Equilibrium, shares: Array) -> tuple[Equilibrium, Array]:
+    parts = (equilibrium.prices, equilibrium.budgets, equilibrium.spending)
+    return Equilibrium(*(cast(part, float) for part in parts)), cast(shares, float)
