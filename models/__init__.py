@@ -6,6 +6,7 @@ from fairopt.models.max_min import MaxMin
 from fairopt.models.nash_welfare import NashWelfare
 from fairopt.models.oef_cooperative import CooperativeOEF
 from fairopt.models.oef_noncooperative import NonCooperativeOEF
+from fairopt.models.partial_allocation import PartialAllocation
 from fairopt.models.second_price_trading import SecondPriceTrading
 from fairopt.models.water_filling import WaterFilling
 
@@ -16,6 +17,7 @@ __all__ = [
     "MaxMin",
     "NashWelfare",
     "NonCooperativeOEF",
+    "PartialAllocation",
     "SecondPriceTrading",
     "WaterFilling",
 ]

@@ -9,13 +9,19 @@ import numpy as np
 from fairopt.problem import Market
 from fairopt.program import Array
 
-#: Where the method stops: the complementarity left over, as a part of all money; its worst KKT residual is near it.
+#: How small the method makes what is left to do (complementarity and residuals, as a part of all money) if it can.
 TARGET = 3e-15
 #: A step goes this part of the way to the boundary.
 TO_BOUNDARY = 0.995
 MOST_STEPS = 100
-#: A rent of a demand that does not bind goes to zero; it stops here, where dividing by it is still possible.
+#: So many steps without progress are the end of it; early ones are allowed to go uphill.
+STALLED = 12
+#: A step shorter than this is replaced by a centering step.
+BLOCKED = 0.1
+#: Variables that go to zero, as the rent of a demand that does not bind, stop here: they are divided by.
 TINY = 1e-100
+#: Added to the diagonal (ones) of the reduced system, which is singular in the limit where prices are not unique.
+REGULAR = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +40,10 @@ class Optimum:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """An iterate: ``y`` parts of the types (n, k), ``s`` their reduced costs, ``p``, ``z`` price and rest of each type
-    (k,), ``q``, ``r`` rent and room under each demand (n,).
+    """An iterate, or a step.
+
+    Shapes: ``y`` parts of the types (n, k) and ``s`` their reduced costs; ``p``, ``z`` price and rest of each type
+    (k,); ``q``, ``r`` rent of and room under each demand (n,).
     """
 
     y: Array
@@ -52,8 +60,10 @@ class _Point:
         return self.y, self.s, self.p, self.z, self.q, self.r
 
 
-def maximal_nash_welfare(market: Market) -> Optimum:
+def maximal_nash_welfare(market: Market, target: float = TARGET) -> Optimum:
     """Maximise sum_i w_i log u_i over the shares of ``market`` by a primal-dual Newton method.
+
+    It ends where what is left to do, as a part of all money, is below ``target``, or where rounding allows no progress.
 
     The unknowns are the parts y_ij of each type that i can use. A Newton system splits by users: user i's block is
     diagonal plus one rank for the curvature of its logarithm and one for its demand, so that everything reduces to
@@ -73,7 +83,7 @@ def maximal_nash_welfare(market: Market) -> Optimum:
             best, best_error, stalled = point, error, 0
         else:
             stalled += 1
-        if best_error < TARGET or stalled > 5:
+        if best_error < target or stalled > STALLED:
             break
         point = problem.advanced(point)
         steps += 1
@@ -112,7 +122,7 @@ class _Problem:
         y = np.where(self.usable, 0.9 * part[:, None], 1.0)
         marginal = self.marginal(y)
         p = 1.5 * marginal.max(axis=0)
-        q = np.where(self.limited, p.mean(), 0.0)
+        q = np.where(self.limited, p.mean(), TINY)
         s = np.where(self.usable, p + q[:, None] * self.g - marginal, 1.0)
         return _Point(y, s, p, self.rest(y), q, self.room(y))
 
@@ -181,12 +191,18 @@ class _Problem:
         reached = self.slackness(point.moved(affine, self.longest(point, affine)))
         target = mu * min(1.0, max(reached / mu, 0.0)) ** 3
         step = system.step(target, affine)
-        return point.moved(step, min(1.0, TO_BOUNDARY * self.longest(point, step)))
+        length = self.longest(point, step)
+        if length < BLOCKED:  # too near the boundary in some places: back to the central path, without aiming lower
+            step = system.step(mu, None)
+            length = self.longest(point, step)
+        moved = point.moved(step, min(1.0, TO_BOUNDARY * length))
+        return _Point(*(np.maximum(part, TINY) for part in moved.parts()))
 
     def longest(self, point: _Point, step: _Point) -> float:
         """Return the largest step, up to a little over 1, that keeps every variable positive."""
         longest = 1 / TO_BOUNDARY
-        masks = (self.usable, self.usable, True, True, self.limited, self.limited)
+        all_types = np.ones(self.a.shape[1], dtype=bool)
+        masks = (self.usable, self.usable, all_types, all_types, self.limited, self.limited)
         for value, change, mask in zip(point.parts(), step.parts(), masks, strict=True):
             shrinking = (change < 0) & mask
             if shrinking.any():
@@ -222,10 +238,10 @@ class _Newton:
         self.limited = np.flatnonzero(problem.limited)
         self.g = problem.g[self.limited]
         self.held = self.apply(problem.g)[self.limited]
-        self.gamma = (self.g * self.held).sum(axis=1) + (point.r / np.maximum(point.q, TINY))[self.limited]
+        self.gamma = (self.g * self.held).sum(axis=1) + (point.r / point.q)[self.limited]
         schur -= (self.held / self.gamma[:, None]).T @ self.held
-        # scaled by prices the rows add up to the prices: entries of like size
-        self.schur = schur * np.multiply.outer(point.p, point.p)
+        self.scale = 1 / np.sqrt(np.diag(schur))
+        self.schur = schur * np.multiply.outer(self.scale, self.scale) + REGULAR * np.eye(k)
 
     def apply(self, x: Array) -> Array:
         """Return H^-1 times a vector (n, k), user by user, without the demands."""
@@ -242,10 +258,10 @@ class _Newton:
         over_z, over_r = problem.rest(at.y) - at.z, problem.room(at.y) - at.r
         free = self.apply(np.where(problem.usable, problem.dual_gap(at) + to_s / at.y, 0.0))
         # g dy + dr = over_r and q dr + r dq = to_r, with dy = free - H^-1 (dp + g dq)
-        need = (over_r - to_r / np.where(problem.limited, np.maximum(at.q, TINY), 1.0))[limited]
+        need = (over_r - to_r / at.q)[limited]
         free_q = ((self.g * free[limited]).sum(axis=1) - need) / self.gamma
         right = free.sum(axis=0) - free_q @ self.held - over_z + to_z / at.p
-        dp = np.linalg.solve(self.schur, right * at.p) * at.p
+        dp = np.linalg.solve(self.schur, right * self.scale) * self.scale
         dq = np.zeros_like(at.q)
         dq[limited] = free_q - (self.held @ dp) / self.gamma
         cost = np.where(problem.usable, dp + dq[:, None] * problem.g, 0.0)

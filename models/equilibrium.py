@@ -1,11 +1,10 @@
-"""Competitive equilibrium from equal incomes: what proves that shares maximise Nash welfare, and how to get it exactly."""
+"""Competitive equilibrium from equal incomes: the proof that shares maximise Nash welfare, and how to get it exact."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -54,13 +53,8 @@ class Equilibrium:
         """Whether the numbers are Fractions."""
         return self.prices.dtype == object
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the numbers in lists, a Fraction as the string "p/q" (or "p"), a float as it is."""
-        parts = {"prices": self.prices, "budgets": self.budgets, "spending": self.spending, "rents": self.rents}
-        return {name: None if part is None else _listed(part) for name, part in parts.items()}
-
     def violations(self, market: Market, shares: Array, tolerance: Number = 0) -> list[str]:
-        """Return what keeps ``shares`` at these prices from being an equilibrium of ``market``; empty where nothing does.
+        """Return what keeps ``shares`` at these prices from being an equilibrium; empty where nothing does.
 
         No solver is asked. In Fractions a tolerance of 0 is a proof; in floats give one, relative to what there is.
         """
@@ -99,9 +93,9 @@ class Equilibrium:
 def exact_equilibrium(market: Market, shares: Array) -> tuple[Equilibrium, Array] | None:
     """Return the exact equilibrium near the float ``shares`` (n, k), and its shares; None where none is found.
 
-    The shares only suggest who buys what. A forest of those pairs gives the prices exactly: along an edge they stand
-    in the ratio of speedups, and in each tree the GPUs cost what its users have. Then it is checked exactly that no user
-    has a better buy, and money is sent over the best buys until every budget is spent and every GPU paid for.
+    The shares only suggest who buys what. A forest of those pairs gives the prices exactly: two types of one user stand
+    in the ratio of its speedups, and in each tree the GPUs cost what its users have. Then it is checked exactly that
+    no user has a better buy, and money is sent over the best buys until every budget is spent and every GPU paid for.
     Demands are not looked at. Among several equilibria (prices and utilities are the same in all) the choice does not
     depend on the order of the users, and users with the same best buys get the same by weight.
 
@@ -218,7 +212,3 @@ def _bought(market: Market, prices: Array) -> Array | None:
 def _report(found: list[str], broken: Array, text: str, *names: tuple[str, ...]) -> None:
     for place in np.argwhere(np.asarray(broken, dtype=bool)):
         found.append(text.format(*(name[int(at)] for name, at in zip(names, place, strict=True))))
-
-
-def _listed(part: Array) -> Any:
-    return [_listed(row) if row.ndim else row.item() for row in map(np.asarray, part)]

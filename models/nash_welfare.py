@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from time import perf_counter
@@ -9,17 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import NotSolved
-from fairopt.models.eisenberg_gale import maximal_nash_welfare
+from fairopt.models.eisenberg_gale import TARGET, maximal_nash_welfare
 from fairopt.models.equilibrium import Equilibrium, exact_equilibrium
 from fairopt.models.shares import shares_of
-from fairopt.policy import Claim, Decision, Policy, Seconds, Solve, not_negative, refuse_broken
+from fairopt.policy import Claim, Decision, Policy, Seconds, Solve, Trait, not_negative, refuse_broken
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Formulation, Program, cast, log_sum
 from fairopt.solution import Solution, Status
 
 #: The largest relative KKT residual with which an answer of the policy's own method counts as optimal.
-ACCURATE = 1e-8
+ACCURATE = 1e-7
+#: Where that method first pauses to see whether the exact equilibrium can be told; mostly it can.
+ROUGH = 1e-7
 #: What a float utility is lowered by before it becomes a constraint, so that rounding cannot make it infeasible.
 FLOAT_SLACK = 1e-9
 
@@ -46,6 +48,7 @@ class NashWelfare(Policy):
     name = "nash-welfare"
     source = "Eisenberg and Gale, Annals of Mathematical Statistics 1959"
     own_algorithm = True
+    traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("envy_freeness", "Varian 1974: equal budgets buy each other's bundles", assumes="no demands"),
         Claim("sharing_incentive", "everybody can buy its own partition", assumes="no demands"),
@@ -62,32 +65,52 @@ class NashWelfare(Policy):
 
     def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
         """Solve in floats, then make it exact; the evidence is the `Equilibrium`."""
-        draft = self._own(problem) if solve is None else self._by_backend(problem, solve)
-        begun = perf_counter()
-        equilibrium, shares = draft.evidence, draft.shares
-        found = exact_equilibrium(replace(problem, demand=None), shares)
-        if found is not None and (found[1].sum(axis=1) <= problem.limit).all():
-            equilibrium, shares = found if problem.exact else _in_floats(*found)
+        drafts = self._own(problem) if solve is None else iter([self._by_backend(problem, solve)])
+        solving = certifying = 0.0
+        for draft in drafts:
+            solving += draft.seconds.solve
+            begun = perf_counter()
+            found = _exact(problem, draft.shares)
+            certifying += perf_counter() - begun
+            if found is not None:
+                equilibrium, shares = found
+                break
+        else:
+            if draft.solution is not None:
+                draft.solution.require_optimal()
+            equilibrium, shares = draft.evidence, draft.shares
         market = problem.as_(Fraction if shares.dtype == object else float)
         utility = (market.speedup * shares).sum(axis=1).astype(float)
         return replace(
             draft,
             shares=shares,
+            solution=None if solve is None else draft.solution,
             objective=float(problem.weight.astype(float) @ np.log(utility)),
             evidence=equilibrium,
-            seconds=replace(draft.seconds, certify=perf_counter() - begun),
+            seconds=Seconds(build=draft.seconds.build, solve=solving, certify=certifying),
         )
 
-    def _own(self, problem: Market) -> Decision:
-        begun = perf_counter()
-        optimum = maximal_nash_welfare(problem)
-        if not optimum.residual <= ACCURATE:
-            word = f"KKT residual {optimum.residual:.2g} after {optimum.steps} steps"
-            found = Solution(Status.INACCURATE, word, "auto", x=optimum.shares.ravel())
-            raise NotSolved(f"{self.name}: the interior-point method stopped short of {ACCURATE:g}: {word}", found)
-        evidence = Equilibrium.of(problem, optimum.shares, optimum.rents if problem.demand is not None else None)
-        seconds = Seconds(solve=perf_counter() - begun)
-        return Decision(self.name, problem, optimum.shares, 0.0, "auto", evidence=evidence, seconds=seconds)
+    def _own(self, problem: Market) -> Iterator[Decision]:
+        """Yield better and better answers of the policy's own method; whoever is content asks for no more."""
+        for target in (ROUGH, TARGET) if problem.demand is None else (TARGET,):
+            begun = perf_counter()
+            optimum = maximal_nash_welfare(problem, target)
+            accurate = optimum.residual <= ACCURATE
+            yield Decision(
+                policy=self.name,
+                market=problem,
+                shares=optimum.shares,
+                objective=0.0,
+                backend="auto",
+                solution=Solution(
+                    status=Status.OPTIMAL if accurate else Status.INACCURATE,
+                    raw_status=f"KKT residual {optimum.residual:.2g} after {optimum.steps} steps",
+                    backend="auto",
+                    x=optimum.shares.ravel(),
+                ),
+                evidence=Equilibrium.of(problem, optimum.shares, None if problem.demand is None else optimum.rents),
+                seconds=Seconds(solve=perf_counter() - begun),
+            )
 
     def _by_backend(self, problem: Market, solve: Solve) -> Decision:
         begun = perf_counter()
@@ -118,6 +141,14 @@ class NashWelfare(Policy):
         slack = 0 if decision.exact else FLOAT_SLACK
         p.constrain("utilities", own >= decision.utilities * (1 - slack), labels=(market.users,))
         return p.program()
+
+
+def _exact(problem: Market, shares: Array) -> tuple[Equilibrium, Array] | None:
+    """Return the exact equilibrium in the numbers of ``problem`` if there is one that keeps all demands."""
+    found = exact_equilibrium(replace(problem, demand=None), shares)
+    if found is None or (found[1].sum(axis=1) > problem.limit).any():
+        return None
+    return found if problem.exact else _in_floats(*found)
 
 
 def _rents(problem: Market, program: Program, solution: Solution) -> Array | None:

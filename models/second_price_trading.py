@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.models.equal_split import EqualSplit
-from fairopt.policy import Claim, Computed
+from fairopt.policy import Claim, Computed, Example, Trait
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
 
@@ -44,9 +44,11 @@ class Trade:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Trade:
         """Return the trade that `to_json` wrote; strings become Fractions, floats stay."""
-        names = {key: data[key] for key in ("buyer", "seller", "fast", "slow")}
-        numbers = {key: data[key] for key in ("price", "fast_amount", "slow_amount")}
-        return cls(**names, **{key: Fraction(v) if isinstance(v, str) else v for key, v in numbers.items()})
+        price, fast_amount, slow_amount = (
+            Fraction(value) if isinstance(value, str) else value
+            for value in (data["price"], data["fast_amount"], data["slow_amount"])
+        )
+        return cls(data["buyer"], data["seller"], data["fast"], data["slow"], price, fast_amount, slow_amount)
 
 
 class SecondPriceTrading(Computed):
@@ -86,10 +88,31 @@ class SecondPriceTrading(Computed):
 
     name = "second-price-trading"
     source = "Gandiva_fair, EuroSys 2020, Sec. 3.4"
+    traits = frozenset({Trait.UNIT_FREE, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("sharing_incentive", "Gandiva_fair Sec. 3.4; OEF Table 1", assumes="no demands"),
         Claim("pareto_efficiency", "OEF Table 1", refuted_by=THREE_TYPES),
         Claim("strategy_proofness", "Gandiva_fair Sec. 3.4", refuted_by=OEF_EQUATION_1),
+    )
+    examples = (
+        Example(
+            "OEF Eq. (1)",
+            OEF_EQUATION_1,
+            shares=[[1, "4/45"], [0, "7/15"], [0, "4/9"]],
+            utilities=["53/45", "7/5", "16/9"],
+            printed="1.18, 1.41, 1.76: products of the rounded shares; right are 1.18, 1.40, 1.78",
+        ),
+        Example(
+            "OEF Sec. 2.4: user 1 reports 2.8",
+            OEF_EQUATION_1.misreport("u1", [1, "2.8"]),
+            shares=[[1, "28/261"], [0, "13/29"], [0, "4/9"]],
+        ),
+        Example(
+            "Gandiva_fair Table 3",
+            Market.of([[1, "1.25"], [1, 5], [1, "6.25"]], capacity=[60, 12], types=["K80", "V100"]),
+            shares=[[40, 0], [20, 4], [0, 8]],
+            utilities=[40, 40, 50],
+        ),
     )
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, tuple[Trade, ...]]:
@@ -106,7 +129,7 @@ class SecondPriceTrading(Computed):
 
 def type_pairs(market: Market) -> Iterator[tuple[int, int]]:
     """Yield the pairs (fast, slow) of types in the order of trading: the fastest with the slowest first."""
-    order = market.type_order()
+    order = market.as_(Fraction).type_order()  # so that rounding decides no tie
     for place in range(len(order) - 1, 0, -1):
         for slow in order[:place]:
             yield order[place], slow

@@ -117,7 +117,7 @@ class WaterFilling(Formulated):
             least = 0 if program.exact else 0.5 / int(open_.sum())
             stuck = (push > 0) & (push >= least)
             reached = program.value(solution.point)
-            levels = Levels(np.where(stuck, reached, levels.level), np.where(stuck, round_, levels.fixed_in))
+            levels = Levels(np.where(stuck, np.asarray(reached), levels.level), np.where(stuck, round_, levels.fixed_in))
             if levels.fixed.all():
                 break
         return Decision(

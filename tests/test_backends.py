@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from typing import ClassVar
 
@@ -34,6 +35,10 @@ class ClassicPyomo(Pyomo):
 BACKENDS: list[Backend] = [Highs(), Pyomo(), ClassicPyomo(), Ecos(), Clarabel(), Scs(), Exact()]
 
 KNOWN = {
+    "pyomo-classic": {
+        "program: unbounded between parallel rows": "HiGHS 1.15.1's presolve says infeasible, and no option can be "
+        "passed to turn it off"
+    },
     "ecos": {"program: badly scaled": "stops as inaccurate at 1000.9999998; asked for 1e-10, it gets no further"},
     "scs": {
         "program: badly scaled": "says solved at 1000.000001, 1e-3 short: a cost of 1e-6 is below its dual tolerance "
@@ -55,13 +60,13 @@ def test_every_back_end_is_asked_everything_that_it_declares():
         idle[backend.name] = [one for one in SUITE.checks if SUITE.why_not(traits, one)]
         assert not traits.absent, f"{backend.name}: {traits.absent}; the development install has all of them"
     assert {name: len(SUITE.checks) - len(skipped) for name, skipped in idle.items()} == {
-        "highs": 54,
-        "pyomo": 52,
-        "pyomo-classic": 51,
-        "ecos": 49,
-        "clarabel": 49,
-        "scs": 49,
-        "exact": 48,
+        "highs": 55,
+        "pyomo": 53,
+        "pyomo-classic": 52,
+        "ecos": 50,
+        "clarabel": 50,
+        "scs": 50,
+        "exact": 49,
     }
 
 
@@ -118,7 +123,8 @@ class Liar(Mock):
 class Optimist(Mock):
     def spoil(self, solution, program):
         zero = np.zeros(len(program.cost))
-        return solution if solution.x is not None else replace(solution, status=Status.OPTIMAL, x=zero, objective=0.0)
+        fine = solution.status in (Status.OPTIMAL, Status.LIMIT)
+        return solution if fine else replace(solution, status=Status.OPTIMAL, x=zero, objective=0.0)
 
 
 class Forgetful(Mock):
@@ -273,8 +279,8 @@ def whole() -> Program:
 
 @pytest.mark.parametrize("backend", [Pyomo("nonsense"), Pyomo("glpk"), Cvxpy("NONSENSE")])
 def test_a_solver_that_is_not_there_is_named(backend):
-    if backend.solver == "glpk":
-        pytest.importorskip("shutil").which("glpsol") and pytest.skip("glpk is installed here")
+    if backend.solver == "glpk" and shutil.which("glpsol"):
+        pytest.skip("glpk is installed here")
     with pytest.raises(NotInstalled, match=f"'{backend.solver}'.*install"):
         backend.solve(small())
 
@@ -304,7 +310,8 @@ def test_cvxpy_takes_any_solver_that_it_has(solver):
 
 
 def test_a_limit_at_which_nothing_was_found_has_no_point():
-    solution = Clarabel().solve(small(), time_limit=0)
+    program = next(case for case in CASES if case.name == "rows at least").program()
+    solution = Clarabel().solve(program, time_limit=0)
     assert solution.status is Status.LIMIT
     assert solution.x is None
     with pytest.raises(NotSolved, match="nothing found"):

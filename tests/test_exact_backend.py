@@ -197,7 +197,7 @@ def test_wrong_proofs_are_refused():
         require_optimum(program, solution.x, -solution.dual)
     with pytest.raises(FairoptError, match="do not contradict"):
         refuted(program, solution.dual)
-    with pytest.raises(FairoptError, match="upper bound|improve"):
+    with pytest.raises(FairoptError, match=r"upper bound|improve"):
         require_endless(program, solution.x, solution.x)
     p = Formulation("endless")
     x = p.variable("x", (2,), lower=0)

@@ -339,6 +339,13 @@ def test_structural_errors_are_rejected_by_schema_and_reader(error: str) -> None
     assert str(caught.value).startswith("given.json: ")
 
 
+def test_two_users_of_one_name_are_refused_even_where_their_rows_differ() -> None:
+    broken = data()
+    broken["user"].append({"name": "B", "job": [{"name": "z", "speedup": [1, 2]}]})
+    with pytest.raises(BadInput, match=r"user 3 \('B'\): user 2 has the same name"):
+        market_from_dict(broken)
+
+
 def test_every_key_of_the_schema_is_described() -> None:
     schema = market_schema()
     for table in (schema, schema["$defs"]["user"], schema["$defs"]["job"]):

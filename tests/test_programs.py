@@ -29,9 +29,17 @@ def values_of(body: Affine, x: np.ndarray) -> np.ndarray:
     return np.array(out, dtype=object).reshape(body.shape)
 
 
+def same(found: np.ndarray, wanted: np.ndarray) -> bool:
+    """Whether two arrays are equal: exactly, except for entries that a float took part in."""
+    return found.shape == wanted.shape and all(
+        abs(one - other) <= (1e-9 * (1 + abs(other)) if isinstance(one - other, float) else 0)
+        for one, other in zip(found.ravel().tolist(), wanted.ravel().tolist(), strict=True)
+    )
+
+
 integers = st.integers(-5, 5)
 exact = st.fractions(min_value=-4, max_value=4, max_denominator=12)
-floats = st.integers(-40, 40).map(lambda value: value / 8)  # sums of eighths are exact, so that == may be asked
+floats = st.integers(-40, 40).map(lambda value: value / 8)
 
 
 def numbers(shape):
@@ -74,7 +82,7 @@ def steps(draw, body, value, pool):
         }[name]
     elif name == "divide":
         operand = draw(st.sampled_from([1, 2, 3, -4, Fraction(2, 3), 0.5]))
-        return body / operand, value * (1 / Fraction(operand))
+        return body / operand, np.asarray(value * (1 / Fraction(operand)), dtype=object)
     elif name in ("other", "other minus"):
         other, known = pool[draw(st.integers(0, len(pool) - 1))]
         try:
@@ -104,25 +112,25 @@ def steps(draw, body, value, pool):
     return apply(body), np.asarray(apply(value), dtype=object)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(expressions())
 def test_affine_arithmetic_is_arithmetic(drawn):
     (body, value), point = drawn
     assert body.shape == value.shape
     assert len(body) == value.shape[0] if body.shape else True
-    assert (values_of(body, point) == value).all()
+    assert same(values_of(body, point), value)
 
 
 @settings(max_examples=100, deadline=None)
-@given(expressions(), st.data())
-def test_rows_of_a_program_have_the_values_of_their_expression(drawn, data):
+@given(expressions())
+def test_rows_of_a_program_have_the_values_of_their_expression(drawn):
     (body, value), point = drawn
     body.owner.minimize(body.sum())
     body.owner.constrain("row", body >= 0)
     program = body.owner.program().as_(Fraction)
     activity = program.rows.activity(point) - program.rows.lower
-    assert activity.tolist() == value.ravel().tolist()
-    assert program.value(point) == value.sum()
+    assert same(activity, value.ravel())
+    assert same(np.asarray(program.value(point)), np.asarray(value.sum()))
     pairs = list(zip(program.rows.row.tolist(), program.rows.column.tolist(), strict=True))
     assert pairs == sorted(set(pairs))
     assert not (program.rows.value == 0).any()
@@ -135,6 +143,20 @@ def test_number_types_are_kept():
     assert (x * np.array([1, 2])).coefficient.dtype == np.int64
     assert (x * 0.5).coefficient.dtype == np.float64
     assert (Fraction(1, 3) * x + Fraction(1, 2)).constant.tolist() == [Fraction(1, 2)] * 2
+
+
+def test_a_matrix_product_has_numpys_shapes():
+    p = Formulation("products")
+    for left, right in (((2,), (2,)), ((3, 2), (2,)), ((2,), (2, 4)), ((3, 2), (2, 4)), ((3, 2), (5, 2, 4))):
+        matrix = np.arange(np.prod(left)).reshape(left)
+        body = matrix @ p.variable(f"x{left}{right}", right)
+        assert body.shape == (matrix @ np.zeros(right)).shape
+        point = np.arange(int(body.column.max()) + 1)
+        known = point[-np.prod(right) :].reshape(right)
+        assert (values_of(body, point) == matrix @ known).all()
+    for left, right in (((1,), (2,)), ((2, 1), (3, 2)), ((3, 3), (2, 3))):
+        with pytest.raises(ValueError, match="do not match"):
+            np.ones(left) @ p.variable(f"y{left}{right}", right)
 
 
 def test_what_is_not_affine_is_refused():
@@ -256,12 +278,12 @@ def test_an_infinite_coefficient_is_refused(place):
         p.program()
 
 
-# -- files and sessions --------------------------------------------------------------------------------------------------
+# -- files and sessions ------------------------------------------------------------------------------------------
 def mixed() -> Program:
     p = Formulation("mixed")
     x = p.variable("x", (2, 2), lower=0, upper=3)
     n = p.variable("n", (2,), lower=-2, upper=5, integer=True)
-    free = p.variable("free")
+    free = p.variable("rest")
     p.maximize(2 * x.sum() + (np.array([3, -1]) * n).sum() - free + 7)
     p.constrain("range", between(-4, x.sum(axis=0) - n, 6))
     p.constrain("equal", x[0, 0] + free == 1)
@@ -282,7 +304,8 @@ def test_a_written_program_has_the_same_optimum(tmp_path, program, suffix):
     highs.run()
     assert highs.getModelStatus().name == "kOptimal"
     assert highs.getInfo().objective_function_value == pytest.approx(Highs().solve(program).objective)
-    assert "capacity[K80]" in (tmp_path / f"program{suffix}").read_text() or program.name == "mixed"
+    names = {("pairs", ".lp"): "capacity(K80)", ("pairs", ".mps"): "capacity[K80]", ("mixed", ".lp"): "x(1,0)"}
+    assert names.get((program.name, suffix), "x[1,0]") in (tmp_path / f"program{suffix}").read_text()
 
 
 def test_what_cannot_be_written_is_refused(tmp_path):

@@ -42,7 +42,7 @@ class Exact(Backend):
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
         {Capability.DUALS, Capability.BASIS, Capability.TIME_LIMIT}
     )
-    number = Fraction
+    number: ClassVar[type] = Fraction
 
     def _solve(self, program: Program, options: Options) -> Solution:
         began = time.perf_counter()
@@ -61,13 +61,14 @@ class Exact(Backend):
         origin: str = "none asked",
         began: float | None = None,
     ) -> Solution:
-        """Solve a program in Fractions from a basis, of whatever quality; None starts from the slacks.
+        """Solve a program from a basis, of whatever quality; None starts from the slacks.
 
         ``deadline`` is on the clock of `time.perf_counter`; ``origin`` says where the basis comes from.
         """
         from fairopt.backends.exact_pivots import End, pivot
 
         start = time.perf_counter() if began is None else began
+        program = program.as_(self.number)
         standard = _Standard(program)
         found = pivot(standard.form, standard.basic(basis), deadline)
         x, multipliers = standard.back(found)

@@ -78,9 +78,11 @@ def write(program: Program, path: str | Path) -> None:
     Highs().check(program, Options())
     highs = _instance(Options())
     _load(highs, program.as_(float))
+    # of a name with brackets HiGHS's LP writer keeps nothing, and it then calls all rows r0, r1, ...
+    spelling = str.maketrans({" ": "_"} | ({"[": "(", "]": ")"} if target.suffix == ".lp" else {}))
     for names, give in ((program.variable_blocks, highs.passColName), (program.row_blocks, highs.passRowName)):
         for position, name in enumerate(entry_names(names)):
-            give(position, name.replace(" ", "_"))
+            give(position, name.translate(spelling))
     if not target.parent.is_dir() or _bad(highs.writeModel(str(target))):
         raise BadInput(f"cannot write {target}", remedy="Check that the folder exists and may be written to")
 
@@ -160,7 +162,10 @@ def _run(highs: highspy.Highs, program: Program, time_limit: float | None) -> So
         highs.setOptionValue("time_limit", before + time_limit)
     highs.run()
     status = highs.getModelStatus().name
-    if status == "kUnboundedOrInfeasible":  # presolve stops at "one of the two"; the simplex can tell which
+    integer = bool(program.integer.any())
+    # presolve stops at "one of the two"; the simplex can tell which. And presolve has called an unbounded LP with
+    # parallel rows infeasible (HiGHS 1.15.1; see the issues 2511 and 1530 of HiGHS): infeasible is said by the simplex
+    if status == "kUnboundedOrInfeasible" or (status == "kInfeasible" and not integer):
         highs.setOptionValue("presolve", "off")
         highs.run()
         status = highs.getModelStatus().name
@@ -170,7 +175,6 @@ def _run(highs: highspy.Highs, program: Program, time_limit: float | None) -> So
     outcome = _outcome(status, has_point)
     x = dual = reduced = basis = None
     objective = bound = None
-    integer = bool(program.integer.any())
     if has_point:
         answer = highs.getSolution()
         x = np.array(answer.col_value)

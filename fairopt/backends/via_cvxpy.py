@@ -32,6 +32,10 @@ FEASIBLE = 1e-6
 TIGHT = 1e-10
 
 
+#: The least time limit passed on, in seconds: SCS takes 0 for no limit.
+SOON = 1e-9
+
+
 class Cvxpy(Backend):
     """Any continuous solver that is installed with cvxpy, by cvxpy's name for it: ``Cvxpy("OSQP")``.
 
@@ -62,7 +66,10 @@ class Cvxpy(Backend):
         settings: dict[str, Any] = dict(self.settings)
         for capability, value in options.given().items():
             whole = capability in (Capability.THREADS, Capability.SEED)
-            settings.update(dict.fromkeys(self.passed_as[capability], int(value) if whole else float(value)))
+            least = SOON if capability is Capability.TIME_LIMIT else 0
+            settings.update(
+                dict.fromkeys(self.passed_as[capability], int(value) if whole else max(float(value), least))
+            )
         return settle(program, self.name) or self._run(program, settings)
 
     def _run(self, program: Program, settings: dict[str, Any]) -> Solution:

@@ -180,7 +180,8 @@ class _Modern:
         began = time.perf_counter()
         results = self._run(built, config)
         word = results.termination_condition.name
-        if word == "infeasibleOrUnbounded" and self._name == HIGHS:  # presolve cannot tell which; the simplex can
+        doubtful = ["infeasibleOrUnbounded"] + ([] if built.program.integer.any() else ["provenInfeasible"])
+        if word in doubtful and self._name == HIGHS:  # said by presolve, which errs; the simplex is asked as in Highs
             results = self._run(built, {**config, "solver_options": {**config["solver_options"], "presolve": "off"}})
             word = results.termination_condition.name
         elapsed = time.perf_counter() - began

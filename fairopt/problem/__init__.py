@@ -6,7 +6,7 @@ from fairopt.problem.frames import market_from_frame
 from fairopt.problem.market import Market
 from fairopt.problem.numbers import exact
 from fairopt.problem.schema import market_from_dict, market_schema, market_to_dict
-from fairopt.problem.utility import capped_value, usable
+from fairopt.problem.utility import capped_value, usable, worth
 
 __all__ = [
     "Market",

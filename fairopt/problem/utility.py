@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from fairopt.program import Array
+from fairopt.program import INFINITY, Array, Number
+
+if TYPE_CHECKING:
+    from fairopt.problem.market import Market
 
 
 def usable(speedup: Array, bundle: Array, demand: Array | None) -> Array:
@@ -30,3 +35,17 @@ def capped_value(speedup: Array, bundle: Array, demand: Array | None) -> Array:
     """Return the throughput of bundles (..., k) at speedups (..., k) for users that use at most ``demand`` (...) GPUs."""
     used = bundle if demand is None else usable(speedup, bundle, demand)
     return np.asarray((speedup * used).sum(axis=-1))
+
+
+def worth(market: Market, user: int, bundle: Array) -> Number:
+    """Return the throughput of a bundle (k,) to one user, by the bare definition: a loop over its types, fastest first.
+
+    Slower than `Market.utility` and written apart from it, so that witnesses can be checked against something.
+    """
+    left = INFINITY if market.demand is None else market.demand[user]
+    total: Number = 0
+    for speedup, held in sorted(zip(market.speedup[user], bundle, strict=True), key=lambda pair: -pair[0]):
+        used = min(held, left)
+        total += speedup * used
+        left -= max(0, used)
+    return total

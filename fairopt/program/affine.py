@@ -133,7 +133,9 @@ class Affine:
         wide = self.broadcast_to(shape)
         factor = np.broadcast_to(factor, shape)
         each = np.repeat(factor.ravel(), np.diff(wide.start))
-        return Affine(self.owner, np.asarray(wide.constant * factor), wide.start, wide.column, wide.coefficient * each)
+        with np.errstate(invalid="ignore"):  # infinity times 0; `Formulation.program` refuses it by name
+            constant, coefficient = np.asarray(wide.constant * factor), wide.coefficient * each
+        return Affine(self.owner, constant, wide.start, wide.column, coefficient)
 
     __rmul__ = __mul__
 
@@ -145,9 +147,13 @@ class Affine:
 
     def __rmatmul__(self, matrix: ArrayLike) -> Affine:
         left = numbers(matrix)
+        if not (left.ndim and self.ndim) or left.shape[-1] != self.shape[-2 if self.ndim > 1 else 0]:
+            raise ValueError(f"shapes {left.shape} and {self.shape} do not match in a matrix product")
         if self.ndim == 1:
             return (self * left).sum(axis=-1)
-        return (self * left[..., :, None]).sum(axis=-2)
+        if left.ndim == 1:
+            return (self * left[:, None]).sum(axis=-2)
+        return (self[..., None, :, :] * left[..., None]).sum(axis=-2)
 
     def sum(self, axis: int | None = None) -> Affine:
         """Return the sum over one axis, or over all entries."""

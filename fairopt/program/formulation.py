@@ -132,8 +132,8 @@ class Formulation:
         lower = [_side(comparison.lower, comparison.body, -INFINITY) for _, comparison in self._constraints]
         upper = [_side(comparison.upper, comparison.body, INFINITY) for _, comparison in self._constraints]
         for (block, _), body, low, high in zip(self._constraints, bodies, lower, upper, strict=True):
-            _refuse_nan(f"constraint {block.name!r}", body.coefficient, low, high)
             _refuse_infinite(f"constraint {block.name!r}", body.coefficient)
+            _refuse_nan(f"constraint {block.name!r}", body.coefficient, low, high)
         rows = _rows(bodies, lower, upper)
         cost, offset, logarithms = self._frozen_objective()
         bounds = _chain(self._lower), _chain(self._upper)
@@ -164,8 +164,8 @@ class Formulation:
             terms = _rows([body - body.constant], [-free], [free])
             return cost, 0, Logarithms(terms, body.constant, self._objective.weight.ravel())
         body = self._objective
-        _refuse_nan("the objective", body.coefficient, body.constant.ravel())
         _refuse_infinite("the objective", body.coefficient)
+        _refuse_nan("the objective", body.coefficient, body.constant.ravel())
         cost = cost.astype(body.coefficient.dtype)
         np.add.at(cost, body.column, body.coefficient)
         return cost, body.constant.ravel()[0], None
@@ -213,5 +213,5 @@ def _refuse_nan(place: str, *arrays: Array) -> None:
 
 
 def _refuse_infinite(place: str, coefficient: Array) -> None:
-    if coefficient.dtype.kind == "f" and not np.isfinite(coefficient).all():
+    if coefficient.dtype.kind == "f" and np.isinf(coefficient).any():
         raise BadInput("a coefficient is infinite", place=place, remedy="Check the data that the formulation was given")

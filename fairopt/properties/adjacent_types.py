@@ -11,7 +11,7 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.program import Array, Number
-from fairopt.properties.verdict import Answer, Property, Verdict
+from fairopt.properties.verdict import Answer, Instance, Property, Verdict
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,12 @@ class Gap:
     skipped: str
     faster: str
     order: tuple[str, ...]
+
+    def refutes(self, market: Market, shares: Array) -> bool:
+        """Whether the user holds the two outer types, in this order, and nothing of the one between."""
+        row = dict(zip(market.types, shares[market.users.index(self.user)], strict=True))
+        places = [self.order.index(name) for name in (self.slower, self.skipped, self.faster)]
+        return places == sorted(places) and row[self.slower] > 0 == row[self.skipped] < row[self.faster]
 
     def __str__(self) -> str:
         return f"{self.user} holds {self.slower} and {self.faster}, but no {self.skipped}, which lies between them"
@@ -40,6 +46,20 @@ class AdjacentTypes(Property):
     name = "adjacent_types"
     source = "OEF Theorem 5.2"
     definition = "if x_la > 0 and x_lc > 0 for types a < c, then x_lb > 0 for every type b between them"
+    instances = (
+        Instance(
+            "each user's types follow one another",
+            Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1]),
+            [[1, "1/2", 0], [0, "1/2", 1]],
+            Answer.HOLDS,
+        ),
+        Instance(
+            "the optimum of OEF Eq. (9) on this market, against OEF Theorem 5.2",
+            Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1]),
+            [[1, 0, "4/5"], [0, 1, "1/5"]],
+            Answer.FAILS,
+        ),
+    )
 
     def __init__(self, order: Sequence[str] | None = None) -> None:
         self.order = None if order is None else tuple(order)

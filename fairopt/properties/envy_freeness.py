@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.problem import Market
+from fairopt.problem import Market, worth
 from fairopt.program import Array, Number, number_text
-from fairopt.properties.verdict import Property, Verdict
+from fairopt.properties.verdict import Answer, Instance, Property, Verdict
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,12 @@ class Envy:
     envied: str
     throughput: Number
     with_others_shares: Number
+
+    def refutes(self, market: Market, shares: Array) -> bool:
+        """Whether the user gets less out of its own shares than out of the other's, by weight."""
+        i, other = market.users.index(self.user), market.users.index(self.envied)
+        theirs = shares[other] * (market.weight[i] / market.weight[other])
+        return worth(market, i, shares[i]) < worth(market, i, theirs)
 
     def __str__(self) -> str:
         got, theirs = number_text(self.throughput), number_text(self.with_others_shares)
@@ -34,6 +40,20 @@ class EnvyFreeness(Property):
     name = "envy_freeness"
     source = "OEF Sec. 2.3.1 (2)"
     definition = "E_l(x_l) >= E_l(pi_l / pi_i * x_i) for all users l, i"
+    instances = (
+        Instance(
+            "OEF Eq. (2)",
+            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
+            [[1, 0], [0, "1/2"], [0, "1/2"]],
+            Answer.HOLDS,
+        ),
+        Instance(
+            "OEF Eq. (1): u3 envies u2",
+            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
+            [[1, "4/45"], [0, "7/15"], [0, "4/9"]],
+            Answer.FAILS,
+        ),
+    )
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         values = market.values(shares)

@@ -8,7 +8,7 @@ import numpy as np
 
 from fairopt.problem import Market
 from fairopt.program import Array, Number, number_text
-from fairopt.properties.verdict import Property, Verdict
+from fairopt.properties.verdict import Answer, Instance, Property, Verdict
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,13 @@ class Overbooked:
     given: Number
     capacity: Number
     user: str | None = None
+
+    def refutes(self, market: Market, shares: Array) -> bool:
+        """Whether the type is overbooked, or the user's share negative, in plain sums."""
+        column = shares[:, market.types.index(self.type)]
+        if self.user is not None:
+            return bool(column[market.users.index(self.user)] < 0)
+        return bool(sum(column.tolist()) > market.capacity[market.types.index(self.type)])
 
     def __str__(self) -> str:
         if self.user is not None:
@@ -35,6 +42,20 @@ class Feasibility(Property):
     name = "feasibility"
     source = "OEF Eq. (9b)"
     definition = "sum_l x_lj <= m_j for every type j, and no share is negative"
+    instances = (
+        Instance(
+            "OEF Eq. (1)",
+            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
+            [[1, "4/45"], [0, "7/15"], [0, "4/9"]],
+            Answer.HOLDS,
+        ),
+        Instance(
+            "a tenth of a GPU more than OEF Sec. 2.4 trades",
+            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
+            [[1, "0.045"], [0, "0.595"], [0, "5/11"]],
+            Answer.FAILS,
+        ),
+    )
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         left = market.capacity - shares.sum(axis=0)

@@ -8,9 +8,9 @@ import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
-from fairopt.problem import Market
+from fairopt.problem import Market, worth
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, number_text
-from fairopt.properties.verdict import Answer, Property, Verdict
+from fairopt.properties.verdict import Answer, Instance, Property, Verdict
 from fairopt.solution import Solution
 
 
@@ -22,6 +22,15 @@ class Dominating:
     gains: Array
     users: tuple[str, ...]
 
+    def refutes(self, market: Market, shares: Array) -> bool:
+        """Whether the other allocation is feasible, hurts nobody and gives somebody more."""
+        fits = all(sum(column) <= m for column, m in zip(self.allocation.T.tolist(), market.capacity, strict=True))
+        before = [worth(market, i, row) for i, row in enumerate(shares)]
+        after = [worth(market, i, row) for i, row in enumerate(self.allocation)]
+        positive = all(share >= 0 for share in self.allocation.ravel())
+        pairs = list(zip(before, after, strict=True))
+        return fits and positive and all(b <= a for b, a in pairs) and any(b < a for b, a in pairs)
+
     def __str__(self) -> str:
         gainer = int(np.argmax(self.gains))
         return f"{self.users[gainer]} could get {number_text(self.gains[gainer])} more and nobody less"
@@ -32,6 +41,11 @@ class Infeasible:
     """The allocation is no feasible one: the type that is overbooked most, or of which a share is negative."""
 
     type: str
+
+    def refutes(self, market: Market, shares: Array) -> bool:
+        """Whether more is given out of the type than there is, or a share is negative."""
+        j = market.types.index(self.type)
+        return bool(sum(shares[:, j].tolist()) > market.capacity[j] or (shares < 0).any())
 
     def __str__(self) -> str:
         return f"the allocation is not feasible on {self.type}, and only feasible ones are efficient"
@@ -53,7 +67,7 @@ class ParetoWeights:
         """Return which conditions of the proof fail; none do if it is one. No solver is asked."""
         found = []
         value = (self.weights * market.utility(shares)).sum()
-        rooms = np.where(market.limit < INFINITY, market.limit, 0)
+        rooms = np.where(market.limit < INFINITY, market.limit, 0 * self.weights)  # no float among Fractions
         bound = (self.prices * market.capacity).sum() + (self.demand_prices * rooms).sum()
         if not (self.weights > 0).all():
             found.append("a weight is not positive")
@@ -81,6 +95,20 @@ class ParetoEfficiency(Property):
     name = "pareto_efficiency"
     source = "OEF Sec. 2.3.1 (4)"
     definition = "no feasible x' with E_l(x'_l) >= E_l(x_l) for every user l and > for one"
+    instances = (
+        Instance(
+            "OEF Eq. (2)",
+            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
+            [[1, 0], [0, "1/2"], [0, "1/2"]],
+            Answer.HOLDS,
+        ),
+        Instance(
+            "OEF Eq. (3): u1 and u2 can trade",
+            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
+            [["10/11", "1/11"], ["1/11", "5/11"], [0, "5/11"]],
+            Answer.FAILS,
+        ),
+    )
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         fitted = _fit(market, shares, tolerance)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.problem import Market
+from fairopt.problem import Market, worth
 from fairopt.program import Array, Number, number_text
-from fairopt.properties.verdict import Property, Verdict
+from fairopt.properties.verdict import Answer, Instance, Property, Verdict
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,12 @@ class WorseOff:
     user: str
     throughput: Number
     own_partition: Number
+
+    def refutes(self, market: Market, shares: Array) -> bool:
+        """Whether the user gets less than out of its weight's part of every type."""
+        i = market.users.index(self.user)
+        part = market.weight[i] / sum(market.weight.tolist())
+        return worth(market, i, shares[i]) < worth(market, i, market.capacity * part)
 
     def __str__(self) -> str:
         got, own = number_text(self.throughput), number_text(self.own_partition)
@@ -33,6 +39,20 @@ class SharingIncentive(Property):
     name = "sharing_incentive"
     source = "OEF Sec. 2.3.1 (3)"
     definition = "E_l(x_l) >= E_l(pi_l / sum(pi) * m) for every user l"
+    instances = (
+        Instance(
+            "OEF Eq. (1)",
+            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
+            [[1, "4/45"], [0, "7/15"], [0, "4/9"]],
+            Answer.HOLDS,
+        ),
+        Instance(
+            "OEF Eq. (5): u2 has nothing",
+            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
+            [[1, 0], [0, 0], [0, 1]],
+            Answer.FAILS,
+        ),
+    )
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         own, fair = market.utility(shares), market.fair_utility()

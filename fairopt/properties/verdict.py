@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from fairopt.problem import Market
+from fairopt.problem import Market, exact
 from fairopt.program import Array, Number
 
 #: What a float allocation may miss by, relative to the size of what is compared: HiGHS and the conic solvers are asked
@@ -87,12 +87,35 @@ def plain(value: Any, *, exact: bool = False) -> Any:
     return value
 
 
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A cited instance on which a property's answer is known: a market, an allocation, and the answer."""
+
+    source: str
+    market: Market
+    shares: Sequence[Sequence[object]]
+    answer: Answer
+
+    @property
+    def allocation(self) -> Array:
+        """The shares (n, k) as Fractions."""
+        out = np.empty(self.market.shape, dtype=object)
+        for i, row in enumerate(self.shares):
+            out[i] = [exact(value, self.source) for value in row]
+        return out
+
+
 class Property(ABC):
-    """A property of an allocation: anybody's, however it came about."""
+    """A property of an allocation: anybody's, however it came about.
+
+    ``instances`` are cited ones, at least one of which holds and one fails. A witness has a method
+    ``refutes(market, shares)`` that decides by the bare definition.
+    """
 
     name: ClassVar[str]
     source: ClassVar[str]
     definition: ClassVar[str]
+    instances: ClassVar[tuple[Instance, ...]]
 
     def check(self, problem: Market, allocation: Array, *, tolerance: Number | None = None) -> Verdict:
         """Decide whether ``allocation`` (n, k) has the property.

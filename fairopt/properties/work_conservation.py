@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.problem import Market, usable
+from fairopt.problem import Market, usable, worth
 from fairopt.program import INFINITY, Array, Number, number_text
-from fairopt.properties.verdict import Property, Verdict
+from fairopt.properties.verdict import Answer, Instance, Property, Verdict
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,14 @@ class Idle:
     type: str
     idle: Number
     user: str
+
+    def refutes(self, market: Market, shares: Array) -> bool:
+        """Whether the user gains by one idle GPU, or by what there is of one, on top of its shares."""
+        i, j = market.users.index(self.user), market.types.index(self.type)
+        more = shares[i].copy()
+        more[j] = more[j] + min(self.idle, 1)
+        in_use = sum(usable(market.speedup, shares, market.demand)[:, j].tolist())
+        return in_use < market.capacity[j] and worth(market, i, more) > worth(market, i, shares[i])
 
     def __str__(self) -> str:
         return f"{number_text(self.idle)} GPUs of {self.type} idle; {self.user} could use them"
@@ -32,6 +40,20 @@ class WorkConservation(Property):
     name = "work_conservation"
     source = "Gandiva_fair Sec. 3.3"
     definition = "no type has idle GPUs while a user with positive speedup there uses fewer GPUs than it demands"
+    instances = (
+        Instance(
+            "OEF Eq. (2)",
+            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
+            [[1, 0], [0, "1/2"], [0, "1/2"]],
+            Answer.HOLDS,
+        ),
+        Instance(
+            "OEF Eq. (2) with half of a GPU taken away",
+            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
+            [[1, 0], [0, "1/2"], [0, 0]],
+            Answer.FAILS,
+        ),
+    )
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         used = usable(market.speedup, shares, market.demand)

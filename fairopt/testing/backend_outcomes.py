@@ -76,6 +76,15 @@ def unbounded_free_variable(p: Formulation) -> None:
 
 
 @case(status=Status.UNBOUNDED)
+def unbounded_between_parallel_rows(p: Formulation) -> None:
+    """Guards against a presolve that finds two parallel rows infeasible (HiGHS 1.15.1); the origin is a point."""
+    x = p.variable("x", (3,), lower=0)
+    p.maximize(x[2])
+    p.constrain("least", -x[0] - x[1] + x[2] >= -1)
+    p.constrain("most", -x[0] - x[1] + x[2] <= 0)
+
+
+@case(status=Status.UNBOUNDED)
 def unbounded_without_rows(p: Formulation) -> None:
     """Guards against empty matrices on which a library fails before it looks at the objective."""
     x = p.variable("x", (2,))

@@ -184,9 +184,9 @@ def refuses_logarithms(backend: Backend) -> None:
 
 
 def option_time_limit(backend: Backend) -> None:
-    """Guards against a time limit that is ignored, raises, or turns what is there into an optimum."""
+    """Guards against a limit that is ignored, raises, is none when 0 (SCS), or makes an optimum of what is there."""
     program = _case("rows at most")
-    solution = _refused_unless(backend, Capability.TIME_LIMIT, program, time_limit=1e-9)
+    solution = _refused_unless(backend, Capability.TIME_LIMIT, program, time_limit=0)
     if solution is None:
         return
     assert solution.status in (Status.LIMIT, Status.OPTIMAL), f"ended {solution.status} ({solution.raw_status})"

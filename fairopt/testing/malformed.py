@@ -116,6 +116,8 @@ def _same_names(draw: DrawFn, data: Data) -> None:
     names = draw(st.sampled_from(["user", "job", "types", "across"]))
     if names == "user":
         data["user"].append(copy.deepcopy(draw(st.sampled_from(data["user"]))))
+        if "job" in data["user"][-1]:  # other rows, so that the users' names alone clash
+            data["user"][-1]["job"][0]["name"], data["user"][-1]["job"][1]["name"] = "more", "most"
     elif names == "job":
         data["user"][1]["job"][1]["name"] = data["user"][1]["job"][0]["name"]
     elif names == "across":

@@ -1,9 +1,9 @@
 """The conformance suite of policies: what every `Policy` must do, and what it declares and claims of itself.
 
-    from fairopt.testing.policy_suite import policy_suite
-    report = policy_suite().run([MyPolicy()])
-    print(report)
-    report.require_complete()
+from fairopt.testing.policy_suite import policy_suite
+report = policy_suite().run([MyPolicy()])
+print(report)
+report.require_complete()
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -153,7 +154,7 @@ def weight_is_copies(policy: Policy) -> None:
         if Trait.DETERMINED in policy.traits:
             count = [int(weight) for weight in market.weight]
             ends = np.cumsum([0, *count])
-            summed = np.array([copies.utilities[a:b].sum() for a, b in zip(ends[:-1], ends[1:], strict=True)])
+            summed = np.array([copies.utilities[a:b].sum() for a, b in pairwise(ends)])
             _close(one.utilities, summed, f"utilities on {market}")
         else:
             _close(one.objective, copies.objective, f"objective on {market}")

@@ -1,0 +1,253 @@
+"""The conformance suites of properties: of allocations, and of policies.
+
+    from fairopt.testing.property_suite import property_suite
+    report = property_suite().run([MyProperty()])
+    print(report)
+    report.require_complete()
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from fairopt import discovery
+from fairopt.discovery import BACKENDS, PROPERTIES, load, names
+from fairopt.policy import Policy, allocate
+from fairopt.problem import Market
+from fairopt.program import Array
+from fairopt.properties import Answer, Effort, MechanismProperty, Property, Verdict
+from fairopt.properties.lattice import contradictions
+from fairopt.testing.samples import sample_markets
+from fairopt.testing.suite import Suite, Traits, check
+
+
+def property_suite() -> Suite[Property]:
+    """Return the suite of properties of allocations."""
+    return Suite(
+        "properties of allocations",
+        [
+            check(says_what_it_is),
+            check(cited_instances_hold_and_fail),
+            check(witness_refutes_by_the_bare_definition),
+            check(margin_agrees_with_answer),
+            check(exact_and_float_agree_away_from_the_boundary),
+            check(units_do_not_matter),
+            check(lattice_is_respected),
+            check(leaves_the_allocation_alone),
+            check(verdict_is_json),
+            check(tolerance_is_honoured),
+        ],
+        lambda each: Traits(each.name),
+    )
+
+
+def mechanism_suite() -> Suite[MechanismProperty]:
+    """Return the suite of properties of policies."""
+    return Suite(
+        "properties of policies",
+        [
+            check(finds_a_known_misreport),
+            check(does_not_refute_what_ignores_reports),
+            check(witness_replays),
+            check(kinds_of_misreport_are_kept),
+            check(same_seed_same_search),
+            check(effort_is_a_limit),
+        ],
+        lambda each: Traits(each.name),
+    )
+
+
+def says_what_it_is(each: Property) -> None:
+    """Guards against properties without a definition that a reader could check."""
+    assert each.name
+    assert each.definition
+    assert each.source
+
+
+def cited_instances_hold_and_fail(each: Property) -> None:
+    """Guards against a checker that always says the same: cited instances, one that holds and one that fails."""
+    answers = set()
+    for instance in each.instances:
+        verdict = each.check(instance.market, instance.allocation)
+        assert verdict.answer is instance.answer, f"{instance.source}: {verdict}"
+        assert verdict.exact, f"{instance.source}: exact shares on an exact market, but a verdict that is not"
+        answers.add(verdict.answer)
+    assert answers == {Answer.HOLDS, Answer.FAILS}
+
+
+def witness_refutes_by_the_bare_definition(each: Property) -> None:
+    """Guards against witnesses that do not show what they are said to show."""
+    failed = 0
+    for market, shares in cases():
+        verdict = each.check(market, shares)
+        if verdict.answer is Answer.FAILS:
+            failed += 1
+            assert verdict.witness.refutes(market, shares), f"{verdict.witness} does not refute {shares.tolist()}"
+        else:
+            assert verdict.witness is None
+    assert failed, "none of the cases fails, so that no witness was looked at"
+
+
+def margin_agrees_with_answer(each: Property) -> None:
+    """Guards against margins whose sign says something else than the answer."""
+    for market, shares in cases():
+        verdict = each.check(market, shares)
+        assert verdict.margin is not None
+        assert (verdict.margin < 0) == (verdict.answer is Answer.FAILS), verdict
+
+
+def exact_and_float_agree_away_from_the_boundary(each: Property) -> None:
+    """Guards against strict float comparisons: 28 of 40 correct HiGHS answers were once called envious by 2.7e-15."""
+    compared = 0
+    for market, shares in cases():
+        exact, rounded = each.check(market, shares), each.check(market, shares.astype(float))
+        assert exact.exact
+        assert exact.margin is not None
+        if exact.margin == 0 or abs(exact.margin) > Fraction(1, 1000):
+            compared += 1
+            assert exact.answer is rounded.answer, f"{exact} in Fractions, {rounded} in floats"
+    assert compared
+
+
+def units_do_not_matter(each: Property) -> None:
+    """Guards against checkers that compare throughputs of different users, who have units of their own."""
+    for market, shares in cases():
+        factors = {user: Fraction(10 ** (3 * i), 7) for i, user in enumerate(market.users)}
+        assert each.check(market, shares).answer is each.check(market.rescaled(factors), shares).answer
+
+
+def lattice_is_respected(each: Property) -> None:
+    """Guards against one checker contradicting another (envy-freeness with nothing left over gives sharing incentive)."""
+    others = [load(PROPERTIES, name)() for name in names(PROPERTIES)]
+    for market, shares in cases():
+        verdicts: dict[str, Verdict] = {
+            other.name: other.check(market, shares) for other in (*others, each) if isinstance(other, Property)
+        }
+        broken = contradictions(verdicts, demands=market.demand is not None)
+        assert not broken, f"{broken} on {shares.tolist()}"
+
+
+def leaves_the_allocation_alone(each: Property) -> None:
+    """Guards against checkers that normalise in place."""
+    for market, shares in cases():
+        before = shares.copy()
+        each.check(market, shares)
+        assert np.array_equal(before, shares)
+
+
+def verdict_is_json(each: Property) -> None:
+    """Guards against witnesses that cannot be printed, and against NaN in JSON."""
+    for market, shares in cases():
+        verdict = each.check(market, shares)
+        for exact in (False, True):
+            text = json.dumps(verdict.to_json(exact=exact), allow_nan=False)
+            assert json.loads(text)["answer"] == verdict.answer.value
+        assert verdict.witness is None or len(str(verdict.witness)) > 10
+
+
+def tolerance_is_honoured(each: Property) -> None:
+    """Guards against a tolerance that is taken and ignored."""
+    for instance in each.instances:
+        if instance.answer is Answer.FAILS:
+            loose = each.check(instance.market, instance.allocation, tolerance=1000)
+            assert loose.answer is Answer.HOLDS, loose
+            assert not loose.exact, "an answer that a tolerance decided is not exact"
+
+
+def cases() -> Iterator[tuple[Market, Array]]:
+    """Yield exact markets with exact allocations: fair, lopsided, wasteful, traded, with demands and zeros."""
+    random = np.random.default_rng(7)
+    for market in sample_markets(25, seed=21, users=(2, 4), types=(1, 3), demands=True):
+        n, k = market.shape
+        parts = random.integers(0, 4, (n, k)).astype(object)
+        total = np.maximum(parts.sum(axis=0), 1)
+        yield market, parts * Fraction(1) / total * market.capacity
+        yield market, market.equal_split() * Fraction(1, 2)
+        yield market, market.equal_split()
+    for market in sample_markets(10, seed=22, users=(2, 4), types=(2, 3)):
+        yield market, allocate(_trading(), market).shares
+        over = market.equal_split().copy()
+        over[0, 0] = over[0, 0] + Fraction(1, 3)
+        yield market, over
+
+
+def _trading() -> Policy:
+    return discovery.policy("second-price-trading")
+
+
+def _equal_split() -> Policy:
+    return discovery.policy("equal-split")
+
+
+def _small() -> Market:
+    return Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1])
+
+
+def finds_a_known_misreport(each: MechanismProperty) -> None:
+    """Guards against a search that finds nothing: OEF Sec. 2.4, user 1 gains under trading by reporting 2.8."""
+    verdict = each.search(_trading(), _small(), effort=Effort(evaluations=300))
+    assert verdict.answer is Answer.FAILS
+    assert verdict.by_misreport["larger"].answer is Answer.FAILS
+    assert verdict.margin is not None
+    assert verdict.margin < 0
+
+
+def does_not_refute_what_ignores_reports(each: MechanismProperty) -> None:
+    """Guards against gains made of rounding errors, and against calling a search a proof."""
+    verdict = each.search(_equal_split(), _small(), effort=Effort(evaluations=300))
+    assert verdict.answer is Answer.NOT_REFUTED
+    assert verdict.witness is None
+
+
+def witness_replays(each: MechanismProperty) -> None:
+    """Guards against gains that the policy does not really give: the misreport is made again, in exact numbers."""
+    for policy in (_trading(), discovery.policy("max-efficiency")):
+        market = _small()
+        found = each.search(policy, market, effort=Effort(evaluations=300)).witness
+        i = market.index(found.user)
+        backend = load(BACKENDS, "exact")() if not policy.own_algorithm else None
+        honest = allocate(policy, market, backend)
+        lying = allocate(policy, market.misreport(i, found.report), backend)
+        gain = market.utility(lying.shares)[i] - market.utility(honest.shares)[i]
+        assert gain == found.gain > 0
+
+
+def kinds_of_misreport_are_kept(each: MechanismProperty) -> None:
+    """Guards against a "larger" misreport with a smaller entry: the papers' theorems differ in just this."""
+    verdict = each.search(_trading(), _small(), effort=Effort(evaluations=300))
+    assert set(verdict.by_misreport) == {"larger", "smaller", "any"}
+    larger, smaller = verdict.by_misreport["larger"].witness, verdict.by_misreport["smaller"].witness
+    if larger is not None:
+        assert all(told >= true for told, true in zip(larger.report, larger.truth, strict=True))
+    if smaller is not None:
+        assert all(told <= true for told, true in zip(smaller.report, smaller.truth, strict=True))
+
+
+def same_seed_same_search(each: MechanismProperty) -> None:
+    """Guards against searches that cannot be repeated."""
+    first, second = (each.search(_trading(), _small(), effort=Effort(120, seed=5)) for _ in range(2))
+    assert json.dumps(first.to_json()) == json.dumps(second.to_json())
+
+
+def effort_is_a_limit(each: MechanismProperty) -> None:
+    """Guards against a search that never ends: one user with one type has nothing much to say."""
+    verdict = each.search(_equal_split(), Market.of([[1]], capacity=[1]), effort=Effort(evaluations=30))
+    assert verdict.answer is Answer.NOT_REFUTED
+    verdict = each.search(_equal_split(), _small(), effort=Effort(evaluations=10**9, seconds=0.2))
+    assert verdict.answer is Answer.NOT_REFUTED
+
+
+def of_allocations() -> list[Property]:
+    """Return one of each installed property of allocations."""
+    made = (load(PROPERTIES, name)() for name in names(PROPERTIES))
+    return [each for each in made if isinstance(each, Property)]
+
+
+def of_policies() -> list[MechanismProperty]:
+    """Return one of each installed property of policies."""
+    made = (load(PROPERTIES, name)() for name in names(PROPERTIES))
+    return [each for each in made if isinstance(each, MechanismProperty)]

@@ -1,0 +1,130 @@
+"""Partial allocation: everybody keeps as much of its Nash-welfare bundle as its presence costs the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairopt.models.equilibrium import Equilibrium
+from fairopt.models.nash_welfare import FLOAT_SLACK, NashWelfare
+from fairopt.policy import Claim, Decision, Example, Policy, Seconds, Solve, Trait
+from fairopt.problem import Market
+from fairopt.program import INFINITY, Array, Formulation, Program
+
+#: Weights whose ratios are integers up to this give exact fractions; beyond, powers would have millions of digits.
+LARGEST_EXPONENT = 64
+
+
+@dataclass(frozen=True, eq=False)
+class PartialShares:
+    """What part of its bundle each user keeps, ``kept`` (n,), and the equilibrium that the bundles come from."""
+
+    kept: Array
+    equilibrium: Equilibrium
+
+
+class PartialAllocation(Policy):
+    """Give user i the fraction f_i of its bundle in the allocation x* of maximal Nash welfare, and waste the rest.
+
+    With x*_-i the optimum among the others, who share the whole cluster,
+
+        f_i = (prod_{l != i} u_l(x*)^{w_l} / prod_{l != i} u_l(x*_-i)^{w_l})^{1 / w_i},
+
+    which lies in (0, 1] and is at least 1/e where nobody's demand binds. This is a Vickrey-Clarke-Groves payment on
+    the scale of logarithms, paid in GPUs: nobody gains by misreporting. Which of several optima x* is taken does not
+    matter to utilities. A user alone keeps everything.
+
+    Fractions are exact where the w_l / w_i are integers (equal weights, say) and the Nash optima are exact; else
+    everything is in floats. Demands are those of `NashWelfare`; utilities are then not homogeneous, and neither
+    truthfulness nor the bound of 1/e is claimed.
+
+    Source: Cole, Gkatzelis and Goel, Mechanism Design for Fair Division: Allocating Divisible Items without Payments,
+    EC 2013, Sec. 3.
+    """
+
+    name = "partial-allocation"
+    source = "Cole, Gkatzelis and Goel, EC 2013, Sec. 3"
+    own_algorithm = True
+    traits = frozenset({Trait.UNIT_FREE, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
+    claims = (Claim("strategy_proofness", "Cole, Gkatzelis and Goel 2013, Sec. 3", assumes="no demands"),)
+    examples = (
+        Example(
+            "worked by hand: alone, each of the two would have 3 and 6; together they have 3/2 and 15/4",
+            Market.of([[1, 2], [1, 5]], capacity=[1, 1]),
+            shares=[["5/8", "5/32"], [0, "3/8"]],
+            utilities=["15/16", "15/8"],
+        ),
+    )
+
+    def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
+        """Maximise Nash welfare with all users, then without each; the evidence is `PartialShares`.
+
+        A back end, where one is named, solves these n + 1 programs. Errors: those of `NashWelfare.decide`.
+        """
+        nash = NashWelfare()
+        together = nash.decide(problem, None, solve)
+        users = range(len(problem.users))
+        # a user alone has no others to cost anything
+        apart = [nash.decide(problem.without(i), None, solve) for i in users] if len(users) > 1 else []
+        kept = kept_fractions(problem, together, apart)
+        exact = kept.dtype == object
+        shares = kept[:, None] * (together.shares if exact else together.shares.astype(float))
+        utility = (problem.speedup * together.shares).sum(axis=1).astype(float) * kept.astype(float)
+        parts = [together.seconds, *(decision.seconds for decision in apart)]
+        return Decision(
+            policy=self.name,
+            market=problem,
+            shares=shares,
+            objective=float(problem.weight.astype(float) @ np.log(utility)),
+            backend=together.backend,
+            evidence=PartialShares(kept, together.evidence),
+            seconds=Seconds(
+                build=sum(part.build for part in parts),
+                solve=sum(part.solve for part in parts),
+                certify=sum(part.certify for part in parts),
+            ),
+        )
+
+    def optimal_face(self, decision: Decision) -> Program:
+        """Return the same fractions of all bundles in allocations of maximal Nash welfare."""
+        market = decision.market.as_(Fraction if decision.exact else float)
+        kept = decision.evidence.kept
+        p = Formulation(f"choices of {self.name}")
+        names = (market.users, market.types)
+        share = p.variable(
+            "share", market.shape, lower=0, upper=np.where(market.speedup > 0, INFINITY, 0), labels=names
+        )
+        bundle = share / kept[:, None]
+        p.constrain("capacity", bundle.sum(axis=0) <= market.capacity, labels=(market.types,))
+        if market.demand is not None:
+            limited = market.demand < INFINITY
+            p.constrain("demand", (bundle.sum(axis=1) <= market.demand).where(limited), labels=(market.users,))
+        slack = 0 if decision.exact else FLOAT_SLACK
+        own = (market.speedup * share).sum(axis=1)
+        p.constrain("utilities", own >= decision.utilities * (1 - slack), labels=(market.users,))
+        return p.program()
+
+
+def kept_fractions(market: Market, together: Decision, apart: Sequence[Decision]) -> Array:
+    """Return f (n,), in Fractions where exponents are integers and all decisions exact, else in floats.
+
+    ``apart[i]`` is the decision of maximal Nash welfare without user i.
+    """
+    weight = market.weight
+    exponents = weight[None, :] / weight[:, None]  # (i, l): w_l / w_i
+    whole = all(e == int(e) and e <= LARGEST_EXPONENT for e in exponents.ravel())
+    exact = whole and all(decision.exact for decision in (together, *apart))
+    kept = np.full(len(weight), Fraction(1)) if exact else np.ones(len(weight))
+    for i, decision in enumerate(apart):
+        others = [other for other in range(len(weight)) if other != i]
+        ratio = together.utilities[others] / decision.utilities
+        if exact:
+            kept[i] = np.prod([r ** int(e) for r, e in zip(ratio, exponents[i, others], strict=True)])
+        else:
+            logs = np.log(ratio.astype(float)) @ exponents[i, others].astype(float)
+            kept[i] = min(1.0, float(np.exp(logs)))  # above 1 by rounding only: the others are best off without i
+    return kept

@@ -1,0 +1,135 @@
+"""Every installed policy passes the conformance suite, and the suite catches policies that should not pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairopt.models import EqualSplit, MaxMin, NonCooperativeOEF
+from fairopt.policy import Claim, Example, Trait, allocate
+from fairopt.problem import Market
+from fairopt.program import Array
+from fairopt.testing.policy_suite import installed, policy_suite
+from fairopt.testing.suite import Outcome, SuiteFailed
+
+
+@pytest.mark.parametrize("policy", installed(), ids=lambda policy: policy.name)
+def test_policy_conforms(policy: Any, conformance: Callable[[object], None]) -> None:
+    report = policy_suite().run([policy])
+    counts = ", ".join(f"{count} {outcome.value}" for outcome, count in report.counts.items())
+    conformance(f"policy {policy.name}: {counts} of {len(report.rows)} checks ('-' is not declared)")
+    report.require_complete()
+
+
+class FirstComeFirstServed(EqualSplit):
+    """Gives everything to the first user: no sharing incentive, and the order of users matters."""
+
+    name = "first-come"
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, None]:
+        shares = problem.equal_split() * 0
+        shares[0] = problem.capacity
+        return shares, None
+
+
+class Overbooking(EqualSplit):
+    """Gives out a little more than there is."""
+
+    name = "overbooking"
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, None]:
+        return problem.equal_split() * 1.001, None
+
+
+class Normalising(EqualSplit):
+    """Changes the market that it is given."""
+
+    name = "normalising"
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, None]:
+        problem.capacity.setflags(write=True)
+        problem.capacity[0] = problem.capacity[0] * 2
+        return super().compute(problem, state)
+
+
+class Undecided(EqualSplit):
+    """Decides at random."""
+
+    name = "undecided"
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, None]:
+        random = np.random.default_rng()
+        return problem.equal_split() * random.random(), None
+
+
+class Overclaiming(MaxMin):
+    """Claims what max-min does not have, and an example that it does not give."""
+
+    name = "overclaiming"
+    claims = (Claim("envy_freeness", "nobody"),)
+    examples = (Example("nobody", Market.of([[1, 2], [1, 3]], capacity=[1, 1]), shares=[[1, 0], [0, 1]]),)
+
+
+class Unrefuted(NonCooperativeOEF):
+    """Calls a claim refuted by a market on which it holds."""
+
+    name = "unrefuted"
+    claims = (Claim("pareto_efficiency", "nobody", refuted_by=Market.of([[1, 2], [1, 3]], capacity=[1, 1])),)
+
+
+class UnitFree(NonCooperativeOEF):
+    """Declares that units do not matter, which they do."""
+
+    name = "unit-free"
+    traits = NonCooperativeOEF.traits | {Trait.UNIT_FREE}
+
+
+@pytest.mark.parametrize(
+    ("policy", "check"),
+    [
+        (FirstComeFirstServed, "claims hold"),
+        (FirstComeFirstServed, "order of users and types does not matter"),
+        (FirstComeFirstServed, "examples hold exactly"),
+        (Overbooking, "keeps capacity and shape"),
+        (Normalising, "leaves the market alone"),
+        (Undecided, "decides the same twice"),
+        (Overclaiming, "claims hold"),
+        (Overclaiming, "examples hold exactly"),
+        (Unrefuted, "refuted claims stay refuted"),
+        (UnitFree, "units do not matter"),
+    ],
+)
+def test_the_suite_catches(policy: Any, check: str) -> None:
+    suite = policy_suite()
+    one = next(each for each in suite.checks if each.name == check)
+    assert suite.run_one(policy(), one).outcome is Outcome.FAILED
+
+
+def test_an_undeclared_trait_is_skipped_and_said_so() -> None:
+    class Silent(EqualSplit):
+        name = "silent"
+        traits = frozenset()
+        claims = ()
+        examples = ()
+
+    report = policy_suite().run([Silent()])
+    report.require_complete()
+    assert report.counts[Outcome.SKIPPED] >= 6
+    assert "does not declare" in str(report)
+
+
+def test_a_failure_expected_and_absent_is_a_failure() -> None:
+    report = policy_suite({"equal-split": {"keeps demands": "it does not"}}).run([EqualSplit()])
+    with pytest.raises(SuiteFailed, match="delete the record"):
+        report.require_complete()
+
+
+def test_canonical_choice_is_optimal_and_the_first_user_gets_most() -> None:
+    from fairopt.models import MaxEfficiency
+
+    market = Market.of([[1, 2], [1, 2]], capacity=[3, 1])
+    decision = allocate(MaxEfficiency(), market, canonical=True)
+    assert decision.shares.tolist() == [[3, 1], [0, 0]]
