@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +19,8 @@ MOST_STEPS = 100
 STALLED = 12
 #: A step shorter than this is replaced by a centering step.
 BLOCKED = 0.1
+#: Dual residuals (times shares) may be so many times complementarity.
+AHEAD = 20.0
 #: Variables that go to zero, as the rent of a demand that does not bind, stop here: they are divided by.
 TINY = 1e-100
 #: Added to the diagonal (ones) of the reduced system, which is singular in the limit where prices are not unique.
@@ -60,38 +63,38 @@ class _Point:
         return self.y, self.s, self.p, self.z, self.q, self.r
 
 
-def maximal_nash_welfare(market: Market, target: float = TARGET) -> Optimum:
+def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -> Iterator[Optimum]:
     """Maximise sum_i w_i log u_i over the shares of ``market`` by a primal-dual Newton method.
 
-    It ends where what is left to do, as a part of all money, is below ``target``, or where rounding allows no progress.
+    Yields one answer for each of the falling ``targets``: the first for which what is left to do, as a part of all
+    money, is no more than that, or the best one where rounding allows no progress.
 
     The unknowns are the parts y_ij of each type that i can use. A Newton system splits by users: user i's block is
-    diagonal plus one rank for the curvature of its logarithm and one for its demand, so that everything reduces to
-    one equation for each type (a k x k Schur complement), O(n k^2) a step.
+    diagonal plus one rank for the curvature of its logarithm, so that everything reduces to one equation for each
+    type (a k x k Schur complement), O(n k^2) a step.
 
     Source: Eisenberg and Gale 1959; Wright, Primal-Dual Interior-Point Methods, 1997, Ch. 10 (predictor, corrector).
     """
     market = market.as_(float)
-    n, k = market.shape
     columns = np.flatnonzero((market.capacity > 0) & (market.speedup > 0).any(axis=0))
     problem = _Problem.of(market, columns)
-    point, steps = problem.start(), 0
-    best, best_error = point, np.inf
-    while steps < MOST_STEPS:
-        error = problem.error(point)
-        if error < best_error:
-            best, best_error, stalled = point, error, 0
-        else:
-            stalled += 1
-        if best_error < target or stalled > STALLED:
-            break
-        point = problem.advanced(point)
-        steps += 1
-    best = problem.polished(best)
-    shares = np.zeros((n, k))
-    shares[:, columns] = np.where(problem.usable, best.y, 0.0) * market.capacity[columns]
-    rents = np.where(problem.limited, best.q * market.weight.sum() / np.where(problem.limited, market.limit, 1.0), 0.0)
-    return Optimum(shares, rents, problem.residual(best), steps)
+    point, steps, stalled = problem.start(), 0, 0
+    best, best_error = point, problem.error(point)
+    for target in targets:
+        while best_error > target and stalled <= STALLED and steps < MOST_STEPS:
+            point = problem.advanced(point)
+            steps, stalled = steps + 1, stalled + 1
+            error = problem.error(point)
+            if error < best_error:
+                best, best_error, stalled = point, error, 0
+        yield _optimum(market, columns, problem, problem.polished(best), steps)
+
+
+def _optimum(market: Market, columns: Array, problem: _Problem, point: _Point, steps: int) -> Optimum:
+    shares = np.zeros(market.shape)
+    shares[:, columns] = np.where(problem.usable, point.y, 0.0) * market.capacity[columns]
+    rents = np.where(problem.limited, point.q * market.weight.sum() / np.where(problem.limited, market.limit, 1.0), 0.0)
+    return Optimum(shares, rents, problem.residual(point), steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +193,10 @@ class _Problem:
         mu = self.slackness(point)
         reached = self.slackness(point.moved(affine, self.longest(point, affine)))
         target = mu * min(1.0, max(reached / mu, 0.0)) ** 3
+        # complementarity must not run ahead of the curved part of the equations, or steps get blocked
+        behind = float(np.abs(point.y * system.dual_gap).max())
+        if behind > AHEAD * mu:
+            target = behind / AHEAD
         step = system.step(target, affine)
         length = self.longest(point, step)
         if length < BLOCKED:  # too near the boundary in some places: back to the central path, without aiming lower
@@ -200,14 +207,11 @@ class _Problem:
 
     def longest(self, point: _Point, step: _Point) -> float:
         """Return the largest step, up to a little over 1, that keeps every variable positive."""
-        longest = 1 / TO_BOUNDARY
-        all_types = np.ones(self.a.shape[1], dtype=bool)
-        masks = (self.usable, self.usable, all_types, all_types, self.limited, self.limited)
-        for value, change, mask in zip(point.parts(), step.parts(), masks, strict=True):
-            shrinking = (change < 0) & mask
-            if shrinking.any():
-                longest = min(longest, float((-value[shrinking] / change[shrinking]).min()))
-        return longest
+        # a step is zero where there is no such pair, price or demand
+        shrinking = max(
+            float((-change / value).max()) for value, change in zip(point.parts(), step.parts(), strict=True)
+        )
+        return 1 / max(shrinking, TO_BOUNDARY)
 
 
 class _Newton:
@@ -224,6 +228,8 @@ class _Newton:
 
     def __init__(self, problem: _Problem, point: _Point) -> None:
         self.problem, self.point = problem, point
+        self.dual_gap = problem.dual_gap(point)
+        self.over_z, self.over_r = problem.rest(point.y) - point.z, problem.room(point.y) - point.r
         a, k = problem.a, problem.a.shape[1]
         inverse = np.where(problem.usable, point.y / point.s, 0.0)
         weighted = a * inverse
@@ -255,8 +261,8 @@ class _Newton:
         to_s, to_z, to_r = target - at.y * at.s, target - at.p * at.z, target - at.q * at.r
         if affine is not None:
             to_s, to_z, to_r = to_s - affine.y * affine.s, to_z - affine.p * affine.z, to_r - affine.q * affine.r
-        over_z, over_r = problem.rest(at.y) - at.z, problem.room(at.y) - at.r
-        free = self.apply(np.where(problem.usable, problem.dual_gap(at) + to_s / at.y, 0.0))
+        over_z, over_r = self.over_z, self.over_r
+        free = self.apply(np.where(problem.usable, self.dual_gap + to_s / at.y, 0.0))
         # g dy + dr = over_r and q dr + r dq = to_r, with dy = free - H^-1 (dp + g dq)
         need = (over_r - to_r / at.q)[limited]
         free_q = ((self.g * free[limited]).sum(axis=1) - need) / self.gamma

@@ -20,8 +20,9 @@ from fairopt.solution import Solution, Status
 
 #: The largest relative KKT residual with which an answer of the policy's own method counts as optimal.
 ACCURATE = 1e-7
-#: Where that method first pauses to see whether the exact equilibrium can be told; mostly it can.
-ROUGH = 1e-7
+#: Where that method first pauses to see whether the exact equilibrium can be told: when so much, over the number of
+#: pairs of a user and a type, is left to do. Mostly it can; the next pause is at as much of that.
+ROUGH = 1e-2
 #: What a float utility is lowered by before it becomes a constraint, so that rounding cannot make it infeasible.
 FLOAT_SLACK = 1e-9
 
@@ -92,9 +93,11 @@ class NashWelfare(Policy):
 
     def _own(self, problem: Market) -> Iterator[Decision]:
         """Yield better and better answers of the policy's own method; whoever is content asks for no more."""
-        for target in (ROUGH, TARGET) if problem.demand is None else (TARGET,):
-            begun = perf_counter()
-            optimum = maximal_nash_welfare(problem, target)
+        n, k = problem.shape
+        rough = ROUGH / (n * k) if n > 1 else INFINITY  # a user alone buys everything, whatever the method has found
+        targets = (rough, rough * ROUGH, TARGET) if problem.demand is None else (TARGET,)
+        begun = perf_counter()
+        for optimum in maximal_nash_welfare(problem, targets):
             accurate = optimum.residual <= ACCURATE
             yield Decision(
                 policy=self.name,
@@ -111,6 +114,7 @@ class NashWelfare(Policy):
                 evidence=Equilibrium.of(problem, optimum.shares, None if problem.demand is None else optimum.rents),
                 seconds=Seconds(solve=perf_counter() - begun),
             )
+            begun = perf_counter()
 
     def _by_backend(self, problem: Market, solve: Solve) -> Decision:
         begun = perf_counter()

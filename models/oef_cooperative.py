@@ -11,7 +11,6 @@ from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
 from fairopt.program import Formulation, Program
 
-
 #: The optimum is unique; a trade that gains without hurting anybody is left out because somebody would envy it.
 NOT_PARETO_EFFICIENT = Market.of([[1, 1, 3], [1, 2, 2], [1, 3, 5]], capacity=[1, 1, 1])
 #: At the optimum user 1 holds all of the first type and half of the third, and nothing of the second.

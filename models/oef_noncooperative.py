@@ -9,7 +9,6 @@ from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
 from fairopt.program import Formulation, Program
 
-
 OEF_EQUATION_6 = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
 #: User 2 gains nothing from the second type, so that equality holds it and user 1 down to what one GPU gives.
 ONE_CANNOT_RUN = Market.of([[1, 1], [1, 0]], capacity=[1, 2])

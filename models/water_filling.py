@@ -15,7 +15,6 @@ from fairopt.policy import Claim, Decision, Example, Formulated, Seconds, Solve,
 from fairopt.problem import Market
 from fairopt.program import Array, Formulation, Program
 
-
 #: What a float level is lowered by before it becomes a constraint, so that rounding cannot make it infeasible.
 FLOAT_SLACK = 1e-9
 
@@ -117,7 +116,9 @@ class WaterFilling(Formulated):
             least = 0 if program.exact else 0.5 / int(open_.sum())
             stuck = (push > 0) & (push >= least)
             reached = program.value(solution.point)
-            levels = Levels(np.where(stuck, np.asarray(reached), levels.level), np.where(stuck, round_, levels.fixed_in))
+            levels = Levels(
+                np.where(stuck, np.asarray(reached), levels.level), np.where(stuck, round_, levels.fixed_in)
+            )
             if levels.fixed.all():
                 break
         return Decision(
@@ -133,7 +134,7 @@ class WaterFilling(Formulated):
         )
 
     def optimal_face(self, decision: Decision) -> Program | None:
-        """Return the allocations with the same levels: no user can be above its level while the others are at theirs."""
+        """Return the allocations with the same levels: nobody can be above its level while others are at theirs."""
         levels: Levels = decision.evidence
         if decision.program is None:
             return None

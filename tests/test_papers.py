@@ -108,7 +108,7 @@ def test_oef_eq3_envy(market: Market) -> None:
     verdict = EnvyFreeness().check(oef_example(), decision.shares)  # what the shares are worth without the bound
     assert verdict.answer is Answer.FAILS
     assert (verdict.witness.user, verdict.witness.envied) == ("u3", "u2")
-    # the printed comparison of totals holds for the bounded reading only: 48/11 = 4.364 is above trading's 196/45 = 4.356
+    # printed: Gavel's total is below trading's; it is not, 48/11 (or 216/49) against 196/45
     trading = decide(SecondPriceTrading(), oef_example()).utilities.sum()
     assert trading == F(196, 45)
     assert decision.utilities.sum() > trading
@@ -261,7 +261,11 @@ FIGURE_1 = Market.of([[1], [1], [1]], capacity=[8], demand=[4, 4, 2], users=["A"
     [
         ("a: C's job waits", ["4", "4", "0"], False),
         ("b: one of B's jobs waits", ["4", "2", "2"], False),
-        ("c: C's job time-slices with two others on one node: three 2-GPU jobs on 4 GPUs", ["10/3", "10/3", "4/3"], False),
+        (
+            "c: C's job time-slices with two others on one node: three 2-GPU jobs on 4 GPUs",
+            ["10/3", "10/3", "4/3"],
+            False,
+        ),
         ("d: C has 2 GPUs, A and B time-slice on 2", ["3", "3", "2"], True),
         ("e: as d, with jobs migrating", ["3", "3", "2"], True),
     ],

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from enum import IntEnum
 from fractions import Fraction
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,7 +31,6 @@ from fairopt.uniqueness import uniqueness
 
 app = typer.Typer(
     name="fairopt",
-    help="Share GPUs of several types among users, and say which fairness properties the sharing has.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -53,6 +53,21 @@ Normalise = Annotated[
     bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the search for misreports that pay.", min=0)]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"fairopt {version('fairopt')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Share GPUs of several types among users, and say which fairness properties the sharing has."""
 
 
 @app.command("solve")
@@ -120,7 +135,7 @@ def verify_command(
     problem = _read(market, False)
     shares = read_allocation(allocation, problem)
     chosen = _properties(property_names)
-    for each in chosen:
+    for each in chosen if property_names else ():
         if isinstance(each, MechanismProperty):
             raise BadInput(
                 f"{each.name} is a property of a policy, not of one allocation",

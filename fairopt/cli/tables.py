@@ -98,10 +98,10 @@ def table(rows: Sequence[Row], market: Market) -> None:
     )
     for row in rows:
         if row.error is not None:
-            console.print(f"  {row.policy.name}: not computed: {row.error}", soft_wrap=True, highlight=False)
+            console.print(f"  {row.policy.name}: not computed: {row.error}", soft_wrap=True)
         for name, verdict in row.verdicts.items():
             if verdict.witness is not None:
-                console.print(f"  {row.policy.name}, {name}: {verdict.witness}", soft_wrap=True, highlight=False)
+                console.print(f"  {row.policy.name}, {name}: {verdict.witness}", soft_wrap=True)
 
 
 def _cells(row: Row) -> dict[str, Verdict]:
@@ -174,7 +174,7 @@ def progress(total: int) -> Iterator[Callable[[str], None]]:
 
 
 def _console() -> Console:
-    return Console() if sys.stdout.isatty() else Console(width=WIDE)
+    return Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else WIDE)
 
 
 def _table(*columns: str) -> Table:

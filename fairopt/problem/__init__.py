@@ -20,5 +20,6 @@ __all__ = [
     "read_allocation",
     "read_market",
     "usable",
+    "worth",
     "write_market",
 ]

@@ -32,7 +32,7 @@ def usable(speedup: Array, bundle: Array, demand: Array | None) -> Array:
 
 
 def capped_value(speedup: Array, bundle: Array, demand: Array | None) -> Array:
-    """Return the throughput of bundles (..., k) at speedups (..., k) for users that use at most ``demand`` (...) GPUs."""
+    """Return the throughput of bundles (..., k) at speedups (..., k) for users limited to ``demand`` (...) GPUs."""
     used = bundle if demand is None else usable(speedup, bundle, demand)
     return np.asarray((speedup * used).sum(axis=-1))
 

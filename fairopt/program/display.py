@@ -7,6 +7,10 @@ from fractions import Fraction
 from fairopt.program.affine import Number
 from fairopt.program.program import INFINITY, Program, Rows
 
+#: A longer fraction says less to a reader than its first digits do.
+LONGEST_FRACTION = 9
+LARGEST_WRITTEN_OUT = 10**12
+
 
 def describe(program: Program, rows_per_block: int = 1) -> str:
     """Return the program as text: a line for the objective and for each block, then ``rows_per_block`` rows of it."""
@@ -55,8 +59,17 @@ def row_text(program: Program, row: int, most_terms: int = 6) -> str:
 
 
 def number_text(value: Number) -> str:
-    """Return a number as a person would write it: ``1/3`` for a Fraction, six digits for a float."""
-    return str(value) if isinstance(value, int | Fraction) else f"{float(value):.6g}"
+    """Return a number as a person would write it: ``5/3``, ``4.993``, and six digits of what is longer than that.
+
+    >>> [number_text(value) for value in (Fraction(5, 3), Fraction(4993, 1000), Fraction(10**9 + 7, 10**9), 1 / 3)]
+    ['5/3', '4.993', '1', '0.333333']
+    """
+    if abs(value) < LARGEST_WRITTEN_OUT and value == int(value):
+        return str(int(value))
+    short = f"{float(value):.6g}"
+    if not isinstance(value, Fraction) or Fraction(short) == value:
+        return short
+    return str(value) if len(str(value)) <= LONGEST_FRACTION else short
 
 
 def _sized(name: str, shape: tuple[int, ...]) -> str:

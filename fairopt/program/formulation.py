@@ -168,7 +168,7 @@ class Formulation:
         _refuse_nan("the objective", body.coefficient, body.constant.ravel())
         cost = cost.astype(body.coefficient.dtype)
         np.add.at(cost, body.column, body.coefficient)
-        return cost, body.constant.ravel()[0], None
+        return cost, body.constant.ravel().tolist()[0], None
 
 
 def _rows(bodies: list[Affine], lower: list[Array], upper: list[Array]) -> Rows:

@@ -151,7 +151,7 @@ class Program:
         return replace(
             self,
             cost=cast(self.cost, number),
-            offset=number(self.offset),
+            offset=cast(np.asarray(self.offset), number).item(),
             lower=cast(self.lower, number),
             upper=cast(self.upper, number),
             rows=self.rows.as_(number),
@@ -264,7 +264,8 @@ def cast(array: Array, number: type) -> Array:
     if number is not Fraction:
         raise TypeError(f"programs and markets come in float and Fraction, not in {number.__name__}")
     out = np.empty(array.size, dtype=object)
-    out[:] = [value if value in (INFINITY, -INFINITY) else Fraction(value) for value in array.ravel().tolist()]
+    values = (value.item() if isinstance(value, np.generic) else value for value in array.ravel().tolist())
+    out[:] = [value if value in (INFINITY, -INFINITY) else Fraction(value) for value in values]
     return out.reshape(array.shape)
 
 

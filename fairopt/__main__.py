@@ -1,0 +1,5 @@
+"""``python -m fairopt`` is the command ``fairopt``."""
+
+from fairopt.cli import main
+
+main()

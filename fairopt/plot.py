@@ -1,0 +1,254 @@
+"""Pictures: who gets what, and what a user gains by reporting another speedup.
+
+Each function makes a figure of its own, or draws on ``ax``, and returns the figure; nothing is kept in pyplot. Save one
+with ``plot.shares(decision).savefig("shares.png")``. matplotlib is an extra, imported when a figure is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.backends import Solver
+from fairopt.errors import BadInput, NotInstalled, NotSolved
+from fairopt.policy import Decision, Policy, allocate
+from fairopt.problem import Market
+from fairopt.problem.labels import nearest
+from fairopt.program import Array, number_text
+from fairopt.properties.misreports import Moves
+from fairopt.properties.verdict import TOLERANCE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Okabe and Ito's colours, which colour-blind people tell apart, in an order whose neighbours differ in lightness too.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+#: Where the colours begin again, hatches tell the parts apart, and line styles the lines.
+HATCHES = ("", "///", "...", "xxx")
+LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 1)), (0, (3, 1, 1, 1, 1, 1)))
+#: More bars than this are no picture, and soon more pixels than a file can hold.
+MOST_USERS = 200
+#: Small multiples stand in rows of this many.
+PER_ROW = 3
+#: A longer name loses its middle, so that the bars keep their room and names that differ at the end stay different.
+LONGEST_NAME = 28
+#: Reports in a default sweep, apart from those put next to where the order of users changes.
+REPORTS = 81
+
+OWN_PARTITION = "at each bar's end: throughput, own partition of the cluster = 1"
+
+
+def shares(decision: Decision, users: Sequence[str | int] | None = None, *, ax: Axes | None = None) -> Figure:
+    """Draw who gets what: a stacked bar for each user, in GPUs, a part for each type.
+
+    At a bar's end stands the user's throughput relative to that on its own partition of the cluster. ``users`` limits
+    the picture to some of them, by name or row, in the given order.
+
+    Errors: `NotInstalled`; `BadInput` for an unknown user, or for more than `MOST_USERS` of them.
+    """
+    rows = _rows(decision.market, users)
+    if ax is None:
+        ax = _figure(7.5, _height(len(rows))).subplots()
+    _bars(ax, decision, rows)
+    ax.set_title(f"Who gets what: {decision.policy}", loc="left")
+    ax.set_xlabel(f"GPUs\n{OWN_PARTITION}")
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, borderaxespad=0)
+    return _of(ax)
+
+
+def compare_shares(
+    decisions: Sequence[Decision] | Mapping[str, Decision], users: Sequence[str | int] | None = None
+) -> Figure:
+    """Draw who gets what under several policies, a panel for each, on one scale.
+
+    ``decisions`` are of the same users and types; a dictionary gives the panels' titles, else they are the policies'
+    names. ``users`` and errors are those of `shares`.
+    """
+    titled = decisions if isinstance(decisions, Mapping) else {}
+    listed = list(titled.values()) or list(decisions)  # type: ignore[arg-type]
+    titles = list(titled) or [decision.policy for decision in listed]
+    if not listed:
+        raise BadInput("there are no decisions", remedy="Give one for each panel")
+    market = listed[0].market
+    for decision in listed:
+        if (decision.market.users, decision.market.types) != (market.users, market.types):
+            raise BadInput(
+                f"{decision.policy} decided on {decision.market!r}, {listed[0].policy} on {market!r}",
+                remedy="Compare decisions on the same users and types",
+            )
+    rows = _rows(market, users)
+    down = -(-len(listed) // PER_ROW)
+    across = -(-len(listed) // down)
+    figure = _figure(2.0 + 2.8 * across, 1.0 + down * (_height(len(rows)) - 0.3))
+    panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
+    for panel, decision, title in zip(panels, listed, titles, strict=False):
+        _bars(panel, decision, rows)
+        panel.set_title(title, loc="left")
+    panels[0].set_xlim(0, max(_room(decision, rows) for decision in listed))
+    for number, panel in enumerate(panels):
+        panel.set_visible(number < len(listed))
+        if number + across >= len(listed):  # none stands below
+            panel.tick_params(labelbottom=True)
+            panel.set_xlabel("GPUs")
+    figure.suptitle(f"Who gets what\n{OWN_PARTITION}", fontsize="medium")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6), frameon=False)
+    return figure
+
+
+def misreport(
+    policy: Policy | Sequence[Policy],
+    market: Market,
+    user: str | int,
+    type: str,
+    reports: Sequence[Any] | Array | None = None,
+    backend: Solver | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw what a user truly gains, by what it reports for one type; a line for each policy.
+
+    x is the reported speedup on one GPU of ``type`` in the user's own units, y by how many percent the user's true
+    throughput is above that of the truthful report. ``reports`` are half to twice the truth by default, with points
+    on both sides of where the order of users changes. ``backend`` is for the policies without an algorithm of their
+    own. A report that a policy cannot answer leaves a gap.
+
+    Errors: `NotInstalled`; `BadInput` for an unknown user or type, or where the truthful throughput is zero.
+    """
+    market, i = market.as_(float), market.index(user)
+    if type not in market.types:
+        raise BadInput(f"there is no type {type!r}", remedy=nearest(type, market.types, "type"))
+    j = market.types.index(type)
+    policies = [policy] if isinstance(policy, Policy) else list(policy)
+    told = _sweep(market, i, j) if reports is None else np.sort(np.array([float(value) for value in reports]))
+    gains = [true_gains(each, market, i, j, told, None if each.own_algorithm else backend) for each in policies]
+    if ax is None:
+        ax = _figure(8, 4.2).subplots()
+    ax.axhline(0, color="0.3", linewidth=1, label="honest level")
+    ax.axvline(market.speedup[i, j], color="0.3", linewidth=1, linestyle=":", label=f"truth: {market.speedup[i, j]:g}")
+    for number, (each, gain) in enumerate(zip(policies, gains, strict=True)):
+        colour, line = COLOURS[number % len(COLOURS)], LINES[number % len(LINES)]
+        width = max(2.8 - 0.35 * number, 1.2)  # a line that coincides with a later one shows at its sides
+        ax.plot(told, gain, linestyle=line, linewidth=width, color=colour, label=each.name)
+        pays = gain > 100 * TOLERANCE
+        label = "gain" if len(policies) == 1 and pays.any() else None
+        ax.fill_between(told, 0, gain, where=pays, color=colour, alpha=0.2, linewidth=0, label=label)
+    low, high = ax.get_ylim()
+    ax.set_ylim(min(low, -1), max(high, 1))  # a policy that never rewards is a flat line, not rounding errors
+    ax.margins(x=0)
+    name = market.users[i]
+    of = f" under {policies[0].name}" if len(policies) == 1 else ""
+    ax.set_title(f"What {name} gains by misreporting its speed on {type}{of}", loc="left")
+    ax.set_xlabel(f"reported speedup on {type} (throughput on one GPU, in {name}'s units)")
+    ax.set_ylabel("gain in true throughput (% of the honest one)")
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, borderaxespad=0)
+    return _of(ax)
+
+
+def true_gains(policy: Policy, market: Market, user: int, type: int, reports: Array, backend: Solver | None) -> Array:
+    """Return by how many percent (r,) a user's true throughput exceeds the honest one, for each of the reports (r,).
+
+    NaN where the policy has no answer. Errors: `BadInput` where the honest throughput is zero.
+    """
+    honest = market.utility(_in_floats(policy, market, backend))[user]
+    if not honest > 0:
+        raise BadInput(
+            f"{policy.name} gives {market.users[user]!r} no throughput when it is honest, so no percentage of it",
+            remedy="Leave out this policy, or take another user",
+        )
+    gains = np.full(len(reports), np.nan)
+    for place, report in enumerate(reports):
+        row = market.speedup[user].copy()
+        row[type] = report
+        try:
+            told = _in_floats(policy, market.misreport(user, row), backend)
+        except NotSolved:
+            continue
+        gains[place] = 100 * (market.utility(told)[user] / honest - 1)
+    return gains
+
+
+def _in_floats(policy: Policy, market: Market, backend: Solver | None) -> Array:
+    return np.asarray(allocate(policy, market, backend).shares, dtype=float)
+
+
+def _sweep(market: Market, user: int, type: int) -> Array:
+    truth = market.speedup[user, type]
+    low, high = (truth / 2, 2 * truth) if truth > 0 else (0.0, market.speedup[user].max())
+    moves = Moves(market, user, None)
+    turns = [row[type] for row in moves.boundary() if low < row[type] < high]
+    return np.unique([*np.linspace(low, high, REPORTS), truth, *turns])
+
+
+def _bars(ax: Axes, decision: Decision, rows: Sequence[int]) -> None:
+    market = decision.market.as_(float)
+    held = np.asarray(decision.shares, dtype=float)[rows]
+    ratio = _ratio(decision)[rows]
+    places = np.arange(len(rows))
+    left = np.zeros(len(rows))
+    for j, (name, capacity) in enumerate(zip(market.types, market.capacity, strict=True)):
+        ax.barh(
+            places,
+            held[:, j],
+            left=left,
+            height=0.72,
+            color=COLOURS[j % len(COLOURS)],
+            hatch=HATCHES[j // len(COLOURS) % len(HATCHES)],
+            edgecolor="white",
+            linewidth=0.6,
+            label=f"{name} ({number_text(capacity)})",
+        )
+        left = left + held[:, j]
+    for place, end, value in zip(places, left, ratio, strict=True):
+        ax.annotate(f"{value:.2f}", (end, place), (4, 0), textcoords="offset points", va="center", fontsize="small")
+    ax.set_yticks(places, [_short(market.users[i]) for i in rows])
+    ax.set_ylim(len(rows) - 0.4, -0.6)  # the first user on top
+    ax.set_xlim(0, _room(decision, rows))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+
+
+def _ratio(decision: Decision) -> Array:
+    market = decision.market.as_(float)
+    return np.asarray(market.utility(np.asarray(decision.shares, dtype=float)) / market.fair_utility())
+
+
+def _room(decision: Decision, rows: Sequence[int]) -> float:
+    """Return how long the axis must be for the longest bar and what is written at its end."""
+    longest = float(np.asarray(decision.shares, dtype=float)[rows].sum(axis=1).max())
+    return 1.15 * longest or 1.0
+
+
+def _rows(market: Market, users: Sequence[str | int] | None) -> list[int]:
+    rows = list(range(len(market.users))) if users is None else [market.index(user) for user in users]
+    if not 1 <= len(rows) <= MOST_USERS:
+        raise BadInput(f"got {len(rows)} users to draw", place="users", remedy=f"Name 1 to {MOST_USERS} of them")
+    return rows
+
+
+def _short(name: str) -> str:
+    half = LONGEST_NAME // 2
+    return name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+
+
+def _height(users: int) -> float:
+    """Return the height in inches of a picture with this many bars."""
+    return 1.2 + 0.26 * max(users, 3)
+
+
+def _of(ax: Axes) -> Figure:
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        raise BadInput("these axes belong to no figure", place="ax", remedy="Give axes that were not removed")
+    return figure
+
+
+def _figure(width: float, height: float) -> Figure:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise NotInstalled("pictures need matplotlib: pip install 'fairopt[plot]'") from error
+    return Figure(figsize=(width, height), layout="constrained")

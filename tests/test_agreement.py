@@ -1,0 +1,62 @@
+"""All back ends agree on 200 random markets, whatever the policy; the run counts what it compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from fairopt.backends import Capability
+from fairopt.discovery import BACKENDS, load, names
+from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, WaterFilling
+from fairopt.policy import Policy, allocate
+from fairopt.problem import Market
+from fairopt.properties import Answer, Feasibility
+from fairopt.testing.samples import sample_markets
+
+#: Objectives agree to this, relative to their size; HiGHS and the conic solvers are asked for 1e-7 or better.
+AGREE = 1e-6
+CHUNKS = 8
+
+
+def random_markets() -> list[Market]:
+    """100 small markets with ties, zeros, weights and demands, and 100 with real-valued speedups."""
+    random = np.random.default_rng(11)
+    real = [
+        Market.of(
+            random.uniform(0.2, 12, (int(random.integers(2, 13)), k)).round(4).tolist(),
+            random.integers(1, 60, k).tolist(),
+        )
+        for k in random.integers(1, 6, 100)
+    ]
+    return [*sample_markets(100, seed=12, users=(1, 8), demands=True), *real]
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_back_ends_agree_on_200_random_markets(chunk: int, conformance: Callable[[object], None]) -> None:
+    linear: list[Policy] = [NonCooperativeOEF(), CooperativeOEF(), MaxMin(), WaterFilling(), MaxEfficiency()]
+    backends = [load(BACKENDS, name) for name in names(BACKENDS)]
+    here = [backend for backend in backends if backend.available()]
+    compared: Counter[str] = Counter()
+    for number, market in enumerate(random_markets()[chunk::CHUNKS]):
+        policies = [linear[number % len(linear)], NashWelfare()]
+        for policy in policies:
+            conic = isinstance(policy, NashWelfare)
+            found = {
+                backend.name: allocate(policy, market, backend())
+                for backend in here
+                if not conic or Capability.LOGARITHMS in backend.capabilities
+            }
+            own = {"auto": allocate(policy, market)} if conic else {}
+            objectives = {name: float(decision.objective) for name, decision in (own | found).items()}
+            reference = next(iter(objectives.values()))
+            for name, decision in found.items():
+                assert objectives[name] == pytest.approx(reference, rel=AGREE, abs=AGREE), (policy.name, objectives)
+                verdict = Feasibility().check(market, decision.shares, tolerance=1e-6)
+                assert verdict.answer is Answer.HOLDS, (policy.name, name, verdict)
+                compared[name] += 1
+    assert set(compared) == {backend.name for backend in here}
+    told = ", ".join(f"{name} {count}" for name, count in sorted(compared.items()))
+    conformance(f"agreement {chunk + 1}/{CHUNKS}: 25 markets; programs solved: {told}")

@@ -1,0 +1,109 @@
+"""The arrows of the house: who may import whom; and habits that a reader relies on."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TOOLKIT = ROOT / "fairopt"
+
+
+def imports(path: Path) -> set[str]:
+    """Return every fairopt module that a file imports, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name for name in found if name.split(".")[0] in ("fairopt", "models", "proofs", "tests", "benchmarks")}
+
+
+def files(*folders: str) -> list[Path]:
+    return [path for folder in folders for path in sorted((TOOLKIT / folder).rglob("*.py"))]
+
+
+def toolkit() -> list[Path]:
+    models = TOOLKIT / "models"
+    return [path for path in sorted(TOOLKIT.rglob("*.py")) if models not in path.parents]
+
+
+@pytest.mark.parametrize("path", toolkit(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_toolkit_never_imports_a_model_by_name(path: Path) -> None:
+    assert not {name for name in imports(path) if name.startswith(("fairopt.models", "models", "proofs", "tests"))}
+
+
+@pytest.mark.parametrize(
+    ("folder", "allowed"),
+    [
+        ("program", {"fairopt.program", "fairopt.errors"}),
+        ("backends", {"fairopt.backends", "fairopt.program", "fairopt.solution", "fairopt.errors"}),
+        ("problem", {"fairopt.problem", "fairopt.program", "fairopt.errors"}),
+        ("datasets", {"fairopt.datasets", "fairopt.problem", "fairopt.errors", "fairopt.program"}),
+        (
+            "properties",
+            {
+                f"fairopt.{name}"
+                for name in ("properties", "problem", "program", "backends", "policy", "solution", "errors")
+            },
+        ),
+    ],
+)
+def test_arrows(folder: str, allowed: set[str]) -> None:
+    for path in files(folder):
+        strangers = {
+            name
+            for name in imports(path)
+            if name != "fairopt" and not any(name == other or name.startswith(other + ".") for other in allowed)
+        }
+        assert not strangers, f"{path.relative_to(ROOT)} imports {strangers}"
+
+
+def test_models_import_the_toolkit_and_each_other_only() -> None:
+    for path in sorted((ROOT / "models").glob("*.py")):
+        assert not {name for name in imports(path) if name.startswith(("fairopt.cli", "fairopt.testing", "models"))}
+
+
+def test_the_models_folder_and_the_installed_package_are_one() -> None:
+    assert (TOOLKIT / "models").resolve() == ROOT / "models"
+
+
+def test_importing_fairopt_imports_no_solver() -> None:
+    import subprocess
+    import sys
+
+    code = "import fairopt, fairopt.cli, fairopt.discovery, fairopt.models, sys; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(ran.stdout.split())
+    assert not loaded & {
+        "highspy",
+        "pyomo",
+        "cvxpy",
+        "ecos",
+        "clarabel",
+        "scs",
+        "flint",
+        "pandas",
+        "matplotlib",
+        "scipy",
+    }
+
+
+def test_no_file_is_long() -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in [*toolkit(), *(ROOT / "models").glob("*.py"), *(ROOT / "tests").glob("*.py")]
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 400
+    }
+    assert not long, "a file over 400 lines is asking to be two"
+
+
+def test_every_entry_point_loads_and_is_called_as_it_is_registered() -> None:
+    from fairopt.discovery import BACKENDS, POLICIES, PROPERTIES, load, names
+
+    for group in (POLICIES, BACKENDS, PROPERTIES):
+        for name in names(group):
+            assert load(group, name).name == name

@@ -1,0 +1,329 @@
+"""The command line keeps its contracts: JSON keys, exit status, nothing else on standard output."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from fairopt.cli import main
+from fairopt.datasets import dataset_path
+from fairopt.testing.strategies import malformed_market_texts
+
+MARKET = str(dataset_path("oef_example.toml"))
+POLICIES = {
+    "equal-split",
+    "max-efficiency",
+    "oef-noncooperative",
+    "oef-cooperative",
+    "max-min",
+    "water-filling",
+    "second-price-trading",
+    "nash-welfare",
+    "partial-allocation",
+}
+PROPERTIES = {
+    "sharing_incentive",
+    "envy_freeness",
+    "pareto_efficiency",
+    "strategy_proofness",
+    "adjacent_types",
+    "work_conservation",
+}
+
+
+class Ran(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def fairopt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    def run(*arguments: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["fairopt", *map(str, arguments)])
+        status = 0
+        try:
+            main()
+        except SystemExit as stop:
+            status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
+        return Ran(status, *capsys.readouterr())
+
+    return run
+
+
+def test_the_installed_command_runs_in_a_process_of_its_own() -> None:
+    command = [sys.executable, "-m", "fairopt", "solve", MARKET, "--policy", "max-min", "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 0
+    assert ran.stderr == ""
+    assert json.loads(ran.stdout)["policy"] == "max-min"
+
+
+# -- solve -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_solve_json(fairopt: Callable[..., Ran], policy: str) -> None:
+    ran = fairopt("solve", MARKET, "--policy", policy, "--json")
+    assert ran.status == 0
+    data = ran.data
+    assert {"schema", "policy", "backend", "status", "objective", "users", "types", "allocation"} <= data.keys()
+    assert {"utilities", "unique", "seconds"} <= data.keys()
+    assert data["schema"] == 1
+    assert data["policy"] == policy
+    assert data["status"] == "optimal"
+    assert data["users"] == ["u1", "u2", "u3"]
+    assert data["types"] == ["GPU1", "GPU2"]
+    assert [len(row) for row in data["allocation"]] == [2, 2, 2]
+    assert all(isinstance(share, float | int) for row in data["allocation"] for share in row)
+    assert data["unique"] in (True, False, None)
+    assert set(data["seconds"]) == {"build", "solve", "certify"}
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_solve_exact_prints_fractions(fairopt: Callable[..., Ran], policy: str) -> None:
+    data = fairopt("solve", MARKET, "--policy", policy, "--exact", "--json").data
+    if policy != "nash-welfare" and policy != "partial-allocation":
+        assert isinstance(data["objective"], str)
+    numbers = [number for row in data["allocation"] for number in row] + data["utilities"]
+    assert all(isinstance(number, str) for number in numbers)
+
+
+@pytest.mark.parametrize("backend", ["highs", "pyomo", "ecos", "clarabel", "scs", "exact", "auto"])
+def test_solve_with_each_back_end(fairopt: Callable[..., Ran], backend: str) -> None:
+    ran = fairopt("solve", MARKET, "--policy", "oef-cooperative", "--backend", backend, "--json")
+    assert ran.status == 0
+    assert ran.data["backend"] == ("highs" if backend == "auto" else backend)
+    assert ran.data["objective"] == pytest.approx(4.5, abs=1e-5)
+
+
+def test_solve_prints_a_table_for_people(fairopt: Callable[..., Ran]) -> None:
+    ran = fairopt("solve", MARKET, "--policy", "oef-cooperative")
+    assert ran.status == 0
+    assert "throughput" in ran.out
+    assert "optimal by highs" in ran.out
+    assert "\x1b" not in ran.out
+
+
+def test_job_types_are_rows_with_owners(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    market = tmp_path / "jobs.json"
+    jobs = [{"name": "a", "speedup": [1, 2]}, {"name": "b", "speedup": [1, 3]}]
+    users = [{"name": "u1", "job": jobs}, {"name": "u2", "speedup": [1, 5]}]
+    market.write_text(json.dumps({"schema": 1, "types": ["x", "y"], "capacity": [1, 1], "user": users}))
+    data = fairopt("solve", market, "--policy", "oef-noncooperative", "--json").data
+    assert data["users"] == ["u1/a", "u1/b", "u2"]
+    assert data["owners"] == ["u1", "u1", "u2"]
+
+
+def test_normalise_makes_units_common(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    market = tmp_path / "units.csv"
+    market.write_text("user,x,y\ncapacity,1,1\nA,10,20\nB,1,5\n")
+    raw = fairopt("solve", market, "--policy", "oef-noncooperative", "--json").data
+    common = fairopt("solve", market, "--policy", "oef-noncooperative", "--normalise", "--json").data
+    assert raw["allocation"] != common["allocation"]
+    assert common["utilities"] == pytest.approx([15 / 7, 15 / 7])
+
+
+# -- verify ------------------------------------------------------------------------------------------------------
+def test_verify_json(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    given_ = tmp_path / "trading.csv"
+    given_.write_text("user,GPU2,GPU1\nu3,4/9,0\nu1,4/45,1\nu2,7/15,0\n")  # any order: matched by name
+    ran = fairopt("verify", MARKET, given_, "--json")
+    assert ran.status == 1
+    data = ran.data
+    assert data["schema"] == 1
+    assert set(data["properties"]) == (PROPERTIES - {"strategy_proofness"}) | {"feasibility"}
+    for verdict in data["properties"].values():
+        assert {"answer", "margin", "exact", "witness", "effort"} <= verdict.keys()
+        assert verdict["answer"] in ("HOLDS", "FAILS", "NOT_REFUTED")
+        assert isinstance(verdict["exact"], bool)
+    envy = data["properties"]["envy_freeness"]
+    assert envy["answer"] == "FAILS"
+    assert envy["margin"] == pytest.approx(-4 / 45)
+    assert (envy["witness"]["user"], envy["witness"]["envied"]) == ("u3", "u2")
+    assert data["properties"]["sharing_incentive"]["answer"] == "HOLDS"
+    assert data["metrics"]["total_efficiency"] == pytest.approx(196 / 45)
+    assert {"efficiency", "ratio_to_equal_split", "jain_index", "utilisation", "price_of_fairness"} <= data[
+        "metrics"
+    ].keys()
+
+
+def test_verify_reads_what_solve_prints(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    for policy in sorted(POLICIES):
+        answer = tmp_path / f"{policy}.json"
+        answer.write_text(fairopt("solve", MARKET, "--policy", policy, "--json").out)
+        ran = fairopt("verify", MARKET, answer, "--property", "feasibility", "--json")
+        assert ran.status == 0, policy
+        assert ran.data["properties"]["feasibility"]["answer"] == "HOLDS"
+
+
+def test_verify_exact(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    given_ = tmp_path / "a.json"
+    given_.write_text('{"allocation": [[1, 0], [0, "1/2"], [0, 0.5000001]]}')
+    assert fairopt("verify", MARKET, given_, "--property", "feasibility").status == 0
+    ran = fairopt("verify", MARKET, given_, "--property", "feasibility", "--exact", "--json")
+    assert ran.status == 1
+    assert ran.data["properties"]["feasibility"]["margin"] == "-1/10000000"
+    assert ran.data["properties"]["feasibility"]["exact"] is True
+
+
+def test_an_overbooked_allocation_fails_whatever_was_asked(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    given_ = tmp_path / "much.csv"
+    given_.write_text("user,GPU1,GPU2\nu1,1,1\nu2,1,1\nu3,1,1\n")
+    ran = fairopt("verify", MARKET, given_, "--property", "envy_freeness", "--json")
+    assert ran.status == 1
+    assert ran.data["properties"]["envy_freeness"]["answer"] == "HOLDS"
+    assert ran.data["properties"]["feasibility"]["answer"] == "FAILS"
+
+
+def test_strategy_proofness_is_not_a_property_of_an_allocation(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    given_ = tmp_path / "a.csv"
+    given_.write_text("user,GPU1,GPU2\nu1,1,0\nu2,0,0.5\nu3,0,0.5\n")
+    ran = fairopt("verify", MARKET, given_, "--property", "strategy_proofness")
+    assert ran.status == 2
+    assert "fairopt compare" in ran.err
+    assert fairopt("verify", MARKET, given_).status == 0
+
+
+# -- compare -----------------------------------------------------------------------------------------------------
+def test_compare_json(fairopt: Callable[..., Ran]) -> None:
+    ran = fairopt("compare", MARKET, "--json", "--evaluations", 60)
+    assert ran.status == 0
+    assert set(ran.data["policies"]) == POLICIES
+    for row in ran.data["policies"].values():
+        assert {"policy", "backend", "status", "allocation", "utilities", "properties", "metrics"} <= row.keys()
+        assert row["properties"].keys() >= PROPERTIES
+        kinds = row["properties"]["strategy_proofness"]["by_misreport"]
+        assert set(kinds) == {"larger", "smaller", "any"}
+    trading = ran.data["policies"]["second-price-trading"]["properties"]
+    assert trading["envy_freeness"]["answer"] == "FAILS"
+    assert trading["strategy_proofness"]["answer"] == "FAILS"
+    assert trading["sharing_incentive"]["answer"] == "HOLDS"
+
+
+def test_compare_prints_the_table_and_what_shows_each_failure(fairopt: Callable[..., Ran]) -> None:
+    ran = fairopt("compare", MARKET, "--policy", "second-price-trading", "--policy", "equal-split", "--evaluations", 60)
+    assert ran.status == 0
+    assert "3 users share 1 GPU1, 1 GPU2." in ran.out
+    assert "u3 gets 16/9; with the shares of u2, by weight, it would get 28/15" in ran.out
+    assert "max-min" not in ran.out
+
+
+def test_compare_keeps_the_other_policies_when_one_cannot_answer(
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fairopt.errors import NotSolved
+    from fairopt.models import MaxMin
+
+    def fail(*_: object) -> Any:
+        raise NotSolved("the solver fell asleep")
+
+    monkeypatch.setattr(MaxMin, "formulate", fail)
+    ran = fairopt("compare", MARKET, "--policy", "max-min", "--policy", "equal-split", "--json", "--evaluations", 30)
+    assert ran.status == 3
+    assert ran.data["policies"]["max-min"]["error"] == "the solver fell asleep"
+    assert ran.data["policies"]["equal-split"]["status"] == "optimal"
+
+
+def test_an_interrupted_comparison_prints_what_it_has(
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fairopt.models import MaxMin
+
+    def interrupt(*_: object) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MaxMin, "formulate", interrupt)
+    ran = fairopt("compare", MARKET, "--policy", "equal-split", "--policy", "max-min", "--json", "--evaluations", 30)
+    assert ran.status == 130
+    assert list(ran.data["policies"]) == ["equal-split"]
+    assert "1 of 2 policies done" in ran.err
+
+
+# -- lists -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("policies", POLICIES),
+        ("properties", PROPERTIES | {"feasibility"}),
+        ("backends", {"highs", "pyomo", "ecos", "clarabel", "scs", "exact"}),
+    ],
+)
+def test_lists(fairopt: Callable[..., Ran], command: str, names: set[str]) -> None:
+    assert names <= {row["name"] for row in fairopt(command, "--json").data}
+    printed = fairopt(command)
+    assert printed.status == 0
+    assert all(name in printed.out for name in names)
+
+
+def test_refuted_claims_are_marked(fairopt: Callable[..., Ran]) -> None:
+    assert "[refuted]" in fairopt("policies").out
+
+
+def test_version(fairopt: Callable[..., Ran]) -> None:
+    assert fairopt("--version").out.startswith("fairopt ")
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (["solve", "absent.toml", "--policy", "max-min"], 2, "absent.toml"),
+        (["solve", MARKET, "--policy", "max-mim"], 2, "Did you mean max-min"),
+        (["solve", MARKET, "--policy", "max-min", "--backend", "higs"], 2, "highs"),
+        (["solve", MARKET, "--policy", "max-min", "--time-limit", "-1"], 2, "time_limit"),
+        (["solve", MARKET, "--policy", "nash-welfare", "--backend", "highs"], 3, "logarithms"),
+        (["solve", MARKET, "--policy", "equal-split", "--backend", "highs"], 3, "algorithm of its own"),
+        (["solve", MARKET, "--policy", "equal-split", "--seed", "3"], 3, "seed"),
+        (["solve", MARKET, "--policy", "max-min", "--backend", "ecos", "--seed", "3"], 3, "seed"),
+        (["solve", MARKET, "--policy", "max-min", "--exact", "--backend", "scs"], 3, "rational"),
+        (["solve", MARKET], 2, "policy"),
+        (["verify", MARKET, "absent.csv"], 2, "absent.csv"),
+        (["verify", MARKET, MARKET], 2, "oef_example.toml"),
+        (["compare", MARKET, "--property", "envy"], 2, "envy_freeness"),
+        (["compare", MARKET, "--evaluations", "0"], 2, "evaluations"),
+    ],
+)
+def test_bad_input(fairopt: Callable[..., Ran], arguments: list[str], status: int, says: str) -> None:
+    ran = fairopt(*arguments)
+    assert ran.status == status, ran.err
+    assert says in ran.err
+    assert "Traceback" not in ran.err
+    assert ran.out == ""
+
+
+def test_an_infeasible_or_limited_solve_still_prints_json(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    import numpy as np
+
+    from fairopt.problem import Market, write_market
+
+    random = np.random.default_rng(0)
+    market = tmp_path / "large.json"
+    write_market(Market.of(random.integers(1, 100, (60, 6)).tolist(), capacity=[10] * 6), market)
+    ran = fairopt("solve", market, "--policy", "oef-cooperative", "--time-limit", 1e-6, "--json")
+    assert ran.status == 3
+    assert ran.data["status"] == "limit"
+    assert ran.data["allocation"] is None
+    assert "limit" in ran.err
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(malformed_market_texts())
+def test_malformed_files_end_with_status_2(fairopt: Callable[..., Ran], tmp_path: Path, made: Any) -> None:
+    suffix, text = made
+    path = tmp_path / f"bad{suffix}"
+    path.write_bytes(text)
+    ran = fairopt("solve", path, "--policy", "equal-split", "--json")
+    assert ran.status == 2
+    assert ran.out == ""
+    assert path.name in ran.err
+    assert "Traceback" not in ran.err
