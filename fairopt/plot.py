@@ -88,6 +88,7 @@ def compare_shares(
         _bars(panel, decision, rows)
         panel.set_title(title, loc="left")
     panels[0].set_xlim(0, max(_room(decision, rows) for decision in listed))
+    panels[0].locator_params(axis="x", nbins=4)  # ticks that depend on the room left are placed too late to keep apart
     for number, panel in enumerate(panels):
         panel.set_visible(number < len(listed))
         if number + across >= len(listed):  # none stands below

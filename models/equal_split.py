@@ -24,7 +24,7 @@ class EqualSplit(Computed):
     source = "Gandiva_fair, EuroSys 2020, Sec. 2.1"
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.EXACT, Trait.DETERMINED})
     claims = (
-        Claim("sharing_incentive", "OEF Sec. 2.3.1 (3), by definition"),
+        Claim("sharing_incentive", "OEF Sec. 2.3.1 (3), by definition", assumes="no demands"),
         Claim("envy_freeness", "every bundle is the same by weight", assumes="no demands"),
         Claim("strategy_proofness", "the reports are not looked at"),
     )

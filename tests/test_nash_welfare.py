@@ -1,4 +1,4 @@
-"""Nash welfare: closed forms, exact equilibrium conditions, bare definitions, and a conic solver as an outside opinion."""
+"""Nash welfare: closed forms, exact equilibrium conditions, bare definitions, and a conic solver as another opinion."""
 
 from __future__ import annotations
 
@@ -134,6 +134,14 @@ def test_violations_name_what_is_wrong():
         assert any(part in "; ".join(found) for part in words.split("|")), found
 
 
+def test_too_low_a_price_is_seen():
+    # u1 holds the first type only, at half of the price that would keep it from wanting the second
+    market = Market.of([[1, 2], [1, 5]], [1, 1])
+    shares = np.array([[F(1), F(0)], [F(0), F(1)]])
+    evidence = Equilibrium(np.array([F(1), F(1)]), market.weight, shares)
+    assert evidence.violations(market, shares) == ["u1 would rather buy T2"]
+
+
 def test_every_feasible_move_lowers_the_product():
     # brute force: no mixture with another feasible allocation has a larger objective
     random = np.random.default_rng(3)
@@ -257,6 +265,14 @@ def test_a_demand_that_does_not_bind_leaves_it_exact():
     assert not nash(Market.of([[1, 2], [1, 5]], [1, 1], demand=["9/8", 2])).exact
 
 
+def test_a_back_end_brings_rents():
+    clarabel = pytest.importorskip("fairopt.backends.via_cvxpy").Clarabel()
+    for market in sample_markets(10, seed=14, users=(2, 5), demands=True):
+        decision = nash(market, clarabel)
+        assert decision.objective == pytest.approx(nash(market).objective, abs=1e-6)
+        assert decision.evidence.violations(market, decision.shares, 0 if decision.exact else 1e-4) == []
+
+
 def test_an_irrational_optimum():
     # u1 can use one GPU, x of it fast: (1 + x)(1 + 2 (1 - x) * 1) with one slow and one fast GPU, u2 as (1, 3)
     market = Market.of([[1, 2], [1, 3]], [1, 2], demand=[1, None], weight=[1, 2])
@@ -329,7 +345,7 @@ def test_money_flow_against_hall():
 
 
 def test_the_face_holds_the_utilities():
-    market = Market.of([[1, 2], [2, 4], [1, 1]], [2, 2])
+    market = Market.of([[1, 2], [2, 4]], [2, 2])
     decision = nash(market)
     unique = uniqueness(NashWelfare(), decision)
     assert (unique.utilities, unique.shares) == (True, False)

@@ -53,6 +53,11 @@ def test_without_other_bidders_the_price_is_the_middle():
     assert shares.tolist() == [[1, F(1, 3)], [0, F(2, 3)]]
 
 
+def test_the_price_is_the_second_highest_of_many():
+    _, trades = trade(Market.of([[1, 2], [1, 3], [1, 4], [1, 5]], [1, 1]))
+    assert [(t.buyer, t.price) for t in trades] == [("u4", 4), ("u3", 3), ("u2", F(5, 2))]
+
+
 def test_a_bidder_no_faster_than_the_seller_sets_no_price():
     # u1 and u2 have ratio 2: were u2's 2 the price, nothing would change; were it below, u1 would lose
     _, trades = trade(Market.of([[1, 2], [1, 2], [1, 4]], [1, 1]))

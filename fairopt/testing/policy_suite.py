@@ -275,7 +275,7 @@ def installed() -> list[Policy]:
 def _verdict(claim: Claim, policy: Policy, market: Market) -> Verdict:
     checker = load(PROPERTIES, claim.property)()
     if isinstance(checker, MechanismProperty):
-        found = checker.search(policy, market, effort=Effort(evaluations=240))
+        found = checker.search(policy, market, effort=Effort(evaluations=120))
         return found.by_misreport[claim.misreport]
     shares = allocate(policy, market, _exact_for(policy) if Trait.EXACT in policy.traits else None).shares
     verdict: Verdict = checker.check(market, shares)
