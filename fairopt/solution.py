@@ -104,5 +104,5 @@ class Solution:
             Status.INFEASIBLE_OR_UNBOUNDED: "the constraints contradict each other or the objective has no limit",
             Status.LIMIT: "a limit was reached"
             + (f"; the best point so far has objective {self.objective}" if self.x is not None else ", nothing found"),
-            Status.INACCURATE: "the solver stopped short of its tolerance; its last point is in .solution.x",
+            Status.INACCURATE: "the solver stopped short of its tolerance; a looser one may do; its last point is in .solution.x",
         }.get(self.status, "the solver failed")

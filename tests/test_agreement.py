@@ -18,6 +18,8 @@ from fairopt.testing.samples import sample_markets
 
 #: Objectives agree to this, relative to their size; HiGHS and the conic solvers are asked for 1e-7 or better.
 AGREE = 1e-6
+#: Asked for its default of 1e-10, Clarabel gives up on one of these Nash programs, and says so.
+CONIC = 1e-8
 CHUNKS = 8
 
 
@@ -45,7 +47,7 @@ def test_back_ends_agree_on_200_random_markets(chunk: int, conformance: Callable
         for policy in policies:
             conic = isinstance(policy, NashWelfare)
             found = {
-                backend.name: allocate(policy, market, backend())
+                backend.name: allocate(policy, market, backend(), tolerance=CONIC if conic else None)
                 for backend in here
                 if not conic or Capability.LOGARITHMS in backend.capabilities
             }
