@@ -3,9 +3,9 @@
 (a) one large program: converting the market to floats, writing the program down, HiGHS.
 (b) the whole `allocate` call on a small market, for each policy, and the part of it that HiGHS takes.
 (c) the same programs written directly in cvxpy and solved by ECOS, as OEF's authors did: constraint by constraint
-    ("loops") and with whole arrays ("arrays"). Each case runs in a process of its own and is stopped after 60 s.
+    ("loops") and with whole arrays ("arrays"). Each runs once, in a process of its own, and is stopped after 60 s.
 
-Times are wall-clock seconds or milliseconds, medians over repetitions. Instances come from a fixed seed. Progress goes
+Times are wall-clock; milliseconds are medians over repetitions. Instances come from a fixed seed. Progress goes
 to standard error; Ctrl-C ends the run and keeps what has been measured. ``--json FILE`` writes the figures to a file.
 """
 
@@ -71,8 +71,7 @@ def large(users: int = 1000, types: int = 10) -> dict[str, Any]:
         build.append(seconds)
         solve.append(Highs().solve(program).require_optimal().seconds)
     row = {"convert_ms": 1e3 * median(convert), "build_ms": 1e3 * median(build), "highs_ms": 1e3 * median(solve)}
-    name = f"{policy.name}, {users} users x {types} types"
-    return {"instance": name, **row, "build_per_highs": median(build) / median(solve)}
+    return {"instance": f"{policy.name} {users} x {types}", **row, "build_per_highs": median(build) / median(solve)}
 
 
 def whole_call(policy: Policy, market: Market) -> dict[str, Any]:
@@ -147,9 +146,7 @@ def direct(way: str, policy: str, users: int, types: int) -> dict[str, Any]:
     finally:
         process.kill()
         process.join()
-    return row | {
-        "build_s": build, "compile_and_solve_s": solve, "total_s": build + solve, "objective": objective, "note": ""
-    }  # fmt: skip
+    return row | dict(zip(list(row)[2:], (build, solve, build + solve, objective), strict=True), note="")
 
 
 # -- the run -----------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairopt.backends import Highs
 from fairopt.compare import Row
 from fairopt.errors import FairoptError, NotSolved
 from fairopt.metrics import Metrics
@@ -119,7 +120,7 @@ def policies(policies: Sequence[Policy]) -> list[dict[str, Any]]:
             "name": policy.name,
             "source": policy.source,
             "own_algorithm": policy.own_algorithm,
-            "available": True,
+            "available": policy.own_algorithm or Highs.available(),
             "claims": [
                 {
                     "property": claim.property,
