@@ -70,8 +70,9 @@ def large(users: int = 1000, types: int = 10) -> dict[str, Any]:
         seconds, program = timed(lambda floats=floats: policy.formulate(floats, None))
         build.append(seconds)
         solve.append(Highs().solve(program).require_optimal().seconds)
-    row = {"convert_ms": 1e3 * median(convert), "build_ms": 1e3 * median(build), "highs_ms": 1e3 * median(solve)}
-    return {"instance": f"{policy.name} {users} x {types}", **row, "build_per_highs": median(build) / median(solve)}
+    row: dict[str, Any] = {"instance": f"{policy.name} {users} x {types}", "convert_ms": 1e3 * median(convert)}
+    row |= {"build_ms": 1e3 * median(build), "highs_ms": 1e3 * median(solve)}
+    return row | {"build_per_highs": median(build) / median(solve)}
 
 
 def whole_call(policy: Policy, market: Market) -> dict[str, Any]:
@@ -161,10 +162,11 @@ def measurements() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
             yield "(c) the same programs written in cvxpy", lambda way=way, case=case: direct(way, *case)
 
 
-def show(title: str, rows: list[dict[str, Any]]) -> None:
-    def text(value: Any) -> str:
-        return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+def text(value: Any) -> str:
+    return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
+
+def show(title: str, rows: list[dict[str, Any]]) -> None:
     cells = [list(rows[0]), *([text(value) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     print(f"\n{title}")
@@ -176,8 +178,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="What building and solving cost.")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as well")
     arguments = parser.parse_args()
-    tables: dict[str, list[dict[str, Any]]] = {}
-    status = 0
+    tables, status = dict[str, list[dict[str, Any]]](), 0
     try:
         for title, measure in measurements():
             row = measure()

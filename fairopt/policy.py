@@ -15,13 +15,12 @@ from fractions import Fraction
 from time import perf_counter
 from typing import Any, ClassVar
 
-import numpy as np
-
 from fairopt.backends import Highs, Options, Solver
-from fairopt.errors import NotCapable, NotSolved
+from fairopt.errors import NotCapable
 from fairopt.problem import Market
 from fairopt.program import Array, Number, Program
-from fairopt.solution import Solution, Status
+from fairopt.solution import Solution, Status, not_negative, refuse_broken
+from fairopt.uniqueness import cut_to_optima, lexicographic
 
 
 @dataclass(frozen=True)
@@ -195,8 +194,6 @@ class Formulated(Policy):
 
     def optimal_face(self, decision: Decision) -> Program | None:
         """Return the program cut down to its optimal solutions."""
-        from fairopt.uniqueness import cut_to_optima
-
         if decision.program is None or decision.solution is None or decision.solution.dual is None:
             return None
         return cut_to_optima(decision.program, decision.solution)
@@ -262,8 +259,6 @@ def allocate(
     decision = policy.decide(problem, policy.start(problem), solve)
     if not canonical:
         return decision
-    from fairopt.uniqueness import lexicographic
-
     begun = perf_counter()
     shares = lexicographic(policy, decision)
     seconds = replace(decision.seconds, solve=decision.seconds.solve + perf_counter() - begun)
@@ -282,34 +277,3 @@ def run(policy: Policy, problems: Iterable[Market], backend: Solver | None = Non
         decision = policy.decide(problem, state, solve)
         state = decision.state
         yield decision
-
-
-#: A float answer that misses a constraint by more than this, relative to the row's own size, is no answer: ten times
-#: what the loosest back end (SCS as we set it) leaves, and a hundred times what HiGHS does.
-BROKEN = 1e-5
-
-
-def refuse_broken(program: Program, solution: Solution) -> None:
-    """Raise `NotSolved` where a back end calls a point optimal that breaks the constraints."""
-    x = solution.point
-    activity = program.rows.activity(x)
-    if program.exact and x.dtype == object:
-        broken = program.violations(x)
-    else:
-        size = 1 + np.abs(activity)
-        excess = np.maximum(program.rows.lower - activity, activity - program.rows.upper) / size
-        outside = np.maximum(program.lower - x, x - program.upper) / (1 + np.abs(x))
-        if max(excess.max(initial=0), outside.max(initial=0)) <= BROKEN:
-            return
-        broken = program.violations(x, BROKEN)
-    if broken:
-        worst = max(broken, key=lambda name: broken[name])
-        raise NotSolved(
-            f"{solution.backend} calls a point optimal that breaks {worst} by {float(broken[worst]):g}",
-            replace(solution, status=Status.INACCURATE),
-        )
-
-
-def not_negative(shares: Array) -> Array:
-    """Return shares with a float solver's tiny negatives set to zero; exact ones have none."""
-    return shares if shares.dtype == object else np.maximum(shares, 0.0)

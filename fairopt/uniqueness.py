@@ -16,7 +16,7 @@ import numpy as np
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.program import Array, Logarithms, Program, Sense
-from fairopt.solution import Solution
+from fairopt.solution import Solution, not_negative
 
 if TYPE_CHECKING:
     from fairopt.policy import Decision, Policy
@@ -99,8 +99,6 @@ def lexicographic(policy: Policy, decision: Decision) -> Array:
         x = solution.point
         face = replace(cut_to_optima(program, solution), name=face.name)
     assert x is not None
-    from fairopt.policy import not_negative
-
     return not_negative(face.variable("share", x))
 
 

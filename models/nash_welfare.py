@@ -13,10 +13,10 @@ import numpy as np
 from fairopt.models.eisenberg_gale import TARGET, maximal_nash_welfare
 from fairopt.models.equilibrium import Equilibrium, exact_equilibrium
 from fairopt.models.shares import shares_of
-from fairopt.policy import Claim, Decision, Policy, Seconds, Solve, Trait, not_negative, refuse_broken
+from fairopt.policy import Claim, Decision, Policy, Seconds, Solve, Trait
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Formulation, Program, cast, log_sum
-from fairopt.solution import Solution, Status
+from fairopt.solution import Solution, Status, not_negative, refuse_broken
 
 #: The largest relative KKT residual with which an answer of the policy's own method counts as optimal.
 ACCURATE = 1e-7

@@ -11,9 +11,10 @@ import numpy as np
 
 from fairopt.errors import NotCapable
 from fairopt.models.shares import shares_of
-from fairopt.policy import Claim, Decision, Example, Formulated, Seconds, Solve, Trait, not_negative, refuse_broken
+from fairopt.policy import Claim, Decision, Example, Formulated, Seconds, Solve, Trait
 from fairopt.problem import Market
 from fairopt.program import Array, Formulation, Program
+from fairopt.solution import not_negative, refuse_broken
 
 #: What a float level is lowered by before it becomes a constraint, so that rounding cannot make it infeasible.
 FLOAT_SLACK = 1e-9

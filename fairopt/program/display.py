@@ -64,7 +64,7 @@ def number_text(value: Number) -> str:
     >>> [number_text(value) for value in (Fraction(5, 3), Fraction(4993, 1000), Fraction(10**9 + 7, 10**9), 1 / 3)]
     ['5/3', '4.993', '1', '0.333333']
     """
-    if abs(value) < LARGEST_WRITTEN_OUT and value == int(value):
+    if abs(float(value)) < LARGEST_WRITTEN_OUT and value == int(value):
         return str(int(value))
     short = f"{float(value):.6g}"
     if not isinstance(value, Fraction) or Fraction(short) == value:

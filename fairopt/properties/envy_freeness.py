@@ -8,6 +8,7 @@ import numpy as np
 
 from fairopt.problem import Market, worth
 from fairopt.program import Array, Number, number_text
+from fairopt.properties.cited import EQUATION_1, EQUATION_2, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Instance, Property, Verdict
 
 
@@ -41,18 +42,8 @@ class EnvyFreeness(Property):
     source = "OEF Sec. 2.3.1 (2)"
     definition = "E_l(x_l) >= E_l(pi_l / pi_i * x_i) for all users l, i"
     instances = (
-        Instance(
-            "OEF Eq. (2)",
-            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
-            [[1, 0], [0, "1/2"], [0, "1/2"]],
-            Answer.HOLDS,
-        ),
-        Instance(
-            "OEF Eq. (1): u3 envies u2",
-            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
-            [[1, "4/45"], [0, "7/15"], [0, "4/9"]],
-            Answer.FAILS,
-        ),
+        Instance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
+        Instance("OEF Eq. (1): u3 envies u2", OEF_EXAMPLE, EQUATION_1, Answer.FAILS),
     )
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:

@@ -8,6 +8,7 @@ import numpy as np
 
 from fairopt.problem import Market
 from fairopt.program import Array, Number, number_text
+from fairopt.properties.cited import EQUATION_1, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Instance, Property, Verdict
 
 
@@ -43,15 +44,10 @@ class Feasibility(Property):
     source = "OEF Eq. (9b)"
     definition = "sum_l x_lj <= m_j for every type j, and no share is negative"
     instances = (
-        Instance(
-            "OEF Eq. (1)",
-            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
-            [[1, "4/45"], [0, "7/15"], [0, "4/9"]],
-            Answer.HOLDS,
-        ),
+        Instance("OEF Eq. (1)", OEF_EXAMPLE, EQUATION_1, Answer.HOLDS),
         Instance(
             "a tenth of a GPU more than OEF Sec. 2.4 trades",
-            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
+            OEF_EXAMPLE,
             [[1, "0.045"], [0, "0.595"], [0, "5/11"]],
             Answer.FAILS,
         ),

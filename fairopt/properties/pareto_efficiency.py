@@ -10,6 +10,7 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.problem import Market, worth
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, number_text
+from fairopt.properties.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Instance, Property, Verdict
 from fairopt.solution import Solution
 
@@ -96,18 +97,8 @@ class ParetoEfficiency(Property):
     source = "OEF Sec. 2.3.1 (4)"
     definition = "no feasible x' with E_l(x'_l) >= E_l(x_l) for every user l and > for one"
     instances = (
-        Instance(
-            "OEF Eq. (2)",
-            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
-            [[1, 0], [0, "1/2"], [0, "1/2"]],
-            Answer.HOLDS,
-        ),
-        Instance(
-            "OEF Eq. (3): u1 and u2 can trade",
-            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
-            [["10/11", "1/11"], ["1/11", "5/11"], [0, "5/11"]],
-            Answer.FAILS,
-        ),
+        Instance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
+        Instance("OEF Eq. (3): u1 and u2 can trade", OEF_EXAMPLE, EQUATION_3, Answer.FAILS),
     )
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:

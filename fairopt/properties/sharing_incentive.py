@@ -8,6 +8,7 @@ import numpy as np
 
 from fairopt.problem import Market, worth
 from fairopt.program import Array, Number, number_text
+from fairopt.properties.cited import EQUATION_1, EQUATION_5, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Instance, Property, Verdict
 
 
@@ -40,18 +41,8 @@ class SharingIncentive(Property):
     source = "OEF Sec. 2.3.1 (3)"
     definition = "E_l(x_l) >= E_l(pi_l / sum(pi) * m) for every user l"
     instances = (
-        Instance(
-            "OEF Eq. (1)",
-            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
-            [[1, "4/45"], [0, "7/15"], [0, "4/9"]],
-            Answer.HOLDS,
-        ),
-        Instance(
-            "OEF Eq. (5): u2 has nothing",
-            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
-            [[1, 0], [0, 0], [0, 1]],
-            Answer.FAILS,
-        ),
+        Instance("OEF Eq. (1)", OEF_EXAMPLE, EQUATION_1, Answer.HOLDS),
+        Instance("OEF Eq. (5): u2 has nothing", OEF_EXAMPLE, EQUATION_5, Answer.FAILS),
     )
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:

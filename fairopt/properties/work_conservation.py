@@ -8,6 +8,7 @@ import numpy as np
 
 from fairopt.problem import Market, usable, worth
 from fairopt.program import INFINITY, Array, Number, number_text
+from fairopt.properties.cited import EQUATION_2, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Instance, Property, Verdict
 
 
@@ -41,18 +42,8 @@ class WorkConservation(Property):
     source = "Gandiva_fair Sec. 3.3"
     definition = "no type has idle GPUs while a user with positive speedup there uses fewer GPUs than it demands"
     instances = (
-        Instance(
-            "OEF Eq. (2)",
-            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
-            [[1, 0], [0, "1/2"], [0, "1/2"]],
-            Answer.HOLDS,
-        ),
-        Instance(
-            "OEF Eq. (2) with half of a GPU taken away",
-            Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1]),
-            [[1, 0], [0, "1/2"], [0, 0]],
-            Answer.FAILS,
-        ),
+        Instance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
+        Instance("OEF Eq. (2) with half of a GPU taken away", OEF_EXAMPLE, [[1, 0], [0, "1/2"], [0, 0]], Answer.FAILS),
     )
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
