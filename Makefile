@@ -5,8 +5,8 @@ BIN := .venv/bin
 .PHONY: demo test check format campaign bench notebook clean
 
 demo: .venv/ready ## set up, then every policy on two markets: the paper's example and one from measured throughputs
-	@$(BIN)/fairopt compare "$$($(BIN)/python -m fairopt.datasets oef_example)"
-	@$(BIN)/fairopt compare "$$($(BIN)/python -m fairopt.datasets gavel)"
+	@$(BIN)/fairopt compare fairopt/datasets/oef_example.toml
+	@$(BIN)/fairopt compare fairopt/datasets/gavel.toml
 
 test: .venv/ready ## set up, then pass the tests
 	$(BIN)/python -m pytest -n auto
@@ -27,14 +27,14 @@ bench: .venv/ready ## what building and solving cost
 	$(BIN)/python benchmarks/build_and_solve.py
 
 notebook: .venv/ready ## run the notebook again and keep its outputs
-	$(BIN)/python -m nbconvert --to notebook --execute --inplace notebooks/*.ipynb
+	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb
 
-.venv/ready: pyproject.toml
+.venv/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "fairopt needs Python 3.11 or newer; name one with make PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
 clean:

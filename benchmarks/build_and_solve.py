@@ -61,8 +61,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 # -- (a) and (b) -------------------------------------------------------------------------------------------------
 def large(users: int = 1000, types: int = 10) -> dict[str, Any]:
-    market, policy = instance(users, types), NonCooperativeOEF()
-    convert, build, solve = [], [], []
+    market, policy, convert, build, solve = instance(users, types), NonCooperativeOEF(), [], [], []
     for _ in range(REPETITIONS):
         fresh = replace(market)  # a market keeps its floats once it has them
         seconds, floats = timed(lambda fresh=fresh: fresh.as_(float))
@@ -92,8 +91,7 @@ def whole_call(policy: Policy, market: Market) -> dict[str, Any]:
 # -- (c) ---------------------------------------------------------------------------------------------------------
 def by_fairopt(policy: Formulated, market: Market) -> tuple[float, float, float]:
     build, program = timed(lambda: policy.formulate(replace(market).as_(float), None))
-    solve, solution = timed(lambda: Highs().solve(program).require_optimal())
-    return build, solve, float(solution.objective)
+    return build, *timed(lambda: float(Highs().solve(program).require_optimal().objective))
 
 
 def by_cvxpy(policy: Formulated, market: Market, arrays: bool) -> tuple[float, float, float]:

@@ -100,12 +100,12 @@ class Solution:
         if self.status is Status.INFEASIBLE:
             together = ": these cannot hold together: " + ", ".join(self.conflict) if self.conflict else ""
             return f"no point satisfies all constraints{together}"
+        found = f"; the best point so far has objective {self.objective}" if self.x is not None else ", nothing found"
         return {
             Status.UNBOUNDED: "the objective has no limit; a constraint is missing",
             Status.INFEASIBLE_OR_UNBOUNDED: "the constraints contradict each other or the objective has no limit",
-            Status.LIMIT: "a limit was reached"
-            + (f"; the best point so far has objective {self.objective}" if self.x is not None else ", nothing found"),
-            Status.INACCURATE: "the solver stopped short of its tolerance (a looser one may do); .solution.x has its last point",
+            Status.LIMIT: f"a limit was reached{found}",
+            Status.INACCURATE: "it stopped short of its tolerance (a looser one may do); .solution.x has its last point",
         }.get(self.status, "the solver failed")
 
 

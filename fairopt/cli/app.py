@@ -190,7 +190,7 @@ def compare_command(
     if json_:
         _print_json(as_json.table(rows, problem))
     else:
-        tables.table(rows, problem)
+        tables.table(rows, problem, properties)
     if interrupted:
         print(f"interrupted: {len(rows)} of {len(policies)} policies done", file=sys.stderr)
         raise typer.Exit(130)

@@ -126,6 +126,7 @@ def policies(policies: Sequence[Policy]) -> list[dict[str, Any]]:
                     "property": claim.property,
                     "source": claim.source,
                     "assumes": claim.assumes,
+                    "misreport": claim.misreport,
                     "refuted": claim.refuted_by is not None,
                 }
                 for claim in policy.claims

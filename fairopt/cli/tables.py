@@ -22,6 +22,14 @@ from fairopt.uniqueness import Uniqueness
 
 #: Off a terminal there is no width to fit; lines stay whole, so that they can be searched.
 WIDE = 200
+#: What one table of marks, margins and metrics takes; on narrower terminals the metrics are a table of their own, and
+#: the margins are left to the lines below.
+ROOM_FOR_ALL = 150
+METRICS = ("total\nefficiency", "price of\nfairness", "Jain's\nindex")
+KEY = (
+    "yes holds, NO fails (by this margin, in the unit of the definition), ? not refuted by the search; "
+    "~ decided in floats within a tolerance, else exactly."
+)
 MARKS: Mapping[Answer, str] = {Answer.HOLDS: "yes", Answer.FAILS: "NO", Answer.NOT_REFUTED: "not refuted"}
 STYLES: Mapping[Answer, str] = {Answer.HOLDS: "green", Answer.FAILS: "red", Answer.NOT_REFUTED: "yellow"}
 
@@ -64,38 +72,26 @@ def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> 
     )
 
 
-def table(rows: Sequence[Row], market: Market) -> None:
+def table(rows: Sequence[Row], market: Market, properties: Sequence[Property | MechanismProperty]) -> None:
     """Print the table of policies and properties, then what shows each failure."""
-    columns = list(dict.fromkeys(column for row in rows for column in _cells(row)))
-    grid = _table(
-        "policy",
-        *(column.replace("_", "\n") for column in columns),
-        "total\nefficiency",
-        "price of\nfairness",
-        "Jain's\nindex",
-    )
-    for row in rows:
-        if row.metrics is None:
-            grid.add_row(row.policy.name, *["-"] * len(columns), "-", "-", "-")
-            continue
-        cells = _cells(row)
-        numbers = row.metrics
-        grid.add_row(
-            row.policy.name,
-            *(_cell(cells.get(column)) for column in columns),
-            number_text(float(numbers.total_efficiency)),
-            f"{max(float(numbers.price_of_fairness), 0.0):.1%}",
-            f"{float(numbers.jain_index):.3f}",
-        )
     console = _console()
+    wide = console.width >= ROOM_FOR_ALL
+    heads = {each.name: each.short for each in properties}
+    columns = list(dict.fromkeys(column for row in rows for column in _cells(row)))
+    titles = [" ".join([heads[name], kind]).strip().replace(" ", "\n") for name, kind in columns]
+    grid = _table("policy", *titles, *(METRICS if wide else ()))
+    described = _table("policy", *METRICS)
+    for row in rows:
+        cells, numbers = _cells(row), _numbers(row.metrics)
+        marks = (_cell(cells.get(column), with_margin=wide) for column in columns)
+        grid.add_row(row.policy.name, *marks, *(numbers if wide else ()))
+        described.add_row(row.policy.name, *numbers)
     gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
     console.print(f"{len(market.users)} users share {gpus}.", soft_wrap=True)
-    console.print(grid)
-    console.print(
-        "yes / NO / ?: holds, fails, not refuted by the search. The number is the margin in the definition's unit "
-        "(throughput of the user concerned, or GPUs); ~ marks a verdict within a stated float tolerance.",
-        soft_wrap=True,
-    )
+    for each in (grid,) if wide else (grid, described):
+        console.print(each)
+    console.print(", ".join(f"{short} {name}" for name, short in heads.items()) + ".", soft_wrap=True)
+    console.print(KEY, soft_wrap=True)
     for row in rows:
         if row.error is not None:
             console.print(f"  {row.policy.name}: not computed: {row.error}", soft_wrap=True)
@@ -104,21 +100,28 @@ def table(rows: Sequence[Row], market: Market) -> None:
                 console.print(f"  {row.policy.name}, {name}: {verdict.witness}", soft_wrap=True)
 
 
-def _cells(row: Row) -> dict[str, Verdict]:
-    """Return a row's verdicts by column; a property with several kinds of misreport has a column for each."""
-    cells: dict[str, Verdict] = {}
-    for name, verdict in row.verdicts.items():
-        for kind, each in (verdict.by_misreport or {"": verdict}).items():
-            cells[f"{name}_({kind})" if kind else name] = each
-    return cells
+def _numbers(numbers: Metrics | None) -> tuple[str, str, str]:
+    if numbers is None:
+        return "-", "-", "-"
+    price = max(float(numbers.price_of_fairness), 0.0)
+    return number_text(float(numbers.total_efficiency)), f"{price:.1%}", f"{float(numbers.jain_index):.3f}"
 
 
-def _cell(verdict: Verdict | None) -> Text:
+def _cells(row: Row) -> dict[tuple[str, str], Verdict]:
+    """Return a row's verdicts by property and, where it has several, kind of misreport."""
+    return {
+        (name, kind): each
+        for name, verdict in row.verdicts.items()
+        for kind, each in (verdict.by_misreport or {"": verdict}).items()
+    }
+
+
+def _cell(verdict: Verdict | None, *, with_margin: bool) -> Text:
     if verdict is None:
         return Text("-")
     mark = {**MARKS, Answer.NOT_REFUTED: "?"}[verdict.answer]
     doubt = "" if verdict.exact or verdict.answer is Answer.NOT_REFUTED else "~"
-    margin = "" if verdict.answer is not Answer.FAILS else f" {_short(verdict.margin)}"
+    margin = f" {_short(verdict.margin)}" if with_margin and verdict.answer is Answer.FAILS else ""
     return Text(f"{doubt}{mark}{margin}", style=STYLES[verdict.answer])
 
 
@@ -132,6 +135,7 @@ def policies(listed: Sequence[Policy]) -> None:
     for policy in listed:
         claims = [
             claim.property
+            + (f" ({claim.misreport} misreports)" if claim.misreport != "any" else "")
             + (f" if {claim.assumes}" if claim.assumes else "")
             + (" [refuted]" if claim.refuted_by is not None else "")
             for claim in policy.claims
@@ -178,7 +182,7 @@ def _console() -> Console:
 
 
 def _table(*columns: str) -> Table:
-    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for number, name in enumerate(columns):
         grid.add_column(name, justify="left" if number == 0 or name in LEFT else "right")
     return grid

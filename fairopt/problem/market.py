@@ -173,9 +173,11 @@ class Market:
 
     def values(self, shares: Array) -> Array:
         """Return (n, n): what user i would get out of user l's row, scaled to its own weight (w_i / w_l)."""
-        scaled = shares[None, :, :] * (self.weight[:, None] / self.weight[None, :])[:, :, None]
-        limit = None if self.demand is None else self.demand[:, None]
-        return capped_value(self.speedup[:, None, :], scaled, limit)
+        per_weight = shares / self.weight[:, None]
+        if self.demand is None:
+            return np.asarray((self.speedup @ per_weight.T) * self.weight[:, None])
+        scaled = per_weight[None, :, :] * self.weight[:, None, None]
+        return capped_value(self.speedup[:, None, :], scaled, self.demand[:, None])
 
     def fair_utility(self) -> Array:
         """Return each user's throughput (n,) on its own partition of the cluster; positive by validation."""

@@ -44,6 +44,7 @@ class AdjacentTypes(Property):
     """
 
     name = "adjacent_types"
+    short = "AT"
     source = "OEF Theorem 5.2"
     definition = "if x_la > 0 and x_lc > 0 for types a < c, then x_lb > 0 for every type b between them"
     instances = (

@@ -39,6 +39,7 @@ class EnvyFreeness(Property):
     """
 
     name = "envy_freeness"
+    short = "EF"
     source = "OEF Sec. 2.3.1 (2)"
     definition = "E_l(x_l) >= E_l(pi_l / pi_i * x_i) for all users l, i"
     instances = (

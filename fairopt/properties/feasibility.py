@@ -41,6 +41,7 @@ class Feasibility(Property):
     """
 
     name = "feasibility"
+    short = "F"
     source = "OEF Eq. (9b)"
     definition = "sum_l x_lj <= m_j for every type j, and no share is negative"
     instances = (

@@ -98,11 +98,21 @@ class Moves:
 
     @property
     def free(self) -> list[int]:
-        """The columns that may be misreported: where the user can run, the fixed one left out."""
+        """The columns that may be misreported by a factor: where the user can run, the fixed one left out."""
         return [j for j in range(len(self.truth)) if j != self.fixed and self.truth[j] > 0]
+
+    def pretended(self) -> Iterator[Array]:
+        """Yield reports of running where the user cannot run."""
+        for j in np.flatnonzero(self.truth == 0):
+            for size in (self.truth.max(), self.truth[self.truth > 0].min() / 10):
+                if j != self.fixed:
+                    report = self.truth.copy()
+                    report[j] = size
+                    yield report
 
     def coordinate(self) -> Iterator[Array]:
         """Yield reports that change one entry, or all free entries together."""
+        yield from self.pretended()
         for factor in self.factors:
             for j in self.free:
                 yield self._scaled([j], factor)

@@ -94,6 +94,7 @@ class ParetoEfficiency(Property):
     """
 
     name = "pareto_efficiency"
+    short = "PE"
     source = "OEF Sec. 2.3.1 (4)"
     definition = "no feasible x' with E_l(x'_l) >= E_l(x_l) for every user l and > for one"
     instances = (

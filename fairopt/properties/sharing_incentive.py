@@ -38,6 +38,7 @@ class SharingIncentive(Property):
     """
 
     name = "sharing_incentive"
+    short = "SI"
     source = "OEF Sec. 2.3.1 (3)"
     definition = "E_l(x_l) >= E_l(pi_l / sum(pi) * m) for every user l"
     instances = (

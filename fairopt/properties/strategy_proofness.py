@@ -64,6 +64,7 @@ class MechanismProperty(ABC):
     """A property of a policy on a market: of what it would decide on others' reports too."""
 
     name: ClassVar[str]
+    short: ClassVar[str]
     source: ClassVar[str]
     definition: ClassVar[str]
 
@@ -86,6 +87,7 @@ class StrategyProofness(MechanismProperty):
     """
 
     name = "strategy_proofness"
+    short = "SP"
     source = "OEF Sec. 2.3.1 (1)"
     definition = "E_l(x_l(truth)) >= E_l(x_l(report)) for every user l and every report of the stated kind"
 
@@ -225,13 +227,17 @@ class _Search:
     exact_up_to: ClassVar[int] = 100
 
     def confirm(self, found: _Found, kind: Misreports) -> Misreport | None:
-        """Return the lie in the smallest numbers that still pay when both decisions are made exactly, or None."""
+        """Return the lie in the smallest numbers that pay half as much when both decisions are made exactly.
+
+        Where none does, the one that pays most; None where no exact decision can be had.
+        """
         if not self.problem.exact or self.problem.speedup.size > self.exact_up_to or self.backend is not None:
             return None
         i, truth = found.user, self.problem.speedup[found.user]
         before = self._exactly(self.problem)
         if before is None:
             return None
+        best: Misreport | None = None
         for denominator in (1, 2, 5, 20, 1000, 10**6):
             report = np.array([Fraction(float(v)).limit_denominator(denominator) for v in found.report], dtype=object)
             unchanged = found.report == truth.astype(float)
@@ -240,13 +246,15 @@ class _Search:
                 continue
             after = self._exactly(self.problem.misreport(i, report))
             if after is None:
-                return None
+                break
             own, reached = self.problem.utility(before.shares)[i], self.problem.utility(after.shares)[i]
-            if reached > own:
-                return Misreport(
+            if reached > own and (best is None or reached > best.utility):
+                best = Misreport(
                     self.problem.users[i], truth, report, own, reached, reached - own, before.shares, after.shares
                 )
-        return None
+            if best is not None and best.gain * 2 >= found.gain:
+                break
+        return best
 
     def _exactly(self, market: Market) -> Decision | None:
         """Return the exact decision, None where the policy has none on this market."""

@@ -116,6 +116,7 @@ class Property(ABC):
     source: ClassVar[str]
     definition: ClassVar[str]
     instances: ClassVar[tuple[Instance, ...]]
+    short: ClassVar[str]  # the column's head, as in OEF Table 1
 
     def check(self, problem: Market, allocation: Array, *, tolerance: Number | None = None) -> Verdict:
         """Decide whether ``allocation`` (n, k) has the property.

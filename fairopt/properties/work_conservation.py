@@ -39,6 +39,7 @@ class WorkConservation(Property):
     """
 
     name = "work_conservation"
+    short = "WC"
     source = "Gandiva_fair Sec. 3.3"
     definition = "no type has idle GPUs while a user with positive speedup there uses fewer GPUs than it demands"
     instances = (
