@@ -169,6 +169,7 @@ def compare_command(
     normalise: Normalise = False,
     evaluations: Annotated[int, typer.Option(help="Misreports to try for each policy.", min=1)] = Effort.evaluations,
     seed: Seed = 0,
+    seconds: Annotated[float, typer.Option(help="Most seconds to search for misreports, for each policy.")] = 60.0,
 ) -> None:
     """Compute every policy's allocation and say which properties hold, by how much, and what shows it.
 
@@ -178,11 +179,12 @@ def compare_command(
     names = policy_names or discovery.names(discovery.POLICIES)
     policies = [discovery.policy(name) for name in dict.fromkeys(names)]
     properties = _properties(property_names)
+    effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
     rows: list[Row] = []
     interrupted = False
     try:
         with tables.progress(len(policies)) as advance:
-            for row in compare(problem, policies, properties, effort=Effort(evaluations=evaluations, seed=seed)):
+            for row in compare(problem, policies, properties, effort=effort):
                 rows.append(row)
                 advance(row.policy.name)
     except KeyboardInterrupt:  # what is computed is kept, and the status says that it is not all

@@ -16,14 +16,17 @@ from fairopt.backends import Highs, Options, Solver
 from fairopt.errors import BadInput, FairoptError, NotSolved
 from fairopt.policy import Decision, Policy, Solve
 from fairopt.problem import Market
-from fairopt.program import Array, Number, number_text
+from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.properties.misreports import Anything, Larger, Misreports, Moves, Smaller
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
+
+#: Larger, smaller and any misreports share the effort alike.
+KINDS = 3
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard to search: at most ``evaluations`` misreports and ``seconds``, from ``seed``.
+    """How hard to search one policy: at most ``evaluations`` misreports and ``seconds``, from ``seed``.
 
     The same evaluations and seed make the same search; a limit of seconds depends on the machine.
     """
@@ -99,7 +102,7 @@ class StrategyProofness(MechanismProperty):
     ) -> Verdict:
         """Search user by user and kind by kind; a gain found in floats is then sought in small exact numbers."""
         search = _Search(policy, problem, effort or Effort(), backend, normalised=self.normalised)
-        part = max(1, search.effort.evaluations // 3)
+        part = max(1, search.effort.evaluations // KINDS)
         found = {kind.name: search.best(kind, part, structured=True) for kind in (Larger(), Smaller())}
         # each of those is a report of any kind too: the search for any goes on from the better one, with mixed moves
         found[Anything.name] = search.best(Anything(), part, structured=False, start=search.better(*found.values()))
@@ -112,7 +115,8 @@ class StrategyProofness(MechanismProperty):
 
     def _verdict(self, best: _Found | None, search: _Search, kind: Misreports) -> Verdict:
         where = "the slowest type's speedup kept" if self.normalised else "all speedups"
-        effort = f"{search.tried[kind.name]} {kind.name} misreports ({where}), seed {search.effort.seed}"
+        stopped = ", stopped by the time limit" if kind.name in search.stopped else ""
+        effort = f"{search.tried[kind.name]} {kind.name} misreports ({where}), seed {search.effort.seed}{stopped}"
         if best is None:  # nothing may be misreported: one type, whose speedup is kept
             return Verdict(self.name, Answer.NOT_REFUTED, None, "", False, effort)
         unit = f"throughput of {search.market.users[best.user]}"
@@ -143,8 +147,9 @@ class _Search:
         self._solve = None if chosen is None else Solve(chosen, Options())
         self._random = np.random.default_rng(effort.seed)
         self._fixed = problem.type_order()[0] if normalised else None
-        self._ends = None if effort.seconds is None else monotonic() + effort.seconds
+        self._ends = INFINITY
         self.tried: dict[str, int] = {}
+        self.stopped: set[str] = set()
         self.truth = self._decide(self.market)
         self._own = self.market.utility(self.truth.shares.astype(float))
         self.fair = self.market.fair_utility()
@@ -158,6 +163,8 @@ class _Search:
         ``structured`` begins with coordinate and boundary moves; random ones follow.
         """
         self.tried[kind.name] = 0
+        if self.effort.seconds is not None:
+            self._ends = monotonic() + self.effort.seconds / KINDS
         best = start
         moves = [Moves(self.market, user, self._fixed) for user in range(len(self.market.users))]
         streams = [self._reports(each, kind, structured) for each in moves if each.free]
@@ -165,6 +172,7 @@ class _Search:
         for user, report in islice(_in_turn(streams), budget - budget // 4):
             best = self._try(best, user, report, kind)
             if self._over():
+                self.stopped.add(kind.name)
                 return best
         return None if best is None else self._improved(best, moves[best.user], kind, budget)
 
@@ -207,7 +215,7 @@ class _Search:
         return self.better(best, _Found(user, report, float(reached - self._own[user]), decision))
 
     def _over(self) -> bool:
-        return self._ends is not None and monotonic() > self._ends
+        return monotonic() > self._ends
 
     def witness(self, found: _Found) -> Misreport:
         """Return the lie in floats."""
