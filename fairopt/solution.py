@@ -105,7 +105,7 @@ class Solution:
             Status.UNBOUNDED: "the objective has no limit; a constraint is missing",
             Status.INFEASIBLE_OR_UNBOUNDED: "the constraints contradict each other or the objective has no limit",
             Status.LIMIT: f"a limit was reached{found}",
-            Status.INACCURATE: "it stopped short of its tolerance (a looser one may do); .solution.x has its last point",
+            Status.INACCURATE: "it stopped short of its tolerance (a looser one may do); its point is in .solution.x",
         }.get(self.status, "the solver failed")
 
 
