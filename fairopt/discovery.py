@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, NotInstalled
 from fairopt.policy import Policy
 from fairopt.properties import MechanismProperty, Property
 
@@ -47,7 +47,11 @@ def load(group: str, name: str) -> Any:
         kind = group.removeprefix("fairopt.")
         remedy = f"Did you mean {' or '.join(near)}? " if near else ""
         raise BadInput(f"there is no {name!r} among the {kind}", remedy=f"{remedy}Installed: {', '.join(registered)}")
-    return registered[name].load()
+    point = registered[name]
+    try:
+        return point.load()
+    except Exception as error:  # whatever a plug-in's module raises, it is the plug-in that is broken
+        raise NotInstalled(f"{name!r} is registered as {point.value}, which cannot be loaded: {error!r}") from error
 
 
 def _made(group: str, name: str, kind: Any) -> Any:

@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from fairopt.backends import Highs, Options, Solver
-from fairopt.errors import NotCapable
+from fairopt.errors import BadInput, NotCapable
 from fairopt.problem import Market
 from fairopt.program import Array, Number, Program
 from fairopt.solution import Solution, Status, not_negative, refuse_broken
@@ -250,6 +250,10 @@ def allocate(
     >>> decision.shares.round(6).tolist()
     [[1.0, 0.25], [0.0, 0.75]]
     """
+    if isinstance(backend, str):
+        raise BadInput(
+            f"got the name {backend!r}", place="backend", remedy="Give a back end: Highs(), or discovery.backend(name)"
+        )
     options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
     chosen = Highs() if backend is None and not policy.own_algorithm else backend
     if chosen is None and options.given():

@@ -109,28 +109,29 @@ class Solution:
         }.get(self.status, "the solver failed")
 
 
-#: A float answer that misses a constraint by more than this, relative to the row's own size, is no answer: ten times
+#: A float answer that misses a constraint by more than this, relative to the size of its terms, is no answer: ten times
 #: what the loosest back end (SCS as we set it) leaves, and a hundred times what HiGHS does.
 BROKEN = 1e-5
 
 
 def refuse_broken(program: Program, solution: Solution) -> None:
     """Raise `NotSolved` where a back end calls a point optimal that breaks the constraints."""
-    x = solution.point
-    activity = program.rows.activity(x)
-    if program.exact and x.dtype == object:
+    x, rows = solution.point, program.rows
+    activity = rows.activity(x)
+    excess = np.maximum(rows.lower - activity, activity - rows.upper)
+    outside = np.maximum(program.lower - x, x - program.upper)
+    if x.dtype != object:
+        size = float(np.abs(x).max(initial=0.0))
+        terms = np.zeros(len(rows))
+        np.maximum.at(terms, rows.row, np.abs(rows.value) * size)
+        sides = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (rows.lower, rows.upper)]
+        excess = excess - BROKEN * (terms + sides[0] + sides[1])
+        outside = outside - BROKEN * size
+    if (excess > 0).any() or (outside > 0).any():
         broken = program.violations(x)
-    else:
-        size = 1 + np.abs(activity)
-        excess = np.maximum(program.rows.lower - activity, activity - program.rows.upper) / size
-        outside = np.maximum(program.lower - x, x - program.upper) / (1 + np.abs(x))
-        if max(excess.max(initial=0), outside.max(initial=0)) <= BROKEN:
-            return
-        broken = program.violations(x, BROKEN)
-    if broken:
-        worst = max(broken, key=lambda name: broken[name])
+        name = max(broken, key=lambda name: broken[name])
         raise NotSolved(
-            f"{solution.backend} calls a point optimal that breaks {worst} by {float(broken[worst]):g}",
+            f"{solution.backend} calls a point optimal that breaks {name} by {float(broken[name]):g}",
             replace(solution, status=Status.INACCURATE),
         )
 

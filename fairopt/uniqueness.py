@@ -72,7 +72,8 @@ def uniqueness(policy: Policy, decision: Decision, *, seed: int = 0) -> Uniquene
     unique = []
     # relative weights, so that users who count in thousands do not drown the others
     per_user = random.uniform(1, 2, len(market.users)) / market.fair_utility()
-    per_share = random.uniform(1, 2, market.shape) / np.maximum(market.capacity, market.capacity.sum() * 1e-9)
+    there = market.capacity > 0
+    per_share = random.uniform(1, 2, market.shape) * np.where(there, 1 / np.where(there, market.capacity, 1), 0)
     for weight in (per_user[:, None] * market.speedup, per_share):
         objective = _on_shares(face, weight)
         ends = [

@@ -44,12 +44,12 @@ class MaxMin(Formulated):
         p = Formulation(self.name)
         share = shares_of(p, problem)
         least = p.variable("least_ratio")
-        own = (problem.speedup * share).sum(axis=1)
+        ratio = (problem.speedup * share).sum(axis=1) / problem.fair_utility()
         p.maximize(least, equation="min_l E_l / E_l(equal)", source="Gavel Sec. 4.1")
         p.constrain(
             "least_ratio",
-            own >= problem.fair_utility() * least,
-            equation="sum_j w_lj x_lj >= t E_l(equal)",
+            ratio >= least,
+            equation="sum_j w_lj x_lj / E_l(equal) >= t",
             source="Gavel Sec. 4.1",
             labels=(problem.users,),
         )

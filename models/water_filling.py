@@ -9,15 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import NotCapable
+from fairopt.errors import NotCapable, NotSolved
 from fairopt.models.shares import shares_of
 from fairopt.policy import Claim, Decision, Example, Formulated, Seconds, Solve, Trait
 from fairopt.problem import Market
 from fairopt.program import Array, Formulation, Program
 from fairopt.solution import not_negative, refuse_broken
-
-#: What a float level is lowered by before it becomes a constraint, so that rounding cannot make it infeasible.
-FLOAT_SLACK = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +37,9 @@ class WaterFilling(Formulated):
     """The lexicographic completion of max-min: maximise the least ratio, then the second least, and so on.
 
     In each round the least ratio t of the users still open is maximised. A user is a bottleneck if its row has a
-    non-zero dual: then it is at t in every optimum. The duals, each times its user's own-partition throughput, add up
-    to one, so at least one of m open users has a product of 1/m or more; a float solver fixes those with at least half
-    of that, which no rounding error can reach, and the exact one fixes all that are not zero. Users that
+    non-zero dual: then it is at t in every optimum. The duals of the open rows add up to one, so at least one of m open
+    users has 1/m or more; a float solver fixes those with at least half of that, which no rounding error can reach, and
+    the exact one fixes all that are not zero. Users that
     are bottlenecks but not found so in one round are found in a later one, at the same level.
 
     Source: Gavel, OSDI 2020, Sec. 4.3 (there with a mixed-integer program); Radunovic and Le Boudec, A Unified
@@ -75,15 +72,12 @@ class WaterFilling(Formulated):
         p = Formulation(self.name)
         share = shares_of(p, problem)
         least = p.variable("least_ratio")
-        own = (problem.speedup * share).sum(axis=1)
-        fair = problem.fair_utility()
+        ratio = (problem.speedup * share).sum(axis=1) / problem.fair_utility()
         p.maximize(least, equation="min over open l of E_l / E_l(equal)", source="Gavel Sec. 4.3")
         p.constrain(
             "least_ratio",
-            own
-            >= np.where(levels.fixed, 0, fair) * least
-            + levels.level * fair * (1 if problem.exact else 1 - FLOAT_SLACK),
-            equation="E_l >= t E_l(equal), or its level once fixed",
+            ratio >= np.where(levels.fixed, 0, 1) * least + levels.level,
+            equation="E_l / E_l(equal) >= t, or its level once fixed",
             source="Gavel Sec. 4.3",
             labels=(problem.users,),
         )
@@ -99,7 +93,6 @@ class WaterFilling(Formulated):
             raise NotCapable(f"{self.name} has no algorithm of its own; name a back end")
         begun = perf_counter()
         market = problem.as_(solve.number)
-        fair = market.fair_utility()
         levels = self._nothing_fixed(market)
         build = 0.0
         round_ = 0
@@ -113,9 +106,11 @@ class WaterFilling(Formulated):
             if solution.dual is None:
                 raise NotCapable(f"{solve.backend.name} returns no duals, which {self.name} finds its bottlenecks by")
             open_ = ~levels.fixed
-            push = np.abs(solution.dual[program.row_block("least_ratio").span]) * np.where(open_, fair, 0)
+            push = np.abs(solution.dual[program.row_block("least_ratio").span]) * open_
             least = 0 if program.exact else 0.5 / int(open_.sum())
-            stuck = (push > 0) & (push >= least)
+            stuck = (push > 0) & (push >= min(least, push.max()))
+            if not stuck.any():
+                raise NotSolved(f"{solution.backend} returned duals that hold nobody down", solution)
             reached = program.value(solution.point)
             levels = Levels(
                 np.where(stuck, np.asarray(reached), levels.level), np.where(stuck, round_, levels.fixed_in)
@@ -142,7 +137,6 @@ class WaterFilling(Formulated):
         market = decision.market.as_(Fraction if decision.exact else float)
         p = Formulation(f"optima of {self.name}")
         share = shares_of(p, market)
-        own = (market.speedup * share).sum(axis=1)
-        slack = 0 if decision.exact else FLOAT_SLACK
-        p.constrain("levels", own >= levels.level * market.fair_utility() * (1 - slack))
+        ratio = (market.speedup * share).sum(axis=1) / market.fair_utility()
+        p.constrain("levels", ratio >= levels.level)
         return p.program()

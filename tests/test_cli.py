@@ -183,6 +183,9 @@ def test_an_overbooked_allocation_fails_whatever_was_asked(fairopt: Callable[...
     assert ran.status == 1
     assert ran.data["properties"]["envy_freeness"]["answer"] == "HOLDS"
     assert ran.data["properties"]["feasibility"]["answer"] == "FAILS"
+    given_.write_text("user,GPU1,GPU2\nu1,1,0\nu2,0,0.5\nu3,0,0.5\n")
+    ran = fairopt("verify", MARKET, given_, "--property", "envy_freeness", "--json")
+    assert set(ran.data["properties"]) == {"envy_freeness"}
 
 
 def test_strategy_proofness_is_not_a_property_of_an_allocation(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
@@ -286,6 +289,7 @@ def test_version(fairopt: Callable[..., Ran]) -> None:
         (["solve", MARKET, "--policy", "equal-split", "--seed", "3"], 3, "seed"),
         (["solve", MARKET, "--policy", "max-min", "--backend", "ecos", "--seed", "3"], 3, "seed"),
         (["solve", MARKET, "--policy", "max-min", "--exact", "--backend", "scs"], 3, "rational"),
+        (["solve", MARKET, "--policy", "max-min", "--threads", "1000000"], 2, "threads"),
         (["solve", MARKET], 2, "policy"),
         (["verify", MARKET, "absent.csv"], 2, "absent.csv"),
         (["verify", MARKET, MARKET], 2, "oef_example.toml"),
@@ -314,6 +318,24 @@ def test_an_infeasible_or_limited_solve_still_prints_json(fairopt: Callable[...,
     assert ran.data["status"] == "limit"
     assert ran.data["allocation"] is None
     assert "limit" in ran.err
+
+
+@pytest.mark.parametrize("tolerance", ["inf", "nan", "1e400"])
+def test_a_tolerance_must_be_a_number(fairopt: Callable[..., Ran], tmp_path: Path, tolerance: str) -> None:
+    given_ = tmp_path / "a.csv"
+    given_.write_text("user,GPU1,GPU2\nu1,1,0\nu2,0,0.5\nu3,0,0.5\n")
+    ran = fairopt("verify", MARKET, given_, "--tolerance", tolerance)
+    assert ran.status == 2
+    assert "tolerance" in ran.err
+
+
+def test_output_that_cannot_be_written_is_no_traceback() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "fairopt", "solve", MARKET, "--policy", "max-min", "--json"]
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+    assert ran.returncode == 3
+    assert "cannot write the output" in ran.stderr
+    assert "Traceback" not in ran.stderr
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -93,6 +93,17 @@ def test_a_broken_plug_in_is_named(installed: Path) -> None:
     assert "Mend the plug-in" in ran.stderr
 
 
+def test_a_plug_in_that_cannot_be_loaded_leaves_the_others_alone(installed: Path) -> None:
+    (installed / "plugin.py").write_text("import nowhere_to_be_found")
+    ran = fairopt(installed, "policies", "--json")
+    assert ran.returncode == 0
+    assert "max-min" in {row["name"] for row in json.loads(ran.stdout)}
+    assert "left out: 'halves' is registered as plugin:Halves, which cannot be loaded" in ran.stderr
+    asked = fairopt(installed, "solve", str(dataset_path("oef_example.toml")), "--policy", "halves")
+    assert asked.returncode == 3
+    assert "nowhere_to_be_found" in asked.stderr
+
+
 def test_two_packages_with_one_name_are_refused(installed: Path) -> None:
     points = installed / "plugin-1.0.dist-info" / "entry_points.txt"
     points.write_text(ENTRY_POINTS.replace("halves =", "max-min ="))

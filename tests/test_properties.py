@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput
-from fairopt.models import CooperativeOEF, MaxEfficiency, NashWelfare, NonCooperativeOEF
+from fairopt.models import CooperativeOEF, MaxEfficiency, NashWelfare, NonCooperativeOEF, WaterFilling
 from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.properties import (
@@ -228,10 +229,57 @@ def test_adjacent_types_in_an_order_of_ones_own() -> None:
         AdjacentTypes(order=["K80"]).check(market, shares)
 
 
-def test_a_wrong_shape_is_refused() -> None:
-    market = Market.of([[1, 2]], capacity=[1, 1])
-    with pytest.raises(ValueError, match="shape"):
-        EnvyFreeness().check(market, np.zeros((2, 2)))
+@pytest.mark.parametrize(
+    "allocation",
+    [
+        np.zeros((3, 2)),
+        np.array([[np.nan, 0.25], [0, 0.75]]),
+        np.array([[1, np.inf], [0, 0.75]]),
+        [[1, "x"], [0, 1]],
+        [[1, 0]],
+    ],
+    ids=["shape", "nan", "inf", "text", "rows"],
+)
+@pytest.mark.parametrize("each", of_allocations(), ids=lambda each: each.name)
+def test_what_is_no_allocation_is_refused(each: Property, allocation: Any) -> None:
+    with pytest.raises(BadInput):
+        each.check(Market.of([[1, 2], [1, 5]], capacity=[1, 1]), allocation)
+
+
+@pytest.mark.parametrize("tolerance", [float("nan"), float("inf"), -1])
+def test_a_tolerance_that_is_none_is_refused(tolerance: float) -> None:
+    with pytest.raises(BadInput, match="tolerance"):
+        EnvyFreeness().check(Market.of([[1, 2]], capacity=[1, 1]), [[1, 1]], tolerance=tolerance)
+
+
+def test_nested_lists_are_allocations_too() -> None:
+    verdict = EnvyFreeness().check(Market.of([[1, 2], [1, 5]], capacity=[1, 1]), [[1, "1/4"], [0, 0.75]])
+    assert verdict.exact
+    assert verdict.margin == 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "market"),
+    [
+        (MaxEfficiency(), Market.of([[1, 1], [1, 2]], capacity=[5, 3])),
+        (WaterFilling(), Market.of([[1, 2], [2, 2]], capacity=[1, 2])),
+        (MaxEfficiency(), Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1])),
+    ],
+    ids=lambda it: getattr(it, "name", ""),
+)
+def test_every_misreport_that_is_said_to_pay_does_under_allocate(policy: Any, market: Market) -> None:
+    """Where optima tie, a solver's warm start once chose among them, and the gain did not replay."""
+    verdict = StrategyProofness().search(policy, market, effort=Effort(evaluations=200))
+    for kind in verdict.by_misreport.values():
+        if kind.answer is Answer.FAILS:
+            found = kind.witness
+            backend = Exact() if kind.exact else None
+            honest = allocate(policy, market, backend)
+            lying = allocate(policy, market.misreport(found.user, found.report), backend)
+            i = market.index(found.user)
+            true = market if kind.exact else market.as_(float)
+            gain = true.utility(lying.shares)[i] - true.utility(honest.shares)[i]
+            assert float(gain) == pytest.approx(float(found.gain))
 
 
 # -- strategy-proofness ------------------------------------------------------------------------------------------

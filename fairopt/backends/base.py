@@ -13,8 +13,9 @@ from fractions import Fraction
 from importlib.util import find_spec
 from typing import ClassVar, Protocol, runtime_checkable
 
+from fairopt.backends.scaling import scaled
 from fairopt.errors import BadInput, NotCapable, NotInstalled
-from fairopt.program import Number, Program
+from fairopt.program import INFINITY, Number, Program
 from fairopt.solution import Solution
 
 
@@ -26,11 +27,15 @@ class Capability(enum.Enum):
     DUALS = "dual values"
     BASIS = "a simplex basis"
     CONFLICTS = "an irreducible set of constraints that cannot hold together"
-    TIME_LIMIT = "the option time_limit"
-    GAP = "the option gap"
-    TOLERANCE = "the option tolerance"
-    SEED = "the option seed"
-    THREADS = "the option threads"
+    TIME_LIMIT = "option time_limit"
+    GAP = "option gap"
+    TOLERANCE = "option tolerance"
+    SEED = "option seed"
+    THREADS = "option threads"
+
+
+#: Seeds are 31-bit numbers to most solvers; and a solver that is asked for a million threads kills the process.
+MOST, MOST_THREADS = 2**31, 256
 
 
 @dataclass(frozen=True)
@@ -52,10 +57,13 @@ class Options:
             value = getattr(self, name)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not value >= least:
-                raise BadInput(
-                    f"got {value!r}", place=f"option {name}", remedy=f"Give a number that is at least {least}"
-                )
+            whole = name in ("seed", "threads")
+            number = isinstance(value, int if whole else int | float | Fraction) and not isinstance(value, bool)
+            if not number or not least <= value < (MOST if whole else INFINITY):
+                kind = f"a whole number below {MOST}" if whole else "a finite number"
+                raise BadInput(f"got {value!r}", place=f"option {name}", remedy=f"Give {kind} that is at least {least}")
+        if self.threads is not None and self.threads > MOST_THREADS:
+            raise BadInput(f"got {self.threads}", place="option threads", remedy=f"Give at most {MOST_THREADS}")
 
     def given(self) -> dict[Capability, Number]:
         """Return the options that were set, by the capability that each needs."""
@@ -94,13 +102,13 @@ class Backend(ABC):
     """A solver library behind one verb; subclasses declare and implement `_solve`.
 
     ``number`` is the number type that the library computes in; programs come to `_solve` in it. ``modules`` are what
-    must be importable, ``extra`` the fairopt extra that installs them.
+    must be importable, ``install`` what pip is to install for them (the modules themselves, if empty).
     """
 
     name: ClassVar[str]
     capabilities: ClassVar[frozenset[Capability]]
     modules: ClassVar[tuple[str, ...]]
-    extra: ClassVar[str] = ""
+    install: ClassVar[str] = ""
     number: ClassVar[type] = float
 
     @classmethod
@@ -130,13 +138,16 @@ class Backend(ABC):
         """
         options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
         self.check(program, options)
-        return self._solve(program.as_(self.number), options)
+        if self.number is not float:
+            return self._solve(program.as_(self.number), options)
+        ordinary = scaled(program.as_(float))
+        return ordinary.back(self._solve(ordinary.program, options))
 
     def check(self, program: Program, options: Options) -> None:
         """Raise `NotInstalled` or `NotCapable` where solving would have to guess or ignore something."""
         if missing := self.missing():
-            install = f"pip install 'fairopt[{self.extra}]'" if self.extra else f"pip install {' '.join(missing)}"
-            raise NotInstalled(f"back end {self.name!r} needs {', '.join(missing)}: {install}")
+            install = f"'{self.install}'" if self.install else " ".join(missing)
+            raise NotInstalled(f"back end {self.name!r} needs {', '.join(missing)}: pip install {install}")
         needs = set(options.given())
         if program.integer.any():
             needs.add(Capability.INTEGERS)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fairopt.backends.base import Backend, Capability, Options
+from fairopt.backends.scaling import scaled
 from fairopt.errors import BadInput, FairoptError
 from fairopt.program import Number, Program, Sense, entry_names
 from fairopt.solution import Basis, Position, Solution, Status
@@ -60,14 +61,15 @@ class HighsSession:
     def solve(self, program: Program) -> Solution:
         """Solve ``program``, warm where the last one had the same structure; errors as `Backend.solve`."""
         self._backend.check(program, self._options)
-        program = program.as_(float)
+        ordinary = scaled(program.as_(float))
+        program = ordinary.program
         highs = self._highs = self._highs or _instance(self._options)
         if self._loaded is not None and program.same_structure(self._loaded):
             _update(highs, self._loaded, program)
         else:
             _load(highs, program)
         self._loaded = program
-        return _run(highs, program, self._options.time_limit)
+        return ordinary.back(_run(highs, program, self._options.time_limit))
 
 
 def write(program: Program, path: str | Path) -> None:

@@ -46,7 +46,7 @@ class Cvxpy(Backend):
 
     name = "cvxpy"
     modules: ClassVar[tuple[str, ...]] = ("cvxpy",)
-    extra = "cvxpy"
+    install = "fairopt[cvxpy]"
     capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.DUALS})
     #: The solver's own options that are always set, and the names under which it takes fairopt's.
     settings: ClassVar[dict[str, float]] = {}

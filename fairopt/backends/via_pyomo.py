@@ -39,7 +39,7 @@ class Pyomo(Backend):
 
     name = "pyomo"
     modules: ClassVar[tuple[str, ...]] = ("pyomo", "highspy")
-    extra = "pyomo"
+    install = "fairopt[pyomo]"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
         {
             Capability.INTEGERS,

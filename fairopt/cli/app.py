@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -24,10 +24,13 @@ from fairopt.errors import BadInput, FairoptError, NotCapable, NotSolved
 from fairopt.metrics import metrics
 from fairopt.policy import allocate
 from fairopt.problem import Market
+from fairopt.problem import exact as rational
 from fairopt.problem.allocation import read_allocation
 from fairopt.problem.files import read_market
 from fairopt.properties import TOLERANCE, Answer, Effort, Feasibility, MechanismProperty, Property
 from fairopt.uniqueness import uniqueness
+
+T = TypeVar("T")
 
 app = typer.Typer(
     name="fairopt",
@@ -143,10 +146,11 @@ def verify_command(
                 remedy="Ask `fairopt compare MARKET --policy NAME`, which searches for misreports",
             )
     of_allocations = [each for each in chosen if isinstance(each, Property)]
-    if not any(isinstance(each, Feasibility) for each in of_allocations):
-        of_allocations.insert(0, Feasibility())  # nothing else means anything if GPUs are given out twice
-    slack = Fraction(0) if exact else Fraction(str(tolerance))
+    slack = Fraction(0) if exact else rational(tolerance, "--tolerance")
     verdicts = audit(problem, shares, of_allocations, tolerance=slack)
+    fits = Feasibility().check(problem, shares, tolerance=slack)
+    if fits.answer is Answer.FAILS:  # nothing else means anything if GPUs are given out twice
+        verdicts = {Feasibility.name: fits, **verdicts}
     numbers = metrics(problem, shares)
     if json_:
         _print_json(as_json.verdicts(verdicts, numbers, problem, exact=exact))
@@ -176,8 +180,7 @@ def compare_command(
     The table is the answer, whatever it says: the exit status is 3 if a policy could not be computed, else 0.
     """
     problem = _read(market, normalise)
-    names = policy_names or discovery.names(discovery.POLICIES)
-    policies = [discovery.policy(name) for name in dict.fromkeys(names)]
+    policies = _chosen(policy_names, discovery.POLICIES, discovery.policy)
     properties = _properties(property_names)
     effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
     rows: list[Row] = []
@@ -203,14 +206,14 @@ def compare_command(
 @app.command("policies")
 def policies_command(json_: AsJson = False) -> None:
     """List the policies that are installed and what each claims."""
-    listed = [discovery.policy(name) for name in discovery.names(discovery.POLICIES)]
+    listed = _chosen(None, discovery.POLICIES, discovery.policy)
     _list(json_, as_json.policies(listed), lambda: tables.policies(listed))
 
 
 @app.command("backends")
 def backends_command(json_: AsJson = False) -> None:
     """List the back ends, what each can do, and whether it is available here."""
-    listed = [discovery.load(discovery.BACKENDS, name) for name in discovery.names(discovery.BACKENDS)]
+    listed = _chosen(None, discovery.BACKENDS, lambda name: discovery.load(discovery.BACKENDS, name))
     _list(json_, as_json.backends(listed), lambda: tables.backends(listed))
 
 
@@ -224,7 +227,17 @@ def properties_command(json_: AsJson = False) -> None:
 def main() -> None:
     """Run the command line; errors that fairopt raises on purpose become one line and an exit status."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:  # the output cannot be written: a full disk, a reader that went away
+        print(f"fairopt: cannot write the output: {error}", file=sys.stderr)
+        sys.stdout = None  # or Python would try once more on its way out
+        raise SystemExit(Exit.NOT_SOLVED) from None
+    except KeyboardInterrupt:
+        print("fairopt: interrupted", file=sys.stderr)
+        raise SystemExit(130) from None
     except BadInput as error:
         print(f"fairopt: {error}", file=sys.stderr)
         raise SystemExit(Exit.BAD_INPUT) from None
@@ -247,8 +260,20 @@ def _solver(name: str) -> Solver | None:
 
 
 def _properties(names: list[str] | None) -> list[Property | MechanismProperty]:
-    chosen = dict.fromkeys(names or discovery.names(discovery.PROPERTIES))
-    return [discovery.property_(name) for name in chosen]
+    return _chosen(names, discovery.PROPERTIES, discovery.property_)
+
+
+def _chosen(given: list[str] | None, group: str, make: Callable[[str], T]) -> list[T]:
+    """Return what was named, or else all that is installed; of all, a broken plug-in is left out, and that is said."""
+    if given:
+        return [make(name) for name in dict.fromkeys(given)]
+    made = []
+    for name in discovery.names(group):
+        try:
+            made.append(make(name))
+        except FairoptError as error:
+            print(f"fairopt: left out: {error}", file=sys.stderr)
+    return made
 
 
 def _list(json_: bool, data: Any, print_table: Any) -> None:

@@ -76,7 +76,7 @@ def table(rows: Sequence[Row], market: Market, properties: Sequence[Property | M
     """Print the table of policies and properties, then what shows each failure."""
     console = _console()
     wide = console.width >= ROOM_FOR_ALL
-    heads = {each.name: each.short for each in properties}
+    heads = {each.name: each.short or each.name for each in properties}
     columns = list(dict.fromkeys(column for row in rows for column in _cells(row)))
     titles = [" ".join([heads[name], kind]).strip().replace(" ", "\n") for name, kind in columns]
     grid = _table("policy", *titles, *(METRICS if wide else ()))

@@ -99,9 +99,6 @@ class Market:
             owner=user_names if owner is None else checked_owners(owner, user_names),
         )
         check_market(market, called)
-        for array in (market.speedup, market.capacity, market.weight, market.demand):
-            if array is not None:
-                array.setflags(write=False)
         return market
 
     @classmethod
@@ -124,6 +121,11 @@ class Market:
         from fairopt.problem.frames import market_from_frame
 
         return market_from_frame(frame, capacity, weight, demand)
+
+    def __post_init__(self) -> None:
+        for array in (self.speedup, self.capacity, self.weight, self.demand):
+            if array is not None:
+                array.setflags(write=False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Market):

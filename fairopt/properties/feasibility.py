@@ -31,7 +31,7 @@ class Overbooked:
     def __str__(self) -> str:
         if self.user is not None:
             return f"{self.user} is given {number_text(self.given)} GPUs of {self.type}"
-        return f"{number_text(self.given)} GPUs of {self.type} are given out; there are {number_text(self.capacity)}"
+        return f"{number_text(self.given - self.capacity)} more GPUs of {self.type} are given out than there are"
 
 
 class Feasibility(Property):

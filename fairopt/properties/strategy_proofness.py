@@ -67,7 +67,7 @@ class MechanismProperty(ABC):
     """A property of a policy on a market: of what it would decide on others' reports too."""
 
     name: ClassVar[str]
-    short: ClassVar[str]
+    short: ClassVar[str] = ""
     source: ClassVar[str]
     definition: ClassVar[str]
 
@@ -124,6 +124,8 @@ class StrategyProofness(MechanismProperty):
             return Verdict(self.name, Answer.NOT_REFUTED, -best.gain + 0, unit, False, effort)
         exact = search.confirm(best, kind)
         witness = exact or search.witness(best)
+        if exact is None:
+            effort += "; the gain is that of float decisions: where optima tie, of the solver's choice among them"
         return Verdict(self.name, Answer.FAILS, -witness.gain, unit, exact is not None, effort, witness)
 
 
@@ -144,7 +146,7 @@ class _Search:
         self.policy, self.problem, self.effort, self.backend = policy, problem, effort, backend
         self.market = problem.as_(float)
         chosen = Highs() if backend is None and not policy.own_algorithm else backend
-        self._solve = None if chosen is None else Solve(chosen, Options())
+        self._solver = chosen
         self._random = np.random.default_rng(effort.seed)
         self._fixed = problem.type_order()[0] if normalised else None
         self._ends = INFINITY
@@ -155,7 +157,9 @@ class _Search:
         self.fair = self.market.fair_utility()
 
     def _decide(self, market: Market) -> Decision:
-        return self.policy.decide(market, self.policy.start(market), self._solve)
+        # a solver of its own each time, as `allocate` has: where optima tie, a warm start would choose among them
+        solve = None if self._solver is None else Solve(self._solver, Options())
+        return self.policy.decide(market, self.policy.start(market), solve)
 
     def best(self, kind: Misreports, budget: int, *, structured: bool, start: _Found | None = None) -> _Found | None:
         """Return the misreport of this kind that gains most within ``budget`` evaluations, ``start`` included.

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from fairopt.problem import Market, exact
-from fairopt.program import Array, Number
+from fairopt.errors import BadInput
+from fairopt.problem import Market, allocation_from, exact
+from fairopt.program import INFINITY, Array, Number
 
 #: What a float allocation may miss by, relative to the size of what is compared: HiGHS and the conic solvers are asked
 #: for 1e-7 to 1e-9, so that anything beyond ten times that is the allocation's doing and not the solver's.
@@ -116,19 +117,35 @@ class Property(ABC):
     source: ClassVar[str]
     definition: ClassVar[str]
     instances: ClassVar[tuple[Instance, ...]]
-    short: ClassVar[str]  # the column's head, as in OEF Table 1
+    short: ClassVar[str] = ""  # the column's head, as in OEF Table 1; the name where there is none
 
-    def check(self, problem: Market, allocation: Array, *, tolerance: Number | None = None) -> Verdict:
-        """Decide whether ``allocation`` (n, k) has the property.
+    def check(self, problem: Market, allocation: Any, *, tolerance: Number | None = None) -> Verdict:
+        """Decide whether ``allocation`` (n, k) has the property: an array of floats or Fractions, or nested lists.
 
         Exact shares on an exact market are decided exactly unless a tolerance is given; floats within ``tolerance``
-        (relative; `TOLERANCE` by default).
+        (relative; `TOLERANCE` by default). Errors: `BadInput` for another shape, and for what is no finite number.
         """
-        exact = problem.exact and allocation.dtype == object
-        if allocation.shape != problem.shape:
-            raise ValueError(f"an allocation of shape {allocation.shape} for a market of shape {problem.shape}")
+        given = allocation if isinstance(allocation, np.ndarray) else allocation_from(allocation, problem)
+        if given.shape != problem.shape:
+            raise BadInput(
+                f"got shape {given.shape} for a market of shape {problem.shape}",
+                place="allocation",
+                remedy="Give a row for each user and a column for each type",
+            )
+        if given.dtype == object:
+            given = allocation_from(given.tolist(), problem)
+        elif not np.isfinite(given).all():
+            user, column = (int(place) for place in np.argwhere(~np.isfinite(given))[0])
+            raise BadInput(
+                f"got {given[user, column]}",
+                place=f"allocation, user {problem.users[user]!r}, type {problem.types[column]!r}",
+                remedy="Give a finite number",
+            )
+        if tolerance is not None and not 0 <= tolerance < INFINITY:
+            raise BadInput(f"got {tolerance}", place="tolerance", remedy="Give a finite number that is not negative")
+        exact = problem.exact and given.dtype == object
         market = problem if exact else problem.as_(float)
-        shares = allocation if exact else allocation.astype(float)
+        shares = given if exact else given.astype(float)
         return self._check(market, shares, (0 if exact else TOLERANCE) if tolerance is None else tolerance)
 
     @abstractmethod
