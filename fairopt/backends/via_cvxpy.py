@@ -10,7 +10,7 @@ near 1, because Clarabel and SCS call a bounded program with numbers from 1e-6 t
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -70,7 +70,19 @@ class Cvxpy(Backend):
             settings.update(
                 dict.fromkeys(self.passed_as[capability], int(value) if whole else max(float(value), least))
             )
-        return settle(program, self.name) or self._run(program, settings)
+        if trivial := settle(program, self.name):
+            return trivial
+        solution = self._run(program, settings)
+        return self._reached(program, solution, settings) if solution.status is Status.UNBOUNDED else solution
+
+    def _reached(self, program: Program, unlimited: Solution, settings: dict[str, Any]) -> Solution:
+        """Tell an objective without a limit from a program without a point: a ray is found in both."""
+        point = self._run(replace(program, cost=np.zeros(len(program.cost)), logarithms=None), settings)
+        if point.status is Status.OPTIMAL:
+            return unlimited
+        vague = Status.INFEASIBLE if point.status is Status.INFEASIBLE else Status.INFEASIBLE_OR_UNBOUNDED
+        raw = f"{unlimited.raw_status}; without the objective, {point.raw_status}"
+        return replace(unlimited, status=vague, raw_status=raw)
 
     def _run(self, program: Program, settings: dict[str, Any]) -> Solution:
         import cvxpy

@@ -58,6 +58,15 @@ def infeasible_by_equalities(p: Formulation) -> None:
     p.constrain("third", x[0] + 2 * x[1] + x[2] == 3)
 
 
+@case(status=Status.INFEASIBLE)
+def infeasible_with_a_ray(p: Formulation) -> None:
+    """Guards against "unbounded" for a program without a point: conic solvers stop at the ray, which it has as well."""
+    x = p.variable("x", (2,), lower=0)
+    p.maximize(x.sum())
+    p.constrain("at_most", x[0] - x[1] <= 1)
+    p.constrain("at_least", x[0] - x[1] >= 2)
+
+
 @case(status=Status.UNBOUNDED)
 def unbounded(p: Formulation) -> None:
     """Guards against an unbounded program reported optimal at some large number."""
