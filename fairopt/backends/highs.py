@@ -27,7 +27,8 @@ SMALLEST_COEFFICIENT = 1e-12
 #: a fifth with 60 (25,000); from about here on the two are alike (`make bench` shows the times of whole calls).
 PRESOLVE_FROM = 25_000
 
-_POSITIONS = {0: Position.LOWER, 1: Position.BASIC, 2: Position.UPPER, 3: Position.ZERO, 4: Position.LOWER}
+# by HiGHS's own numbers: lower, basic, upper, zero, non-basic without saying where
+_POSITIONS = np.array([Position.LOWER, Position.BASIC, Position.UPPER, Position.ZERO, Position.LOWER], dtype=np.int8)
 _IRREDUCIBLE = 6  # iis_strategy: from the LP, then reduced until nothing can be left out
 _BOUND_MATTERS = 2  # in an irreducible set, a variable whose bound status is this or more is there for its bound
 
@@ -226,8 +227,8 @@ def _basis(highs: highspy.Highs) -> Basis | None:
     basis = highs.getBasis()
     if not basis.valid:
         return None
-    columns = np.array([_POSITIONS[int(entry)] for entry in basis.col_status], dtype=np.int8)
-    return Basis(columns, np.array([_POSITIONS[int(entry)] for entry in basis.row_status], dtype=np.int8))
+    columns, rows = (_POSITIONS[list(map(int, each))] for each in (basis.col_status, basis.row_status))
+    return Basis(columns, rows)
 
 
 def _conflict(highs: highspy.Highs, program: Program) -> tuple[str, ...]:
