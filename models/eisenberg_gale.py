@@ -19,11 +19,14 @@ MOST_STEPS = 100
 STALLED = 12
 #: A step shorter than this is replaced by a centering step.
 BLOCKED = 0.1
-#: Dual residuals (times shares) may be so many times complementarity.
-AHEAD = 20.0
+#: No product of a pair may be less than this part of their mean: steps away from the central path get shortened (by
+#: `SHORTER`, down to `SHORTEST`), or iterates may run in circles.
+CENTRAL = 1e-3
+SHORTER, SHORTEST = 0.8, 1e-3
 #: Variables that go to zero, as the rent of a demand that does not bind, stop here: they are divided by.
 TINY = 1e-100
-#: Added to the diagonal (ones) of the reduced system, which is singular in the limit where prices are not unique.
+#: Added to the diagonal (ones, before what demands take off) of the reduced system: singular in the limit where
+#: prices are not unique, and up to rounding where demands use everything up.
 REGULAR = 1e-15
 
 
@@ -46,7 +49,8 @@ class _Point:
     """An iterate, or a step.
 
     Shapes: ``y`` parts of the types (n, k) and ``s`` their reduced costs; ``p``, ``z`` price and rest of each type
-    (k,); ``q``, ``r`` rent of and room under each demand (n,).
+    (k,); ``q``, ``r`` rent of and room under each demand (n,); ``v`` what a unit of utility is worth to each user (n,),
+    w / u at a solution. As an unknown of its own it leaves only products that are not linear.
     """
 
     y: Array
@@ -55,12 +59,13 @@ class _Point:
     z: Array
     q: Array
     r: Array
+    v: Array
 
     def moved(self, step: _Point, length: float) -> _Point:
         return _Point(*(mine + length * its for mine, its in zip(self.parts(), step.parts(), strict=True)))
 
     def parts(self) -> tuple[Array, ...]:
-        return self.y, self.s, self.p, self.z, self.q, self.r
+        return self.y, self.s, self.p, self.z, self.q, self.r, self.v
 
 
 def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -> Iterator[Optimum]:
@@ -127,7 +132,7 @@ class _Problem:
         p = 1.5 * marginal.max(axis=0)
         q = np.where(self.limited, p.mean(), TINY)
         s = np.where(self.usable, p + q[:, None] * self.g - marginal, 1.0)
-        return _Point(y, s, p, self.rest(y), q, self.room(y))
+        return _Point(y, s, p, self.rest(y), q, self.room(y), self.w / self.value(y))
 
     def value(self, y: Array) -> Array:
         return np.asarray((self.a * y).sum(axis=1))
@@ -143,8 +148,8 @@ class _Problem:
         return np.asarray(1 - (self.g * y).sum(axis=1))
 
     def dual_gap(self, point: _Point) -> Array:
-        """Return by how much reduced costs are off: w a / u - p - q g + s, which is zero at a solution."""
-        off = self.marginal(point.y) - point.p - point.q[:, None] * self.g + point.s
+        """Return by how much reduced costs are off: v a - p - q g + s, which is zero at a solution."""
+        off = point.v[:, None] * self.a - point.p - point.q[:, None] * self.g + point.s
         return np.where(self.usable, off, 0.0)
 
     def error(self, point: _Point) -> float:
@@ -152,17 +157,22 @@ class _Problem:
         return float(
             self.slackness(point)
             + np.abs(point.y * self.dual_gap(point)).max()
+            + np.abs(self.w - self.value(point.y) * point.v).max()
             + np.abs(point.p * (self.rest(point.y) - point.z)).max()
             + np.abs(point.q * (self.room(point.y) - point.r)).max()
         )
 
-    def slackness(self, point: _Point) -> float:
-        pairs = (point.y * point.s)[self.usable].sum() + point.p @ point.z + (point.q * point.r)[self.limited].sum()
-        return float(pairs) / self.pairs
+    def products(self, point: _Point) -> Array:
+        """Return the product of each pair, all of which are the same on the central path and zero at a solution."""
+        pairs = (point.y * point.s)[self.usable], point.p * point.z, (point.q * point.r)[self.limited]
+        return np.concatenate(pairs)
 
-    @property
-    def pairs(self) -> int:
-        return int(self.usable.sum() + self.a.shape[1] + self.limited.sum())
+    def slackness(self, point: _Point) -> float:
+        return float(self.products(point).mean())
+
+    def central(self, point: _Point) -> bool:
+        products = self.products(point)
+        return bool(products.min() >= CENTRAL * products.mean())
 
     def polished(self, point: _Point) -> _Point:
         """Return the point with the least prices at which no user would buy more of anything at the margin."""
@@ -193,16 +203,15 @@ class _Problem:
         mu = self.slackness(point)
         reached = self.slackness(point.moved(affine, self.longest(point, affine)))
         target = mu * min(1.0, max(reached / mu, 0.0)) ** 3
-        # complementarity must not run ahead of the curved part of the equations, or steps get blocked
-        behind = float(np.abs(point.y * system.dual_gap).max())
-        if behind > AHEAD * mu:
-            target = behind / AHEAD
         step = system.step(target, affine)
         length = self.longest(point, step)
         if length < BLOCKED:  # too near the boundary in some places: back to the central path, without aiming lower
             step = system.step(mu, None)
             length = self.longest(point, step)
-        moved = point.moved(step, min(1.0, TO_BOUNDARY * length))
+        length = min(1.0, TO_BOUNDARY * length)
+        while length > SHORTEST and not self.central(point.moved(step, length)):
+            length *= SHORTER
+        moved = point.moved(step, length)
         return _Point(*(np.maximum(part, TINY) for part in moved.parts()))
 
     def longest(self, point: _Point, step: _Point) -> float:
@@ -217,7 +226,7 @@ class _Problem:
 class _Newton:
     """The Newton system at one point, factored once.
 
-    User i's block of second derivatives is H = D + alpha a a' with D = s / y and alpha = w / u^2. With E = 1 / D and
+    User i's block of second derivatives is H = D + alpha a a' with D = s / y and alpha = v / u. With E = 1 / D and
     S = alpha a' E a its inverse is, entry by entry,
 
         (H^-1 x)_j = E_j (x_j + alpha sum_l a_l E_l (a_l x_j - a_j x_l)) / (1 + S),
@@ -231,9 +240,11 @@ class _Newton:
         self.dual_gap = problem.dual_gap(point)
         self.over_z, self.over_r = problem.rest(point.y) - point.z, problem.room(point.y) - point.r
         a, k = problem.a, problem.a.shape[1]
+        self.u = problem.value(point.y)
+        self.over_v = problem.w - self.u * point.v
         inverse = np.where(problem.usable, point.y / point.s, 0.0)
         weighted = a * inverse
-        alpha = problem.w / problem.value(point.y) ** 2
+        alpha = point.v / self.u
         self.whole = 1 + alpha * (weighted * a).sum(axis=1)
         self.inverse, self.pull = inverse / self.whole[:, None], alpha[:, None] * weighted
         squares = self.pull * a
@@ -245,8 +256,8 @@ class _Newton:
         self.g = problem.g[self.limited]
         self.held = self.apply(problem.g)[self.limited]
         self.gamma = (self.g * self.held).sum(axis=1) + (point.r / point.q)[self.limited]
-        schur -= (self.held / self.gamma[:, None]).T @ self.held
         self.scale = 1 / np.sqrt(np.diag(schur))
+        schur -= (self.held / self.gamma[:, None]).T @ self.held
         self.schur = schur * np.multiply.outer(self.scale, self.scale) + REGULAR * np.eye(k)
 
     def apply(self, x: Array) -> Array:
@@ -259,10 +270,14 @@ class _Newton:
         """Return the step that aims at complementarity ``target``, second-order terms of ``affine`` included."""
         problem, at, limited = self.problem, self.point, self.limited
         to_s, to_z, to_r = target - at.y * at.s, target - at.p * at.z, target - at.q * at.r
+        to_v = self.over_v
         if affine is not None:
             to_s, to_z, to_r = to_s - affine.y * affine.s, to_z - affine.p * affine.z, to_r - affine.q * affine.r
+            to_v = to_v - (problem.a * affine.y).sum(axis=1) * affine.v
         over_z, over_r = self.over_z, self.over_r
-        free = self.apply(np.where(problem.usable, self.dual_gap + to_s / at.y, 0.0))
+        free = self.apply(
+            np.where(problem.usable, self.dual_gap + problem.a * (to_v / self.u)[:, None] + to_s / at.y, 0.0)
+        )
         # g dy + dr = over_r and q dr + r dq = to_r, with dy = free - H^-1 (dp + g dq)
         need = (over_r - to_r / at.q)[limited]
         free_q = ((self.g * free[limited]).sum(axis=1) - need) / self.gamma
@@ -274,4 +289,5 @@ class _Newton:
         dy = free - self.apply(cost)
         dr = np.where(problem.limited, over_r - (problem.g * dy).sum(axis=1), 0.0)
         ds = np.where(problem.usable, (to_s - at.s * dy) / at.y, 0.0)
-        return _Point(dy, ds, dp, over_z - dy.sum(axis=0), dq, dr)
+        dv = (to_v - at.v * (problem.a * dy).sum(axis=1)) / self.u
+        return _Point(dy, ds, dp, over_z - dy.sum(axis=0), dq, dr, dv)

@@ -289,6 +289,41 @@ def test_an_inaccurate_answer_is_not_called_optimal(monkeypatch):
     assert caught.value.solution.x is not None
 
 
+def test_iterates_do_not_run_in_circles():
+    market = Market.of([[3, 5], [4, 4], [3, 4], [3, 5]], [1, 3], demand=[None, "0.9", 1, "0.5"])
+    decision = nash(market)
+    assert decision.objective == pytest.approx(clarabel_objective(market), rel=1e-8)
+    assert decision.evidence.violations(market, decision.shares, 1e-9) == []
+
+
+def test_demands_that_use_everything_up_exactly():
+    # rents and prices are not unique: the reduced system is singular
+    market = Market.of([[3, 1, 3, 3, 6], [2, 1, 3, 2, 4]], [1, 5, 2, 1, 1], demand=["11/2", "9/2"])
+    decision = nash(market)
+    assert decision.evidence.violations(market, decision.shares, nash_welfare.ACCURATE) == []
+
+
+def test_many_small_markets_with_demands():
+    random = np.random.default_rng(15)
+    for case in range(400):
+        n, k = int(random.integers(2, 7)), int(random.integers(1, 6))
+        speedup, capacity = random.integers(1, 7, (n, k)), random.integers(1, 6, k)
+        speedup[random.random((n, k)) < 0.2] = 0
+        speedup[:, 0] = np.maximum(speedup[:, 0], 1)
+        capacity[1:][random.random(k - 1) < 0.1] = 0
+        tenths, total = random.integers(1, 30, n), int(capacity.sum())
+        demand = (
+            [F(int(d), 10) for d in tenths],
+            [None if d > 20 else F(int(d), 10) for d in tenths],
+            [F(int(d) * total, int(tenths.sum())) for d in tenths],  # together exactly what there is
+            [total + int(d) for d in tenths],
+        )[case % 4]
+        market = Market.of(speedup.tolist(), capacity.tolist(), demand=demand, weight=random.integers(1, 4, n).tolist())
+        decision = nash(market)
+        tolerance = 0 if decision.exact else nash_welfare.ACCURATE
+        assert decision.evidence.violations(market, decision.shares, tolerance) == []
+
+
 # -- parts -------------------------------------------------------------------------------------------------------------
 def test_own_method_is_accurate():
     for market in sample_markets(40, seed=11, ties=False):
