@@ -112,6 +112,8 @@ class Solution:
 #: A float answer that misses a constraint by more than this, relative to the size of its terms, is no answer: ten times
 #: what the loosest back end (SCS as we set it) leaves, and a hundred times what HiGHS does.
 BROKEN = 1e-5
+#: A row whose terms all are a solver's noise has no size of its own; it may miss by this part of a typical variable.
+NOISE = 1e-6
 
 
 def refuse_broken(program: Program, solution: Solution) -> None:
@@ -121,12 +123,14 @@ def refuse_broken(program: Program, solution: Solution) -> None:
     excess = np.maximum(rows.lower - activity, activity - rows.upper)
     outside = np.maximum(program.lower - x, x - program.upper)
     if x.dtype != object:
-        size = float(np.abs(x).max(initial=0.0))
-        terms = np.zeros(len(rows))
-        np.maximum.at(terms, rows.row, np.abs(rows.value) * size)
+        held = np.abs(x)[np.abs(x) > NOISE * np.abs(x).max(initial=0.0)]
+        size = float(np.exp(np.log(held).mean())) if len(held) else 1.0
+        terms, largest = np.zeros(len(rows)), np.zeros(len(rows))
+        np.add.at(terms, rows.row, np.abs(rows.value * x[rows.column]))
+        np.maximum.at(largest, rows.row, np.abs(rows.value))
         sides = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (rows.lower, rows.upper)]
-        excess = excess - BROKEN * (terms + sides[0] + sides[1])
-        outside = outside - BROKEN * size
+        excess = excess - BROKEN * (terms + sides[0] + sides[1]) - NOISE * largest * size
+        outside = outside - BROKEN * np.abs(x) - NOISE * size
     if (excess > 0).any() or (outside > 0).any():
         broken = program.violations(x)
         name = max(broken, key=lambda name: broken[name])

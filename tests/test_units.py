@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.scaling import scaled
+from fairopt.errors import NotSolved
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF, WaterFilling
 from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
+from fairopt.solution import refuse_broken
 from fairopt.testing.backend_programs import CASES
 from fairopt.uniqueness import uniqueness
 
@@ -29,6 +32,22 @@ def test_units_and_sizes_do_not_matter(policy: Policy, unit: int, gpus: int) -> 
     market = Market.of(speedup, capacity=[Fraction(c) * Fraction(10) ** gpus for c in (4, 2, 3)])
     floats, exact = allocate(policy, market), allocate(policy, market, Exact())
     assert float(floats.objective) == pytest.approx(float(exact.objective), rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", ["1e4", "1e6", "1e8"])
+def test_a_user_in_large_units_does_not_drown_the_others(unit: str) -> None:
+    market = Market.of([[unit, 0], [0, 1], [0, 2]], capacity=[1, 1])
+    assert allocate(MaxEfficiency(), market).shares.tolist() == [[1, 0], [0, 0], [0, 1]]
+
+
+def test_an_overbooked_answer_is_refused_beside_a_large_type() -> None:
+    decision = allocate(MaxEfficiency(), Market.of([[1, 0], [0, 1]], capacity=[1, 10**6]))
+    assert decision.program is not None
+    assert decision.solution is not None
+    x = decision.solution.point.copy()
+    x[0] = 1.1
+    with pytest.raises(NotSolved, match=r"capacity\[T1\]"):
+        refuse_broken(decision.program, replace(decision.solution, x=x))
 
 
 @pytest.mark.parametrize("weight", [1, 10**4, 10**6])

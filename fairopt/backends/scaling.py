@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.program import Array, Program
 from fairopt.solution import Solution
 
-#: Largest coefficients of rows and objective between these are left alone, and so are bounds up to the last.
+#: A largest coefficient of a row and a typical one of the objective between these are left alone; bounds, up to the last.
 SMALL, LARGE, LARGE_BOUND = 2.0**-4, 2.0**10, 2.0**14
 
 
@@ -52,7 +52,8 @@ def scaled(program: Program) -> Scaled:
     largest[largest == 0] = 1.0
     column = 1.0 if program.integer.any() else _column(program, largest)
     row = _power(largest * column)
-    objective = float(_power(np.array([np.abs(program.cost).max(initial=0.0) * column or 1.0]))[0])
+    # the mean, not the largest: where users' units differ, the smallest cost must not fall below the tolerance
+    objective = float(_power(np.array([_typical(program.cost * column)]))[0])
     if program.logarithms is not None or (column == 1 and objective == 1 and (row == 1).all()):
         return Scaled(program, program, 1.0, np.ones(len(rows)), 1.0)
     return Scaled(
@@ -76,12 +77,16 @@ def scaled(program: Program) -> Scaled:
 def _column(program: Program, largest: Array) -> float:
     """Return the unit of the variables: the geometric mean of the sizes that the bounds give them, if extraordinary."""
     given = [program.rows.lower / largest, program.rows.upper / largest, program.lower, program.upper]
-    sizes = np.abs(np.concatenate(given))
-    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
-    typical = float(np.exp(np.log(sizes).mean())) if len(sizes) else 1.0
+    typical = _typical(np.concatenate(given))
     if typical > LARGE_BOUND:
         return float(2.0 ** np.round(np.log2(typical / LARGE)))
     return float(2.0 ** np.round(np.log2(typical))) if typical < SMALL else 1.0
+
+
+def _typical(values: Array) -> float:
+    """Return the geometric mean of the sizes of what is finite and not zero, 1 where nothing is."""
+    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+    return float(np.exp(np.log(sizes).mean())) if len(sizes) else 1.0
 
 
 def _power(sizes: Array) -> Array:
