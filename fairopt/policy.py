@@ -274,8 +274,9 @@ def run(policy: Policy, problems: Iterable[Market], backend: Solver | None = Non
     state: Any = None
     started = False
     solver = Highs() if backend is None and not policy.own_algorithm else backend
-    solve = None if solver is None else Solve(solver, Options())
     for problem in problems:
+        # a solver of its own each round, as `allocate` has: where optima tie, a warm start would choose among them
+        solve = None if solver is None else Solve(solver, Options())
         if not started:
             state, started = policy.start(problem), True
         decision = policy.decide(problem, state, solve)

@@ -31,7 +31,7 @@ class NashWelfare(Policy):
     """Maximise the sum of w_i log u_i: the product of the utilities, each to the power of its user's weight.
 
     Units do not matter. Utilities are unique; shares need not be. On a market in Fractions the answer is exact
-    wherever no demand binds: a float answer (of the policy's own interior-point method, or of a conic back end)
+    wherever there are no demands: a float answer (of the policy's own interior-point method, or of a conic back end)
     says who buys what, and the equilibrium is computed from that and checked in rationals. Where a demand binds the
     optimum is irrational in general: shares are floats, with a KKT residual of at most `ACCURATE` for the own method
     (else `NotSolved`) and within its own tolerance for a back end. So they are where the exact computation fails,

@@ -31,7 +31,7 @@ class NonCooperativeOEF(Formulated):
     claims = (
         Claim("strategy_proofness", "OEF Theorem 5.4 with the definition of Sec. 2.3.1 (1)", misreport="larger"),
         Claim("strategy_proofness", "OEF Theorem 5.4 for any report", refuted_by=OEF_EQUATION_6),
-        Claim("pareto_efficiency", "OEF Theorem 5.3", assumes="every user runs on every type"),
+        Claim("pareto_efficiency", "OEF Theorem 5.3", assumes="every user runs on every type, and no demands"),
         Claim("pareto_efficiency", "OEF Theorem 5.3, where a user cannot run everywhere", refuted_by=ONE_CANNOT_RUN),
         Claim("adjacent_types", "OEF Theorem 5.2", refuted_by=NOT_ADJACENT),
     )

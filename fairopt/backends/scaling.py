@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.program import Array, Program
 from fairopt.solution import Solution
 
-#: A largest coefficient of a row and a typical one of the objective between these are left alone; bounds, up to the last.
+#: Rows (their largest coefficient), objective (a typical one) between these are left alone; bounds, up to the last.
 SMALL, LARGE, LARGE_BOUND = 2.0**-4, 2.0**10, 2.0**14
 
 

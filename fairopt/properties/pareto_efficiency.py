@@ -108,8 +108,8 @@ class ParetoEfficiency(Property):
             return Verdict(
                 property=self.name,
                 answer=Answer.FAILS,
-                margin=(market.capacity - shares.sum(axis=0)).min(),
-                unit="GPUs overbooked",
+                margin=min((market.capacity - shares.sum(axis=0)).min(), shares.min()),
+                unit="GPUs",
                 exact=market.exact,
                 effort="none: the allocation is not feasible, and only feasible ones are efficient",
                 witness=Infeasible(market.types[int(np.argmin(market.capacity - shares.sum(axis=0)))]),
@@ -133,7 +133,9 @@ class ParetoEfficiency(Property):
         )
         if verdict.answer is Answer.FAILS:
             return verdict
-        return Verdict(**{**vars(verdict), "evidence": _weights(program, solution, fair)})
+        untouched = market.exact and bool((fitted == shares).all())
+        evidence = _weights(program, solution, fair)
+        return Verdict(**{**vars(verdict), "evidence": evidence, "exact": verdict.exact and untouched})
 
 
 def largest_gain(market: Market, own: Array, fair: Array) -> Program:
