@@ -22,7 +22,7 @@ class CooperativeOEF(Formulated):
 
     As printed, Eq. (10c) compares a user with itself; it is read as in the proof of Theorem 5.1, with the other user's
     shares on the right. Throughputs of different users are added up: give speedups in common units
-    (`Market.normalised`). With demands, (10c) counts all GPUs of the other, also those that the user could not use: that
+    (`Market.normalised`). With demands, (10c) counts all GPUs of the other, also those that the user cannot use: that
     is stricter than envy-freeness, and GPUs may stay idle.
 
     Source: OEF Eq. (10); weights Sec. 4.2.3 (weight w is w copies); job types Sec. 4.2.4.
