@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fairopt.backends import Solver
 from fairopt.errors import FairoptError
@@ -17,11 +17,11 @@ from fairopt.uniqueness import Uniqueness, uniqueness
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One policy's line of the table: what it decided and the verdicts, or why it decided nothing."""
+    """One policy's line of the table: what it decided and the verdicts, and the error that stopped it, if one did."""
 
     policy: Policy
     decision: Decision | None = None
-    unique: Uniqueness | None = None
+    unique: Uniqueness = field(default_factory=Uniqueness)
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     metrics: Metrics | None = None
     error: FairoptError | None = None
@@ -42,20 +42,24 @@ def compare(
     backend: Solver | None = None,
     effort: Effort | None = None,
 ) -> Iterator[Row]:
-    """Yield a `Row` for each policy as soon as it is known; a policy that cannot answer does not stop the others.
+    """Yield a `Row` for each policy as soon as it is known.
 
-    The answer of one row is a line of OEF's Table 1, recomputed.
+    A policy that cannot answer does not stop the others, and a check that cannot be made leaves what was found before
+    it: the row then holds both that and the error. The answer of one row is a line of OEF's Table 1, recomputed.
     """
-    of_allocations = [each for each in properties if isinstance(each, Property)]
-    of_mechanisms = [each for each in properties if isinstance(each, MechanismProperty)]
     for policy in policies:
+        row = Row(policy)
         try:
             decision = allocate(policy, market, backend)
-            verdicts = audit(market, decision.shares, of_allocations)
-            for each in of_mechanisms:
-                verdicts[each.name] = each.search(policy, market, effort=effort, backend=backend)
-            unique = uniqueness(policy, decision)
+            row = replace(row, decision=decision, metrics=metrics(market, decision.shares))
+            row = replace(row, unique=uniqueness(policy, decision))
+            for each in properties:
+                verdict = (
+                    each.check(market, decision.shares)
+                    if isinstance(each, Property)
+                    else each.search(policy, market, effort=effort, backend=backend)
+                )
+                row = replace(row, verdicts={**row.verdicts, each.name: verdict})
         except FairoptError as error:
-            yield Row(policy, error=error)
-            continue
-        yield Row(policy, decision, unique, verdicts, metrics(market, decision.shares))
+            row = replace(row, error=error)
+        yield row

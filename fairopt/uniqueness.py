@@ -32,8 +32,8 @@ SAME = 1e-6
 class Uniqueness:
     """Whether utilities and shares are the same in every optimum; None where nothing was optimised."""
 
-    utilities: bool | None
-    shares: bool | None
+    utilities: bool | None = None
+    shares: bool | None = None
 
 
 def cut_to_optima(program: Program, solution: Solution) -> Program:

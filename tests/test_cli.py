@@ -237,6 +237,25 @@ def test_compare_keeps_the_other_policies_when_one_cannot_answer(
     assert ran.data["policies"]["equal-split"]["status"] == "optimal"
 
 
+def test_a_check_that_cannot_be_made_leaves_what_was_found_before_it(
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fairopt.errors import NotSolved
+    from fairopt.properties import StrategyProofness
+
+    def fail(*_: object, **__: object) -> Any:
+        raise NotSolved("the search lost its way")
+
+    monkeypatch.setattr(StrategyProofness, "search", fail)
+    ran = fairopt("compare", MARKET, "--policy", "second-price-trading", "--json")
+    assert ran.status == 3
+    row = ran.data["policies"]["second-price-trading"]
+    assert row["error"] == "the search lost its way"
+    assert row["status"] == "optimal"
+    assert row["properties"]["envy_freeness"]["answer"] == "FAILS"
+    assert row["metrics"]["total_efficiency"] > 4
+
+
 def test_an_interrupted_comparison_prints_what_it_has(
     fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:

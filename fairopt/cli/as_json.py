@@ -72,12 +72,14 @@ def table(rows: Sequence[Row], market: Market) -> dict[str, Any]:
 
 
 def _row_json(row: Row, market: Market) -> dict[str, Any]:
-    if row.decision is None or row.metrics is None or row.unique is None:
+    if row.decision is None:
         return _error_json(row.policy, market, row.error)
+    stopped = {} if row.error is None else {"error": str(row.error)}
     return {
         **decision(row.decision, row.unique),
         "properties": {name: verdict.to_json() for name, verdict in row.verdicts.items()},
-        "metrics": _metrics_json(row.metrics, market),
+        "metrics": {} if row.metrics is None else _metrics_json(row.metrics, market),
+        **stopped,
     }
 
 

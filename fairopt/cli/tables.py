@@ -94,7 +94,7 @@ def table(rows: Sequence[Row], market: Market, properties: Sequence[Property | M
     console.print(KEY, soft_wrap=True)
     for row in rows:
         if row.error is not None:
-            console.print(f"  {row.policy.name}: not computed: {row.error}", soft_wrap=True)
+            console.print(f"  {row.policy.name}: stopped: {row.error}", soft_wrap=True)
         for name, verdict in row.verdicts.items():
             if verdict.witness is not None:
                 console.print(f"  {row.policy.name}, {name}: {verdict.witness}", soft_wrap=True)

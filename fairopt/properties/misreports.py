@@ -67,7 +67,7 @@ class Anything:
 
     def allows(self, truth: Array, report: Array) -> bool:
         """Whether every entry where the user can run is positive."""
-        return bool((report >= 0).all())
+        return bool((report[truth > 0] > 0).all() and (report >= 0).all())
 
     def into(self, truth: Array, report: Array) -> Array:
         """Return the report as it is."""
