@@ -16,11 +16,12 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from fairopt.backends import Highs, Options, Solver
+from fairopt.certificates import Bound, Certificate, Optimality
 from fairopt.errors import BadInput, NotCapable
 from fairopt.problem import Market
 from fairopt.program import Array, Number, Program
 from fairopt.solution import Solution, Status, not_negative, refuse_broken
-from fairopt.uniqueness import cut_to_optima, lexicographic
+from fairopt.uniqueness import cut_to_optima, lexicographic, with_optimum
 
 
 @dataclass(frozen=True)
@@ -164,9 +165,26 @@ class Policy(ABC):
         """
         return None
 
+    def certify(self, decision: Decision) -> Certificate:
+        """Return the evidence that an exact ``decision`` is this policy's; ``proofs/verify.py`` decides whether it is.
+
+        Errors: `NotCapable` where the decision is in floats, or the policy brings no certificate.
+        """
+        raise NotCapable(f"{self.name} brings no certificate of its decisions")
+
+    def _require_exact(self, decision: Decision) -> None:
+        if not decision.exact:
+            raise NotCapable(f"this decision of {self.name} is in floats, and floats prove nothing; decide exactly")
+
 
 class Formulated(Policy):
-    """A policy that is a program: `formulate` writes it down, `decide` is written once, here."""
+    """A policy that is a program: `formulate` writes it down, `decide` is written once, here.
+
+    ``rebuilt`` says that ``proofs/verify.py`` makes the program from the market itself, under the names that
+    `formulate` gives to rows and variables. Where it does not, a certificate holds the program as it was written.
+    """
+
+    rebuilt: ClassVar[bool] = False
 
     @abstractmethod
     def formulate(self, problem: Market, state: Any) -> Program:
@@ -193,10 +211,22 @@ class Formulated(Policy):
         )
 
     def optimal_face(self, decision: Decision) -> Program | None:
-        """Return the program cut down to its optimal solutions."""
+        """Return the program cut down to its optimal solutions: by its duals in floats, by its objective if exact."""
         if decision.program is None or decision.solution is None or decision.solution.dual is None:
             return None
+        if decision.exact:
+            return with_optimum(decision.program, decision.solution)
         return cut_to_optima(decision.program, decision.solution)
+
+    def certify(self, decision: Decision) -> Certificate:
+        """Return the primal and dual solutions that prove each other optimal."""
+        self._require_exact(decision)
+        program, solution = decision.program, decision.solution
+        if program is None or solution is None or solution.dual is None:
+            raise NotCapable(f"this decision of {self.name} was made without duals; decide with the exact back end")
+        if self.rebuilt:
+            return Optimality.of(decision.market, self.name, program, solution)
+        return Bound.of_optimum(program, solution)
 
 
 class Computed(Policy):

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.policy import Claim, Computed, Example, Trait
+from fairopt.certificates import Certificate, Trace
+from fairopt.policy import Claim, Computed, Decision, Example, Trait
 from fairopt.problem import Market
 from fairopt.program import Array
 
@@ -47,6 +48,11 @@ class EqualSplit(Computed):
         total = problem.capacity.sum()
         held = fill(problem.weight, problem.limit, total)
         return np.multiply.outer(held, problem.capacity / total), None
+
+    def certify(self, decision: Decision) -> Certificate:
+        """Return the shares: whoever divides by hand gets the same."""
+        self._require_exact(decision)
+        return Trace(decision.market, decision.shares)
 
 
 def fill(weight: Array, limit: Array, total: Any) -> Array:

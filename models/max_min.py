@@ -21,6 +21,7 @@ class MaxMin(Formulated):
 
     name = "max-min"
     source = "Gavel, OSDI 2020, Sec. 4.1"
+    rebuilt = True
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (Claim("sharing_incentive", "OEF Table 1; the equal split has ratio 1"),)
     examples = (

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.certificates import Certificate, NashEquilibrium
 from fairopt.models.eisenberg_gale import TARGET, maximal_nash_welfare
 from fairopt.models.equilibrium import Equilibrium, exact_equilibrium
 from fairopt.models.shares import shares_of
@@ -148,6 +149,11 @@ class NashWelfare(Policy):
         slack = 0 if decision.exact else FLOAT_SLACK
         p.constrain("utilities", own >= decision.utilities * (1 - slack), labels=(market.users,))
         return p.program()
+
+    def certify(self, decision: Decision) -> Certificate:
+        """Return the prices at which the exact shares are everybody's best buys."""
+        self._require_exact(decision)
+        return NashEquilibrium(decision.market, decision.shares, decision.evidence.prices)
 
 
 def _exact(problem: Market, shares: Array) -> tuple[Equilibrium, Array] | None:

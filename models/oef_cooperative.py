@@ -30,6 +30,7 @@ class CooperativeOEF(Formulated):
 
     name = "oef-cooperative"
     source = "OEF, Middleware 2024, Eq. (10)"
+    rebuilt = True
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (
         Claim("envy_freeness", "OEF Theorem 5.1"),

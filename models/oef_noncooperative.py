@@ -27,6 +27,7 @@ class NonCooperativeOEF(Formulated):
 
     name = "oef-noncooperative"
     source = "OEF, Middleware 2024, Eq. (9)"
+    rebuilt = True
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("strategy_proofness", "OEF Theorem 5.4 with the definition of Sec. 2.3.1 (1)", misreport="larger"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.certificates import Certificate, Partial
 from fairopt.models.equilibrium import Equilibrium
 from fairopt.models.nash_welfare import FLOAT_SLACK, NashWelfare
 from fairopt.policy import Claim, Decision, Example, Policy, Seconds, Solve, Trait
@@ -107,6 +108,19 @@ class PartialAllocation(Policy):
         own = (market.speedup * share).sum(axis=1)
         p.constrain("utilities", own >= decision.utilities * (1 - slack), labels=(market.users,))
         return p.program()
+
+    def certify(self, decision: Decision) -> Certificate:
+        """Return the equilibria of all users and of all but each, from which the parts follow."""
+        self._require_exact(decision)
+        market, nash = decision.market, NashWelfare()
+        users = range(len(market.users))
+        together = _equilibrium(nash.decide(market, None, None))
+        apart = [_equilibrium(nash.decide(market.without(i), None, None)) for i in users] if len(users) > 1 else [{}]
+        return Partial(market, decision.shares, decision.evidence.kept, together, apart)
+
+
+def _equilibrium(decision: Decision) -> dict[str, Array]:
+    return {"allocation": decision.shares, "prices": decision.evidence.prices}
 
 
 def kept_fractions(market: Market, together: Decision, apart: Sequence[Decision]) -> Array:

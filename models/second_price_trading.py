@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.certificates import Certificate, Trace
 from fairopt.errors import BadInput
 from fairopt.models.equal_split import EqualSplit
-from fairopt.policy import Claim, Computed, Example, Trait
+from fairopt.policy import Claim, Computed, Decision, Example, Trait
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
 
@@ -125,6 +126,11 @@ class SecondPriceTrading(Computed):
                 _carry_out(problem, held, trade)
                 trades.append(trade)
         return held, tuple(trades)
+
+    def certify(self, decision: Decision) -> Certificate:
+        """Return the trades."""
+        self._require_exact(decision)
+        return Trace(decision.market, decision.shares, [trade.to_json() for trade in decision.evidence])
 
 
 def type_pairs(market: Market) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from time import perf_counter
@@ -9,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.certificates import Certificate, row_duals
+from fairopt.certificates import Levels as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.models.shares import shares_of
 from fairopt.policy import Claim, Decision, Example, Formulated, Seconds, Solve, Trait
@@ -21,11 +24,13 @@ from fairopt.solution import not_negative, refuse_broken
 class Levels:
     """How far the water has risen: ``level`` (n,) is each user's ratio once fixed, ``fixed_in`` (n,) the round.
 
-    A user not yet fixed has level 0 and round 0.
+    A user not yet fixed has level 0 and round 0. ``pushes`` are the rounds' duals, which say who was held down: entries
+    [block, index..., value], round by round.
     """
 
     level: Array
     fixed_in: Array
+    pushes: tuple[Sequence[Sequence[Any]], ...] = ()
 
     @property
     def fixed(self) -> Array:
@@ -113,7 +118,9 @@ class WaterFilling(Formulated):
                 raise NotSolved(f"{solution.backend} returned duals that hold nobody down", solution)
             reached = program.value(solution.point)
             levels = Levels(
-                np.where(stuck, np.asarray(reached), levels.level), np.where(stuck, round_, levels.fixed_in)
+                np.where(stuck, np.asarray(reached), levels.level),
+                np.where(stuck, round_, levels.fixed_in),
+                (*levels.pushes, row_duals(program, solution.dual)),
             )
             if levels.fixed.all():
                 break
@@ -137,6 +144,17 @@ class WaterFilling(Formulated):
         market = decision.market.as_(Fraction if decision.exact else float)
         p = Formulation(f"optima of {self.name}")
         share = shares_of(p, market)
-        ratio = (market.speedup * share).sum(axis=1) / market.fair_utility()
-        p.constrain("levels", ratio >= levels.level)
+        own = (market.speedup * share).sum(axis=1)
+        p.constrain("levels", own >= levels.level * market.fair_utility(), labels=(market.users,))
         return p.program()
+
+    def certify(self, decision: Decision) -> Certificate:
+        """Return the rounds: the level that each reached, and the duals that hold down whom it fixed."""
+        self._require_exact(decision)
+        levels: Levels = decision.evidence
+        rounds = []
+        for number, duals in enumerate(levels.pushes, start=1):
+            fixed = np.flatnonzero(levels.fixed_in == number)
+            users = [decision.market.users[i] for i in fixed]
+            rounds.append({"level": levels.level[fixed[0]], "fixed": users, "duals": duals})
+        return LevelsProof(decision.market, decision.shares, rounds)

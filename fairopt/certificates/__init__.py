@@ -1,0 +1,35 @@
+"""Evidence as data: a statement about a market (or a bare program) and the exact numbers that prove it.
+
+A certificate is written as JSON (schema 1) and decided by ``proofs/verify.py``, which imports nothing of fairopt: what
+is written here is a proposal, and only that program's "accepted" makes it a proof.
+"""
+
+from fairopt.certificates.allocations import Dominance, Envy, Judgement, ParetoProof
+from fairopt.certificates.certificate import SCHEMA, Certificate, read_certificate
+from fairopt.certificates.decisions import Extreme, Levels, MarketBound, NashEquilibrium, Optimality, Partial, Trace
+from fairopt.certificates.misreports import Lie
+from fairopt.certificates.programs import Bound, Infeasibility, OutOfReach
+from fairopt.certificates.rows import other_variables, row_duals
+
+__all__ = [
+    "SCHEMA",
+    "Bound",
+    "Certificate",
+    "Dominance",
+    "Envy",
+    "Extreme",
+    "Infeasibility",
+    "Judgement",
+    "Levels",
+    "Lie",
+    "MarketBound",
+    "NashEquilibrium",
+    "Optimality",
+    "OutOfReach",
+    "ParetoProof",
+    "Partial",
+    "Trace",
+    "other_variables",
+    "read_certificate",
+    "row_duals",
+]

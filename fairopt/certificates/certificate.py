@@ -1,0 +1,122 @@
+"""What all certificates have in common: they are numbers and names, and they are written as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fairopt.errors import BadInput
+from fairopt.problem import Market, exact
+from fairopt.program import INFINITY, Program
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A statement and its proof; the fields of a kind are the keys of its JSON, in exact numbers.
+
+    ``kind`` says which statement it is, in the words of ``proofs/verify.py``. A field that is None is left out.
+    """
+
+    kind: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the certificate as JSON types; every number is an integer or a string "p/q"."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        body = {key: _written(value) for key, value in given.items() if value is not None}
+        return {"schema": SCHEMA, "certificate": self.kind} | body
+
+    def write(self, path: str | Path) -> None:
+        """Write the certificate to a file."""
+        Path(path).write_text(json.dumps(self.to_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def read_certificate(path: str | Path) -> dict[str, Any]:
+    """Return the JSON object of a certificate file; whether it proves anything, ``proofs/verify.py`` says.
+
+    Errors: `BadInput` for a file that is not there, is not JSON, or has another schema.
+    """
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadInput(str(error), file=str(path), remedy="Give a JSON file that holds a certificate") from error
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA or "certificate" not in data:
+        raise BadInput(
+            f"no certificate of schema {SCHEMA}",
+            file=str(path),
+            remedy='A certificate is an object with the keys "schema" and "certificate"',
+        )
+    return data
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Certificate):
+        return value.to_json()
+    if isinstance(value, Market):
+        return market_json(value)
+    if isinstance(value, Program):
+        return program_json(value)
+    if isinstance(value, np.ndarray):
+        return [_written(entry) for entry in value.tolist()]
+    if isinstance(value, str | int):  # booleans and indices among them
+        return value
+    if isinstance(value, Mapping):
+        return {key: _written(entry) for key, entry in value.items() if entry is not None}
+    if isinstance(value, list | tuple):
+        return [_written(entry) for entry in value]
+    return str(exact(value, "certificate"))
+
+
+def market_json(market: Market) -> dict[str, Any]:
+    """Return a market with the keys of market files, an entry for each row, and every number a string.
+
+    Job types are not kept together: a verdict is about rows (virtual users), and so is its proof.
+    """
+    market = market.as_(Fraction)
+    users = []
+    for i, name in enumerate(market.users):
+        row = {"name": name, "speedup": [str(value) for value in market.speedup[i]]}
+        row |= {} if market.weight[i] == 1 else {"weight": str(market.weight[i])}
+        row |= {} if market.limit[i] == INFINITY else {"demand": str(market.limit[i])}
+        users.append(row)
+    capacity = [str(value) for value in market.capacity]
+    return {"schema": 1, "types": list(market.types), "capacity": capacity, "user": users}
+
+
+def program_json(program: Program) -> dict[str, Any]:
+    """Return a bare linear or mixed-integer program; infinite bounds are null, every other number a string.
+
+    Errors: `BadInput` for a program with logarithms, which is not linear.
+    """
+    if program.logarithms is not None:
+        raise BadInput("its objective has logarithms", place=program.name, remedy="Certify the equilibrium instead")
+    program = program.as_(Fraction)
+    rows = program.rows
+    terms: list[list[list[Any]]] = [[] for _ in range(len(rows))]
+    for r, j, value in zip(rows.row.tolist(), rows.column.tolist(), rows.value, strict=True):
+        terms[r].append([j, str(value)])
+
+    def side(value: Any) -> str | None:
+        return None if abs(value) == INFINITY else str(value)
+
+    return {
+        "sense": program.sense.value,
+        "offset": str(program.offset),
+        "variables": [
+            {"cost": str(cost), "lower": side(low), "upper": side(high), "integer": bool(integer)}
+            for cost, low, high, integer in zip(
+                program.cost, program.lower, program.upper, program.integer, strict=True
+            )
+        ],
+        "rows": [
+            {"terms": each, "lower": side(low), "upper": side(high)}
+            for each, low, high in zip(terms, rows.lower, rows.upper, strict=True)
+        ],
+    }

@@ -1,0 +1,29 @@
+"""Certificates that a policy rewards a lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from fairopt.certificates.certificate import Certificate
+from fairopt.problem import Market
+from fairopt.program import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Lie(Certificate):
+    """On ``market``, ``user`` gains ``gain`` (by its true speedups) from ``policy`` by reporting ``report`` (k,).
+
+    ``truth`` and ``lie`` certify the two decisions; or, as `Extreme` certificates, the most that the user gets at any
+    optimum on the truth, and the least at any optimum on the lie.
+    """
+
+    kind: ClassVar[str] = "misreport"
+    market: Market
+    policy: str
+    user: str
+    report: Array
+    gain: Fraction
+    truth: Certificate
+    lie: Certificate

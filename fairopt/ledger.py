@@ -1,0 +1,107 @@
+"""The ledger of claims: what papers state, what a computation says of it, and how to run that computation again.
+
+A ledger is a package with TOML files, registered by entry point in the group ``fairopt.ledgers``. Each ``[[claim]]``
+holds the statement in our own words, the verdict with its evidence, and the function that recomputes both. A stored verdict that no longer follows from the computation is an error, never a warning.
+"""
+
+from __future__ import annotations
+
+import enum
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from importlib import import_module, resources
+from importlib.metadata import entry_points
+from time import perf_counter
+
+from fairopt.errors import BadInput
+
+GROUP = "fairopt.ledgers"
+
+
+class Ruling(enum.Enum):
+    """What can be said of a claim, by a computation and never by reading the paper."""
+
+    REPRODUCED = "reproduced"  # our computation gives the paper's numbers, to the digits printed
+    PROVED = "proved"  # holds for all inputs of the stated class; a machine-checked proof is named
+    HOLDS_BOUNDED = "holds-bounded"  # no counterexample among all instances up to a stated size
+    REFUTED = "refuted"  # an exact counterexample is stored and verified again
+    INCONSISTENT = "inconsistent"  # the paper contradicts itself; both readings are computed
+    QUALIFIED = "qualified"  # true under a reading that the paper leaves open; each reading is decided
+    NOT_DECIDABLE_HERE = "not-decidable-here"  # needs hardware or data that the paper does not give
+    OPEN = "open"  # not decided yet; the row says what it waits for
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a computation says of a claim. ``evidence`` is made of what was computed, numbers included."""
+
+    verdict: Ruling
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of a ledger.
+
+    ``says`` is the claim in our words; ``where`` its place in the paper. ``run`` is the ``module:function`` in the
+    ledger's package that returns the `Finding`; a row that is open has none, and ``waits_for`` instead. ``slow`` says
+    that it takes minutes; ``measured`` that the evidence holds timings or samples, which differ from run to run.
+    """
+
+    id: str
+    paper: str
+    where: str
+    kind: str
+    says: str
+    verdict: Ruling
+    evidence: str
+    package: str
+    run: str = ""
+    waits_for: str = ""
+    slow: bool = False
+    measured: bool = False
+
+    def recompute(self) -> tuple[Finding, float]:
+        """Return what the computation says now, and the seconds that it took; `BadInput` for a row that is open."""
+        if not self.run:
+            raise BadInput(f"{self.id} is open", place="claims", remedy=f"It waits for {self.waits_for}")
+        module, _, function = self.run.partition(":")
+        begun = perf_counter()
+        finding: Finding = getattr(import_module(f"{self.package}.{module}"), function)()
+        return finding, perf_counter() - begun
+
+    def follows(self, finding: Finding) -> bool:
+        """Whether the stored verdict, and where nothing is measured the evidence, is what the computation says."""
+        return finding.verdict is self.verdict and (self.measured or finding.evidence == self.evidence)
+
+
+def ledger() -> list[Entry]:
+    """Return all rows of all registered ledgers, in the order of their files. Errors: `BadInput` names file and row."""
+    rows = [row for point in entry_points(group=GROUP) for row in read_package(point.value)]
+    seen: set[str] = set()
+    for row in rows:
+        if row.id in seen:
+            raise BadInput(f"the id {row.id!r} stands twice", place="claims", remedy="Give each claim an id of its own")
+        seen.add(row.id)
+    return rows
+
+
+def read_package(package: str) -> Iterator[Entry]:
+    """Yield the rows of the ledger in one package."""
+    known = {field.name for field in fields(Entry)} - {"package"}
+    for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name):
+        if not file.name.endswith(".toml"):
+            continue
+        for number, table in enumerate(tomllib.loads(file.read_text(encoding="utf-8"))["claim"], start=1):
+            place = f"claim {number} ({table.get('id', 'no id')})"
+            missing = {"id", "paper", "where", "kind", "says", "verdict", "evidence"} - table.keys()
+            if missing or table.keys() - known:
+                strange = sorted(missing) or sorted(table.keys() - known)
+                raise BadInput(
+                    f"missing or unknown keys: {', '.join(strange)}",
+                    file=f"{package}/{file.name}",
+                    place=place,
+                    remedy=f"The keys are {', '.join(sorted(known))}",
+                )
+            yield Entry(**{**table, "verdict": Ruling(table["verdict"]), "package": package})

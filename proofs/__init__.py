@@ -1,0 +1,1 @@
+"""Evidence that can be checked without trusting fairopt: the verifier, the ledger, counterexamples, theorems."""
