@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fairopt.backends import Solver
+from fairopt.backends.exact import Exact
 from fairopt.errors import FairoptError
 from fairopt.metrics import Metrics, metrics
 from fairopt.policy import Decision, Policy, allocate
@@ -41,9 +42,11 @@ def compare(
     *,
     backend: Solver | None = None,
     effort: Effort | None = None,
+    exact: bool = True,
 ) -> Iterator[Row]:
     """Yield a `Row` for each policy as soon as it is known.
 
+    Programs are decided in rationals, so that verdicts are exact, unless a ``backend`` is named or ``exact`` is False.
     A policy that cannot answer does not stop the others, and a check that cannot be made leaves what was found before
     it: the row then holds both that and the error. The answer of one row is a line of OEF's Table 1, recomputed.
     What searches the policy comes after what looks at its answer: the cheap verdicts are there when a search is stopped.
@@ -52,7 +55,8 @@ def compare(
     for policy in policies:
         row = Row(policy)
         try:
-            decision = allocate(policy, market, backend)
+            solver = Exact() if exact and market.exact and backend is None and not policy.own_algorithm else backend
+            decision = allocate(policy, market, solver)
             row = replace(row, decision=decision, metrics=metrics(market, decision.shares))
             row = replace(row, unique=uniqueness(policy, decision))
             for each in properties:

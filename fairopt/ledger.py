@@ -1,7 +1,8 @@
 """The ledger of claims: what papers state, what a computation says of it, and how to run that computation again.
 
 A ledger is a package with TOML files, registered by entry point in the group ``fairopt.ledgers``. Each ``[[claim]]``
-holds the statement in our own words, the verdict with its evidence, and the function that recomputes both. A stored verdict that no longer follows from the computation is an error, never a warning.
+holds the statement in our own words, the verdict with its evidence, and the function that recomputes both. A stored
+verdict that no longer follows from the computation is an error, never a warning.
 """
 
 from __future__ import annotations

@@ -165,6 +165,10 @@ class Policy(ABC):
         """
         return None
 
+    def choices(self, decision: Decision) -> Program | None:
+        """Return the same set of allocations as `optimal_face`, in the rows that ``proofs/verify.py`` knows it by."""
+        return self.optimal_face(decision)
+
     def certify(self, decision: Decision) -> Certificate:
         """Return the evidence that an exact ``decision`` is this policy's; ``proofs/verify.py`` decides whether it is.
 
@@ -172,9 +176,9 @@ class Policy(ABC):
         """
         raise NotCapable(f"{self.name} brings no certificate of its decisions")
 
-    def _require_exact(self, decision: Decision) -> None:
+    def _require_exact(self, decision: Decision, otherwise: str = "decide with the exact back end") -> None:
         if not decision.exact:
-            raise NotCapable(f"this decision of {self.name} is in floats, and floats prove nothing; decide exactly")
+            raise NotCapable(f"this decision of {self.name} is in floats, and floats prove nothing: {otherwise}")
 
 
 class Formulated(Policy):
@@ -211,12 +215,16 @@ class Formulated(Policy):
         )
 
     def optimal_face(self, decision: Decision) -> Program | None:
-        """Return the program cut down to its optimal solutions: by its duals in floats, by its objective if exact."""
+        """Return the program cut down to its optimal solutions."""
         if decision.program is None or decision.solution is None or decision.solution.dual is None:
             return None
-        if decision.exact:
-            return with_optimum(decision.program, decision.solution)
         return cut_to_optima(decision.program, decision.solution)
+
+    def choices(self, decision: Decision) -> Program | None:
+        """Return the program with its objective kept at the optimum."""
+        if decision.program is None or decision.solution is None:
+            return None
+        return with_optimum(decision.program, decision.solution)
 
     def certify(self, decision: Decision) -> Certificate:
         """Return the primal and dual solutions that prove each other optimal."""

@@ -61,6 +61,12 @@ class Solution:
     none. ``x`` is present whenever any point was found, also at a limit: an incumbent is never thrown away.
     ``bound`` is the best bound on the objective that the solver proved. ``conflict`` names constraints that cannot
     hold together (irreducible where the back end says so). ``seconds`` is the time inside the solver.
+
+    ``farkas`` proves infeasibility, where the back end has a proof: one multiplier a row, to be set against the row's
+    lower side where it is positive and its upper side where it is negative. For every point that satisfies the rows
+    ``farkas @ A @ x`` is at least the sum of multiplier times side; within the variables' bounds it is always less.
+    ``ray`` proves unboundedness together with ``x``: a direction, one entry a variable, that improves the objective
+    and can be followed from ``x`` for ever.
     """
 
     status: Status
@@ -73,6 +79,8 @@ class Solution:
     reduced_cost: Array | None = None
     basis: Basis | None = None
     conflict: tuple[str, ...] = ()
+    farkas: Array | None = None
+    ray: Array | None = None
     seconds: float = 0.0
 
     @property

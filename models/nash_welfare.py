@@ -152,7 +152,7 @@ class NashWelfare(Policy):
 
     def certify(self, decision: Decision) -> Certificate:
         """Return the prices at which the exact shares are everybody's best buys."""
-        self._require_exact(decision)
+        self._require_exact(decision, "where a demand binds, its shares are irrational")
         return NashEquilibrium(decision.market, decision.shares, decision.evidence.prices)
 
 

@@ -111,7 +111,7 @@ class PartialAllocation(Policy):
 
     def certify(self, decision: Decision) -> Certificate:
         """Return the equilibria of all users and of all but each, from which the parts follow."""
-        self._require_exact(decision)
+        self._require_exact(decision, "where weights do not divide one another or a demand binds, parts are irrational")
         market, nash = decision.market, NashWelfare()
         users = range(len(market.users))
         together = _equilibrium(nash.decide(market, None, None))

@@ -148,6 +148,10 @@ class WaterFilling(Formulated):
         p.constrain("levels", own >= levels.level * market.fair_utility(), labels=(market.users,))
         return p.program()
 
+    def choices(self, decision: Decision) -> Program | None:
+        """Return the same: the levels say it all."""
+        return self.optimal_face(decision)
+
     def certify(self, decision: Decision) -> Certificate:
         """Return the rounds: the level that each reached, and the duals that hold down whom it fixed."""
         self._require_exact(decision)

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 Key = tuple[Any, ...]
 Table = list[list[Fraction]]
-INF = float("inf")
-NONE, ONE = Fraction(0), Fraction(1)
+INF, NONE, ONE = float("inf"), Fraction(0), Fraction(1)
 
 
 class Rejected(Exception):
@@ -342,7 +341,7 @@ def trades_due(market: Market, held: Table) -> Any:
             price = max((gain[i] for i in bidders[1:] if gain[s] < gain[i] < INF), default=middle)
             amount = most = min(held[s][fast], held[b][slow] / price)
             for i, each, role in ((s, price - 1, sellers), (b, 1 - price, buyers)):  # each: more GPUs a fast GPU traded
-                room = max(market.demand[i] - sum(held[i]), 0) / each if each > 0 else INF
+                room: Any = max(market.demand[i] - sum(held[i]), 0) / each if each > 0 else INF
                 amount = min(amount, room)
                 role -= {i} if room < most else set()
             if amount > 0:
@@ -361,7 +360,7 @@ def extreme(data: Any) -> Decided:
     value = sign * p.value(point(table(shares, found.market), more), duals)
     need(value == number(told), "the value is not the point's")
     statement = f"over all optima of {found.policy}, the {sense[:3]}imum is {value}"
-    return found._replace(optima=None, statement=statement, range=(sense, weight, value))
+    return Decided(found.market, found.policy, found.allocation, None, statement, (sense, weight, value))
 
 
 def judged(data: Any) -> str:
@@ -440,10 +439,11 @@ def misreport(data: Any) -> str:
 
 def infeasibility(data: Any) -> str:
     """No point satisfies a bare program, or no feasible allocation gives these users these throughputs."""
-    least = data.get("at_least", [])
-    raw, duals = fields(data, "market duals" if least else "program duals", "at_least")[:2]
-    market, p = (read_market(raw), sharing(read_market(raw))) if least else (None, read_program(raw)[0])
-    for i, amount in ((market.users.index(name), amount) for name, amount in least):
+    least, raw, duals = data.get("at_least", []), data.get("market"), data["duals"]
+    fields(data, "market duals at_least" if least else "program duals")
+    p = sharing(read_market(raw)) if least else read_program(data["program"])[0]
+    for market, name, amount in ((read_market(raw), *entry) for entry in least):
+        i = market.users.index(name)
         p.rows["at_least", i] = (market.out_of(i, i), number(amount), INF)
     p.cost, p.offset = {}, NONE
     need(p.bound(duals) < 0, "the multipliers contradict nothing")  # 0 is the objective of every point

@@ -27,13 +27,16 @@ def files(*folders: str) -> list[Path]:
 
 
 def toolkit() -> list[Path]:
-    models = TOOLKIT / "models"
-    return [path for path in sorted(TOOLKIT.rglob("*.py")) if models not in path.parents]
+    elsewhere = {TOOLKIT / "models", TOOLKIT / "proofs"}
+    return [path for path in sorted(TOOLKIT.rglob("*.py")) if not elsewhere & set(path.parents)]
 
 
 @pytest.mark.parametrize("path", toolkit(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_toolkit_never_imports_a_model_by_name(path: Path) -> None:
-    assert not {name for name in imports(path) if name.startswith(("fairopt.models", "models", "proofs", "tests"))}
+    # the commands `check` and `claims` are the verifier's and the ledger's; nothing else here knows them
+    known = {"fairopt.proofs", "fairopt.proofs.verify"} if path == TOOLKIT / "cli" / "proving.py" else set()
+    strangers = ("fairopt.models", "fairopt.proofs", "models", "proofs", "tests")
+    assert not {name for name in imports(path) - known if name.startswith(strangers)}
 
 
 @pytest.mark.parametrize(
@@ -44,10 +47,17 @@ def test_the_toolkit_never_imports_a_model_by_name(path: Path) -> None:
         ("problem", {"fairopt.problem", "fairopt.program", "fairopt.errors"}),
         ("datasets", {"fairopt.datasets", "fairopt.problem", "fairopt.errors", "fairopt.program"}),
         (
+            "certificates",
+            {f"fairopt.{name}" for name in ("certificates", "problem", "program", "solution", "errors")},
+        ),
+        (
             "properties",
             {
                 f"fairopt.{name}"
-                for name in ("properties", "problem", "program", "backends", "policy", "solution", "errors")
+                for name in (
+                    *("properties", "problem", "program", "backends", "policy", "solution", "errors"),
+                    "certificates",
+                )
             },
         ),
     ],
@@ -95,8 +105,14 @@ def test_importing_fairopt_imports_no_solver() -> None:
 def test_no_file_is_long() -> None:
     long = {
         str(path.relative_to(ROOT)): lines
-        for path in [*toolkit(), *(ROOT / "models").glob("*.py"), *(ROOT / "tests").glob("*.py")]
+        for path in [
+            *toolkit(),
+            *(ROOT / "models").glob("*.py"),
+            *(ROOT / "tests").glob("*.py"),
+            *(ROOT / "proofs").rglob("*.py"),
+        ]
         if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 400
+        and path != ROOT / "proofs" / "verify.py"  # one file on purpose: read in one sitting, under 500 lines
     }
     assert not long, "a file over 400 lines is asking to be two"
 

@@ -1,9 +1,19 @@
 """Linear programs in exact rationals: HiGHS proposes a basis, rational arithmetic decides.
 
-HiGHS's optimal basis is solved in rationals and judged without any tolerance. Where it is not exactly optimal, or HiGHS
-found none, exact pivots go on from there (`fairopt.backends.exact_pivots`). Nothing is returned that was not checked
-against the program as it was given: an optimum by weak duality, infeasibility by its multipliers, unboundedness by its
-ray.
+The way to an answer, each step taken only where the one before was not enough:
+
+1. The basis that HiGHS calls optimal is solved in rationals and judged without any tolerance.
+2. Where it is optimal within HiGHS's tolerance only, its exact errors are blown up and HiGHS corrects them
+   (`fairopt.backends.exact_refine`), until a basis is exactly optimal.
+3. Where HiGHS finds a program infeasible or unbounded, or a refinement does, another program is solved in the same
+   way whose exact optimum proves it (`fairopt.backends.exact_proofs`).
+4. Exact pivots go on from the last basis (`fairopt.backends.exact_pivots`): finite whatever the numbers, but slow.
+5. Where time or size does not allow that: `Status.LIMIT` with an exactly feasible point, if one was found, and an
+   exact bound that no point beats, if multipliers prove one (`fairopt.backends.exact_bound`).
+
+``raw_status`` says how far it went. Nothing is returned that was not checked at the end against the program as it was
+given (`fairopt.backends.exact_checks`): an optimum by weak duality, infeasibility by its multipliers, unboundedness by
+its ray.
 """
 
 from __future__ import annotations
@@ -11,30 +21,41 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from fairopt.backends.base import Backend, Capability, Options
-from fairopt.backends.highs import Highs
+from fairopt.backends.exact_bound import best_bound, feasible_point
+from fairopt.backends.exact_checks import refuted, require_endless, require_optimum
+from fairopt.backends.exact_proofs import any_point, nearest_point, steepest_direction
+from fairopt.backends.exact_refine import FloatProgram, refine
+from fairopt.backends.exact_standard import Standard, as_fractions
+from fairopt.backends.exact_sums import excesses, objective, zeros
+from fairopt.backends.exact_vertex import OutOfReach, Vertex, slacks
 from fairopt.backends.trivial import settle
-from fairopt.errors import FairoptError
 from fairopt.program import INFINITY, Program, Sense
 from fairopt.program.affine import Array
-from fairopt.solution import Basis, Position, Solution, Status
+from fairopt.solution import Basis, Solution, Status
 
 if TYPE_CHECKING:
-    from fairopt.backends.exact_pivots import Found, OneSided
+    from fairopt.backends.exact_pivots import Found
+
+#: Programs with more non-zeros are not pivoted on: one pivot takes seconds.
+LARGEST_PIVOTED = 50_000
+#: Without a time limit, exact pivots stop when their number times the non-zeros exceeds this: about a minute.
+MOST_WORK = 1_000_000
 
 
 class Exact(Backend):
     """Exact optima of linear programs, in Fractions; also exactly infeasible or unbounded.
 
-    ``conflict`` of an infeasible program names the constraints in a proof of it; some of them may be superfluous. At
-    a time limit the point is kept if it breaks nothing.
+    ``conflict`` of an infeasible program names the constraints in a proof of it; some of them may be superfluous. The
+    proofs themselves are ``farkas`` and ``ray``; a single row or bound that contradicts itself needs none.
 
     Source: Dhiflaoui et al., Certifying and repairing solutions to large LPs: how good are LP-solvers?, 2003;
-    Applegate, Cook, Dash and Espinoza, Exact solutions to linear programming problems, 2007.
+    Applegate, Cook, Dash and Espinoza, Exact solutions to linear programming problems, 2007; Gleixner, Steffy and
+    Wolter, Iterative refinement for linear programming, 2016.
     """
 
     name = "exact"
@@ -47,10 +68,11 @@ class Exact(Backend):
     def _solve(self, program: Program, options: Options) -> Solution:
         began = time.perf_counter()
         if trivial := settle(program, self.name, forgiven=0):
-            return trivial
-        proposed = Highs().solve(program, time_limit=options.time_limit)
+            return _with_ray(program, trivial)
         deadline = INFINITY if options.time_limit is None else began + options.time_limit
-        return self.from_basis(program, proposed.basis, deadline=deadline, origin=proposed.raw_status, began=began)
+        search = _Search(program, deadline)
+        search.ask()
+        return replace(search.answer(), seconds=time.perf_counter() - began)
 
     def from_basis(
         self,
@@ -58,209 +80,196 @@ class Exact(Backend):
         basis: Basis | None,
         *,
         deadline: float = INFINITY,
-        origin: str = "none asked",
-        began: float | None = None,
+        refinement: bool = True,
     ) -> Solution:
         """Solve a program from a basis, of whatever quality; None starts from the slacks.
 
-        ``deadline`` is on the clock of `time.perf_counter`; ``origin`` says where the basis comes from.
+        ``deadline`` is on the clock of `time.perf_counter`. Without ``refinement`` exact pivots start from the basis
+        at once, and HiGHS is never asked.
         """
-        from fairopt.backends.exact_pivots import End, pivot
-
-        start = time.perf_counter() if began is None else began
+        began = time.perf_counter()
         program = program.as_(self.number)
-        standard = _Standard(program)
-        found = pivot(standard.form, standard.basic(basis), deadline)
-        x, multipliers = standard.back(found)
-        raw = f"{found.end.value} after {found.pivots} exact pivots; HiGHS: {origin}"
-        seconds = time.perf_counter() - start
+        trivial = settle(program, self.name, forgiven=0)
+        if trivial and trivial.status is Status.INFEASIBLE:
+            return trivial
+        search = _Search(program, deadline)
+        search.proposed = replace(search.proposed, basis=slacks(program) if basis is None else basis)
+        return replace(search.answer(refinement), seconds=time.perf_counter() - began)
+
+
+class _Search:
+    """The way to the answer of one program, step by step; the steps are those of the module's docstring."""
+
+    def __init__(self, program: Program, deadline: float) -> None:
+        self.program, self.deadline = program, deadline
+        self.proposed = Solution(Status.FAILED, "not asked", Exact.name)
+        self._floats: FloatProgram | None = None
+        self._vertex: Vertex | None = None
+        self._point: Array | None = None
+        self._rounds = self._pivots = 0
+        self._said = ""
+
+    def ask(self) -> None:
+        """Let HiGHS propose a basis."""
+        self._floats = self._floats or FloatProgram(self.program, self.deadline)
+        self.proposed = self._floats.solve()
+        self._said = self._said or self.proposed.raw_status
+
+    def answer(self, refinement: bool = True) -> Solution:
+        """Return the answer, whatever it takes to get it within the deadline."""
+        try:
+            if refinement:
+                if (vertex := self._refined()) is not None:
+                    return self._optimal(vertex.x, vertex.dual, vertex.basis)
+                if (proved := self._proved()) is not None:
+                    return proved
+            return self._after_pivots()
+        except OutOfReach as reason:
+            return self._limit(str(reason))
+
+    def optimum(self) -> tuple[Array, Array] | None:
+        """Return point and duals of a program that is known to have an optimum, None where pivots do not reach it.
+
+        Errors: `OutOfReach`.
+        """
+        self.ask()
+        if (vertex := self._refined()) is not None:
+            return vertex.x, vertex.dual
+        form, found = self._pivot()
+        x, multipliers = form.back(found)
+        return (x, self._dual(multipliers)) if found.end.name == "OPTIMAL" else None
+
+    # -- steps 1 and 2 -----------------------------------------------------------------------------------------------
+    def _refined(self) -> Vertex | None:
+        """Return an exactly optimal vertex, None where refinement does not come to one."""
+        floats = self._floats = self._floats or FloatProgram(self.program, self.deadline)
+        given = self.proposed.basis is not None and not self._said
+        refined = refine(self.program, floats, self.proposed, self.deadline)
+        if refined.vertex is None and given:  # the caller's basis is none
+            self.ask()
+            refined = refine(self.program, floats, self.proposed, self.deadline)
+        self._vertex, self.proposed = refined.vertex, refined.proposed
+        self._rounds += refined.rounds
+        self._said = self._said or self.proposed.raw_status
+        return refined.vertex if refined.vertex is not None and refined.vertex.optimal else None
+
+    # -- step 3 ------------------------------------------------------------------------------------------------------
+    def _proved(self) -> Solution | None:
+        """Return a proof that there is no optimum, where HiGHS suspects so and it can be proved."""
+        status = self.proposed.status
+        unclear = status in (Status.INFEASIBLE_OR_UNBOUNDED, Status.FAILED)
+        if (unclear or status is Status.INFEASIBLE) and (proved := self._infeasible()) is not None:
+            return proved
+        return self._unbounded() if unclear or status is Status.UNBOUNDED else None
+
+    def _infeasible(self) -> Solution | None:
+        rows = np.arange(len(self.program.rows))
+        suspects = self._floats.conflicting_rows() if self._floats else rows[:0]
+        for kept in (suspects, rows) if len(suspects) else (rows,):
+            nearest = nearest_point(self.program, kept)
+            found = _Search(nearest, self.deadline).optimum()
+            if found is not None and objective(nearest, found[0]) > 0:
+                multipliers = zeros(len(rows))
+                multipliers[kept] = found[1]
+                return self._refuted(multipliers)
+        return None
+
+    def _unbounded(self) -> Solution | None:
+        start = _Search(any_point(self.program), self.deadline).optimum()
+        if start is None:
+            return None
+        self._point = start[0]
+        direction = steepest_direction(self.program)
+        found = _Search(direction, self.deadline).optimum()
+        if found is None or not objective(direction, found[0]):
+            return None
+        return self._endless(start[0], found[0])
+
+    # -- step 4 ------------------------------------------------------------------------------------------------------
+    def _after_pivots(self) -> Solution:
+        from fairopt.backends.exact_pivots import End
+
+        form, found = self._pivot()
+        x, multipliers = form.back(found)
         if found.end is End.INFEASIBLE:
-            conflict = refuted(program, multipliers)
-            return Solution(Status.INFEASIBLE, raw, self.name, conflict=conflict, seconds=seconds)
-        feasible = not program.violations(x)
-        point = x if feasible else None
-        objective = program.value(x) if feasible else None
-        if found.end is End.LIMIT:
-            return Solution(Status.LIMIT, raw, self.name, objective=objective, x=point, seconds=seconds)
+            return self._refuted(multipliers)
         if found.end is End.UNBOUNDED:
-            require_endless(program, x, _fractions(found.ray))
-            return Solution(Status.UNBOUNDED, raw, self.name, objective=objective, x=point, seconds=seconds)
-        dual = -multipliers if program.sense is Sense.MAXIMIZE else multipliers
-        reduced = require_optimum(program, x, dual)
+            return self._endless(x, as_fractions(found.ray))
+        if found.end is End.OPTIMAL:
+            return self._optimal(x, self._dual(multipliers), form.basis(found))
+        self._point = None if excesses(self.program, x) else x
+        return self._limit("exact pivots took too long", self._dual(multipliers))
+
+    def _pivot(self) -> tuple[Standard, Found]:
+        from fairopt.backends.exact_pivots import pivot
+
+        nonzeros = len(self.program.rows.value)
+        if nonzeros > LARGEST_PIVOTED:
+            raise OutOfReach(f"exact pivots on {nonzeros} non-zeros")
+        most = MOST_WORK // (1 + nonzeros) if self.deadline == INFINITY else None
+        basis = self.proposed.basis if self._vertex is None else self._vertex.basis
+        form = Standard(self.program)
+        found = pivot(form.form, form.basic(basis), self.deadline, most)
+        self._pivots += found.pivots
+        return form, found
+
+    def _dual(self, multipliers: Array) -> Array:
+        """Return the duals that belong to multipliers of a minimisation."""
+        return np.asarray(-multipliers if self.program.sense is Sense.MAXIMIZE else multipliers)
+
+    # -- answers, each checked against the program -------------------------------------------------------------------
+    def _raw(self, outcome: Status) -> str:
+        done = f"{self._rounds} refinements and {self._pivots} exact pivots"
+        return f"{outcome.value} after {done}; HiGHS: {self._said or 'not asked'}"
+
+    def _optimal(self, x: Array, dual: Array, basis: Basis) -> Solution:
+        reduced = require_optimum(self.program, x, dual)
+        value = objective(self.program, x)
         return Solution(
             status=Status.OPTIMAL,
-            raw_status=raw,
-            backend=self.name,
-            objective=objective,
-            bound=objective,
+            raw_status=self._raw(Status.OPTIMAL),
+            backend=Exact.name,
+            objective=value,
+            bound=value,
             x=x,
             dual=dual,
             reduced_cost=reduced,
-            basis=standard.basis(found),
-            seconds=time.perf_counter() - start,
+            basis=basis,
+        )
+
+    def _refuted(self, multipliers: Array) -> Solution:
+        conflict = refuted(self.program, multipliers)
+        raw = self._raw(Status.INFEASIBLE)
+        return Solution(Status.INFEASIBLE, raw, Exact.name, conflict=conflict, farkas=multipliers)
+
+    def _endless(self, x: Array, ray: Array) -> Solution:
+        require_endless(self.program, x, ray)
+        value = objective(self.program, x)
+        return Solution(Status.UNBOUNDED, self._raw(Status.UNBOUNDED), Exact.name, objective=value, x=x, ray=ray)
+
+    def _limit(self, reason: str, dual: Array | None = None) -> Solution:
+        candidates = [self.proposed.dual, dual, self._vertex.dual if self._vertex else None]
+        given = [each for each in candidates if each is not None] or [zeros(len(self.program.rows))]
+        proved = best_bound(self.program, given)
+        point = self._point
+        if point is None:
+            point = feasible_point(self.program, self._vertex, self.deadline)
+        return Solution(
+            status=Status.LIMIT,
+            raw_status=f"{self._raw(Status.LIMIT)}; out of reach: {reason}",
+            backend=Exact.name,
+            objective=None if point is None else objective(self.program, point),
+            bound=proved and proved[0],
+            x=point,
+            dual=proved and proved[1],
         )
 
 
-class _Standard:
-    """A program in the one-sided form of `exact_pivots`, and the way back.
-
-    Rows of the form: one a row of the program, one more for each row with two different finite sides, and one for each
-    variable with two different finite bounds; the added ones hold the upper side. ``above`` maps an entry of the
-    program (a variable, or variables + row) to its added slack.
-    """
-
-    def __init__(self, program: Program) -> None:
-        from flint import fmpq
-
-        from fairopt.backends.exact_pivots import Kind, OneSided
-
-        def rational(value: Fraction) -> Any:
-            return fmpq(value.numerator, value.denominator)
-
-        self.program = program
-        rows = program.rows
-        self.variables, self.rows = len(program.cost), len(rows)
-        matrix: list[dict[int, Any]] = [{} for _ in range(self.rows)]
-        for r, j, value in zip(rows.row.tolist(), rows.column.tolist(), rows.value.tolist(), strict=True):
-            matrix[r][j] = rational(value)
-        kind: list[Kind] = []
-        bound: list[Any] = []
-        tops: list[tuple[int, Any]] = []
-        sides = zip([*program.lower, *rows.lower], [*program.upper, *rows.upper], strict=True)
-        for entry, (low, high) in enumerate(sides):
-            if low == high:
-                kind.append(Kind.FIXED)
-            elif low != -INFINITY:
-                kind.append(Kind.FROM_BELOW)
-                tops += [(entry, rational(high))] if high != INFINITY else []
-            else:
-                kind.append(Kind.FROM_ABOVE if high != INFINITY else Kind.FREE)
-            held = low if low != -INFINITY else high
-            bound.append(fmpq(0) if held == INFINITY else rational(held))
-        self.above: dict[int, int] = {}
-        for entry, top in tops:
-            self.above[entry] = self.variables + len(matrix)
-            matrix.append({entry: fmpq(1)} if entry < self.variables else matrix[entry - self.variables])
-            kind.append(Kind.FROM_ABOVE)
-            bound.append(top)
-        sign = -1 if program.sense is Sense.MAXIMIZE else 1
-        self.form: OneSided = OneSided([sign * rational(value) for value in program.cost], matrix, kind, bound)
-
-    def basic(self, basis: Basis | None) -> set[int]:
-        """Return the basic entries of the form that ``basis`` means; of None, the slacks."""
-        slacks = set(range(self.variables, self.variables + len(self.form.matrix)))
-        if basis is None:
-            return slacks
-        position = [*basis.columns.tolist(), *basis.rows.tolist()]
-        out = {entry for entry, place in enumerate(position) if place == Position.BASIC} | set(self.above.values())
-        for entry, top in self.above.items():
-            if position[entry] == Position.UPPER:  # held by the added slack; the entry itself is free to be solved for
-                out = (out - {top}) | {entry}
-        return out
-
-    def basis(self, found: Found) -> Basis:
-        """Return the program's basis of where pivoting ended."""
-        lows = [*self.program.lower, *self.program.rows.lower]
-        highs = [*self.program.upper, *self.program.rows.upper]
-        place = []
-        for entry, (low, high) in enumerate(zip(lows, highs, strict=True)):
-            if entry in self.above and self.above[entry] not in found.basic:
-                place.append(Position.UPPER)
-            elif entry in found.basic:
-                place.append(Position.BASIC)
-            elif low != -INFINITY:
-                place.append(Position.LOWER)
-            else:
-                place.append(Position.UPPER if high != INFINITY else Position.ZERO)
-        positions = np.array(place, dtype=np.int8)
-        return Basis(positions[: self.variables], positions[self.variables :])
-
-    def back(self, found: Found) -> tuple[Array, Array]:
-        """Return x and the rows' multipliers in Fractions; those of added rows join the row that they came from."""
-        x, given = _fractions(found.x), _fractions(found.dual)
-        multipliers = given[: self.rows].copy()
-        for entry, top in self.above.items():
-            if entry >= self.variables:
-                multipliers[entry - self.variables] += given[top - self.variables]
-        return x, multipliers
-
-
-def require_optimum(program: Program, x: Array, dual: Array) -> Array:
-    """Return the reduced costs, after checking exactly that ``x`` and ``dual`` prove each other optimal.
-
-    Checked are rows, bounds, the signs of duals and reduced costs, and that both objectives are the same number, which
-    is complementarity. Errors: `FairoptError`, a defect of this back end.
-    """
-    reduced = program.reduced_cost(x, dual)
-    _require(not program.violations(x), "x breaks a constraint")
-    sign = 1 if program.sense is Sense.MAXIMIZE else -1
-    total: Fraction = Fraction(program.offset)
-    for rate, lower, upper in ((dual, program.rows.lower, program.rows.upper), (reduced, program.lower, program.upper)):
-        for value, low, high in zip(rate, lower, upper, strict=True):
-            if value != 0:
-                side = high if sign * value > 0 else low
-                _require(abs(side) != INFINITY, "a dual has the sign of a bound that does not exist")
-                total += value * side
-    _require(total == program.value(x), "primal and dual objective differ")
-    return reduced
-
-
-def refuted(program: Program, multipliers: Array) -> tuple[str, ...]:
-    """Return the names of the constraints in a proof of infeasibility, after checking the proof exactly.
-
-    With y the multipliers, every point within the bounds has ``y @ A @ x`` in one interval and every choice of row
-    values within the rows' sides has it in another; the proof is that these two do not meet. Errors: `FairoptError`.
-    """
-    still = Program.reduced_cost(_without_cost(program), program.lower, multipliers)
-    columns = _interval(-still, program.lower, program.upper)
-    rows = _interval(multipliers, program.rows.lower, program.rows.upper)
-    _require(columns[1] < rows[0] or rows[1] < columns[0], "the multipliers do not contradict the constraints")
-    names = [program.row_name(int(row)) for row in np.flatnonzero(multipliers != 0)]
-    return (*names, *(f"bounds of {program.column_name(int(column))}" for column in np.flatnonzero(still != 0)))
-
-
-def require_endless(program: Program, x: Array, ray: Array) -> None:
-    """Check exactly that ``x`` is feasible and that going along ``ray`` improves the objective for ever."""
-    _require(not program.violations(x), "the start of the ray breaks a constraint")
-    gain = (program.cost * ray).sum()
-    _require(gain > 0 if program.sense is Sense.MAXIMIZE else gain < 0, "the ray does not improve the objective")
-    for step, lower, upper in (
-        (ray, program.lower, program.upper),
-        (program.rows.activity(ray), program.rows.lower, program.rows.upper),
-    ):
-        for value, low, high in zip(step, lower, upper, strict=True):
-            _require(value >= 0 or low == -INFINITY, "the ray runs into a lower bound")
-            _require(value <= 0 or high == INFINITY, "the ray runs into an upper bound")
-
-
-def _without_cost(program: Program) -> Program:
-    return replace(program, cost=np.full(len(program.cost), Fraction(0), dtype=object))
-
-
-def _interval(weight: Array, lower: Array, upper: Array) -> tuple[Any, Any]:
-    """Return the least and the largest of ``weight @ value`` over all values between the bounds."""
-    least: Any = Fraction(0)
-    most: Any = Fraction(0)
-    for factor, low, high in zip(weight, lower, upper, strict=True):
-        if factor != 0:
-            ends = (low, high) if factor > 0 else (high, low)
-            least, most = least + _times(factor, ends[0]), most + _times(factor, ends[1])
-    return least, most
-
-
-def _times(factor: Fraction, end: Any) -> Any:
-    if abs(end) != INFINITY:
-        return factor * end
-    return end if factor > 0 else -end
-
-
-def _fractions(values: list[Any]) -> Array:
-    out = np.empty(len(values), dtype=object)
-    for place, value in enumerate(values):
-        out[place] = Fraction(int(value.p), int(value.q))
-    return out
-
-
-def _require(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise FairoptError(f"the exact back end contradicts itself: {otherwise}; please report the program")
+def _with_ray(program: Program, trivial: Solution) -> Solution:
+    """Return the answer with what proves it: where nothing constrains the variables, the cost is a ray."""
+    if trivial.status is not Status.UNBOUNDED:
+        return trivial
+    origin = zeros(len(program.cost))
+    ray = program.cost if program.sense is Sense.MAXIMIZE else -program.cost
+    require_endless(program, origin, ray)
+    return replace(trivial, x=origin, objective=objective(program, origin), ray=ray)

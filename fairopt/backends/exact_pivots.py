@@ -77,10 +77,11 @@ class Found:
     ray: list[Any]
 
 
-def pivot(form: OneSided, basic: Iterable[int], deadline: float = float("inf")) -> Found:
+def pivot(form: OneSided, basic: Iterable[int], deadline: float = float("inf"), most: int | None = None) -> Found:
     """Go from a basis (columns and slacks, by index) to the end, by the least-index criss-cross method.
 
     It needs neither feasibility nor a phase one, and no basis comes twice. A set that is no basis is repaired first.
+    It ends with LIMIT at ``deadline`` (on the clock of `time.perf_counter`) and after ``most`` pivots.
     """
     state = _Tableau(form, _repaired(form, set(basic)))
     pivots = 0
@@ -88,7 +89,7 @@ def pivot(form: OneSided, basic: Iterable[int], deadline: float = float("inf")) 
         step = state.next_pivot()
         if isinstance(step, End):
             break
-        if time.perf_counter() > deadline:
+        if time.perf_counter() > deadline or pivots == most:
             return state.found(End.LIMIT, pivots)
         leaving, entering = step
         state = _Tableau(form, (state.basic - {leaving}) | {entering})
@@ -97,7 +98,7 @@ def pivot(form: OneSided, basic: Iterable[int], deadline: float = float("inf")) 
         return state.found(step, pivots)
     # a dual without points leaves open whether the primal has one: ask for any point, with all costs 0
     ray = state.ray
-    point = pivot(OneSided([ZERO] * form.variables, form.matrix, form.kind, form.bound), state.basic, deadline)
+    point = pivot(OneSided([ZERO] * form.variables, form.matrix, form.kind, form.bound), state.basic, deadline, most)
     end = End.UNBOUNDED if point.end is End.OPTIMAL else point.end
     return Found(end, point.basic, pivots + point.pivots, point.x, point.dual, ray)
 

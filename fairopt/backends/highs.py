@@ -64,13 +64,13 @@ class HighsSession:
         self._backend.check(program, self._options)
         ordinary = scaled(program.as_(float))
         program = ordinary.program
-        highs = self._highs = self._highs or _instance(self._options)
+        highs = self._highs = self._highs or instance(self._options)
         if self._loaded is not None and program.same_structure(self._loaded):
             _update(highs, self._loaded, program)
         else:
-            _load(highs, program)
+            load(highs, program)
         self._loaded = program
-        return ordinary.back(_run(highs, program, self._options.time_limit))
+        return ordinary.back(run(highs, program, self._options.time_limit))
 
 
 def write(program: Program, path: str | Path) -> None:
@@ -83,8 +83,8 @@ def write(program: Program, path: str | Path) -> None:
     if target.suffix not in (".lp", ".mps"):
         raise BadInput(f"cannot tell the format from {target.name!r}", remedy="End the name in .lp or .mps")
     Highs().check(program, Options())
-    highs = _instance(Options())
-    _load(highs, program.as_(float))
+    highs = instance(Options())
+    load(highs, program.as_(float))
     # of a name with brackets HiGHS's LP writer keeps nothing, and it then calls all rows r0, r1, ...
     spelling = str.maketrans({" ": "_"} | ({"[": "(", "]": ")"} if target.suffix == ".lp" else {}))
     for names, give in ((program.variable_blocks, highs.passColName), (program.row_blocks, highs.passRowName)):
@@ -94,7 +94,8 @@ def write(program: Program, path: str | Path) -> None:
         raise BadInput(f"cannot write {target}", remedy="Check that the folder exists and may be written to")
 
 
-def _instance(options: Options) -> highspy.Highs:
+def instance(options: Options) -> highspy.Highs:
+    """Return an empty HiGHS with ``options`` set; errors: `BadInput` for a value that HiGHS refuses."""
     import highspy
 
     highs = highspy.Highs()
@@ -119,7 +120,8 @@ def _bad(status: Any) -> bool:
     return bool(status.name == "kError")
 
 
-def _load(highs: highspy.Highs, program: Program) -> None:
+def load(highs: highspy.Highs, program: Program) -> None:
+    """Pass a program in floats to HiGHS, in place of what it held; errors: `FairoptError` where HiGHS refuses it."""
     rows, variables = program.shape
     maximize = program.sense is Sense.MAXIMIZE
     status = highs.passModel(
@@ -140,7 +142,7 @@ def _update(highs: highspy.Highs, old: Program, new: Program) -> None:
     """Pass on only what differs; the basis stays, so that the next run starts where the last one ended."""
     changed = np.flatnonzero(new.rows.value != old.rows.value)
     if len(changed) * 4 > len(new.rows.value) + 4000:  # a call for each coefficient would cost more than a load
-        _load(highs, new)
+        load(highs, new)
         return
     for place in changed:
         highs.changeCoeff(int(new.rows.row[place]), int(new.rows.column[place]), float(new.rows.value[place]))
@@ -163,7 +165,11 @@ def _update(highs: highspy.Highs, old: Program, new: Program) -> None:
         highs.changeObjectiveSense(sense)
 
 
-def _run(highs: highspy.Highs, program: Program, time_limit: float | None) -> Solution:
+def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorough: bool = True) -> Solution:
+    """Solve ``program``, which HiGHS holds.
+
+    Unless ``thorough``, presolve's word for infeasible is believed and no conflict looked for: both can take long.
+    """
     before = highs.getRunTime()
     if time_limit is not None:  # HiGHS's clock runs on through a session; a limit is meant for one program
         highs.setOptionValue("time_limit", before + time_limit)
@@ -174,7 +180,8 @@ def _run(highs: highspy.Highs, program: Program, time_limit: float | None) -> So
     # presolve stops at "one of the two"; the simplex can tell which. And presolve has called an unbounded LP with
     # parallel rows infeasible (HiGHS 1.15.1; see the issues 2511 and 1530 of HiGHS): infeasible is said by the simplex
     status = highs.getModelStatus().name
-    if presolve and (status == "kUnboundedOrInfeasible" or (status == "kInfeasible" and not integer)):
+    doubtful = status == "kUnboundedOrInfeasible" or (status == "kInfeasible" and not integer)
+    if presolve and thorough and doubtful:
         highs.setOptionValue("presolve", "off")
         highs.run()
         status = highs.getModelStatus().name
@@ -193,7 +200,7 @@ def _run(highs: highspy.Highs, program: Program, time_limit: float | None) -> So
             basis = _basis(highs)
     if integer:
         bound = _finite(info.mip_dual_bound)
-    conflict = _conflict(highs, program) if outcome is Status.INFEASIBLE and not integer else ()
+    conflict = _conflict(highs, program) if thorough and outcome is Status.INFEASIBLE and not integer else ()
     return Solution(
         status=outcome,
         raw_status=highs.modelStatusToString(highs.getModelStatus()),

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
-from enum import IntEnum
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +17,8 @@ import typer
 
 from fairopt import discovery
 from fairopt.backends import Solver
-from fairopt.cli import as_json, tables
+from fairopt.cli import as_json, proving, tables
+from fairopt.cli.exits import Exit
 from fairopt.compare import Row, audit, compare
 from fairopt.errors import BadInput, FairoptError, NotCapable, NotSolved
 from fairopt.metrics import metrics
@@ -39,15 +39,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-
-class Exit(IntEnum):
-    """What the command tells the shell."""
-
-    FINE = 0
-    FAILS = 1
-    BAD_INPUT = 2
-    NOT_SOLVED = 3
 
 
 MarketFile = Annotated[Path, typer.Argument(metavar="MARKET", help="A market file: .toml, .json or .csv.")]
@@ -174,6 +165,10 @@ def compare_command(
     evaluations: Annotated[int, typer.Option(help="Misreports to try for each policy.", min=1)] = Effort.evaluations,
     seed: Seed = 0,
     seconds: Annotated[float, typer.Option(help="Most seconds to search for misreports, for each policy.")] = 60.0,
+    floats: Annotated[bool, typer.Option("--floats", help="Decide in floats, within a tolerance: faster.")] = False,
+    certificates: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`.")
+    ] = None,
 ) -> None:
     """Compute every policy's allocation and say which properties hold, by how much, and what shows it.
 
@@ -187,7 +182,7 @@ def compare_command(
     interrupted = False
     try:
         with tables.progress(len(policies)) as advance:
-            for row in compare(problem, policies, properties, effort=effort):
+            for row in compare(problem, policies, properties, effort=effort, exact=not floats):
                 rows.append(row)
                 advance(row.policy.name)
     except KeyboardInterrupt:  # what is computed is kept, and the status says that it is not all
@@ -196,9 +191,11 @@ def compare_command(
         _print_json(as_json.table(rows, problem))
     else:
         tables.table(rows, problem, properties)
+    if certificates is not None:
+        proving.write_certificates(rows, properties, certificates)
     if interrupted:
         print(f"interrupted: {len(rows)} of {len(policies)} policies done", file=sys.stderr)
-        raise typer.Exit(130)
+        raise typer.Exit(Exit.INTERRUPTED)
     if any(row.error is not None for row in rows):
         raise typer.Exit(Exit.NOT_SOLVED)
 
@@ -224,6 +221,10 @@ def properties_command(json_: AsJson = False) -> None:
     _list(json_, as_json.properties(listed), lambda: tables.properties(listed))
 
 
+app.command("check")(proving.check)
+app.command("claims")(proving.claims)
+
+
 def main() -> None:
     """Run the command line; errors that fairopt raises on purpose become one line and an exit status."""
     try:
@@ -237,7 +238,7 @@ def main() -> None:
         raise SystemExit(Exit.NOT_SOLVED) from None
     except KeyboardInterrupt:
         print("fairopt: interrupted", file=sys.stderr)
-        raise SystemExit(130) from None
+        raise SystemExit(Exit.INTERRUPTED) from None
     except BadInput as error:
         print(f"fairopt: {error}", file=sys.stderr)
         raise SystemExit(Exit.BAD_INPUT) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairopt.compare import Row
+from fairopt.ledger import Entry, Finding, Ruling
 from fairopt.metrics import Metrics
 from fairopt.policy import Decision, Policy
 from fairopt.problem import Market
@@ -31,6 +33,14 @@ KEY = (
     "~ decided in floats within a tolerance, else exactly."
 )
 MARKS: Mapping[Answer, str] = {Answer.HOLDS: "yes", Answer.FAILS: "NO", Answer.NOT_REFUTED: "not refuted"}
+RULINGS: Mapping[Ruling, str] = {
+    Ruling.REPRODUCED: "green",
+    Ruling.PROVED: "green",
+    Ruling.HOLDS_BOUNDED: "green",
+    Ruling.REFUTED: "red",
+    Ruling.INCONSISTENT: "red",
+    Ruling.QUALIFIED: "yellow",
+}
 STYLES: Mapping[Answer, str] = {Answer.HOLDS: "green", Answer.FAILS: "red", Answer.NOT_REFUTED: "yellow"}
 
 
@@ -164,6 +174,42 @@ def properties(listed: Sequence[Property | MechanismProperty]) -> None:
     _console().print(grid)
 
 
+def claims(rows: Sequence[Entry], *, in_full: bool) -> None:
+    """Print rows of the ledger: a line each, or everything about those that were asked for."""
+    console = _console()
+    if not in_full:
+        grid = _table("claim", "where", "verdict", "in short")
+        for row in rows:
+            short = row.evidence or f"waits for {row.waits_for}"
+            grid.add_row(row.id, row.where, _ruling(row), short.split(". ")[0])
+        console.print(grid)
+        counts = Counter(row.verdict.value for row in rows)
+        console.print(f"{len(rows)} claims: " + ", ".join(f"{n} {name}" for name, n in counts.items()), soft_wrap=True)
+        return
+    for row in rows:
+        console.print(f"{row.id} ({row.paper}, {row.where}; {row.kind})", style="bold", soft_wrap=True)
+        console.print(f"  claim:    {row.says}", soft_wrap=True)
+        console.print(Text("  verdict:  ").append(_ruling(row)), soft_wrap=True)
+        shown = f"  evidence: {row.evidence}" if row.evidence else f"  waits for {row.waits_for}"
+        console.print(shown, soft_wrap=True)
+        if row.run:
+            console.print(f"  again:    fairopt claims {row.id} --run", soft_wrap=True)
+
+
+def recomputed(row: Entry, finding: Finding | None, seconds: float, *, follows: bool, error: str) -> None:
+    """Print what a computation says of one row now."""
+    console = _console()
+    if finding is None:
+        console.print(f"{row.id}: not recomputed: {error}", soft_wrap=True)
+        return
+    said = "follows" if follows else f"NO LONGER FOLLOWS from the computation, which says {finding.verdict.value}"
+    console.print(f"{row.id}: {row.verdict.value} {said} ({seconds:.1f} s): {finding.evidence}", soft_wrap=True)
+
+
+def _ruling(row: Entry) -> Text:
+    return Text(row.verdict.value, style=RULINGS.get(row.verdict, ""))
+
+
 @contextmanager
 def progress(total: int) -> Iterator[Callable[[str], None]]:
     """Show progress on standard error, and nothing where that is no terminal."""
@@ -189,5 +235,8 @@ def _table(*columns: str) -> Table:
 
 
 LEFT = frozenset(
-    {"source", "claims", "definition", "can", "unit", "what shows it", "of", "answer", "available", "numbers"}
+    {
+        *("source", "claims", "definition", "can", "unit", "what shows it", "of", "answer", "available", "numbers"),
+        *("where", "verdict", "in short"),
+    }
 )

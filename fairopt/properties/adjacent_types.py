@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from fairopt.certificates import Certificate
 from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.program import Array, Number
@@ -64,6 +65,10 @@ class AdjacentTypes(Property):
 
     def __init__(self, order: Sequence[str] | None = None) -> None:
         self.order = None if order is None else tuple(order)
+
+    def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
+        columns = [market.types.index(name) for name in self.order or market.types]
+        return super()._certificate(market.select_types(columns), shares[:, columns], verdict)
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         columns = self._columns(market)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.certificates import Certificate
+from fairopt.certificates import Envy as EnvyProof
 from fairopt.problem import Market, worth
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.cited import EQUATION_1, EQUATION_2, OEF_EXAMPLE
@@ -46,6 +48,11 @@ class EnvyFreeness(Property):
         Instance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
         Instance("OEF Eq. (1): u3 envies u2", OEF_EXAMPLE, EQUATION_1, Answer.FAILS),
     )
+
+    def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
+        if verdict.answer is Answer.HOLDS:
+            return super()._certificate(market, shares, verdict)
+        return EnvyProof(market, shares, verdict.witness.user, verdict.witness.envied)
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         values = market.values(shares)

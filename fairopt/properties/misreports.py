@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -17,12 +18,12 @@ class Misreports(Protocol):
 
     name: ClassVar[str]
 
-    def allows(self, truth: Array, report: Array) -> bool:
-        """Whether the report belongs to the set."""
+    def allows(self, truth: Array, report: Array) -> Array:
+        """Whether a report (..., k) belongs to the set (...,)."""
         ...
 
     def into(self, truth: Array, report: Array) -> Array:
-        """Return the report moved into the set."""
+        """Return a report (..., k) moved into the set."""
         ...
 
 
@@ -34,9 +35,9 @@ class Larger:
 
     name: ClassVar[str] = "larger"
 
-    def allows(self, truth: Array, report: Array) -> bool:
+    def allows(self, truth: Array, report: Array) -> Array:
         """Whether no entry is smaller than the truth."""
-        return bool((report >= truth).all())
+        return np.asarray(np.all(report >= truth, axis=-1))
 
     def into(self, truth: Array, report: Array) -> Array:
         """Raise what is smaller to the truth."""
@@ -51,9 +52,9 @@ class Smaller:
 
     name: ClassVar[str] = "smaller"
 
-    def allows(self, truth: Array, report: Array) -> bool:
+    def allows(self, truth: Array, report: Array) -> Array:
         """Whether no entry is larger than the truth."""
-        return bool((report <= truth).all())
+        return np.asarray(np.all(report <= truth, axis=-1))
 
     def into(self, truth: Array, report: Array) -> Array:
         """Lower what is larger to the truth."""
@@ -65,9 +66,9 @@ class Anything:
 
     name: ClassVar[str] = "any"
 
-    def allows(self, truth: Array, report: Array) -> bool:
+    def allows(self, truth: Array, report: Array) -> Array:
         """Whether every entry where the user can run is positive."""
-        return bool((report[truth > 0] > 0).all() and (report >= 0).all())
+        return np.asarray(np.all((report > 0) | ((truth == 0) & (report == 0)), axis=-1))
 
     def into(self, truth: Array, report: Array) -> Array:
         """Return the report as it is."""
@@ -135,21 +136,28 @@ class Moves:
                         report[j] = same * side
                         yield report
 
-    def random(self, generator: np.random.Generator) -> Array:
-        """Return a random report: every free entry scaled, most of them by little."""
-        report = self.truth.copy()
-        spread = generator.choice([0.1, 0.4, 1.0])
-        chosen = [j for j in self.free if generator.random() < 0.7] or self.free
-        report[chosen] = report[chosen] * np.exp(generator.normal(0, spread, len(chosen)))
-        return report
+    def structured(self) -> Iterator[Array]:
+        """Yield boundary and coordinate moves, one of each in turn."""
+        for pair in zip_longest(self.boundary(), self.coordinate()):
+            yield from (report for report in pair if report is not None)
 
-    def around(self, report: Array, step: float) -> Iterator[Array]:
-        """Yield the neighbours of a report: each free entry one step up and down."""
-        for j in self.free:
-            for factor in (1 + step, 1 / (1 + step)):
-                near = report.copy()
-                near[j] = near[j] * factor
-                yield near
+    def random(self, generator: np.random.Generator, count: int) -> Array:
+        """Return random reports (count, k): the free entries scaled, most of them by little."""
+        free = len(self.free)
+        spread = generator.choice([0.1, 0.4, 1.0], (count, 1))
+        chosen = generator.random((count, free)) < 0.7
+        chosen |= ~chosen.any(axis=1, keepdims=True)  # a report that changes nothing changes everything instead
+        reports = np.tile(self.truth, (count, 1))
+        reports[:, self.free] *= np.exp(generator.normal(0, 1, (count, free)) * spread * chosen)
+        return reports
+
+    def around(self, report: Array, step: float) -> Array:
+        """Return the neighbours of a report (2 * free, k): each free entry one step up and down."""
+        near = np.tile(report, (2 * len(self.free), 1))
+        for place, j in enumerate(self.free):
+            near[2 * place, j] *= 1 + step
+            near[2 * place + 1, j] /= 1 + step
+        return near
 
     def _scaled(self, columns: list[int], factor: float) -> Array:
         report = self.truth.copy()

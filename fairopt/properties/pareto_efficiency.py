@@ -8,9 +8,11 @@ import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
+from fairopt.certificates import Certificate, Dominance, Judgement, ParetoProof
 from fairopt.problem import Market, worth
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, number_text
 from fairopt.properties.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
+from fairopt.properties.feasibility import Feasibility
 from fairopt.properties.verdict import Answer, Instance, Property, Verdict
 from fairopt.solution import Solution
 
@@ -101,6 +103,15 @@ class ParetoEfficiency(Property):
         Instance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
         Instance("OEF Eq. (3): u1 and u2 can trade", OEF_EXAMPLE, EQUATION_3, Answer.FAILS),
     )
+
+    def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
+        if isinstance(verdict.witness, Dominating):
+            return Dominance(market, shares, verdict.witness.allocation)
+        if verdict.answer is Answer.FAILS:
+            return Judgement(market, shares, Feasibility.name, verdict.answer.value)
+        proof: ParetoWeights = verdict.evidence
+        rents = None if market.demand is None else proof.demand_prices
+        return ParetoProof(market, shares, proof.weights, proof.prices, rents)
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         fitted = _fit(market, shares, tolerance)

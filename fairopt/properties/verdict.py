@@ -11,7 +11,8 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from fairopt.errors import BadInput
+from fairopt.certificates import Certificate, Judgement
+from fairopt.errors import BadInput, NotCapable
 from fairopt.problem import Market, allocation_from, exact
 from fairopt.program import INFINITY, Array, Number
 
@@ -147,6 +148,19 @@ class Property(ABC):
         market = problem if exact else problem.as_(float)
         shares = given if exact else given.astype(float)
         return self._check(market, shares, (0 if exact else TOLERANCE) if tolerance is None else tolerance)
+
+    def certify(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
+        """Return the evidence of an exact ``verdict`` on exact ``shares``, for ``proofs/verify.py``; it asks no solver.
+
+        Errors: `NotCapable` where the verdict is not exact.
+        """
+        if not verdict.exact or shares.dtype != object:
+            raise NotCapable(f"{self.name} was decided in floats, and floats prove nothing")
+        return self._certificate(market.as_(Fraction), shares, verdict)
+
+    def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
+        """Return the evidence; that of most properties is their definition, computed again."""
+        return Judgement(market, shares, self.name, verdict.answer.value)
 
     @abstractmethod
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:

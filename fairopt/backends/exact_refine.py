@@ -1,0 +1,148 @@
+"""From a float solver's basis to an exactly optimal one: iterative refinement.
+
+A basis that HiGHS calls optimal may be so within its tolerance only. Its exact errors are then blown up to the size of
+1 and HiGHS is asked for the best correction, starting from that basis; the basis of the correction is the next one to
+be judged. Each round sees errors that are smaller by HiGHS's tolerance. Nothing that HiGHS says is believed: a basis is
+optimal when its exact point and multipliers are (`fairopt.backends.exact_vertex`).
+
+Source: Gleixner, Steffy and Wolter, Iterative refinement for linear programming, 2016; Gleixner and Steffy, Linear
+programming using limited-precision oracles, 2020.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.backends.base import Options
+from fairopt.backends.exact_sums import Ratios
+from fairopt.backends.exact_vertex import OutOfReach, Vertex, settled, vertex_of
+from fairopt.backends.highs import instance, load, run
+from fairopt.backends.scaling import scaled
+from fairopt.program import INFINITY, Program
+from fairopt.program.affine import Array
+from fairopt.solution import Basis, Position, Solution
+
+if TYPE_CHECKING:
+    import highspy
+
+#: Rounds after which refinement is given up; two or three do where one helps.
+MOST_ROUNDS = 20
+#: An error is blown up by no more than this at once: HiGHS is at a loss with numbers that are very far apart.
+LARGEST_STEP = 40  # as a power of two
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """How far refinement came: the last vertex (None: no regular basis was found) and what HiGHS said last."""
+
+    vertex: Vertex | None
+    rounds: int
+    proposed: Solution
+
+
+class FloatProgram:
+    """An exact program as HiGHS sees it, loaded once; corrections of it are solved from a basis."""
+
+    def __init__(self, program: Program, deadline: float = INFINITY) -> None:
+        self.exact, self.deadline = program, deadline
+        self._scaled = scaled(program.as_(float))
+        self._highs: highspy.Highs = instance(Options())
+        load(self._highs, self._scaled.program)
+
+    def solve(self) -> Solution:
+        """Return HiGHS's answer to the program itself."""
+        return self._scaled.back(self._run(self._scaled.program))
+
+    def conflicting_rows(self) -> Array:
+        """Return the rows to which HiGHS's proof of infeasibility gives multipliers; none where it has no proof."""
+        _, has, multipliers = self._highs.getDualRay()
+        return np.flatnonzero(np.asarray(multipliers)) if has else np.zeros(0, dtype=int)
+
+    def corrected(self, vertex: Vertex, primal: int, dual: int) -> Solution:
+        """Return HiGHS's answer to the correction of ``vertex``, point and multipliers blown up by 2 ** the powers.
+
+        Only status and basis of it mean something.
+        """
+        exact, into = self.exact, self._scaled
+        rows, variables = exact.shape
+        everything = [np.arange(count, dtype=np.int32) for count in (variables, rows)]
+        cost = np.array([_blown(rate, dual) for rate in vertex.reduced]) * (into.column / into.objective)
+        values = Ratios([value.numerator for value in vertex.x], [value.denominator for value in vertex.x])
+        lower, upper = (np.ldexp(values.distance(bound), primal) / into.column for bound in (exact.lower, exact.upper))
+        least, most = (
+            np.ldexp(vertex.activity.distance(side), primal) / into.row for side in (exact.rows.lower, exact.rows.upper)
+        )
+        self._highs.changeColsCost(variables, everything[0], cost)
+        self._highs.changeColsBounds(variables, everything[0], lower, upper)
+        self._highs.changeRowsBounds(rows, everything[1], least, most)
+        self._start(vertex.basis)
+        return self._run(into.program)
+
+    def _run(self, program: Program) -> Solution:
+        left = None if self.deadline == INFINITY else max(0.0, self.deadline - time.perf_counter())
+        return run(self._highs, program, left, thorough=False)
+
+    def _start(self, basis: Basis) -> None:
+        import highspy
+
+        words = highspy.HighsBasisStatus
+        known = {Position.LOWER: words.kLower, Position.BASIC: words.kBasic}
+        known |= {Position.UPPER: words.kUpper, Position.ZERO: words.kZero}
+        start = highspy.HighsBasis()
+        start.col_status = [known[Position(place)] for place in basis.columns.tolist()]
+        start.row_status = [known[Position(place)] for place in basis.rows.tolist()]
+        start.valid = True
+        self._highs.setBasis(start)
+
+
+def refine(program: Program, floats: FloatProgram, proposed: Solution, deadline: float = INFINITY) -> Refined:
+    """Judge the proposed basis, and correct it until it is exactly optimal or no correction helps.
+
+    Errors: `OutOfReach` where not even the proposed basis can be solved exactly in time.
+    """
+    vertex: Vertex | None = None
+    powers = (0, 0)
+    seen = set[bytes]()
+    rounds = 0
+    while proposed.basis is not None:
+        basis = settled(program, proposed.basis)
+        key = basis.columns.tobytes() + basis.rows.tobytes()
+        try:
+            found = None if key in seen else vertex_of(program, basis, deadline)
+        except OutOfReach:
+            if vertex is None:
+                raise
+            found = None  # the vertex before is what there is
+        if found is None:
+            break
+        seen.add(key)
+        vertex = found
+        if vertex.optimal or rounds == MOST_ROUNDS or time.perf_counter() > deadline:
+            break
+        powers = (_power(vertex.infeasible, powers[0]), _power(vertex.improving, powers[1]))
+        proposed = floats.corrected(vertex, *powers)
+        rounds += 1
+    return Refined(vertex, rounds, proposed)
+
+
+def _power(error: Fraction, last: int) -> int:
+    """Return the power of two that blows the error up to 1, at most `LARGEST_STEP` more than the last one."""
+    if not error:
+        return last
+    wanted = error.denominator.bit_length() - error.numerator.bit_length()
+    return max(0, min(wanted, last + LARGEST_STEP))
+
+
+def _blown(value: Fraction, power: int) -> float:
+    if not value:
+        return 0.0
+    try:
+        return math.ldexp(value.numerator / value.denominator, power)
+    except OverflowError:  # HiGHS would take it for infinite in any case
+        return math.copysign(INFINITY, value)

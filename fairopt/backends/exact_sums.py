@@ -1,0 +1,145 @@
+"""Sums of many fractions, fast: common denominators and whole numbers, no fraction is reduced before it is wanted.
+
+Adding fractions one by one takes a greatest common divisor each; the numbers of an exact vertex have hundreds of
+digits and one denominator in common, so that a sum of whole numbers does. Terms that are zero are never touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from fairopt.program import Program
+from fairopt.program.affine import Array
+
+ZERO = Fraction(0)
+
+
+def fractions(values: list[Any]) -> Array:
+    """Return ``values`` as an array of objects; numpy would make an array of arrays of some."""
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
+
+
+def zeros(count: int) -> Array:
+    """Return ``count`` Fractions that are 0."""
+    return fractions([ZERO] * count)
+
+
+def finite(ends: Array) -> Array:
+    """Return which bounds are numbers; the others are float infinities."""
+    return np.fromiter((isinstance(end, Fraction) for end in ends), dtype=bool, count=len(ends))
+
+
+def nonzero(values: Array) -> Array:
+    """Return the positions of the fractions that are not 0 (without a comparison of fractions, which is slow)."""
+    return np.flatnonzero(np.fromiter((value.numerator != 0 for value in values), dtype=bool, count=len(values)))
+
+
+@dataclass(frozen=True, eq=False)
+class Ratios:
+    """Numbers ``top / bottom``, not reduced; each ``bottom`` is positive."""
+
+    top: list[int]
+    bottom: list[int]
+
+    def excess(self, lower: Array, upper: Array) -> dict[int, Fraction]:
+        """Return by how much each number leaves its bounds, for those that do, by position.
+
+        Bounds are Fractions, or float infinities.
+        """
+        found: dict[int, Fraction] = {}
+        for place, (top, bottom, low, high) in enumerate(zip(self.top, self.bottom, lower, upper, strict=True)):
+            if isinstance(low, Fraction) and low.numerator * bottom > top * low.denominator:
+                found[place] = low - Fraction(top, bottom)
+            elif isinstance(high, Fraction) and high.numerator * bottom < top * high.denominator:
+                found[place] = Fraction(top, bottom) - high
+        return found
+
+    def distance(self, bound: Array) -> Array:
+        """Return ``bound - number`` in floats, each rounded once; infinite bounds stay so."""
+        out = np.empty(len(self.top))
+        for place, (top, bottom, end) in enumerate(zip(self.top, self.bottom, bound, strict=True)):
+            if isinstance(end, Fraction):
+                out[place] = _float(end.numerator * bottom - top * end.denominator, bottom * end.denominator)
+            else:
+                out[place] = end
+        return out
+
+    def reduced(self) -> Array:
+        """Return the numbers as Fractions."""
+        return fractions([Fraction(*pair) if pair[0] else ZERO for pair in zip(self.top, self.bottom, strict=True)])
+
+
+def totals(size: int, target: Array, source: Array, value: Array, x: Array) -> Ratios:
+    """Return for each target the sum of ``value[t] * x[source[t]]`` over the triplets t with that target."""
+    used = np.zeros(len(x), dtype=bool)
+    used[nonzero(x)] = True
+    kept = np.flatnonzero(used[source])
+    kept = kept[np.argsort(target[kept], kind="stable")]
+    weight, common = whole(x)
+    top, bottom = [0] * size, [1] * size
+    places, columns, factors = target[kept], source[kept].tolist(), value[kept].tolist()
+    starts = [*np.flatnonzero(np.diff(places, prepend=-1)).tolist(), len(kept)]
+    for first, last in pairwise(starts):
+        inside = factors[first:last]
+        shared = lcm(*[factor.denominator for factor in inside])
+        place = int(places[first])
+        bottom[place] = shared * common
+        top[place] = sum(
+            factor.numerator * (shared // factor.denominator) * weight[column]
+            for factor, column in zip(inside, columns[first:last], strict=True)
+        )
+    return Ratios(top, bottom)
+
+
+def whole(values: Array) -> tuple[list[int], int]:
+    """Return whole numbers and the denominator that they have in common."""
+    common = lcm(*{value.denominator for value in values})
+    return [value.numerator * (common // value.denominator) for value in values], common
+
+
+def dot(left: Array, right: Array) -> Fraction:
+    """Return the sum of the products of two arrays of fractions; where the left one is 0 the right one is not read."""
+    used = nonzero(left)
+    (lefts, first), (rights, second) = whole(left[used]), whole(right[used])
+    return Fraction(sum(a * b for a, b in zip(lefts, rights, strict=True)), first * second)
+
+
+def activity(program: Program, x: Array) -> Ratios:
+    """Return the value of each row at ``x``."""
+    rows = program.rows
+    return totals(len(rows), rows.row, rows.column, rows.value, x)
+
+
+def reduced_cost(program: Program, dual: Array) -> Array:
+    """Return ``cost - A.T @ dual`` in Fractions."""
+    rows = program.rows
+    product = totals(len(program.cost), rows.column, rows.row, rows.value, dual).reduced()
+    return np.asarray(program.cost - product)
+
+
+def excesses(program: Program, x: Array) -> dict[int, Fraction]:
+    """Return by how much ``x`` breaks bounds and rows: a variable by its number, row r by variables + r."""
+    values = Ratios([value.numerator for value in x], [value.denominator for value in x])
+    found = values.excess(program.lower, program.upper)
+    rows = activity(program, x).excess(program.rows.lower, program.rows.upper)
+    return found | {len(program.cost) + row: amount for row, amount in rows.items()}
+
+
+def objective(program: Program, x: Array) -> Fraction:
+    """Return the objective at ``x``."""
+    return dot(x, program.cost) + Fraction(program.offset)
+
+
+def _float(top: int, bottom: int) -> float:
+    try:
+        return top / bottom
+    except OverflowError:  # beyond the floats: as good as endless
+        return float("inf") if top > 0 else -float("inf")

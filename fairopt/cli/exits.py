@@ -1,0 +1,15 @@
+"""What the command tells the shell."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """What the command tells the shell."""
+
+    FINE = 0
+    FAILS = 1
+    BAD_INPUT = 2
+    NOT_SOLVED = 3
+    INTERRUPTED = 130

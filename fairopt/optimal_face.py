@@ -1,0 +1,457 @@
+"""Claims about "the" allocation where a policy leaves a choice: decided for some optimum and for every optimum.
+
+The optima of a policy on a market are the shares of a polyhedron, its optimal face. Here a property is decided over all
+of it in exact arithmetic: sharing incentive, envy-freeness, adjacent types and Pareto efficiency; of another property
+only what one optimum shows is said. No vertex is enumerated:
+
+* a property made of linear inequalities holds for every optimum if the least slack of each over the face is not
+  negative, and for some optimum if the largest least slack is not;
+* the others depend on which shares are positive only. Where all positive shares of a face together break the property,
+  some of them must vanish: the search goes on in each of the smaller faces (`_search`). It is finite and complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import singledispatch
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+
+from fairopt.backends.exact import Exact
+from fairopt.errors import NotCapable
+from fairopt.policy import Decision, Policy
+from fairopt.problem import Market
+from fairopt.program import INFINITY, Array, Block, Program, Rows, Sense
+from fairopt.properties.adjacent_types import AdjacentTypes
+from fairopt.properties.envy_freeness import EnvyFreeness
+from fairopt.properties.pareto_efficiency import ParetoEfficiency
+from fairopt.properties.sharing_incentive import SharingIncentive
+from fairopt.properties.verdict import Answer, Property, Verdict
+from fairopt.solution import Status, not_negative
+
+#: A search over smaller and smaller faces stops, undecided, after so many of them.
+MOST_FACES = 2000
+
+#: A place in an allocation: (user, type).
+Place = tuple[int, int]
+#: The terms of a row: by column.
+Terms = dict[int, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class OverOptima:
+    """A property decided over all optima of a policy on a market.
+
+    ``some``: there is an optimum with the property; ``having`` (n, k) is one. ``every``: there is none without it;
+    ``lacking`` is one. HOLDS and FAILS are proved; what is not proved is NOT_REFUTED. Margins and witnesses are those
+    of the optimum that is shown, or of the worst one.
+    """
+
+    some: Verdict
+    every: Verdict
+    having: Array | None = None
+    lacking: Array | None = None
+
+
+def over_optima(policy: Policy, decision: Decision, property: Property) -> OverOptima:
+    """Decide ``property`` for some optimum and for every optimum that ``policy`` could have chosen as ``decision``.
+
+    Errors: `NotCapable` where the decision is in floats; `NotSolved` where the exact back end finds no optimum.
+
+    >>> from fairopt.models import MaxEfficiency
+    >>> from fairopt.policy import allocate
+    >>> from fairopt.properties import SharingIncentive
+    >>> market = Market.of([[1, 2], [1, 2]], capacity=[1, 1])
+    >>> found = over_optima(MaxEfficiency(), allocate(MaxEfficiency(), market, Exact()), SharingIncentive())
+    >>> found.some.answer.value, found.every.answer.value
+    ('HOLDS', 'FAILS')
+    """
+    if not decision.exact:
+        raise NotCapable(f"this decision of {policy.name} is in floats, and floats prove nothing; decide exactly")
+    choices = policy.optimal_face(decision)
+    if choices is None:  # nothing was optimised: there is one allocation
+        return _of_one(property, decision)
+    face = Face(decision.market.as_(Fraction), choices, decision.shares)
+    if not face.uses_all():
+        return _undecided(property, face)
+    return _decide(property, face)
+
+
+class Face:
+    """The optima of a policy on a market; every question about them is an exact linear program."""
+
+    def __init__(self, market: Market, choices: Program, shares: Array) -> None:
+        self.market, self.choices, self.shares = market, choices.as_(Fraction), shares
+        block = next(block for block in choices.variable_blocks if block.name == "share")
+        self.first = block.first
+        self.fair = market.fair_utility()
+
+    def column(self, user: int, type: int) -> int:
+        """Return where a share stands among the variables."""
+        return self.first + user * self.market.shape[1] + type
+
+    def worth(self, user: int, holder: int, factor: Any = 1) -> Terms:
+        """Return the terms of what ``user`` would get out of the shares of ``holder``, times ``factor``."""
+        speedup = self.market.speedup[user]
+        return {self.column(holder, j): factor * speed for j, speed in enumerate(speedup) if speed}
+
+    def most(self, objective: Terms, program: Program | None = None) -> tuple[Fraction, Array] | None:
+        """Return the largest value of ``objective``, and the point; None where no point is left in ``program``.
+
+        Errors: `NotSolved`, also where the objective grows for ever.
+        """
+        program = program or self.choices
+        cost = np.full(len(program.cost), Fraction(0), dtype=object)
+        for column, rate in objective.items():
+            cost[column] = Fraction(rate)
+        asked = replace(program, sense=Sense.MAXIMIZE, cost=cost, offset=Fraction(0), logarithms=None)
+        solution = Exact().solve(asked)
+        if solution.status is Status.INFEASIBLE:
+            return None
+        point = solution.require_optimal().point
+        return Fraction(asked.value(point)), point
+
+    def allocation(self, point: Array) -> Array:
+        """Return the shares (n, k) of a point."""
+        n, k = self.market.shape
+        return not_negative(point[self.first : self.first + n * k].reshape(n, k))
+
+    def limited(self) -> list[int]:
+        """Return the users with a demand."""
+        return [i for i, limit in enumerate(self.market.limit) if limit < INFINITY]
+
+    def uses_all(self) -> bool:
+        """Whether no optimum gives a user more GPUs than it demands, so that throughputs are linear on the face."""
+        for i in self.limited():
+            found = self.most({self.column(i, j): 1 for j in range(self.market.shape[1])})
+            if found is None or found[0] > self.market.limit[i]:
+                return False
+        return True
+
+    def without(self, zero: Collection[int], program: Program) -> Program:
+        """Return the part of the face on which the variables in ``zero`` are 0."""
+        upper = program.upper.copy()
+        upper[list(zero)] = Fraction(0)
+        return replace(program, upper=upper)
+
+    def inner_point(self, program: Program, columns: Collection[int]) -> tuple[Array, set[int]] | None:
+        """Return a point at which as many of ``columns`` as possible are positive, and which; None where none is left.
+
+        What is positive at one point and what is at another are positive together half-way between them.
+        """
+        found = self.most({}, program)
+        if found is None:
+            return None
+        points = [found[1]]
+        open_ = {column for column in columns if not points[0][column] > 0}
+        while open_:
+            found = self.most(dict.fromkeys(open_, 1), program)
+            if found is None or not found[0] > 0:
+                break
+            points.append(found[1])
+            open_ = {column for column in open_ if not found[1][column] > 0}
+        return np.asarray(sum(points) / Fraction(len(points))), set(columns) - open_
+
+
+@singledispatch
+def _decide(property: Property, face: Face) -> OverOptima:
+    """Decide a property over a face; a property that is not known here is decided by what one optimum shows."""
+    return _undecided(property, face)
+
+
+@_decide.register
+def _(property: SharingIncentive, face: Face) -> OverOptima:
+    users = range(len(face.market.users))
+    slacks = [(face.worth(i, i, 1 / face.fair[i]), Fraction(1)) for i in users]
+    return _linear(property, face, slacks, f"{len(users)} users")
+
+
+@_decide.register
+def _(property: EnvyFreeness, face: Face) -> OverOptima:
+    weight, users = face.market.weight, range(len(face.market.users))
+    slacks = []
+    for i, other in permutations(users, 2):
+        rate = -weight[i] / weight[other] / face.fair[i]
+        slacks.append((face.worth(i, i, 1 / face.fair[i]) | face.worth(i, other, rate), Fraction(0)))
+    return _linear(property, face, slacks, f"{len(slacks)} pairs of users", capped=bool(face.limited()))
+
+
+@_decide.register
+def _(property: AdjacentTypes, face: Face) -> OverOptima:
+    columns = [j for j in map(face.market.types.index, property.order or face.market.types) if face.market.capacity[j]]
+    users = range(len(face.market.users))
+    gaps = [(i, *types) for i in users for types in combinations(columns, 3)]
+    lacking = next((shares for gap in gaps if (shares := _with_gap(face, *gap)) is not None), None)
+
+    def ways_out(positive: set[int]) -> list[set[int]] | None:
+        for i, a, b, c in gaps:
+            place = columns.index(b)
+            if {face.column(i, a), face.column(i, c)} <= positive and face.column(i, b) not in positive:
+                sides = (columns[:place], columns[place + 1 :])
+                return [{face.column(i, j) for j in side} for side in sides]
+        return None
+
+    shares = {face.column(i, j) for i in users for j in columns}
+    having, count = _search(face, face.choices, shares, ways_out)
+    return _found(property, face, having, lacking, f"{count} faces", f"{len(gaps)} gaps", complete=count <= MOST_FACES)
+
+
+@_decide.register
+def _(property: ParetoEfficiency, face: Face) -> OverOptima:
+    lacking = _dominated(face)
+    program, places = _with_slacks(face)
+
+    def ways_out(positive: set[int]) -> list[set[int]] | None:
+        given_up = _improving(face, program, places, positive)
+        return [{column} for column in given_up] or None
+
+    having, count = _search(face, program, places, ways_out)
+    every = "all pairs of an optimum and an allocation that gives nobody less (a linear program)"
+    return _found(property, face, having, lacking, f"{count} faces", every, complete=count <= MOST_FACES)
+
+
+# -- properties that are linear inequalities -----------------------------------------------------------------------
+def _linear(
+    property: Property, face: Face, slacks: list[tuple[Terms, Fraction]], effort: str, *, capped: bool = False
+) -> OverOptima:
+    """Decide a property that says ``terms >= constant`` for each of ``slacks``, all in the same unit.
+
+    With ``capped`` users may have no use for all of what they compare with: the slacks are then too small, so that only
+    what keeps them all is sure to have the property.
+    """
+    if not slacks:
+        return _found(property, face, face.shares, None, effort, effort)
+    worst, lacking = None, face.shares
+    for terms, constant in slacks:
+        least = face.most({column: -rate for column, rate in terms.items()})
+        assert least is not None
+        slack = -least[0] - constant
+        if worst is None or slack < worst:
+            worst, lacking = slack, face.allocation(least[1])
+    t = len(face.choices.cost)
+    rows = [(terms | {t: -1}, constant, INFINITY) for terms, constant in slacks]
+    best = face.most({t: 1}, extended(face.choices, [(-INFINITY, INFINITY)], rows))
+    assert best is not None
+    assert worst is not None
+    some = face.allocation(best[1])
+    if not capped:
+        return _found(
+            property, face, some if best[0] >= 0 else None, lacking if worst < 0 else None, effort, effort, shown=some
+        )
+    holds = _check(property, face, some).answer is Answer.HOLDS
+    fails = _check(property, face, lacking).answer is Answer.FAILS
+    return _found(
+        property,
+        face,
+        some if holds else None,
+        lacking if fails else None,
+        effort,
+        effort,
+        complete=False,
+        sure=worst >= 0,
+    )
+
+
+# -- properties of which shares are positive -----------------------------------------------------------------------
+def _search(
+    face: Face, program: Program, columns: set[int], ways_out: Callable[[set[int]], list[set[int]] | None]
+) -> tuple[Array | None, int]:
+    """Return an optimum with the property, None where there is none, and the number of faces looked at.
+
+    ``ways_out`` says, of the variables that are positive together, which sets of them, one at least, must vanish; None
+    where the property holds. More faces than `MOST_FACES` mean that nothing was decided.
+    """
+    waiting: list[frozenset[int]] = [frozenset()]
+    seen = set(waiting)
+    count = 0
+    while waiting:
+        count += 1
+        if count > MOST_FACES:
+            return None, count
+        zero = waiting.pop()
+        inner = face.inner_point(face.without(zero, program), columns - zero)
+        if inner is None:
+            continue
+        ways = ways_out(inner[1])
+        if ways is None:
+            return face.allocation(inner[0]), count
+        fresh = {zero | way for way in ways} - seen
+        seen |= fresh
+        waiting += sorted(fresh, key=sorted, reverse=True)
+    return None, count
+
+
+def _with_gap(face: Face, user: int, left: int, skipped: int, right: int) -> Array | None:
+    """Return an optimum in which the user holds the outer types and not the one between, None where there is none."""
+    t = len(face.choices.cost)
+    low, high = face.column(user, left), face.column(user, right)
+    part = face.without([face.column(user, skipped)], face.choices)
+    rows = [({low: 1, t: -1}, 0, INFINITY), ({high: 1, t: -1}, 0, INFINITY)]
+    found = face.most({t: 1}, extended(part, [(0, INFINITY)], rows))
+    return face.allocation(found[1]) if found is not None and found[0] > 0 else None
+
+
+def _dominated(face: Face) -> Array | None:
+    """Return the optimum that leaves most to gain without a loser, None where none leaves anything."""
+    market, (n, k) = face.market, face.market.shape
+    first = len(face.choices.cost)
+    better = [[first + i * k + j for j in range(k)] for i in range(n)]
+    objective: Terms = {}
+    rows = [({better[i][j]: 1 for i in range(n)}, -INFINITY, market.capacity[j]) for j in range(k)]
+    rows += [(dict.fromkeys(better[i], 1), -INFINITY, market.limit[i]) for i in face.limited()]
+    for i in range(n):
+        gain = {better[i][j]: speed / face.fair[i] for j, speed in enumerate(market.speedup[i]) if speed}
+        gain |= face.worth(i, i, -1 / face.fair[i])
+        rows.append((gain, 0, INFINITY))
+        objective |= gain
+    found = face.most(objective, extended(face.choices, [(0, INFINITY)] * (n * k), rows))
+    assert found is not None
+    return face.allocation(found[1]) if found[0] > 0 else None
+
+
+def _with_slacks(face: Face) -> tuple[Program, set[int]]:
+    """Return the face with what is left of each type, and of each demand, as variables, and what may be positive."""
+    (n, k), first = face.market.shape, len(face.choices.cost)
+    limited = face.limited()
+    rows = []
+    for j in range(k):
+        rows.append(({face.column(i, j): 1 for i in range(n)} | {first + j: 1}, *[face.market.capacity[j]] * 2))
+    for place, i in enumerate(limited):
+        rows.append(({face.column(i, j): 1 for j in range(k)} | {first + k + place: 1}, *[face.market.limit[i]] * 2))
+    extra = range(first, first + k + len(limited))
+    shares = {face.column(i, j) for i in range(n) for j in range(k) if face.market.speedup[i, j]}
+    return extended(face.choices, [(0, INFINITY)] * len(extra), rows), shares | set(extra)
+
+
+def _improving(face: Face, program: Program, places: set[int], positive: set[int]) -> list[int]:
+    """Return what must be given up in some trade that hurts nobody and helps somebody, none where there is no trade.
+
+    A trade is a direction: it may lower what is positive. Where an allocation that is positive there can carry it out a
+    little way, and it is dominated; where there is no such direction, it is Pareto-efficient.
+    """
+    (n, k), first = face.market.shape, len(face.choices.cost)
+    order = sorted(places)
+    at = {column: number for number, column in enumerate(order)}
+    rows: list[tuple[Terms, Any, Any]] = []
+    for j in range(k):
+        terms = {at[face.column(i, j)]: 1 for i in range(n) if face.column(i, j) in at}
+        rows.append((terms | {at[first + j]: 1}, 0, 0))
+    for place, i in enumerate(face.limited()):
+        terms = {at[face.column(i, j)]: 1 for j in range(k) if face.column(i, j) in at}
+        rows.append((terms | {at[first + k + place]: 1}, 0, 0))
+    objective: Terms = {}
+    for i in range(n):
+        gain = {at[column]: rate for column, rate in face.worth(i, i, 1 / face.fair[i]).items()}
+        rows.append((gain, 0, INFINITY))
+        objective |= gain
+    bounds = [(Fraction(-1 if column in positive else 0), INFINITY) for column in order]
+    empty = np.array([], dtype=int)
+    none = np.array([], dtype=object)
+    start = replace(
+        program,
+        name="trades that hurt nobody",
+        cost=none,
+        lower=none,
+        upper=none,
+        integer=np.array([], dtype=bool),
+        rows=Rows(empty, empty, none, none, none),
+        variable_blocks=(),
+        row_blocks=(),
+    )
+    found = face.most(objective, extended(start, bounds, rows))
+    assert found is not None
+    if not found[0] > 0:
+        return []
+    return [column for column, change in zip(order, found[1], strict=True) if change < 0]
+
+
+# -- verdicts --------------------------------------------------------------------------------------------------------
+def _found(
+    property: Property,
+    face: Face,
+    having: Array | None,
+    lacking: Array | None,
+    for_some: str,
+    for_every: str,
+    *,
+    shown: Array | None = None,
+    complete: bool = True,
+    sure: bool | None = None,
+) -> OverOptima:
+    """Return the verdicts, given an optimum with and one without the property, None where there is none.
+
+    Where the search was not ``complete``, None means that none was found; ``sure`` says whether there is none without.
+    """
+    example = next(each for each in (having, shown, lacking, face.shares) if each is not None)
+    some, every = _check(property, face, example), _check(property, face, example if lacking is None else lacking)
+    if having is None and not complete:
+        some = replace(some, answer=Answer.NOT_REFUTED)
+    if lacking is None and not (complete or sure):
+        every = replace(every, answer=Answer.NOT_REFUTED)
+    for verdict, wanted in ((some, having is not None), (every, lacking is None)):
+        assert verdict.answer is Answer.NOT_REFUTED or (verdict.answer is Answer.HOLDS) is wanted, verdict
+    return OverOptima(
+        some=replace(some, effort=f"some optimum: {for_some}"),
+        every=replace(every, effort=f"every optimum: {for_every}"),
+        having=having,
+        lacking=lacking,
+    )
+
+
+def _check(property: Property, face: Face, shares: Array) -> Verdict:
+    return property.check(face.market, shares)
+
+
+def _of_one(property: Property, decision: Decision) -> OverOptima:
+    verdict = replace(
+        property.check(decision.market, decision.shares), effort="the only allocation: nothing is optimised"
+    )
+    holds = verdict.answer is Answer.HOLDS
+    shares = decision.shares
+    return OverOptima(verdict, verdict, shares if holds else None, None if holds else shares)
+
+
+def _undecided(property: Property, face: Face) -> OverOptima:
+    """Return what one optimum shows of a property that is not decided over all."""
+    verdict = replace(_check(property, face, face.shares), effort="one optimum")
+    other = replace(verdict, answer=Answer.NOT_REFUTED, exact=False)
+    if verdict.answer is Answer.HOLDS:
+        return OverOptima(verdict, other, having=face.shares)
+    return OverOptima(other, verdict, lacking=face.shares)
+
+
+# -- programs --------------------------------------------------------------------------------------------------------
+def extended(
+    program: Program, variables: Collection[tuple[Any, Any]], rows: Collection[tuple[Terms, Any, Any]]
+) -> Program:
+    """Return a program with more variables (lower, upper) and more rows (terms by column, lower, upper)."""
+    columns, count, old = len(program.cost), len(program.rows), program.rows
+    entries = [(count + r, column, Fraction(terms[column])) for r, (terms, _, _) in enumerate(rows) for column in sorted(terms)]
+    at, of, rate = (list(part) for part in zip(*entries, strict=True)) if entries else ([], [], [])
+    return replace(
+        program,
+        cost=_more(program.cost, [Fraction(0)] * len(variables)),
+        lower=_more(program.lower, [low for low, _ in variables]),
+        upper=_more(program.upper, [high for _, high in variables]),
+        integer=np.concatenate([program.integer, np.zeros(len(variables), dtype=bool)]),
+        rows=Rows(
+            row=np.concatenate([old.row, np.array(at, dtype=int)]),
+            column=np.concatenate([old.column, np.array(of, dtype=int)]),
+            value=_more(old.value, rate),
+            lower=_more(old.lower, [low for _, low, _ in rows]),
+            upper=_more(old.upper, [high for _, _, high in rows]),
+        ),
+        variable_blocks=(*program.variable_blocks, Block("extra", (len(variables),), columns, len(variables))),
+        row_blocks=(*program.row_blocks, Block("extra", (len(rows),), count, len(rows))),
+    )
+
+
+def _more(array: Array, values: Iterator[Any] | list[Any]) -> Array:
+    out = np.empty(len(array) + len(values := list(values)), dtype=object)
+    out[: len(array)] = array
+    out[len(array) :] = [value if abs(value) == INFINITY else Fraction(value) for value in values]
+    return out

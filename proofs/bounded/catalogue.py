@@ -1,0 +1,155 @@
+"""All claims that are decided here, with the sizes: quick ones, and those that take a minute or that Z3 gives up on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from proofs.bounded import claims as c
+from proofs.bounded.decisions import Decision, Search, decide
+from proofs.bounded.solver import Limits
+from proofs.bounded.trading import hurts_nobody
+
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """``name``, the ``id`` in the ledger of claims, the reading decided in words, and how it is decided for a size."""
+
+    name: str
+    id: str
+    says: str
+    run: Callable[[int, int, Limits], Decision]
+    quick: tuple[Size, ...]
+    slow: tuple[Size, ...] = ()
+
+
+def _claim(
+    name: str, id: str, says: str, search: Callable[[int, int], Search], quick: str = "", slow: str = ""
+) -> Claim:
+    def run(n: int, k: int, limits: Limits) -> Decision:
+        return decide(name, search(n, k), limits)
+
+    return Claim(name, id, says, run, _sizes(quick), _sizes(slow))
+
+
+def _sizes(text: str) -> tuple[Size, ...]:
+    return tuple((int(n), int(k)) for n, k in (size.split("x") for size in text.split()))
+
+
+def _pareto() -> list[Claim]:
+    coop = partial(c.pareto_efficiency, c.COOPERATIVE)
+    says = "cooperative OEF is Pareto-efficient among all feasible allocations"
+    found = []
+    for words, text, sizes in (
+        ("", "any units", "2x2 2x3 2x4 2x5 3x2"),
+        ("normalised", "speedup 1 on the first type", "2x2 2x3 2x4 3x2 4x2 3x3"),
+        ("normalised rising", "speedup 1 on the first type, rising strictly", "2x2 2x3 3x2 4x2 3x3"),
+    ):
+        for every in (True, False):
+            name = "-".join(["pareto-coop", *words.split(), "every" if every else "some"])
+            which = "every optimum" if every else "some optimum"
+            search = partial(coop, assumptions=words, every=every)
+            found.append(_claim(name, "oef-thm5.3", f"{says}: {which}; {text}", search, sizes))
+    noncoop = partial(c.pareto_efficiency, c.NONCOOPERATIVE)
+    says = "non-cooperative OEF is Pareto-efficient: every optimum"
+    found.append(
+        _claim("pareto-noncoop", "oef-thm5.3", f"{says}; positive speedups", noncoop, "2x2 2x3 3x2 2x4 4x2", "3x3 3x4 4x3")
+    )
+    zeros = partial(c.pareto_with_zeros, c.NONCOOPERATIVE)
+    found.append(_claim("pareto-noncoop-zeros", "oef-thm5.3", f"{says}; zeros allowed", zeros, "2x2"))
+    return found
+
+
+def _adjacent() -> list[Claim]:
+    readings = {
+        "": "any speedups",
+        "normalised rising": "speedup 1 on the first type, rising strictly",
+        "ordered": "users strictly ordered by their ratios, any units",
+        "normalised ordered": "users strictly ordered by their ratios, speedup 1 on the first type",
+        "normalised rising ordered": "the same, and speedups rise strictly",
+        "normalised tied": "users ordered by their ratios, ties allowed, speedup 1 on the first type",
+    }
+    found = []
+    for mode, short, title in (
+        (c.COOPERATIVE, "coop", "cooperative"),
+        (c.NONCOOPERATIVE, "noncoop", "non-cooperative"),
+    ):
+        for words, text in readings.items():
+            ordered = "ordered" in words
+            small = "2x3 2x4 3x3" if short == "noncoop" or not ordered else "2x3 2x4"
+            for every in (True, False):
+                slow = ""
+                if ordered:
+                    slow = "3x4 4x3" if short == "noncoop" else ("3x3 4x3 3x4" if every else "3x3 4x3 3x4")
+                name = "-".join([f"adjacent-{short}", *words.split(), "every" if every else "some"])
+                says = f"{title} OEF gives adjacent types: {'every' if every else 'some'} optimum; {text}"
+                search = partial(c.adjacent_types, mode, assumptions=words, every=every)
+                if words == "normalised tied" and not every:
+                    continue  # Z3 is asked about one optimum, not about all of them; see README
+                found.append(_claim(name, "oef-thm5.2", says, search, small if ordered else "2x3", slow))
+    return found
+
+
+def _truth() -> list[Claim]:
+    found = []
+    for kind in ("larger", "smaller", "any"):
+        for normalised in (True, False):
+            units = "normalised" if normalised else "any-units"
+            says = f"non-cooperative OEF is strategy-proof against {kind} reports; {units.replace('-', ' ')}"
+            search = partial(c.strategy_proofness, c.NONCOOPERATIVE, kind=kind, normalised=normalised)
+            holds = kind == "larger"
+            found.append(
+                _claim(f"truth-noncoop-{kind}-{units}", "oef-thm5.4", says, search, "2x2", "2x3 3x2" if holds else "")
+            )
+    for mode, short, id, title in (
+        (c.COOPERATIVE, "coop", "oef-thm3.2", "among envy-free allocations"),
+        (c.SHARING_INCENTIVE, "si", "oef-thm3.3", "among sharing-incentive allocations"),
+    ):
+        says = f"no user surely gains by a larger report where the largest total {title} is taken; normalised"
+        search = partial(c.strategy_proofness, mode, kind="larger", normalised=True, surely=True)
+        found.append(_claim(f"truth-{short}-larger-surely", id, says, search, "2x2"))
+    return found
+
+
+def _lemma() -> list[Claim]:
+    found = []
+    for mode, short, title in (
+        (c.MAX_EFFICIENCY, "max-efficiency", "Eq. (4), no fairness"),
+        (c.COOPERATIVE, "coop", "envy-free, Eq. (10)"),
+        (c.SHARING_INCENTIVE, "si", "sharing-incentive"),
+        (c.NONCOOPERATIVE, "noncoop", "equal, Eq. (9)"),
+    ):
+        for order, text in (("entries", "least speedup on each type"), ("ratios", "least ratio between all neighbours")):
+            says = f"Lemma 3.1, every optimum of the largest total, {title}; slowest user: {text}"
+            search = partial(c.lemma_3_1, mode, order=order)
+            found.append(_claim(f"lemma3.1-{short}-{order}", "oef-lemma3.1", says, search, "2x2 2x3 3x2", "3x3"))
+    return found
+
+
+def _others() -> list[Claim]:
+    found = []
+    says = "max-min is Pareto-efficient: every optimum"
+    pareto = partial(c.pareto_efficiency, c.MAX_MIN)
+    found.append(_claim("pareto-max-min", "oef-table1", f"{says}; positive speedups", pareto, "2x2 2x3 3x2", "3x3"))
+    envy = partial(c.envy_freeness, c.MAX_MIN)
+    found.append(_claim("envy-max-min", "oef-table1", "max-min is envy-free: every optimum", envy, "2x2 2x3 3x2"))
+    envy = partial(c.envy_freeness, c.NONCOOPERATIVE)
+    found.append(_claim("envy-noncoop", "oef-table1", "non-cooperative OEF is envy-free: every optimum", envy, "2x2"))
+    for words in ("", "normalised"):
+        name = "-".join(["nonzeros-coop", *words.split()])
+        says = f"an optimal extreme point of cooperative OEF has at most n + k - 1 non-zeros; {words or 'any units'}"
+        search = partial(c.nonzeros, c.COOPERATIVE, assumptions=words)
+        found.append(_claim(name, "oef-nonzeros", says, search, "2x2 2x3", "3x2 2x4"))
+    trade = "a second-price trade leaves neither side worse off (any state, any number k of types)"
+
+    def run(n: int, k: int, limits: Limits) -> Decision:
+        return hurts_nobody("trading-hurts-nobody", n, limits)
+
+    found.append(Claim("trading-hurts-nobody", "oef-table1", trade, run, tuple((n, 0) for n in (2, 3, 4, 5))))
+    return found
+
+
+CLAIMS: tuple[Claim, ...] = (*_pareto(), *_adjacent(), *_truth(), *_lemma(), *_others())

@@ -1,0 +1,314 @@
+"""The claims of the OEF paper, each as the search for a market that refutes it.
+
+"Every optimum": no optimum breaks the property. "Some optimum": each market has an optimum that keeps it; it follows
+from "every", and is refuted by a market whose optima all break it. Assumptions on speedups, beside being positive:
+
+* ``normalised``: all users have speedup 1 on the first type (OEF Sec. 2.3);
+* ``rising``: each user's speedups rise strictly with the type;
+* ``ordered``: from each type to the next every user gains by a larger factor than the user before it;
+* ``tied``: by a factor that is no smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations, permutations, product
+
+import z3
+
+from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF
+from fairopt.policy import Formulated
+from fairopt.problem import Market
+from fairopt.properties import AdjacentTypes, EnvyFreeness, ParetoEfficiency
+from fairopt.properties.verdict import Answer, Property
+from proofs.bounded import policies
+from proofs.bounded.decisions import Found, Search
+from fairopt.program import Array
+from proofs.bounded.exact import Optima, Place, SharingIncentiveEfficiency, improving_cycle, is_extreme
+from proofs.bounded.solver import Case, Question
+from proofs.bounded.symbolic import Optimum, SymbolicMarket
+
+#: A symbolic policy and the policy of fairopt that confirms what is found with it.
+Mode = tuple[Callable[..., Optimum], Formulated]
+COOPERATIVE: Mode = (policies.cooperative, CooperativeOEF())
+NONCOOPERATIVE: Mode = (policies.noncooperative, NonCooperativeOEF())
+MAX_MIN: Mode = (policies.max_min, MaxMin())
+MAX_EFFICIENCY: Mode = (policies.max_efficiency, MaxEfficiency())
+SHARING_INCENTIVE: Mode = (policies.sharing_incentive, SharingIncentiveEfficiency())
+
+
+def market_of(n: int, k: int, assumptions: str) -> tuple[SymbolicMarket, list[z3.BoolRef]]:
+    """Return a symbolic market and the constraints of its assumptions, named by words."""
+    words = set(assumptions.split())
+    assert words <= {"normalised", "rising", "ordered", "tied"}, assumptions
+    market = SymbolicMarket(n, k, normalised="normalised" in words)
+    domain = market.rising(strictly=True) if "rising" in words else []
+    if words & {"ordered", "tied"}:
+        domain += market.ordered_by_ratios(strictly="ordered" in words)
+    return market, domain
+
+
+def pareto_efficiency(mode: Mode, n: int, k: int, assumptions: str = "", *, every: bool = True) -> Search:
+    """OEF Theorem 5.3: an optimum on which nobody can gain without somebody losing, among all feasible allocations.
+
+    Where everybody runs everywhere and everything is given out, an allocation fails exactly if there is a cycle of
+    users, each of whom holds a type that the one before it wants, and gains multiply to more than 1 (a negative cycle
+    among the logarithms of the prices that would support it). Users can be renamed, so that they are the first r.
+    """
+    market, domain = market_of(n, k, assumptions)
+    optimum = mode[0](market)
+    cycles = list(_cycles(n, k, assumptions))
+    questions = []
+    for cycle in cycles:
+        kept = z3.Product([market.ratio[u][j] for u, j in cycle])
+        passed = z3.Product([market.ratio[u][cycle[(i + 1) % len(cycle)][1]] for i, (u, _) in enumerate(cycle)])
+        trade = (*optimum.positive(*cycle), passed > kept)
+        questions.append(Question((*domain, *optimum.constraints, *trade), tuple(optimum.cases)))
+
+    def confirm(numbers: Market) -> Found | None:
+        optima = Optima(mode[1], numbers)
+        if not every and not optima.same_throughputs:
+            return None
+        for users in permutations(range(n)):
+            for cycle in cycles:
+                named = [(users[u], j) for u, j in cycle]
+                if improving_cycle(numbers, named) and (shares := optima.having(named)) is not None:
+                    return _failing(ParetoEfficiency(), numbers, shares)
+        return None
+
+    return Search((market,), tuple(domain), tuple(questions), confirm)
+
+
+def _cycles(n: int, k: int, assumptions: str) -> Iterator[tuple[Place, ...]]:
+    """Yield a cycle of (user, type that it holds) for each that differs by more than names and where it starts.
+
+    Without assumptions types can be renamed, and all but the first where speedups are normalised.
+    """
+    for r in range(2, min(n, k) + 1):
+        if "rising" in assumptions:
+            chosen = [types for types in permutations(range(k), r) if types[0] == min(types)]
+        else:
+            first = range(r), range(1, r + 1)
+            chosen = [tuple(types) for types in first[: 2 if assumptions and k > r else 1]]
+        yield from (tuple(enumerate(types)) for types in chosen)
+
+
+def pareto_with_zeros(mode: Mode, n: int, k: int) -> Search:
+    """OEF Theorem 5.3 where users cannot run everywhere: each pattern of zeros is a question; dominance is direct."""
+    market = SymbolicMarket(n, k)
+    questions = []
+    places = list(product(range(n), range(k)))
+    for count in range(1, n * k):
+        for stopped in combinations(places, count):
+            if any({(u, j) for j in range(k)} <= set(stopped) for u in range(n)):
+                continue  # the user cannot run at all: no market
+            part = SymbolicMarket(n, k, stopped=frozenset(stopped))
+            optimum = mode[0](part)
+            questions.append(
+                Question((*optimum.constraints, *_dominated(part, optimum)), tuple(optimum.cases), str(stopped))
+            )
+
+    def confirm(numbers: Market) -> Found | None:
+        optima = Optima(mode[1], numbers)
+        return _failing(ParetoEfficiency(), numbers, optima.shares) if optima.same_throughputs else None
+
+    return Search((market,), (), tuple(questions), confirm)
+
+
+def _dominated(market: SymbolicMarket, optimum: Optimum) -> list[z3.BoolRef]:
+    """Return that other shares fit and give everybody as much and somebody more."""
+    n, k = market.n, market.k
+    better = [[z3.Real(f"better_{u}{j}") for j in range(k)] for u in range(n)]
+    fits = [share >= 0 for row in better for share in row]
+    fits += [z3.Sum([row[j] for row in better]) <= 1 for j in range(k)]
+    before = [policies.throughput(market, u, optimum.share[u]) for u in range(n)]
+    after = [policies.throughput(market, u, better[u]) for u in range(n)]
+    pairs = list(zip(before, after, strict=True))
+    return [*fits, *(a >= b for b, a in pairs), z3.Or(*(a > b for b, a in pairs))]
+
+
+def envy_freeness(mode: Mode, n: int, k: int) -> Search:
+    """An optimum in which user 0 (users can be renamed) would rather have user 1's shares."""
+    market = SymbolicMarket(n, k)
+    optimum = mode[0](market)
+    own, others = (policies.throughput(market, 0, optimum.share[i]) for i in (0, 1))
+    question = Question((*optimum.constraints, own < others), tuple(optimum.cases))
+
+    def confirm(numbers: Market) -> Found | None:
+        shares = Optima(mode[1], numbers).shares
+        return _failing(EnvyFreeness(), numbers, shares)
+
+    return Search((market,), (), (question,), confirm)
+
+
+def adjacent_types(mode: Mode, n: int, k: int, assumptions: str = "", *, every: bool = True) -> Search:
+    """OEF Theorem 5.2: no user holds types a and c of an optimum and nothing of a type b between them."""
+    market, domain = market_of(n, k, assumptions)
+    optimum = mode[0](market)
+    alike = not {"ordered", "tied"} & set(assumptions.split())  # then users can be renamed
+    gaps = [(u, *types) for u in range(1 if alike else n) for types in combinations(range(k), 3)]
+    questions = tuple(
+        Question(
+            (*domain, *optimum.constraints, *optimum.positive((u, a), (u, c)), optimum.share[u][b] == 0),
+            tuple(optimum.cases),
+        )
+        for u, a, b, c in gaps
+    )
+
+    def confirm(numbers: Market) -> Found | None:
+        optima = Optima(mode[1], numbers)
+        if not every and optima.without_gaps() is not None:
+            return None
+        for u, (a, b, c) in product(range(n), combinations(range(k), 3)):
+            shares = optima.having([(u, a), (u, c)], [(u, b)])
+            if shares is not None:
+                return _failing(AdjacentTypes(), numbers, shares)
+        return None
+
+    return Search((market,), tuple(domain), questions, confirm)
+
+
+def strategy_proofness(mode: Mode, n: int, k: int, kind: str, *, normalised: bool, surely: bool = False) -> Search:
+    """OEF Theorem 5.4, 3.2, 3.3: user 0 gains by a report that is "larger" or "smaller" in every entry, or "any".
+
+    The claim refuted is that no optimum for the report gives more than an optimum for the truth; ``surely`` asks for a
+    market on which every optimum for the report gives more than any for the truth, whichever a mechanism takes.
+    """
+    market = SymbolicMarket(n, k, normalised=normalised)
+    told = market.misreport(kind, normalised=normalised)
+    truth, lie = mode[0](market), mode[0](told, "_lie")
+    gain = policies.throughput(market, 0, lie.share[0]) > policies.throughput(market, 0, truth.share[0])
+    question = Question((*truth.constraints, *lie.constraints, gain), (*truth.cases, *lie.cases))
+
+    def confirm(numbers: Market, reported: Market) -> Found | None:
+        before = Optima(mode[1], numbers).throughput(0)
+        after = Optima(mode[1], reported).throughput(0, numbers.speedup[0])
+        if not (after[0] > before[1] if surely else after[1] > before[0]):
+            return None
+        report = ", ".join(map(str, reported.speedup[0]))
+        gets = f"{after[0] if surely else after[1]} instead of {before[1] if surely else before[0]}"
+        return Found(numbers, f"{numbers.users[0]} reports ({report}) and gets {gets}")
+
+    return Search((market, told), (), (question,), confirm)
+
+
+def lemma_3_1(mode: Mode, n: int, k: int, order: str) -> Search:
+    """OEF Lemma 3.1: user 0 holds a type only if it holds all of every type to the left of it, in every optimum.
+
+    Speedups are normalised and rise strictly, as the proof says. What makes user 0 "the user with the slowest speedup":
+    "entries": it has the least speedup on every type, strictly after the first (the proof's reading);
+    "ratios": from each type to the next it gains by the smallest factor, strictly.
+    """
+    market, domain = market_of(n, k, "normalised rising")
+    s = market.ratio
+    for u in range(1, n):
+        if order == "entries":
+            domain += [s[0][j] < s[u][j] for j in range(1, k)]
+        else:
+            domain += [s[0][j + 1] * s[u][j] < s[u][j + 1] * s[0][j] for j in range(k - 1)]
+    optimum = mode[0](market)
+    questions = tuple(
+        Question(
+            (*domain, *optimum.constraints, optimum.share[0][right] > 0, optimum.share[0][left] < 1),
+            tuple(optimum.cases),
+        )
+        for left, right in combinations(range(k), 2)
+    )
+
+    def confirm(numbers: Market) -> Found | None:
+        optima = Optima(mode[1], numbers)
+        for left, right in combinations(range(k), 2):
+            for other in range(1, n):
+                shares = optima.having([(0, right), (other, left)])
+                if shares is not None:
+                    return Found(numbers, f"{numbers.users[0]} holds {_row(shares[0])}; {_all(shares)}")
+        return None
+
+    return Search((market,), tuple(domain), questions, confirm)
+
+
+def nonzeros(mode: Mode, n: int, k: int, assumptions: str = "") -> Search:
+    """OEF Sec. 4.4: an optimum that is an extreme point has at most n + k - 1 shares that are not zero.
+
+    A set of places is the support of an extreme point of Eq. (10) exactly if as many envy rows are tight as capacities
+    leave directions on it, and no direction keeps them all: their determinant is not zero.
+    """
+    market, domain = market_of(n, k, assumptions)
+    optimum = mode[0](market)
+    places = list(product(range(n), range(k)))
+    pairs = list(permutations(range(n), 2))
+    questions = []
+    for size in range(n + k, n * k + 1):
+        for support in combinations(places, size):
+            if size - k > len(pairs) or len({j for _, j in support}) < k:
+                continue
+            ways = tuple(
+                _independent(market, optimum, support, rows) for rows in combinations(pairs, size - k)
+            )
+            zero = [optimum.share[u][j] == 0 for u, j in places if (u, j) not in support]
+            questions.append(
+                Question(
+                    (*domain, *optimum.constraints, *optimum.positive(*support), *zero), (Case(ways), *optimum.cases)
+                )
+            )
+
+    def confirm(numbers: Market) -> Found | None:
+        optima = Optima(mode[1], numbers)
+        vertex = optima.shares
+        for weight in (0, 1, -1):  # vertices of the set of optima are extreme points of all allocations
+            at = optima.most(weight * numbers.speedup * (1 + (vertex > 0)))
+            if at is not None and (at > 0).sum() > n + k - 1 and is_extreme(numbers, at):
+                return Found(numbers, f"{(at > 0).sum()} shares are not zero in {_all(at)}")
+        return None
+
+    return Search((market,), tuple(domain), tuple(questions), confirm)
+
+
+def _independent(
+    market: SymbolicMarket, optimum: Optimum, support: tuple[Place, ...], rows: tuple[tuple[int, int], ...]
+) -> tuple[z3.BoolRef, ...]:
+    """Return that these envy rows are tight and that no change of the support within capacities keeps them all."""
+    directions = []  # from the first holder of each type to another
+    for j in range(market.k):
+        holders = [u for u, held in support if held == j]
+        directions += [(holders[0], u, j) for u in holders[1:]]
+    matrix = []
+    for u, i in rows:
+        row = []
+        for giver, taker, j in directions:
+            sign = (taker == u) - (giver == u) - (taker == i) + (giver == i)
+            row.append(sign * market.ratio[u][j])
+        matrix.append(row)
+    tight = [
+        policies.throughput(market, u, optimum.share[u]) == policies.throughput(market, u, optimum.share[i])
+        for u, i in rows
+    ]
+    return (*tight, _determinant(matrix) != 0)
+
+
+def _failing(judge: Property, numbers: Market, shares: Array) -> Found | None:
+    """Return what fairopt finds wrong with the shares, by its exact check."""
+    verdict = judge.check(numbers, shares)
+    if verdict.answer is not Answer.FAILS or not verdict.exact:
+        return None
+    return Found(numbers, f"{verdict.witness}; {_all(shares)}")
+
+
+def _row(shares: Array) -> str:
+    return f"({', '.join(map(str, shares))})"
+
+
+def _all(shares: Array) -> str:
+    return f"x = {', '.join(map(_row, shares))}"
+
+
+def _determinant(matrix: list[list[z3.ArithRef]]) -> z3.ArithRef:
+    if not matrix:
+        return z3.RealVal(1)
+    rest = matrix[1:]
+    parts = [
+        (-1) ** j * entry * _determinant([row[:j] + row[j + 1 :] for row in rest])
+        for j, entry in enumerate(matrix[0])
+        if not z3.is_true(z3.simplify(entry == 0))
+    ]
+    return z3.Sum(parts) if parts else z3.RealVal(0)

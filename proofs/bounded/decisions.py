@@ -1,0 +1,151 @@
+"""What a decision is, and how one is made: ask, guess small numbers, split, and have fairopt confirm what is found."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from time import monotonic
+
+import z3
+
+from fairopt.problem import Market
+from proofs.bounded.solver import Asker, Limits, Question, Term
+from proofs.bounded.symbolic import SymbolicMarket, fraction
+
+HOLDS, REFUTED, UNKNOWN = "holds", "refuted", "unknown"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What refutes a claim, confirmed in exact arithmetic: a market and, in words, what happens on it."""
+
+    market: Market
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A claim, the size (users x types) and the answer; ``open`` parts are those that Z3 gave up on."""
+
+    claim: str
+    size: str
+    answer: str
+    counterexample: Market | None = None
+    evidence: str = ""
+    seconds: float = 0.0
+    queries: int = 0
+    open: int = 0
+
+
+@dataclass(frozen=True)
+class Search:
+    """The negation of a claim: ``questions`` of which any solution, on ``markets``, is a counterexample.
+
+    ``markets``: the true market, then that with a misreport where there is one. ``confirm`` gets them in numbers and
+    returns what they refute, by fairopt, or None. ``domain`` are the assumptions on the speedups alone.
+    """
+
+    markets: tuple[SymbolicMarket, ...]
+    domain: tuple[z3.BoolRef, ...]
+    questions: tuple[Question, ...]
+    confirm: Callable[..., Found | None]
+
+
+#: How many guesses are made with numerators and denominators up to each of these.
+GUESSES = {2: 200, 3: 400, 4: 800, 6: 1600, 10: 3000}
+
+
+def decide(claim: str, search: Search, limits: Limits) -> Decision:
+    """Return whether the claim holds for all markets of the size.
+
+    First each question is asked whole; what Z3 gives up on is asked with speedups fixed at small numbers, which makes
+    it linear, and last split. Where a solution is found, small numbers are tried for the sake of the reader before the
+    solution's own. A solution that fairopt does not confirm refutes nothing: the claim is then unknown.
+    """
+    n, k = search.markets[0].n, search.markets[0].k
+    asker = Asker(limits)
+    size = f"{n}x{k}"
+
+    def finish(answer: str, found: Found | None = None, still_open: int = 0) -> Decision:
+        market, evidence = (found.market, found.evidence) if found else (None, "")
+        return Decision(claim, size, answer, market, evidence, round(asker.seconds, 2), asker.queries, still_open)
+
+    hard, solved = [], []
+    for question in search.questions:
+        reply = asker.once(question)
+        if reply.model is not None:
+            solved.append((question, reply.model))
+            break
+        if reply.open:
+            hard.append(question)
+    if solved or hard:
+        found = _by_guessing(search, [solved[0][0]] if solved else hard, asker)
+        if found is None and solved:
+            found = _confirmed(search, lambda term: fraction(solved[0][1], term))
+        if found is not None:
+            return finish(REFUTED, found)
+        if solved:
+            return finish(UNKNOWN, still_open=1)
+    still_open = 0
+    for question in hard:
+        reply = asker.ask(question)
+        if reply.model is not None:
+            model = reply.model
+            found = _confirmed(search, lambda term, model=model: fraction(model, term))
+            return finish(REFUTED if found else UNKNOWN, found, 0 if found else 1)
+        still_open += reply.open
+    return finish(UNKNOWN if still_open else HOLDS, still_open=still_open)
+
+
+def _confirmed(search: Search, value: Callable[[Term], Fraction]) -> Found | None:
+    tables = [
+        [[value(market.speedup(u, j)) for j in range(market.k)] for u in range(market.n)] for market in search.markets
+    ]
+    return search.confirm(*_in_integers(tables))
+
+
+def _number(term: Term) -> Fraction:
+    return Fraction(z3.simplify(term).as_fraction())
+
+
+def _in_integers(tables: Sequence[list[list[Fraction]]]) -> list[Market]:
+    """Return the markets, multiplied by what makes speedups whole unless all are 1 on the first type."""
+    entries = [entry for table in tables for row in table for entry in row]
+    kept = all(row[0] == 1 for table in tables for row in table)
+    factor = 1 if kept else lcm(*(entry.denominator for entry in entries))
+    capacity = [1] * len(tables[0][0])
+    return [Market.of([[factor * entry for entry in row] for row in table], capacity) for table in tables]
+
+
+def _by_guessing(search: Search, questions: Sequence[Question], asker: Asker) -> Found | None:
+    """Return a confirmed counterexample in small numbers, if a guess meets one within a quarter of the time."""
+    ends = monotonic() + asker.limits.total / 4
+    for guess in _guesses(search):
+        for question in questions:
+            if monotonic() > ends:
+                return None
+            if asker.fixed(question, guess) is not None:
+                found = _confirmed(search, lambda term, guess=guess: _number(z3.substitute(term, *guess.items())))
+                if found is not None:
+                    return found
+                break
+    return None
+
+
+def _guesses(search: Search) -> Iterator[dict[Term, z3.RatNumRef]]:
+    """Yield values for the variables of the markets that keep their assumptions, smallest numbers first."""
+    variables = list({v.get_id(): v for market in search.markets for v in market.variables()}.values())
+    domain = z3.And(*search.domain, *(c for market in search.markets for c in market.constraints))
+    dice = random.Random(0)
+    for largest, count in GUESSES.items():
+        values = sorted({Fraction(p, q) for p in range(1, largest + 1) for q in range(1, min(largest, 4) + 1)})
+        for _ in range(30 * count):
+            chosen = {v: z3.RealVal(str(dice.choice(values))) for v in variables}
+            if z3.is_true(z3.simplify(z3.substitute(domain, *chosen.items()))):
+                yield chosen
+                count -= 1
+                if not count:
+                    break

@@ -1,0 +1,122 @@
+"""What the computations behind the ledger have in common: exact decisions, all their optima, and printed digits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairopt.backends.exact import Exact
+from fairopt.evidence import extreme, throughput_of
+from fairopt.policy import Decision, Policy, allocate
+from fairopt.problem import Market
+from fairopt.program import Array, Sense
+from fairopt.proofs.verify import verify
+
+
+# -- printed digits ----------------------------------------------------------------------------------------------
+def prints_as(value: Fraction, text: str) -> bool:
+    """Whether ``value`` rounded to as many decimals as ``text`` has is what ``text`` says; halves go either way.
+
+    >>> prints_as(Fraction(53, 45), "1.18"), prints_as(Fraction(7, 5), "1.41")
+    (True, False)
+    """
+    _, _, decimals = text.partition(".")
+    return abs(value - Fraction(text)) <= Fraction(1, 2 * 10 ** len(decimals))
+
+
+def all_print_as(values: Iterable[Any], texts: str) -> bool:
+    """Whether numbers, row by row, print as the numbers in ``texts``, which is written like "1 .09; 0 .47"."""
+    wanted = texts.replace(";", " ").split()
+    given = np.array(list(values), dtype=object).ravel().tolist()
+    return len(given) == len(wanted) and all(map(prints_as, given, wanted))
+
+
+def printed_table(texts: str) -> Array:
+    """Return the numbers in ``texts``, "1 .09; 0 .47", as Fractions in rows."""
+    return np.array([[Fraction(entry) for entry in row.split()] for row in texts.split(";")], dtype=object)
+
+
+def misprints(values: Sequence[Fraction], texts: str) -> str:
+    """Return which of the printed numbers are not those of ``values``, as "1.41 for 7/5 (1.400)"."""
+    wanted = texts.split()
+    return listed(
+        f"{text} for {both(value)}" for value, text in zip(values, wanted, strict=True) if not prints_as(value, text)
+    )
+
+
+# -- words -------------------------------------------------------------------------------------------------------
+def both(value: Fraction) -> str:
+    """Return a number as a fraction and, where it is none of an integer, as a decimal: "53/45 (1.178)"."""
+    return str(value) if Fraction(value).denominator == 1 else f"{value} ({float(value):.3f})"
+
+
+def percent(value: Any, digits: int = 2) -> str:
+    """Return a ratio as percent."""
+    return f"{100 * float(value):.{digits}f}%"
+
+
+def rows_text(shares: Array) -> str:
+    """Return shares as "(1, 4/45), (0, 7/15)"."""
+    return ", ".join("(" + ", ".join(str(value) for value in row) + ")" for row in shares)
+
+
+def listed(parts: Iterable[str]) -> str:
+    """Return "a, b and c"."""
+    all_ = list(parts)
+    return " and ".join([", ".join(all_[:-1]), all_[-1]]) if len(all_) > 1 else "".join(all_)
+
+
+# -- exact decisions and all their optima ------------------------------------------------------------------------
+def decide(policy: Policy, market: Market) -> Decision:
+    """Return the exact decision; its certificate has been accepted by ``proofs/verify.py``, else `Rejected`."""
+    decision = allocate(policy, market, None if policy.own_algorithm else Exact())
+    verify(policy.certify(decision).to_json())
+    return decision
+
+
+def extent(policy: Policy, decision: Decision, weights: Array) -> tuple[Fraction, Fraction]:
+    """Return the least and the largest sum of ``weights`` (n, k) times shares over all optima of an exact decision.
+
+    Both ends are certified, and accepted by ``proofs/verify.py``. A policy that optimises nothing has one decision.
+    """
+    if policy.choices(decision) is None:
+        value = Fraction((weights * decision.shares).sum())
+        return value, value
+    proofs = [extreme(policy, decision, weights, sense) for sense in (Sense.MINIMIZE, Sense.MAXIMIZE)]
+    for proof in proofs:
+        verify(proof.to_json())
+    return proofs[0].value, proofs[1].value
+
+
+def extents(policy: Policy, decision: Decision) -> Iterator[tuple[Fraction, Fraction]]:
+    """Yield the least and the largest of every share, user by user and type by type, over all optima."""
+    n, k = decision.market.shape
+    for place in range(n * k):
+        weights = np.full((n, k), Fraction(0), dtype=object)
+        weights.ravel()[place] = Fraction(1)
+        yield extent(policy, decision, weights)
+
+
+def only_optimum(policy: Policy, decision: Decision) -> bool:
+    """Whether no other allocation is optimal: every share has the same value in all optima."""
+    return all(low == high for low, high in extents(policy, decision))
+
+
+def gains_of_lie(policy: Policy, market: Market, user: int, report: Sequence[Any]) -> tuple[Fraction, Fraction]:
+    """Return what a report gains a user, by its true speedups: the least and the largest, whatever optima are chosen.
+
+    The market has no demands that bind below what a user may hold.
+    """
+    true = throughput_of(market, user)
+    before = extent(policy, decide(policy, market), true)
+    after = extent(policy, decide(policy, market.misreport(user, report)), true)
+    return after[0] - before[1], after[1] - before[0]
+
+
+def with_demand(market: Market, most: object) -> Market:
+    """Return the market in which nobody can use more than ``most`` GPUs at once, as Gavel's time fractions have it."""
+    return replace(market, demand=np.full(len(market.users), Fraction(str(most)), dtype=object))

@@ -1,0 +1,220 @@
+(** * Vertices have few non-zeros: OEF Sec. 4.4
+
+    "According to the Extreme Point Theorem [32], the allocation matrix produced by OEF contains a maximum of (n + m - 1)
+    nonzero elements" (m is the number of types there, k here).  True for the vertices of non-cooperative OEF, whose
+    rows are n - 1 equations and k capacities.  Cooperative OEF has up to n (n - 1) rows more, and the general theorem
+    says no more than this about it. *)
+
+From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import ring.
+From FairSharing Require Import Market Duality.
+Set Implicit Arguments.
+Unset Strict Implicit.
+Unset Printing Implicit Defensive.
+Import Order.Theory GRing.Theory Num.Theory.
+Local Open Scope ring_scope.
+
+(** ** Extreme points *)
+
+(** [x] has P and is the middle of two points that have P only if these are [x] itself. *)
+Definition extreme (R : realFieldType) (T : Type) (P : (T -> R) -> Prop) (x : T -> R) : Prop :=
+  P x /\ forall y z, P y -> P z -> (forall j, x j = (y j + z j) / 2%:R) -> y =1 x.
+
+(** Steps that are small enough: none of finitely many room sizes is exceeded. *)
+Lemma small_step (R : realFieldType) (T : finType) (room move : T -> R) :
+  (forall t, 0 <= room t) -> (forall t, room t = 0 -> move t = 0) ->
+  exists2 e, 0 < e & forall t, `|e * move t| <= room t.
+Proof.
+move=> room0 stuck; pose total := 1 + \sum_t `|move t| / room t.
+have term t : 0 <= `|move t| / room t by rewrite divr_ge0 ?normr_ge0.
+have total0 : 0 < total by rewrite ltr_paddr ?ltr01 ?sumr_ge0.
+exists total^-1 => [|t]; first by rewrite invr_gt0.
+rewrite normrM gtr0_norm ?invr_gt0 // mulrC ler_pdivr_mulr //.
+have := room0 t; rewrite le_eqVlt => /predU1P[<-|pos].
+  by rewrite mul0r (stuck t) ?normr0 // ; apply/esym/eqP; rewrite eq_sym; apply/eqP.
+rewrite mulrC -ler_pdivr_mulr // /total (bigD1 t) //= addrCA ler_addl.
+by rewrite addr_ge0 ?ler01 ?sumr_ge0.
+Qed.
+
+Section Polyhedron.
+Variables (R : realFieldType) (rows columns : finType).
+Variables (a : rows -> columns -> R) (b : rows -> R) (equality : pred rows).
+Implicit Types (x y d : columns -> R).
+
+(** {x >= 0, a x <= b, with = in some rows}. *)
+Definition polyhedron x : Prop := primal_feasible a b equality pred0 x.
+
+Definition support x : {set columns} := [set j | x j != 0].
+Definition tight x : {set rows} := [set i | row a x i == b i].
+
+(** The columns of the non-zeros in the tight rows (transposed: a row here for each non-zero). *)
+Definition tight_matrix x : 'M[R]_(#|support x|, #|tight x|) :=
+  \matrix_(s, t) a (enum_val t) (enum_val s).
+
+Lemma rowD x d e i : row a (fun j => x j + e * d j) i = row a x i + e * row a d i.
+Proof. by rewrite /row mulr_sumr -big_split; apply: eq_bigr => j _ /=; ring. Qed.
+
+(** A step from [x] that moves no zero and no tight row, and is small enough, stays in the polyhedron. *)
+Lemma small_step_inside x d e :
+  polyhedron x -> (forall i, equality i -> row a d i = 0) ->
+  (forall j, `|e * d j| <= x j) -> (forall i, `|e * row a d i| <= b i - row a x i) ->
+  polyhedron (fun j => x j + e * d j).
+Proof.
+move=> [_ fx] eqs cols rows0; split=> [j _|i].
+  rewrite -ler_subl_addl sub0r; apply: le_trans (cols j); rewrite -normrN; exact: ler_norm.
+rewrite rowD; move: (fx i) (eqs i) (rows0 i).
+case: (equality i) => [-> /(_ isT)-> _|_ _ small]; first by rewrite mulr0 addr0.
+by rewrite -ler_subr_addl; apply: le_trans small; apply: ler_norm.
+Qed.
+
+(** At an extreme point these are linearly independent: else there is a direction that changes non-zeros only and no tight
+    row, and [x] is the middle of a small step this way and the same step back. *)
+Theorem vertex_independent x : extreme polyhedron x -> row_free (tight_matrix x).
+Proof.
+case=> px ext; rewrite -kermx_eq0; apply/negPn/negP => /rowV0Pn[v /sub_kermxP ker /negP[]].
+have [x0 fx] := px.
+pose d j := \sum_(s | enum_val s == j) v 0 s.
+have dS (s : 'I_#|support x|) : d (enum_val s) = v 0 s.
+  by rewrite /d (big_pred1 s) // => s' /=; apply: (inj_eq enum_val_inj).
+have d0 j : x j = 0 -> d j = 0.
+  move=> xj; rewrite /d big_pred0 // => s; apply/negP => /eqP sj.
+  by have := enum_valP s; rewrite sj inE xj eqxx.
+have rowd i : row a d i = \sum_s v 0 s * a i (enum_val s).
+  rewrite /row /d; under eq_bigr do rewrite mulr_sumr big_mkcond.
+  rewrite exchange_big; apply: eq_bigr => s _ /=.
+  rewrite (bigD1 (enum_val s)) //= eqxx big1 ?addr0 1?mulrC // => j.
+  by rewrite eq_sym => /negbTE->.
+have rowd0 i : row a x i = b i -> row a d i = 0.
+  move=> /eqP ti; have it : i \in tight x by rewrite inE.
+  have := congr1 (fun u : 'rV_ _ => u 0 (enum_rank_in it i)) ker; rewrite !mxE rowd => <-.
+  by apply: eq_bigr => s _; rewrite mxE enum_rankK_in.
+pose room t := match t with inl j => x j | inr i => b i - row a x i end.
+pose move_ t := match t with inl j => d j | inr i => row a d i end.
+have [] := @small_step R _ room move_ => [[j|i]|[j|i]|e e0 small].
+- exact: x0.
+- by rewrite /= subr_ge0; have := fx i; case: ifP => // _ ->.
+- exact: d0.
+- by move=> /= /eqP; rewrite subr_eq0 eq_sym => /eqP; apply: rowd0.
+have eqs i : equality i -> row a d i = 0 by move=> ei; apply: rowd0; have := fx i; rewrite ei.
+have p1 : polyhedron (fun j => x j + e * d j).
+  by apply: small_step_inside => // [j|i]; [apply: (small (inl j)) | apply: (small (inr i))].
+have p2 : polyhedron (fun j => x j + (- e) * d j).
+  apply: small_step_inside => // [j|i]; rewrite mulNr normrN.
+    exact: (small (inl j)).
+  exact: (small (inr i)).
+have same := ext _ _ p1 p2 _; apply/eqP/rowP => s; rewrite !mxE -dS.
+have /eqP := same _ (enum_val s); rewrite -subr_eq0 addrC addKr mulf_eq0 gt_eqF //= => eq0.
+apply/eqP/eq0 => j; field.
+Qed.
+
+(** So there are at most as many non-zeros as tight rows. *)
+Theorem vertex_support x : extreme polyhedron x -> (#|support x| <= #|tight x|)%N.
+Proof. by move=> /vertex_independent /eqP <-; apply: rank_leq_col. Qed.
+
+Theorem vertex_support_rows x : extreme polyhedron x -> (#|support x| <= #|rows|)%N.
+Proof. by move=> /vertex_support le; apply: leq_trans le (max_card _). Qed.
+
+End Polyhedron.
+
+(** ** Non-cooperative OEF *)
+Section NonCooperative.
+Variables (R : realFieldType) (n k : nat) (m : market R n k).
+Implicit Types (x y z : allocation R n k).
+
+(** Extreme points of a set of allocations. *)
+Definition extreme_allocation (P : allocation R n k -> Prop) x : Prop :=
+  P x /\ forall y z, P y -> P z -> (forall i j, x i j = (y i j + z i j) / 2%:R) -> forall i j, y i j = x i j.
+
+Definition nonzeros x : nat := #|[set ij : 'I_n * 'I_k | x ij.1 ij.2 != 0]|.
+
+(** The rows: the capacities, and for each user but the first that its efficiency by weight is that of the first. *)
+Variable i0 : 'I_n.
+Let rows : finType := [finType of 'I_k + {i : 'I_n | i != i0}].
+Let columns : finType := [finType of 'I_n * 'I_k].
+Let a (r : rows) (ij : columns) : R :=
+  match r with
+  | inl j => if ij.2 == j then 1 else 0
+  | inr i => (if ij.1 == val i then speedup m (val i) ij.2 * weight m i0 else 0)
+             - (if ij.1 == i0 then speedup m i0 ij.2 * weight m (val i) else 0)
+  end.
+Let b (r : rows) : R := if r is inl j then capacity m j else 0.
+Let equality (r : rows) : bool := if r is inr _ then true else false.
+
+Let row_capacity (f : columns -> R) j : row a f (inl j) = \sum_i f (i, j).
+Proof.
+rewrite /row -(pair_bigA _ (fun i j' => (if j' == j then 1 else 0) * f (i, j'))) /=.
+apply: eq_bigr => i _; rewrite (bigD1 j) //= eqxx mul1r big1 ?addr0 // => j' /negbTE->.
+by rewrite mul0r.
+Qed.
+
+Let row_level (f : columns -> R) (i : {i : 'I_n | i != i0}) :
+  row a f (inr i) = utility m (fun i j => f (i, j)) (val i) * weight m i0
+                    - utility m (fun i j => f (i, j)) i0 * weight m (val i).
+Proof.
+pose part l c := \sum_j (speedup m l j * c) * f (l, j).
+have one l c : \sum_ij (if ij.1 == l then speedup m l ij.2 * c else 0) * f ij
+               = utility m (fun i j => f (i, j)) l * c.
+  rewrite -(pair_bigA _ (fun l' j => (if l' == l then speedup m l j * c else 0) * f (l', j))) /=.
+  rewrite (bigD1 l) //= eqxx big1 ?addr0 => [|l' /negbTE->]; last by rewrite big1 // => j _; rewrite mul0r.
+  by rewrite /utility /value mulr_suml; apply: eq_bigr => j _; rewrite mulrAC.
+by rewrite -!one -sumrB; apply: eq_bigr => ij _; rewrite mulrBl.
+Qed.
+
+Let polyhedronE (f : columns -> R) :
+  polyhedron a b equality f <->
+  feasible m (fun i j => f (i, j)) /\ equal_efficiency m (fun i j => f (i, j)).
+Proof.
+set x := fun i j => f (i, j); split=> [[f0 fr]|[[x0 xc] eq]].
+  have lev i : utility m x i / weight m i = utility m x i0 / weight m i0.
+    case: (eqVneq i i0) => [->//|ne].
+    have /= := fr (inr (exist _ i ne)); rewrite row_level /= => /eqP; rewrite subr_eq0 => /eqP e.
+    by apply/eqP; rewrite eqr_div ?weight_neq0 //; apply/eqP.
+  split; last by move=> i l; rewrite !lev.
+  split=> [i j|j]; first exact: f0.
+  by have /= := fr (inl j); rewrite row_capacity.
+split=> [[i j] _|[j|i]] /=; first exact: x0.
+  by rewrite row_capacity; apply: xc.
+rewrite row_level; apply/eqP; rewrite subr_eq0 -eqr_div ?weight_neq0 //; apply/eqP; apply: eq.
+Qed.
+
+(** OEF Sec. 4.4, for the vertices of Eq. (9b)-(9c). *)
+Theorem equal_efficiency_vertex_nonzeros x :
+  extreme_allocation (fun y => feasible m y /\ equal_efficiency m y) x -> (nonzeros x <= n + k - 1)%N.
+Proof.
+case=> px ext; pose f (ij : columns) := x ij.1 ij.2.
+have ef : extreme (polyhedron a b equality) f.
+  split=> [|g h /polyhedronE pg /polyhedronE ph mid [i j]]; first exact/polyhedronE.
+  by rewrite (ext _ _ pg ph) // => i' j'; apply: (mid (i', j')).
+have := vertex_support_rows ef; rewrite card_sum card_ord card_sig cardC1 card_ord => le.
+apply: leq_trans le _; have := ltn_ord i0; case: (n) => // n' _.
+by rewrite addnC /= addSn subn1.
+Qed.
+
+(** A vertex of the set of optima is a vertex: so the bound holds for each allocation that the simplex method can return
+    for Eq. (9). *)
+Lemma extreme_optimum x :
+  extreme_allocation (noncooperative_oef m) x ->
+  extreme_allocation (fun y => feasible m y /\ equal_efficiency m y) x.
+Proof.
+case=> -[px best] ext; split=> // y z py pz mid; apply: (ext y z) => //.
+- split=> // o po; have := best _ pz; have := best _ po.
+  have -> : total m x = (total m y + total m z) / 2%:R.
+    rewrite /total -big_split mulr_suml; apply: eq_bigr => i _ /=.
+    rewrite /utility -valueD mulrC -valueZ; apply: eq_value => j.
+    by rewrite mid mulrC.
+  rewrite !ler_pdivl_mulr ?ltr0n // !mulr_natr !mulr2n ler_add2r => ole zy.
+  by rewrite -(ler_pmuln2r (isT : 0 < 2)%N) !mulr2n (le_trans ole) // ler_add2l.
+- split=> // o po; have := best _ py; have := best _ po.
+  have -> : total m x = (total m y + total m z) / 2%:R.
+    rewrite /total -big_split mulr_suml; apply: eq_bigr => i _ /=.
+    rewrite /utility -valueD mulrC -valueZ; apply: eq_value => j.
+    by rewrite mid mulrC.
+  rewrite !ler_pdivl_mulr ?ltr0n // !mulr_natr !mulr2n ler_add2l => ole zy.
+  by rewrite -(ler_pmuln2r (isT : 0 < 2)%N) !mulr2n (le_trans ole) // ler_add2r.
+Qed.
+
+Theorem noncooperative_oef_vertex_nonzeros x :
+  extreme_allocation (noncooperative_oef m) x -> (nonzeros x <= n + k - 1)%N.
+Proof. by move=> /extreme_optimum; apply: equal_efficiency_vertex_nonzeros. Qed.
+
+End NonCooperative.
