@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check format campaign bench notebook clean
+.PHONY: demo test check format campaign bench notebook certify claims proofs clean
 
 demo: .venv/ready ## set up, then every policy on two markets: the paper's example and one from measured throughputs
 	@$(BIN)/fairopt compare fairopt/datasets/oef_example.toml
@@ -22,6 +22,13 @@ format: .venv/ready
 
 campaign: .venv/ready ## the slow tests: more instances, larger markets
 	$(BIN)/python -m pytest -n auto -m slow
+
+certify: .venv/ready ## certify every policy on 1,000 random markets, and say what could not be, and why
+	$(BIN)/python -m fairopt.proofs.certify_markets
+
+claims: .venv/ready ## recompute the ledger, write what comes out into its files and into the README
+	$(BIN)/python -m fairopt.proofs.claims.rewrite
+	$(BIN)/python -m fairopt.proofs.claims.found README.md
 
 bench: .venv/ready ## what building and solving cost
 	$(BIN)/python benchmarks/build_and_solve.py

@@ -12,7 +12,7 @@ only what one optimum shows is said. No vertex is enumerated:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatch
@@ -21,25 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable
+from fairopt.optima import Face, Terms, extended
 from fairopt.policy import Decision, Policy
-from fairopt.problem import Market
-from fairopt.program import INFINITY, Array, Block, Program, Rows, Sense
+from fairopt.program import INFINITY, Array, Program, Rows
 from fairopt.properties.adjacent_types import AdjacentTypes
 from fairopt.properties.envy_freeness import EnvyFreeness
 from fairopt.properties.pareto_efficiency import ParetoEfficiency
 from fairopt.properties.sharing_incentive import SharingIncentive
 from fairopt.properties.verdict import Answer, Property, Verdict
-from fairopt.solution import Status, not_negative
 
 #: A search over smaller and smaller faces stops, undecided, after so many of them.
 MOST_FACES = 2000
-
-#: A place in an allocation: (user, type).
-Place = tuple[int, int]
-#: The terms of a row: by column.
-Terms = dict[int, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +55,10 @@ def over_optima(policy: Policy, decision: Decision, property: Property) -> OverO
 
     Errors: `NotCapable` where the decision is in floats; `NotSolved` where the exact back end finds no optimum.
 
+    >>> from fairopt.backends.exact import Exact
     >>> from fairopt.models import MaxEfficiency
     >>> from fairopt.policy import allocate
+    >>> from fairopt.problem import Market
     >>> from fairopt.properties import SharingIncentive
     >>> market = Market.of([[1, 2], [1, 2]], capacity=[1, 1])
     >>> found = over_optima(MaxEfficiency(), allocate(MaxEfficiency(), market, Exact()), SharingIncentive())
@@ -79,82 +74,6 @@ def over_optima(policy: Policy, decision: Decision, property: Property) -> OverO
     if not face.uses_all():
         return _undecided(property, face)
     return _decide(property, face)
-
-
-class Face:
-    """The optima of a policy on a market; every question about them is an exact linear program."""
-
-    def __init__(self, market: Market, choices: Program, shares: Array) -> None:
-        self.market, self.choices, self.shares = market, choices.as_(Fraction), shares
-        block = next(block for block in choices.variable_blocks if block.name == "share")
-        self.first = block.first
-        self.fair = market.fair_utility()
-
-    def column(self, user: int, type: int) -> int:
-        """Return where a share stands among the variables."""
-        return self.first + user * self.market.shape[1] + type
-
-    def worth(self, user: int, holder: int, factor: Any = 1) -> Terms:
-        """Return the terms of what ``user`` would get out of the shares of ``holder``, times ``factor``."""
-        speedup = self.market.speedup[user]
-        return {self.column(holder, j): factor * speed for j, speed in enumerate(speedup) if speed}
-
-    def most(self, objective: Terms, program: Program | None = None) -> tuple[Fraction, Array] | None:
-        """Return the largest value of ``objective``, and the point; None where no point is left in ``program``.
-
-        Errors: `NotSolved`, also where the objective grows for ever.
-        """
-        program = program or self.choices
-        cost = np.full(len(program.cost), Fraction(0), dtype=object)
-        for column, rate in objective.items():
-            cost[column] = Fraction(rate)
-        asked = replace(program, sense=Sense.MAXIMIZE, cost=cost, offset=Fraction(0), logarithms=None)
-        solution = Exact().solve(asked)
-        if solution.status is Status.INFEASIBLE:
-            return None
-        point = solution.require_optimal().point
-        return Fraction(asked.value(point)), point
-
-    def allocation(self, point: Array) -> Array:
-        """Return the shares (n, k) of a point."""
-        n, k = self.market.shape
-        return not_negative(point[self.first : self.first + n * k].reshape(n, k))
-
-    def limited(self) -> list[int]:
-        """Return the users with a demand."""
-        return [i for i, limit in enumerate(self.market.limit) if limit < INFINITY]
-
-    def uses_all(self) -> bool:
-        """Whether no optimum gives a user more GPUs than it demands, so that throughputs are linear on the face."""
-        for i in self.limited():
-            found = self.most({self.column(i, j): 1 for j in range(self.market.shape[1])})
-            if found is None or found[0] > self.market.limit[i]:
-                return False
-        return True
-
-    def without(self, zero: Collection[int], program: Program) -> Program:
-        """Return the part of the face on which the variables in ``zero`` are 0."""
-        upper = program.upper.copy()
-        upper[list(zero)] = Fraction(0)
-        return replace(program, upper=upper)
-
-    def inner_point(self, program: Program, columns: Collection[int]) -> tuple[Array, set[int]] | None:
-        """Return a point at which as many of ``columns`` as possible are positive, and which; None where none is left.
-
-        What is positive at one point and what is at another are positive together half-way between them.
-        """
-        found = self.most({}, program)
-        if found is None:
-            return None
-        points = [found[1]]
-        open_ = {column for column in columns if not points[0][column] > 0}
-        while open_:
-            found = self.most(dict.fromkeys(open_, 1), program)
-            if found is None or not found[0] > 0:
-                break
-            points.append(found[1])
-            open_ = {column for column in open_ if not found[1][column] > 0}
-        return np.asarray(sum(points) / Fraction(len(points))), set(columns) - open_
 
 
 @singledispatch
@@ -195,8 +114,8 @@ def _(property: AdjacentTypes, face: Face) -> OverOptima:
                 return [{face.column(i, j) for j in side} for side in sides]
         return None
 
-    shares = {face.column(i, j) for i in users for j in columns}
-    having, count = _search(face, face.choices, shares, ways_out)
+    places = {face.column(i, j) for i in users for j in columns}
+    having, count = _search(face, face.choices, places, ways_out)
     return _found(property, face, having, lacking, f"{count} faces", f"{len(gaps)} gaps", complete=count <= MOST_FACES)
 
 
@@ -422,36 +341,3 @@ def _undecided(property: Property, face: Face) -> OverOptima:
     if verdict.answer is Answer.HOLDS:
         return OverOptima(verdict, other, having=face.shares)
     return OverOptima(other, verdict, lacking=face.shares)
-
-
-# -- programs --------------------------------------------------------------------------------------------------------
-def extended(
-    program: Program, variables: Collection[tuple[Any, Any]], rows: Collection[tuple[Terms, Any, Any]]
-) -> Program:
-    """Return a program with more variables (lower, upper) and more rows (terms by column, lower, upper)."""
-    columns, count, old = len(program.cost), len(program.rows), program.rows
-    entries = [(count + r, column, Fraction(terms[column])) for r, (terms, _, _) in enumerate(rows) for column in sorted(terms)]
-    at, of, rate = (list(part) for part in zip(*entries, strict=True)) if entries else ([], [], [])
-    return replace(
-        program,
-        cost=_more(program.cost, [Fraction(0)] * len(variables)),
-        lower=_more(program.lower, [low for low, _ in variables]),
-        upper=_more(program.upper, [high for _, high in variables]),
-        integer=np.concatenate([program.integer, np.zeros(len(variables), dtype=bool)]),
-        rows=Rows(
-            row=np.concatenate([old.row, np.array(at, dtype=int)]),
-            column=np.concatenate([old.column, np.array(of, dtype=int)]),
-            value=_more(old.value, rate),
-            lower=_more(old.lower, [low for _, low, _ in rows]),
-            upper=_more(old.upper, [high for _, _, high in rows]),
-        ),
-        variable_blocks=(*program.variable_blocks, Block("extra", (len(variables),), columns, len(variables))),
-        row_blocks=(*program.row_blocks, Block("extra", (len(rows),), count, len(rows))),
-    )
-
-
-def _more(array: Array, values: Iterator[Any] | list[Any]) -> Array:
-    out = np.empty(len(array) + len(values := list(values)), dtype=object)
-    out[: len(array)] = array
-    out[len(array) :] = [value if abs(value) == INFINITY else Fraction(value) for value in values]
-    return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import gcd, lcm, prod
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from fairopt.policy import Claim, Decision, Example, Policy, Seconds, Solve, Tra
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Formulation, Program
 
-#: Weights whose ratios are integers up to this give exact fractions; beyond, powers would have millions of digits.
+#: Parts are exact up to this exponent, the largest weight in units of which all weights are integers; beyond, powers
+#: would have millions of digits.
 LARGEST_EXPONENT = 64
+#: A part that is a root is rounded down to a multiple of this, so that it is a number that can be written down.
+GRAIN = Fraction(1, 10**12)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +43,9 @@ class PartialAllocation(Policy):
     the scale of logarithms, paid in GPUs: nobody gains by misreporting. Which of several optima x* is taken does not
     matter to utilities. A user alone keeps everything.
 
-    Fractions are exact where the w_l / w_i are integers (equal weights, say) and the Nash optima are exact; else
-    everything is in floats. Demands are those of `NashWelfare`; utilities are then not homogeneous, and neither
+    Parts are rational where the w_l / w_i are integers (equal weights, say). Else they are roots, which are rounded down
+    to a multiple of `GRAIN`; what that changes is below any tolerance. Where Nash welfare has no exact optimum, or
+    weights are integers of more than `LARGEST_EXPONENT` only, everything is in floats. Demands are those of `NashWelfare`; utilities are then not homogeneous, and neither
     truthfulness nor the bound of 1/e is claimed.
 
     Source: Cole, Gkatzelis and Goel, Mechanism Design for Fair Division: Allocating Divisible Items without Payments,
@@ -111,7 +116,9 @@ class PartialAllocation(Policy):
 
     def certify(self, decision: Decision) -> Certificate:
         """Return the equilibria of all users and of all but each, from which the parts follow."""
-        self._require_exact(decision, "where weights do not divide one another or a demand binds, parts are irrational")
+        self._require_exact(
+            decision, "where a demand binds, shares are irrational, and powers of large weights are not taken"
+        )
         market, nash = decision.market, NashWelfare()
         users = range(len(market.users))
         together = _equilibrium(nash.decide(market, None, None))
@@ -124,21 +131,52 @@ def _equilibrium(decision: Decision) -> dict[str, Array]:
 
 
 def kept_fractions(market: Market, together: Decision, apart: Sequence[Decision]) -> Array:
-    """Return f (n,), in Fractions where exponents are integers and all decisions exact, else in floats.
+    """Return f (n,), in Fractions where the decisions are exact and exponents are not too large, else in floats.
 
     ``apart[i]`` is the decision of maximal Nash welfare without user i.
     """
-    weight = market.weight
-    exponents = weight[None, :] / weight[:, None]  # (i, l): w_l / w_i
-    whole = all(e == int(e) and e <= LARGEST_EXPONENT for e in exponents.ravel())
-    exact = whole and all(decision.exact for decision in (together, *apart))
+    weight = market.weight.astype(object) if market.exact else market.weight
+    users = range(len(weight))
+    exponents = integers_in_proportion(market)
+    exact = exponents is not None and all(decision.exact for decision in (together, *apart))
     kept = np.full(len(weight), Fraction(1)) if exact else np.ones(len(weight))
     for i, decision in enumerate(apart):
-        others = [other for other in range(len(weight)) if other != i]
+        others = [other for other in users if other != i]
         ratio = together.utilities[others] / decision.utilities
-        if exact:
-            kept[i] = np.prod([r ** int(e) for r, e in zip(ratio, exponents[i, others], strict=True)])
+        if exact and exponents is not None:
+            product = prod((r ** exponents[o] for r, o in zip(ratio, others, strict=True)), start=Fraction(1))
+            kept[i] = root(product, exponents[i])
         else:
-            logs = np.log(ratio.astype(float)) @ exponents[i, others].astype(float)
+            logs = np.log(ratio.astype(float)) @ (weight[others] / weight[i]).astype(float)
             kept[i] = min(1.0, float(np.exp(logs)))  # above 1 by rounding only: the others are best off without i
     return kept
+
+
+def integers_in_proportion(market: Market) -> list[int] | None:
+    """Return the smallest integers in proportion to the weights, None where one exceeds `LARGEST_EXPONENT`."""
+    weight = [Fraction(w) for w in market.weight]
+    scale = lcm(*(w.denominator for w in weight))
+    whole = [int(w * scale) for w in weight]
+    common = gcd(*whole)
+    whole = [w // common for w in whole]
+    return whole if max(whole) <= LARGEST_EXPONENT else None
+
+
+def root(value: Fraction, degree: int) -> Fraction:
+    """Return the root of a number in (0, 1]: the root itself where it is rational, else rounded down to `GRAIN`."""
+    exact = Fraction(whole_root(value.numerator, degree), whole_root(value.denominator, degree))
+    if exact**degree == value:
+        return exact
+    steps = GRAIN.denominator
+    # the floor of a root is the root of the floor
+    return Fraction(whole_root(value.numerator * steps**degree // value.denominator, degree), steps)
+
+
+def whole_root(value: int, degree: int) -> int:
+    """Return the largest integer whose power is at most ``value``, by Newton's method from above."""
+    guess = 1 << -(-value.bit_length() // degree)
+    while True:
+        better = ((degree - 1) * guess + value // guess ** (degree - 1)) // degree
+        if better >= guess:
+            return guess
+        guess = better

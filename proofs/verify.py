@@ -11,13 +11,13 @@ import re
 import sys
 from fractions import Fraction
 from itertools import permutations
-from math import lcm, prod
+from math import gcd, lcm, prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
 Key = tuple[Any, ...]
 Table = list[list[Fraction]]
-INF, NONE, ONE = float("inf"), Fraction(0), Fraction(1)
+INF, NONE, ONE, GRAIN = float("inf"), Fraction(0), Fraction(1), Fraction(1, 10**12)  # roots are rounded to GRAIN
 
 
 class Rejected(Exception):
@@ -117,19 +117,16 @@ def read_market(data: Any) -> Market:
     schema, types, capacity, entries = fields(data, "schema types capacity user")
     need(type(schema) is int and schema == 1 and type(types) is type(entries) is list, "schema, types or users are odd")
     users = [fields(entry, "name speedup", "weight demand") for entry in entries]
-    market = Market(
-        users=[user[0] for user in users],
-        types=types,
-        speedup=[numbers(user[1], len(types)) for user in users],
-        capacity=numbers(capacity, len(types)),
-        weight=[ONE if user[2] is None else number(user[2]) for user in users],
-        demand=[INF if user[3] is None else number(user[3]) for user in users],
-    )
+    speedup = [numbers(user[1], len(types)) for user in users]
+    weight = [ONE if user[2] is None else number(user[2]) for user in users]
+    demand = [INF if user[3] is None else number(user[3]) for user in users]
+    market = Market([user[0] for user in users], types, speedup, numbers(capacity, len(types)), weight, demand)
     for names in (market.users, market.types):
-        need(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "a name stands twice")
+        need(all(type(name) is str and name.isprintable() and name.strip() for name in names), "a name cannot be printed")
+        need(len(set(names)) == len(names), "a name stands twice")
     need(min(market.capacity) >= 0 and min(map(min, market.speedup)) >= 0, "a capacity or speedup is negative")
-    usable = min(market.weight) > 0 < min(market.demand) and all(market.fair(i) > 0 for i in range(len(users)))
-    need(usable, "a weight or demand is not positive, or a user can run nowhere")
+    need(min(market.weight) > 0 < min(market.demand), "a weight or demand is not positive")
+    need(all(market.fair(i) > 0 for i in range(len(users))), "a user can run nowhere")
     return market
 
 
@@ -151,7 +148,7 @@ class Program:
         self.cost: dict[Key, Fraction] = {}
         self.offset, self.integer = NONE, set[Key]()
 
-    def value(self, x: dict[Key, Fraction], duals: Any = None) -> Fraction:
+    def value(self, x: dict[Key, Fraction], *duals: Any) -> Fraction:
         """Return the objective at a feasible ``x``; with ``duals``, which must prove that no ``x`` has a larger one."""
         need(x.keys() == self.bounds.keys(), "the point does not give every variable a value")
         for key, (low, high) in self.bounds.items():
@@ -160,7 +157,7 @@ class Program:
         for key, (terms, low, high) in self.rows.items():
             need(low <= sum(rate * x[name] for name, rate in terms.items()) <= high, f"the point breaks row {key}")
         total = self.offset + sum(rate * x[key] for key, rate in self.cost.items())
-        need(duals is None or self.bound(duals) == total, "the duals do not prove the point optimal")
+        need(not duals or self.bound(*duals) == total, "the duals do not prove the point optimal")
         return total
 
     def bound(self, duals: Any) -> Fraction:
@@ -296,18 +293,20 @@ def equilibrium(data: Any) -> Decided:
 def partial(data: Any) -> Decided:
     """Cole, Gkatzelis and Goel: each keeps the part of its bundle that its presence costs the others."""
     market, allocation, kept, together, apart = given(data, "kept together apart")
-    raw, n, scale = data["market"], len(market.users), lcm(*(weight.denominator for weight in market.weight))
+    raw, n, weights = data["market"], len(market.users), market.weight
     whole, part = equilibrium(together | {"market": raw}), numbers(kept, n)
-    power = [int(weight * scale) for weight in market.weight]
+    unit = Fraction(gcd(*(w.numerator for w in weights)), lcm(*(w.denominator for w in weights)))
+    power = [int(w / unit) for w in weights]
+    need(max(power) <= 64, "the weights make powers that are too high")
     for i, without in zip(range(n), apart, strict=True):
         others = [o for o in range(n) if o != i]
         fewer = raw | {"user": [raw["user"][o] for o in others]}
         rest = equilibrium(without | {"market": fewer}).allocation if others else []  # a user alone keeps everything
-        pairs = [(o, market.worth(o, whole.allocation[o]) / market.worth(o, row)) for o, row in zip(others, rest)]
-        ratio = prod(rate ** power[o] for o, rate in pairs)
-        need(part[i] > 0 and part[i] ** power[i] == ratio, f"{market.users[i]} keeps another part")
+        rates = [market.worth(o, whole.allocation[o]) / market.worth(o, row) for o, row in zip(others, rest)]
+        ratio = prod(rate ** power[o] for o, rate in zip(others, rates))
+        need(part[i] > 0 and part[i] ** power[i] <= ratio < (part[i] + GRAIN) ** power[i], "a user keeps another part")
         need(allocation[i] == [part[i] * x for x in whole.allocation[i]], f"{market.users[i]} holds another part")
-    return Decided(market, "partial-allocation", allocation, None, "everybody keeps the part that it is left")
+    return Decided(market, "partial-allocation", allocation, None, "everybody keeps its part, to 1/10**12")
 
 
 def trace(data: Any) -> Decided:
@@ -366,6 +365,7 @@ def extreme(data: Any) -> Decided:
 def judged(data: Any) -> str:
     """A property holds or fails by its bare definition: nothing to prove, only to compute."""
     market, shares, name, answer = given(data, "property answer", feasible=False)
+    need(name == "feasibility" or min(map(min, shares)) >= 0, "what a negative share is worth is not defined")
     users, columns = range(len(shares)), [j for j, there in enumerate(market.capacity) if there]
     held = [[place for place, j in enumerate(columns) if row[j] > 0] for row in shares]
     used = [market.used(i, row) for i, row in enumerate(shares)]
@@ -385,9 +385,10 @@ def judged(data: Any) -> str:
 def envy(data: Any) -> str:
     """One user would get more out of another's shares than out of its own."""
     market, shares, user, other = given(data, "user envied", feasible=False)
+    need(min(map(min, shares)) >= 0, "what a negative share is worth is not defined")
     own, theirs = (market.envied(shares, market.users.index(user), market.users.index(name)) for name in (user, other))
     need(own < theirs, "there is no envy")
-    return f"{user} gets {own}, and would get {theirs} out of the shares of {other}"
+    return f"{user!r} gets {own}, and would get {theirs} out of the shares of {other!r}"
 
 
 def dominance(data: Any) -> str:
@@ -402,7 +403,7 @@ def dominance(data: Any) -> str:
     need(not market.overbooked(then), "the better allocation is not feasible")
     gains = [market.worth(i, row) - before for i, (row, before) in enumerate(zip(then, now))]
     need(min(gains) >= 0 < max(gains), "somebody loses, or nobody gains")
-    return f"{what} is not Pareto-efficient: {market.users[gains.index(max(gains))]} could get {max(gains)} more"
+    return f"{what} is not Pareto-efficient: {market.users[gains.index(max(gains))]!r} could get {max(gains)} more"
 
 
 def pareto_weights(data: Any) -> str:
@@ -410,10 +411,9 @@ def pareto_weights(data: Any) -> str:
     market, shares, weights, prices, rents = given(data, "weights prices", "rents")
     weight, price = numbers(weights, len(market.users)), numbers(prices, len(market.types))
     rent = numbers(rents, len(market.users)) if rents is not None else [NONE] * len(market.users)
+    need(min(weight) > 0 <= min(price + rent), "a weight is not positive, or a price or rent is negative")
     rates = [(w * s, p + r) for w, r, row in zip(weight, rent, market.speedup) for s, p in zip(row, price)]
-    need(
-        min(weight) > 0 <= min(price + rent) and all(a <= b for a, b in rates), "prices < 0 or < worth, or weights <= 0"
-    )
+    need(all(worth <= paid for worth, paid in rates), "a price is lower than a GPU is worth")
     bound = sum(at_most(y, 0, m) for y, m in zip(price + rent, market.capacity + market.demand))
     need(sum(weight[i] * market.worth(i, row) for i, row in enumerate(shares)) == bound, "prices prove nothing")
     return "the allocation is Pareto-efficient"
@@ -433,21 +433,25 @@ def misreport(data: Any) -> str:
         more, how = after.range[2] - before.range[2], "whatever optima are chosen"
     else:
         more, how = market.worth(i, after.allocation[i]) - market.worth(i, before.allocation[i]), "by these decisions"
-    need(more == number(gain) > 0, "the lie does not gain this")
-    return f"{policy} rewards {user} for reporting {', '.join(map(str, told.speedup[i]))}: {gain} more, {how}"
+    unsure = GRAIN * market.worth(i, market.capacity) if policy == "partial-allocation" else NONE
+    need(more == number(gain) > unsure and told != market, "the lie does not gain this, or is the truth")
+    return f"{policy} rewards {user!r} for reporting {', '.join(map(str, told.speedup[i]))}: {gain} more, {how}"
 
 
 def infeasibility(data: Any) -> str:
     """No point satisfies a bare program, or no feasible allocation gives these users these throughputs."""
-    least, raw, duals = data.get("at_least", []), data.get("market"), data["duals"]
-    fields(data, "market duals at_least" if least else "program duals")
-    p = sharing(read_market(raw)) if least else read_program(data["program"])[0]
-    for market, name, amount in ((read_market(raw), *entry) for entry in least):
-        i = market.users.index(name)
-        p.rows["at_least", i] = (market.out_of(i, i), number(amount), INF)
+    if "program" in data:
+        raw, duals = fields(data, "program duals")
+        p, what = read_program(raw)[0], "point satisfies the program"
+    else:
+        raw, at_least, duals = fields(data, "market at_least duals")
+        market, wanted = read_market(raw), {name: number(amount) for name, amount in at_least}
+        p, what = sharing(market), "allocation gives " + ", ".join(f"{name!r} {wanted[name]}" for name in wanted)
+        for i in map(market.users.index, wanted):
+            p.rows["at_least", i] = (market.out_of(i, i), wanted[market.users[i]], INF)
     p.cost, p.offset = {}, NONE
     need(p.bound(duals) < 0, "the multipliers contradict nothing")  # 0 is the objective of every point
-    return f"no allocation gives {least}" if least else "no point satisfies the program"
+    return f"no {what}"
 
 
 def bound(data: Any) -> str:
@@ -474,11 +478,17 @@ def proved(data: Any) -> Any:
     return KINDS[data["certificate"]]({key: data[key] for key in data if key not in ("schema", "certificate")})
 
 
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of a JSON text; where a key stands twice, two readers may believe different things."""
+    need(len(dict(pairs)) == len(pairs), "a key stands twice in an object")
+    return dict(pairs)
+
+
 def verify(data: Any) -> str:
     """Return the statement that a certificate proves; raise `Rejected` where it proves none."""
     try:
         found = proved(data)
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError, ZeroDivisionError, OverflowError) as error:
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
         raise Rejected(f"it is not built like a certificate ({error!r:.200})") from error
     return str(getattr(found, "statement", found))
 
@@ -486,12 +496,15 @@ def verify(data: Any) -> str:
 def main(arguments: list[str]) -> int:
     """Verify files, and the .json files in folders; print a line for each and return the exit status."""
     worst, named = 0 if arguments else 2, map(Path, arguments)
-    for path in (file for each in named for file in (sorted(each.rglob("*.json")) if each.is_dir() else [each])):
+    for path in (file for each in named for file in (each.is_dir() and sorted(each.rglob("*.json"))) or [each]):
+        status, verdict = 0, "accepted"
         try:
-            print(f"{path}: accepted: {verify(json.loads(path.read_text(encoding='utf-8')))}")
+            text = verify(json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=once))
         except (Rejected, OSError, ValueError, RecursionError) as why:
-            print(f"{path}: {'REJECTED' if isinstance(why, Rejected) else 'cannot be read'}: {why}")
-            worst = max(worst, 1 if isinstance(why, Rejected) else 2)
+            status, verdict, text = (1, "REJECTED", why) if isinstance(why, Rejected) else (2, "cannot be read", why)
+        line = f"{path}: {verdict}: {text}"  # one line, whatever a file is called
+        print("".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line))
+        worst = max(worst, status)
     return worst
 
 

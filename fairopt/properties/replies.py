@@ -17,8 +17,9 @@ from fairopt.program import Array, Program
 from fairopt.program.many import Programs, formulated
 from fairopt.solution import not_negative
 
-#: Programs with more numbers than this in a dictionary are faster solved one by one, from HiGHS's sparse matrices.
-LARGEST_DICTIONARY = 2**16
+#: Programs with more numbers than this in a dictionary are faster solved one by one, from HiGHS's sparse matrices;
+#: those with more rows than variables take more steps, and so are from the second number on.
+LARGEST_DICTIONARY, LARGEST_TALL = 2**16, 10_000
 #: So many numbers of programs are held at a time.
 HELD = 2**22
 #: Relative difference by which a program written for many cases may differ from the same one written by itself.
@@ -79,6 +80,7 @@ class Replies:
 
     def _can_be_solved_together(self) -> bool:
         program, solution = self.truth.program, self.truth.solution
+        rows, variables = (0, 0) if program is None else program.shape
         return (
             isinstance(self._solver, Highs)
             and isinstance(self.policy, Formulated)
@@ -88,7 +90,7 @@ class Replies:
             and solution.basis is not None
             and program.logarithms is None
             and not program.integer.any()
-            and (program.shape[0] + 2) * program.shape[1] <= LARGEST_DICTIONARY
+            and rows * variables <= (LARGEST_TALL if rows > variables else LARGEST_DICTIONARY)
         )
 
     def _solved_together(self, users: Array, reports: Array) -> Array:

@@ -56,15 +56,12 @@ def shrink_market(market: Market, fails: Callable[[Market], bool], effort: Effor
     added, so that a counterexample does not leave the assumption that everybody runs everywhere. Errors: `BadInput`
     where ``market`` itself does not fail.
 
-    >>> small = shrink_market(
-    ...     Market.of([[1, 3], [2, 5], [2, "7/3"]], capacity=[4, 9]), lambda m: m.speedup.max() >= 2 and len(m.users) > 1
-    ... )
+    >>> market = Market.of([[1, 3], [2, 5], [2, "7/3"]], capacity=[4, 9])
+    >>> small = shrink_market(market, lambda each: len(each.users) > 1 and each.speedup.max() >= 2)
     >>> small.speedup.tolist(), small.capacity.tolist()
     ([[Fraction(1, 1)], [Fraction(2, 1)]], [Fraction(1, 1)])
     """
-    best = None
-    for best in shrinks(market, lambda each: True if fails(each) else None, effort):
-        pass
+    best = last(shrinks(market, lambda each: True if fails(each) else None, effort))
     if best is None:
         raise BadInput("the market does not fail", place="shrink_market", remedy="Give one on which `fails` is true")
     return best.market
@@ -86,6 +83,14 @@ def shrinks(
         raise BadInput("the market is in floats", place="shrinks", remedy="Give market.as_(Fraction)")
     shrinker = _Shrinker(attempt, numbers, effort or Effort(evaluations=1000))
     yield from shrinker.run(market)
+
+
+def last(steps: Iterator[Shrunk[Witness]]) -> Shrunk[Witness] | None:
+    """Return the last step of `shrinks`, None where there is none."""
+    best = None
+    for step in steps:
+        best = step
+    return best
 
 
 class _Shrinker(Generic[Witness]):

@@ -15,7 +15,7 @@ from fairopt.program import Array
 from fairopt.properties.misreport_search import Effort
 from fairopt.properties.misreports import Anything, Larger, Misreports, Smaller
 from fairopt.properties.replies import Replies
-from fairopt.properties.shrinking import Shrunk, burden, shrinks
+from fairopt.properties.shrinking import Shrunk, burden, last, shrinks
 from fairopt.properties.strategy_proofness import StrategyProofness
 from fairopt.properties.verdict import TOLERANCE
 from fairopt.properties.witnesses import ExactReplies, Misreport
@@ -43,9 +43,7 @@ def shrink(
     ``effort.evaluations`` markets are looked at, 1,000 by default. Errors: `BadInput` where ``misreport`` does not pay
     in exact decisions.
     """
-    best = None
-    for best in shrinking_lies(policy, market, misreport, kind=kind, effort=effort):
-        pass
+    best = last(shrinking_lies(policy, market, misreport, kind=kind, effort=effort))
     if best is None:
         raise BadInput(
             f"{misreport} pays nothing in exact decisions", place="shrink", remedy="Give an exact witness of a search"
@@ -125,15 +123,12 @@ class _Lies:
         """Yield the reports of a user in simple numbers: of ``every`` entry, else of one entry at a time."""
         runs = np.flatnonzero(truth > 0)
         choices = [sorted({*SIMPLE, value}) for value in truth[runs]]
-        if every and len(runs) <= 2:
-            told = itertools.product(*choices)
-        else:
-            told = (
-                (*truth[runs[:place]], value, *truth[runs[place + 1 :]])
-                for place in range(len(runs))
-                for value in choices[place]
-            )
-        for entries in told:
+        one_changed = (
+            (*truth[runs[:place]], value, *truth[runs[place + 1 :]])
+            for place in range(len(runs))
+            for value in choices[place]
+        )
+        for entries in itertools.product(*choices) if every and len(runs) <= 2 else one_changed:
             report = truth.copy()
             report[runs] = entries
             if (report != truth).any() and self.kind.allows(truth, report):

@@ -76,7 +76,7 @@ def pareto_efficiency(mode: Mode, n: int, k: int, assumptions: str = "", *, ever
                     return _failing(ParetoEfficiency(), numbers, shares)
         return None
 
-    return Search((market,), tuple(domain), tuple(questions), confirm)
+    return Search((market,), tuple(domain), tuple(questions), confirm, tuple(assumptions.split()))
 
 
 def _cycles(n: int, k: int, assumptions: str) -> Iterator[tuple[Place, ...]]:
@@ -165,7 +165,7 @@ def adjacent_types(mode: Mode, n: int, k: int, assumptions: str = "", *, every: 
                 return _failing(AdjacentTypes(), numbers, shares)
         return None
 
-    return Search((market,), tuple(domain), questions, confirm)
+    return Search((market,), tuple(domain), questions, confirm, tuple(assumptions.split()))
 
 
 def strategy_proofness(mode: Mode, n: int, k: int, kind: str, *, normalised: bool, surely: bool = False) -> Search:
@@ -189,7 +189,7 @@ def strategy_proofness(mode: Mode, n: int, k: int, kind: str, *, normalised: boo
         gets = f"{after[0] if surely else after[1]} instead of {before[1] if surely else before[0]}"
         return Found(numbers, f"{numbers.users[0]} reports ({report}) and gets {gets}")
 
-    return Search((market, told), (), (question,), confirm)
+    return Search((market, told), (), (question,), confirm, ("normalised",) if normalised else ())
 
 
 def lemma_3_1(mode: Mode, n: int, k: int, order: str) -> Search:
@@ -224,7 +224,7 @@ def lemma_3_1(mode: Mode, n: int, k: int, order: str) -> Search:
                     return Found(numbers, f"{numbers.users[0]} holds {_row(shares[0])}; {_all(shares)}")
         return None
 
-    return Search((market,), tuple(domain), questions, confirm)
+    return Search((market,), tuple(domain), questions, confirm, ("normalised", "rising"))
 
 
 def nonzeros(mode: Mode, n: int, k: int, assumptions: str = "") -> Search:
@@ -261,7 +261,7 @@ def nonzeros(mode: Mode, n: int, k: int, assumptions: str = "") -> Search:
                 return Found(numbers, f"{(at > 0).sum()} shares are not zero in {_all(at)}")
         return None
 
-    return Search((market,), tuple(domain), tuple(questions), confirm)
+    return Search((market,), tuple(domain), tuple(questions), confirm, tuple(assumptions.split()))
 
 
 def _independent(

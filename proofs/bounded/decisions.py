@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
+from random import Random
 from time import monotonic
 
 import z3
@@ -45,17 +45,19 @@ class Search:
     """The negation of a claim: ``questions`` of which any solution, on ``markets``, is a counterexample.
 
     ``markets``: the true market, then that with a misreport where there is one. ``confirm`` gets them in numbers and
-    returns what they refute, by fairopt, or None. ``domain`` are the assumptions on the speedups alone.
+    returns what they refute, by fairopt, or None. ``domain`` are the assumptions on the speedups alone, and
+    ``words`` name those of them that guesses should keep by construction.
     """
 
     markets: tuple[SymbolicMarket, ...]
     domain: tuple[z3.BoolRef, ...]
     questions: tuple[Question, ...]
     confirm: Callable[..., Found | None]
+    words: tuple[str, ...] = ()
 
 
 #: How many guesses are made with numerators and denominators up to each of these.
-GUESSES = {2: 200, 3: 400, 4: 800, 6: 1600, 10: 3000}
+GUESSES = {2: 300, 3: 1000, 4: 2000, 6: 4000, 10: 10000}
 
 
 def decide(claim: str, search: Search, limits: Limits) -> Decision:
@@ -135,17 +137,14 @@ def _by_guessing(search: Search, questions: Sequence[Question], asker: Asker) ->
     return None
 
 
-def _guesses(search: Search) -> Iterator[dict[Term, z3.RatNumRef]]:
+def _guesses(search: Search) -> Iterator[dict[Term, Term]]:
     """Yield values for the variables of the markets that keep their assumptions, smallest numbers first."""
-    variables = list({v.get_id(): v for market in search.markets for v in market.variables()}.values())
     domain = z3.And(*search.domain, *(c for market in search.markets for c in market.constraints))
-    dice = random.Random(0)
+    dice = Random(0)
     for largest, count in GUESSES.items():
-        values = sorted({Fraction(p, q) for p in range(1, largest + 1) for q in range(1, min(largest, 4) + 1)})
-        for _ in range(30 * count):
-            chosen = {v: z3.RealVal(str(dice.choice(values))) for v in variables}
+        for _ in range(count):
+            chosen: dict[Term, Term] = {}
+            for market in reversed(search.markets):  # what a misreport shares with the truth is guessed for the truth
+                chosen |= market.guess(dice, largest, search.words)
             if z3.is_true(z3.simplify(z3.substitute(domain, *chosen.items()))):
                 yield chosen
-                count -= 1
-                if not count:
-                    break

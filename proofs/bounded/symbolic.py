@@ -6,10 +6,11 @@ programs: feasible, feasible for the dual, and of each inequality either it or i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
+from random import Random
 
 import z3
 
@@ -65,10 +66,28 @@ class SymbolicMarket:
             lie.constraints += {"larger": [told >= true], "smaller": [told <= true], "any": []}[kind]
         return lie
 
-    def variables(self) -> list[Term]:
-        """Return the variables of which the speedups are made."""
-        terms = [*self.unit, *(ratio for row in self.ratio for ratio in row)]
-        return [term for term in terms if not z3.is_rational_value(term)]
+    def guess(self, dice: Random, largest: int, words: Collection[str] = ()) -> dict[Term, Term]:
+        """Return small numbers for the variables: whole speedups, or, under assumptions, whole or simple factors.
+
+        ``words`` are the assumptions that are met by construction: "rising", "ordered", "tied".
+        """
+        if words:
+            small = [Fraction(p, q) for q in (1, 1, 2, 3) for p in range(1, largest + 1) if p > q or "rising" not in words]
+            factors = [[dice.choice(small) for _ in range(self.n)] for _ in range(1, self.k)]
+            if {"ordered", "tied"} & set(words):
+                factors = [sorted(column) for column in factors]
+            table = [[Fraction(1)] for _ in range(self.n)]
+            for row, *by_user in zip(table, *factors, strict=True):
+                for factor in by_user:
+                    row.append(row[-1] * factor)
+        else:
+            table = [[Fraction(dice.randint(1, largest)) for _ in range(self.k)] for _ in range(self.n)]
+        found = {}
+        for u, j in self.places():
+            found[self.ratio[u][j]] = table[u][j] / table[u][0]
+        for u in range(self.n):
+            found[self.unit[u]] = table[u][0] / table[0][0] if not words else Fraction(dice.randint(1, largest))
+        return {term: z3.RealVal(str(value)) for term, value in found.items() if not z3.is_rational_value(term)}
 
     def speedup(self, u: int, j: int) -> Term:
         """Return the throughput of user u on a GPU of type j."""

@@ -15,6 +15,7 @@ from fairopt.policy import Decision, Policy, allocate
 from fairopt.problem import Market
 from fairopt.program import Array, Sense
 from fairopt.proofs.verify import verify
+from fairopt.properties import Answer, Property, Verdict
 
 
 # -- printed digits ----------------------------------------------------------------------------------------------
@@ -120,3 +121,15 @@ def gains_of_lie(policy: Policy, market: Market, user: int, report: Sequence[Any
 def with_demand(market: Market, most: object) -> Market:
     """Return the market in which nobody can use more than ``most`` GPUs at once, as Gavel's time fractions have it."""
     return replace(market, demand=np.full(len(market.users), Fraction(str(most)), dtype=object))
+
+
+def checked(asked: Property, market: Market, shares: Array) -> Verdict:
+    """Return the exact verdict on exact shares; its certificate has been accepted by ``proofs/verify.py``."""
+    verdict = asked.check(market, shares)
+    verify(asked.certify(market, shares, verdict).to_json())
+    return verdict
+
+
+def holds(asked: Property, market: Market, shares: Array) -> bool:
+    """Whether shares have a property, exactly and certified."""
+    return checked(asked, market, shares).answer is Answer.HOLDS

@@ -95,7 +95,9 @@ def _check(old: str, new: str, name: str, finding: Finding) -> None:
         if row["id"] == name:
             row |= {"verdict": finding.verdict.value, "evidence": finding.evidence}
     if tomllib.loads(new)["claim"] != wanted or Ruling(finding.verdict) is Ruling.OPEN:
-        raise BadInput("it would not be read back as it is", place=name, remedy="Use single spaces and no control codes")
+        raise BadInput(
+            "it would not be read back as it is", place=name, remedy="Use single spaces and no control codes"
+        )
 
 
 def _ids(text: str) -> set[str]:

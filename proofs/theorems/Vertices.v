@@ -30,8 +30,8 @@ have term t : 0 <= `|move t| / room t by rewrite divr_ge0 ?normr_ge0.
 have total0 : 0 < total by rewrite ltr_paddr ?ltr01 ?sumr_ge0.
 exists total^-1 => [|t]; first by rewrite invr_gt0.
 rewrite normrM gtr0_norm ?invr_gt0 // mulrC ler_pdivr_mulr //.
-have := room0 t; rewrite le_eqVlt => /predU1P[<-|pos].
-  by rewrite mul0r (stuck t) ?normr0 // ; apply/esym/eqP; rewrite eq_sym; apply/eqP.
+have := room0 t; rewrite le_eqVlt => /predU1P[e|pos].
+  by rewrite (stuck t (esym e)) normr0 -e mul0r.
 rewrite mulrC -ler_pdivr_mulr // /total (bigD1 t) //= addrCA ler_addl.
 by rewrite addr_ge0 ?ler01 ?sumr_ge0.
 Qed.
@@ -61,7 +61,7 @@ Lemma small_step_inside x d e :
   polyhedron (fun j => x j + e * d j).
 Proof.
 move=> [_ fx] eqs cols rows0; split=> [j _|i].
-  rewrite -ler_subl_addl sub0r; apply: le_trans (cols j); rewrite -normrN; exact: ler_norm.
+  by rewrite -ler_subl_addl sub0r; move: (cols j); rewrite ler_norml => /andP[].
 rewrite rowD; move: (fx i) (eqs i) (rows0 i).
 case: (equality i) => [-> /(_ isT)-> _|_ _ small]; first by rewrite mulr0 addr0.
 by rewrite -ler_subr_addl; apply: le_trans small; apply: ler_norm.
@@ -86,8 +86,9 @@ have rowd i : row a d i = \sum_s v 0 s * a i (enum_val s).
   by rewrite eq_sym => /negbTE->.
 have rowd0 i : row a x i = b i -> row a d i = 0.
   move=> /eqP ti; have it : i \in tight x by rewrite inE.
-  have := congr1 (fun u : 'rV_ _ => u 0 (enum_rank_in it i)) ker; rewrite !mxE rowd => <-.
-  by apply: eq_bigr => s _; rewrite mxE enum_rankK_in.
+  have /rowP/(_ (enum_rank_in it i)) := ker; rewrite mxE [RHS]mxE => ker_i.
+  rewrite rowd -[RHS]ker_i; apply: eq_bigr => s _.
+  by rewrite mxE enum_rankK_in.
 pose room t := match t with inl j => x j | inr i => b i - row a x i end.
 pose move_ t := match t with inl j => d j | inr i => row a d i end.
 have [] := @small_step R _ room move_ => [[j|i]|[j|i]|e e0 small].
@@ -102,9 +103,10 @@ have p2 : polyhedron (fun j => x j + (- e) * d j).
   apply: small_step_inside => // [j|i]; rewrite mulNr normrN.
     exact: (small (inl j)).
   exact: (small (inr i)).
-have same := ext _ _ p1 p2 _; apply/eqP/rowP => s; rewrite !mxE -dS.
-have /eqP := same _ (enum_val s); rewrite -subr_eq0 addrC addKr mulf_eq0 gt_eqF //= => eq0.
-apply/eqP/eq0 => j; field.
+have mid j : x j = ((x j + e * d j) + (x j + (- e) * d j)) / 2%:R by field.
+have same := ext _ _ p1 p2 mid; apply/eqP/rowP => s; rewrite mxE -dS.
+have /eqP := same (enum_val s); rewrite addrC -subr_eq0 addrK mulf_eq0 gt_eqF //= => /eqP.
+exact.
 Qed.
 
 (** So there are at most as many non-zeros as tight rows. *)
@@ -140,10 +142,12 @@ Let a (r : rows) (ij : columns) : R :=
 Let b (r : rows) : R := if r is inl j then capacity m j else 0.
 Let equality (r : rows) : bool := if r is inr _ then true else false.
 
+Let pairs (F : 'I_n * 'I_k -> R) : \sum_ij F ij = \sum_i \sum_j F (i, j).
+Proof. by rewrite pair_bigA /=; apply: eq_bigr => -[]. Qed.
+
 Let row_capacity (f : columns -> R) j : row a f (inl j) = \sum_i f (i, j).
 Proof.
-rewrite /row -(pair_bigA _ (fun i j' => (if j' == j then 1 else 0) * f (i, j'))) /=.
-apply: eq_bigr => i _; rewrite (bigD1 j) //= eqxx mul1r big1 ?addr0 // => j' /negbTE->.
+rewrite /row pairs /=; apply: eq_bigr => i _; rewrite (bigD1 j) //= eqxx mul1r big1 ?addr0 // => j' /negbTE->.
 by rewrite mul0r.
 Qed.
 
@@ -151,11 +155,9 @@ Let row_level (f : columns -> R) (i : {i : 'I_n | i != i0}) :
   row a f (inr i) = utility m (fun i j => f (i, j)) (val i) * weight m i0
                     - utility m (fun i j => f (i, j)) i0 * weight m (val i).
 Proof.
-pose part l c := \sum_j (speedup m l j * c) * f (l, j).
 have one l c : \sum_ij (if ij.1 == l then speedup m l ij.2 * c else 0) * f ij
                = utility m (fun i j => f (i, j)) l * c.
-  rewrite -(pair_bigA _ (fun l' j => (if l' == l then speedup m l j * c else 0) * f (l', j))) /=.
-  rewrite (bigD1 l) //= eqxx big1 ?addr0 => [|l' /negbTE->]; last by rewrite big1 // => j _; rewrite mul0r.
+  rewrite pairs /= (bigD1 l) //= eqxx [X in _ + X]big1 ?addr0 => [|l' /negbTE e]; last by rewrite big1 // => j _; rewrite e mul0r.
   by rewrite /utility /value mulr_suml; apply: eq_bigr => j _; rewrite mulrAC.
 by rewrite -!one -sumrB; apply: eq_bigr => ij _; rewrite mulrBl.
 Qed.
@@ -186,8 +188,8 @@ have ef : extreme (polyhedron a b equality) f.
   split=> [|g h /polyhedronE pg /polyhedronE ph mid [i j]]; first exact/polyhedronE.
   by rewrite (ext _ _ pg ph) // => i' j'; apply: (mid (i', j')).
 have := vertex_support_rows ef; rewrite card_sum card_ord card_sig cardC1 card_ord => le.
-apply: leq_trans le _; have := ltn_ord i0; case: (n) => // n' _.
-by rewrite addnC /= addSn subn1.
+apply: leq_trans le _; have n0 : (0 < n)%N by apply: leq_ltn_trans (leq0n i0) (ltn_ord i0).
+by rewrite -addnBAC // subn1 addnC.
 Qed.
 
 (** A vertex of the set of optima is a vertex: so the bound holds for each allocation that the simplex method can return

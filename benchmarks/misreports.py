@@ -1,0 +1,90 @@
+"""What the search for misreports costs: misreports a second, end to end, for each policy on random markets, one core.
+
+    .venv/bin/python benchmarks/misreports.py [--users 20] [--types 4] [--markets 5] [--evaluations 3000]
+
+Every market has other speedups and capacities. The time is that of the whole public search: setting up, all three
+kinds of misreport, confirming the best ones and deciding them exactly. Beside it stands what one decision at a time
+makes, as `fairopt.policy.allocate` does it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy comes: one core, and no threads for small matrices
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from time import perf_counter, process_time
+
+import numpy as np
+
+from fairopt import discovery
+from fairopt.policy import Policy, allocate
+from fairopt.problem import Market
+from fairopt.properties import Effort, StrategyProofness
+
+#: Policies that are decided one at a time look at fewer misreports.
+FEW = 300
+
+
+def random_market(users: int, types: int, seed: int) -> Market:
+    """Return a market whose users all speed up on faster types, each in its own measure, to three decimals."""
+    random = np.random.default_rng(seed)
+    speedup = np.round(np.cumsum(random.uniform(0.1, 2, (users, types)), axis=1), 3)
+    return Market.of(speedup.tolist(), random.integers(1, 21, types).tolist())
+
+
+def one_by_one(policy: Policy, market: Market, count: int = 40) -> float:
+    """Return how many misreports a second are decided one at a time."""
+    market, random = market.as_(float), np.random.default_rng(0)
+    begun = perf_counter()
+    for number in range(count):
+        user = number % len(market.users)
+        allocate(
+            policy, market.misreport(user, market.speedup[user] * np.exp(random.normal(0, 0.4, len(market.types))))
+        )
+    return count / (perf_counter() - begun)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name, default in (("users", 20), ("types", 4), ("markets", 5), ("evaluations", 3000)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--policy", action="append", help="a policy's name; all that are refuted, if none is given")
+    given = parser.parse_args()
+    names = given.policy or [
+        "oef-noncooperative", "max-efficiency", "max-min", "oef-cooperative", "water-filling", "second-price-trading",
+        "nash-welfare",
+    ]  # fmt: skip
+    print(f"{given.users} users, {given.types} types, {given.markets} random markets; misreports a second, end to end")
+    print(
+        f"{'policy':22} {'least':>8} {'median':>8} {'most':>8} {'of CPU':>8} {'one by one':>11}  answer: larger, smaller, any"
+    )
+    for name in names:
+        policy = discovery.policy(name)
+        rates, cpu, single, answers = [], [], [], []
+        for seed in range(given.markets):
+            market = random_market(given.users, given.types, seed)
+            single.append(one_by_one(policy, market))
+            count = (
+                given.evaluations if single[-1] > FEW or name == "oef-noncooperative" else min(given.evaluations, FEW)
+            )
+            begun, spent = perf_counter(), process_time()
+            verdict = StrategyProofness().search(policy, market, effort=Effort(evaluations=count))
+            tried = int(verdict.effort.split()[0])
+            rates.append(tried / (perf_counter() - begun))
+            cpu.append(tried / (process_time() - spent))
+            answers.append(
+                " ".join(f"{each.answer.value}{'' if each.exact else '~'}" for each in verdict.by_misreport.values())
+            )
+        shown = ", ".join(f"{answers.count(each)}x {each}" for each in sorted(set(answers)))
+        print(
+            f"{name:22} {min(rates):8.0f} {np.median(rates):8.0f} {max(rates):8.0f} {np.median(cpu):8.0f} "
+            f"{np.median(single):11.0f}  {shown}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The smallest counterexamples: small integer markets in order of size, one after the other, until one refutes.
+
+Size is the number of users, then of types, then the largest integer of the market (of a report too, where there is
+one), then the sum of all of them; ties go by the numbers in order. The search is complete and deterministic: no market
+of its domain that comes before the one found refutes the claim, as far as floats can tell, and the one found is proved.
+A float solver only sifts: what it lets pass is decided exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, combinations_with_replacement, pairwise, product
+from typing import TypeVar
+
+from fairopt.backends import Highs
+from fairopt.backends.exact import Exact
+from fairopt.optimal_face import over_optima
+from fairopt.policy import Policy, allocate
+from fairopt.problem import Market
+from fairopt.properties import Answer, Property
+
+Row = tuple[int, ...]
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Which markets are looked at, beside the assumptions in words (`WORDS`).
+
+    ``shapes``: (users, types) in order; ``largest``: the largest integer. Capacities are 1 unless ``capacities``.
+    """
+
+    shapes: tuple[tuple[int, int], ...]
+    largest: int
+    assumptions: str = ""
+    capacities: bool = False
+
+    def markets(self) -> Iterator[Market]:
+        """Yield the markets, the smallest first; users can change places, so that each set of them stands once."""
+        for n, k in self.shapes:
+            for largest in range(1, self.largest + 1):
+                yield from (Market.of(rows, capacity) for rows, capacity in self._of(n, k, largest))
+
+    def _of(self, n: int, k: int, largest: int) -> list[tuple[tuple[Row, ...], Row]]:
+        words = self.assumptions.split()
+        least = 0 if "zeros" in words else 1
+        numbers = range(least, largest + 1)
+        rows = [row for row in product(numbers, repeat=k) if any(row) and all(OF_A_ROW[word](row) for word in words)]
+        users = [of for of in combinations_with_replacement(rows, n) if all(OF_ALL[word](of) for word in words)]
+        capacities = list(product(range(1, largest + 1), repeat=k)) if self.capacities else [(1,) * k]
+        found = [
+            (of, capacity)
+            for of, capacity in product(users, capacities)
+            if max(chain(*of, capacity)) == largest and all(any(column) for column in zip(*of, strict=True))
+        ]
+        return sorted(found, key=lambda each: (sum(chain(*each[0], each[1])), each))
+
+
+def _rising(row: Row) -> bool:
+    return all(slow < fast for slow, fast in pairwise(row))
+
+
+def _by_ratios(rows: tuple[Row, ...]) -> bool:
+    """Whether from each type to the next every user gains by a larger factor than the user before it."""
+    return all(a[j + 1] * b[j] < b[j + 1] * a[j] for a, b in pairwise(rows) for j in range(len(a) - 1))
+
+
+def _first_least(rows: tuple[Row, ...]) -> bool:
+    """Whether the first user has the least speedup on every type, strictly after the first type."""
+    return all(x < y for other in rows[1:] for x, y in zip(rows[0][1:], other[1:], strict=True))
+
+
+def _any(_: object) -> bool:
+    return True
+
+
+#: Assumptions in words: on each user's speedups, and on all users together.
+OF_A_ROW: dict[str, Callable[[Row], bool]] = {
+    "normalised": lambda row: row[0] == 1,
+    "rising": _rising,
+    "zeros": _any,
+    "ordered": _any,
+    "first-least": _any,
+}
+OF_ALL: dict[str, Callable[[tuple[Row, ...]], bool]] = {
+    "normalised": _any,
+    "rising": _any,
+    "zeros": _any,
+    "ordered": _by_ratios,
+    "first-least": _first_least,
+}
+
+
+def first(decided: Callable[[Market], Found | None], markets: Iterable[Market]) -> Found | None:
+    """Return what is decided of the first market on which something is; None where nothing is on any."""
+    return next((found for market in markets if (found := decided(market)) is not None), None)
+
+
+def no_optimum_has(policy: Policy, property: Property) -> Callable[[Market], Market | None]:
+    """Return the search's question: is there no optimum with the property? The market itself is the answer."""
+
+    def decided(market: Market) -> Market | None:
+        sifted = allocate(policy, market, None if policy.own_algorithm else Highs())
+        if property.check(market, sifted.shares).answer is Answer.HOLDS:
+            return None
+        decision = allocate(policy, market, None if policy.own_algorithm else Exact())
+        return market if over_optima(policy, decision, property).some.answer is Answer.FAILS else None
+
+    return decided
+
+
+def some_optimum_lacks(policy: Policy, property: Property) -> Callable[[Market], Market | None]:
+    """Return the search's question: is there an optimum without the property? The market itself is the answer."""
+
+    def decided(market: Market) -> Market | None:
+        decision = allocate(policy, market, None if policy.own_algorithm else Exact())
+        return market if over_optima(policy, decision, property).every.answer is Answer.FAILS else None
+
+    return decided
+
+
+def lies(market: Market, largest: int, kind: str, *, normalised: bool) -> Iterator[tuple[int, Row]]:
+    """Yield (user, report) with integers up to ``largest``: "larger" or "smaller" in every entry, the smallest first."""
+    for user, truth in enumerate(market.speedup.tolist()):
+        ranges = [range(t, largest + 1) if kind == "larger" else range(1, t + 1) for t in map(int, truth)]
+        if normalised:
+            ranges[0] = range(1, 2)
+        for report in sorted(product(*ranges), key=lambda row: (sum(row), row)):
+            if list(report) != truth:
+                yield user, report

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Compile every theorem, then ask Coq what each rests on; one line a theorem; fails if one rests on an axiom.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+packages=(coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra libcoq-mathcomp-algebra-tactics)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+ready() { # whether Coq and the libraries are there
+  echo 'From mathcomp Require all_ssreflect all_algebra ring.' >"$scratch/ready.v"
+  command -v coqtop >/dev/null && coqtop -q -batch -l "$scratch/ready.v" >"$scratch/ready.log" 2>&1
+}
+
+if ! ready; then
+  as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    as_root=(sudo -n)
+  fi
+  if ! command -v apt-get >/dev/null || ! "${as_root[@]}" true 2>/dev/null; then
+    echo "make proofs needs Coq 8.16 and mathcomp; on Debian 12, as root: apt-get install ${packages[*]}" >&2
+    exit 1
+  fi
+  echo "installing ${packages[*]}"
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${packages[@]}" >"$scratch/apt.log" 2>&1 ||
+    { cat "$scratch/apt.log" >&2; exit 1; }
+  ready || { cat "$scratch/ready.log" >&2; exit 1; }
+fi
+
+# a file that is not named in _CoqProject would not be checked
+if [ "$(printf '%s\n' *.v | sort)" != "$(grep '\.v$' _CoqProject | sort)" ]; then
+  echo "_CoqProject does not name the same files as there are here" >&2
+  exit 1
+fi
+coq_makefile -f _CoqProject -o Makefile.coq
+make --no-print-directory -f Makefile.coq -j "${JOBS:-2}" >"$scratch/make.log" 2>&1 ||
+  { cat "$scratch/make.log" >&2; exit 1; }
+
+# a statement that begins with "Theorem" is one of the results; a "Lemma" is a step on the way
+grep -oP '^Theorem \K[A-Za-z0-9_]+' -- *.v | sed 's/\.v:/ /' >"$scratch/theorems"
+while read -r file name; do
+  echo "From FairSharing Require $file."
+  echo "Goal True. idtac \"theorem $name $file.v\". Abort."
+  echo "Print Assumptions FairSharing.$file.$name."
+done <"$scratch/theorems" >"$scratch/assumptions.v"
+coqtop -q -batch -R . FairSharing -l "$scratch/assumptions.v" >"$scratch/answers" 2>&1 ||
+  { cat "$scratch/answers" >&2; exit 1; }
+awk -v expected="$(wc -l <"$scratch/theorems")" '
+  $1 == "theorem" { name = $2; file = $3; next }
+  /^Closed under the global context$/ { printf "%-52s %-20s proved, no axioms\n", name, file; proved++; next }
+  { printf "%-52s %-20s NOT PROVED: %s\n", name, file, $0 }
+  END {
+    printf "%d of %d theorems proved without axioms\n", proved, expected
+    exit !(expected > 0 && proved == expected)
+  }' "$scratch/answers"
