@@ -30,6 +30,9 @@ claims: .venv/ready ## recompute the ledger, write what comes out into its files
 	$(BIN)/python -m fairopt.proofs.claims.rewrite
 	$(BIN)/python -m fairopt.proofs.claims.found README.md
 
+proofs: ## the theorems, checked by Coq (installed from Debian's packages where it is missing), each with its axioms: none
+	@proofs/theorems/check.sh
+
 bench: .venv/ready ## what building and solving cost
 	$(BIN)/python benchmarks/build_and_solve.py
 

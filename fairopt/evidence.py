@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -13,14 +13,26 @@ from functools import partial
 import numpy as np
 
 from fairopt.backends.exact import Exact
-from fairopt.certificates import Certificate, Extreme, Lie
+from fairopt.backends.exact_bound import exact_bound, rational
+from fairopt.certificates import (
+    Bound,
+    Certificate,
+    Extreme,
+    Infeasibility,
+    Lie,
+    MarketBound,
+    bare_duals,
+    other_variables,
+    row_duals,
+)
 from fairopt.compare import Row
 from fairopt.errors import FairoptError, NotCapable
-from fairopt.policy import Decision, Policy
+from fairopt.policy import Decision, Formulated, Policy
 from fairopt.problem import Market
-from fairopt.program import Array, Sense
+from fairopt.program import Array, Program, Sense
 from fairopt.properties import Answer, MechanismProperty, Misreport, Property, Verdict
 from fairopt.properties.witnesses import exactly
+from fairopt.solution import Solution, Status
 
 
 @dataclass(frozen=True)
@@ -39,14 +51,22 @@ def evidence(row: Row, properties: Sequence[Property | MechanismProperty]) -> It
         yield Piece("decision", reason=f"nothing was decided: {row.error}")
         return
     yield _piece("decision", partial(row.policy.certify, decision))
-    by_name = {each.name: each for each in properties}
-    for name, verdict in row.verdicts.items():
-        asked = by_name[name]
-        if isinstance(asked, Property):
-            yield _piece(name, partial(asked.certify, decision.market, decision.shares, verdict))
-            continue
-        for kind, each in (verdict.by_misreport or {"any": verdict}).items():
-            yield _piece(f"{name}-{kind}", partial(certify_lie, row.policy, decision.market, each))
+    of_allocations = [each for each in properties if isinstance(each, Property)]
+    yield from evidence_of_verdicts(decision.market, decision.shares, row.verdicts, of_allocations)
+    for searched in properties:
+        if isinstance(searched, MechanismProperty) and searched.name in row.verdicts:
+            verdict = row.verdicts[searched.name]
+            for kind, each in (verdict.by_misreport or {"any": verdict}).items():
+                yield _piece(f"{searched.name}-{kind}", partial(certify_lie, row.policy, decision.market, each))
+
+
+def evidence_of_verdicts(
+    market: Market, shares: Array, verdicts: Mapping[str, Verdict], properties: Sequence[Property]
+) -> Iterator[Piece]:
+    """Yield the evidence for verdicts on an allocation, whoever made it."""
+    for each in {each.name: each for each in properties}.values():
+        if each.name in verdicts:
+            yield _piece(each.name, partial(each.certify, market, shares, verdicts[each.name]))
 
 
 def certify_lie(policy: Policy, market: Market, verdict: Verdict) -> Lie:
@@ -79,6 +99,45 @@ def extreme(policy: Policy, decision: Decision, weights: Array, sense: Sense) ->
     if choices is None:
         raise NotCapable(f"{policy.name} leaves no choice to range over")
     return Extreme.over(choices, weights, sense, policy.certify(decision), Exact().solve)
+
+
+def certify_solution(program: Program, solution: Solution) -> Bound | Infeasibility:
+    """Return what any back end's ``solution`` of a program, linear or with integers, is exactly worth.
+
+    An exact optimum is a bound with gap 0; a point in floats, which must satisfy the constraints exactly as the
+    fractions that its numbers are, comes with an exact bound and the gap that is left; an infeasible program with
+    multipliers that contradict it, where the back end has exact ones. Errors: `NotCapable` where nothing is proved.
+    """
+    if solution.status is Status.INFEASIBLE and solution.farkas is not None:
+        return Infeasibility(program, bare_duals(-solution.farkas))
+    found = _worth(program, solution)
+    sign = 1 if program.sense is Sense.MAXIMIZE else -1
+    return Bound(program, *found[:4], bare_duals(sign * found[4]))
+
+
+def certify_bound(policy: Formulated, market: Market, solution: Solution) -> Bound | MarketBound:
+    """Return what a back end's ``solution`` of the policy's program is exactly worth, short of the optimum or not.
+
+    Errors: `NotCapable` where it has no feasible point, or proves no bound.
+    """
+    program = policy.formulate(market.as_(Fraction), policy.start(market))
+    if not policy.rebuilt:
+        return certify_solution(program, solution)  # type: ignore[return-value]
+    point, value, bound, gap, dual = _worth(program, solution)
+    share, others = program.variable("share", point), other_variables(program, point)
+    return MarketBound(market, policy.name, share, value, bound, gap, row_duals(program, dual), others)
+
+
+def _worth(program: Program, solution: Solution) -> tuple[Array, Fraction, Fraction, Fraction, Array]:
+    """Return an exact feasible point, its objective, a bound on all, the gap between them, and the bound's duals."""
+    point = rational(solution.point)
+    worth = exact_bound(program, point, solution.dual)
+    if worth.violations:
+        name, amount = max(worth.violations.items(), key=lambda item: item[1])
+        raise NotCapable(f"the point breaks {name} by {float(amount):g}; floats prove nothing: solve exactly")
+    if worth.bound is None or worth.dual is None or worth.gap is None:
+        raise NotCapable("no multipliers were found that bound the objective")
+    return point, worth.objective, worth.bound, worth.gap, worth.dual
 
 
 def throughput_of(market: Market, user: int) -> Array:

@@ -24,10 +24,11 @@ class Rejected(Exception):
     """The certificate does not prove what it states, or states nothing that can be understood."""
 
 
-def need(holds: bool, otherwise: str) -> None:
+def need(holds: bool, otherwise: str) -> bool:
     """Reject the certificate unless ``holds``."""
     if not holds:
         raise Rejected(otherwise)
+    return True
 
 
 def number(value: Any) -> Fraction:
@@ -91,14 +92,10 @@ class Market(NamedTuple):
 
     def equal_split(self) -> Table:
         """Return what everybody gets: GPUs weight * t up to its demand, t as high as GPUs last, of all types alike."""
-        total = left = sum(self.capacity)
-        held, open_ = dict[int, Any](), set(range(len(self.users)))
-        while open_:
-            t = left / sum(self.weight[i] for i in open_)
-            full = {i for i in open_ if self.demand[i] <= t * self.weight[i]}
-            held |= {i: min(self.demand[i], t * self.weight[i]) for i in full or open_}
-            left -= sum(held[i] for i in full)
-            open_ = open_ - full if full else set()
+        total, left, others, held = sum(self.capacity), sum(self.capacity), sum(self.weight), dict[int, Any]()
+        for i in sorted(range(len(self.users)), key=lambda i: self.demand[i] / self.weight[i]):
+            held[i] = min(self.demand[i], left * self.weight[i] / others)
+            left, others = left - held[i], others - self.weight[i]
         return [[held[i] / total * there for there in self.capacity] for i in range(len(self.users))]
 
     def overbooked(self, shares: Table) -> bool:
@@ -122,7 +119,7 @@ def read_market(data: Any) -> Market:
     demand = [INF if user[3] is None else number(user[3]) for user in users]
     market = Market([user[0] for user in users], types, speedup, numbers(capacity, len(types)), weight, demand)
     for names in (market.users, market.types):
-        need(all(type(name) is str and name.isprintable() and name.strip() for name in names), "a name cannot be printed")
+        need(all(type(n) is str and n.isprintable() and n.strip() for n in names), "a name cannot be printed")
         need(len(set(names)) == len(names), "a name stands twice")
     need(min(market.capacity) >= 0 and min(map(min, market.speedup)) >= 0, "a capacity or speedup is negative")
     need(min(market.weight) > 0 < min(market.demand), "a weight or demand is not positive")
@@ -294,7 +291,7 @@ def partial(data: Any) -> Decided:
     """Cole, Gkatzelis and Goel: each keeps the part of its bundle that its presence costs the others."""
     market, allocation, kept, together, apart = given(data, "kept together apart")
     raw, n, weights = data["market"], len(market.users), market.weight
-    whole, part = equilibrium(together | {"market": raw}), numbers(kept, n)
+    whole, part = equilibrium(together | {"market": raw}).allocation, numbers(kept, n)
     unit = Fraction(gcd(*(w.numerator for w in weights)), lcm(*(w.denominator for w in weights)))
     power = [int(w / unit) for w in weights]
     need(max(power) <= 64, "the weights make powers that are too high")
@@ -302,10 +299,9 @@ def partial(data: Any) -> Decided:
         others = [o for o in range(n) if o != i]
         fewer = raw | {"user": [raw["user"][o] for o in others]}
         rest = equilibrium(without | {"market": fewer}).allocation if others else []  # a user alone keeps everything
-        rates = [market.worth(o, whole.allocation[o]) / market.worth(o, row) for o, row in zip(others, rest)]
-        ratio = prod(rate ** power[o] for o, rate in zip(others, rates))
+        ratio = prod((market.worth(o, whole[o]) / market.worth(o, row)) ** power[o] for o, row in zip(others, rest))
         need(part[i] > 0 and part[i] ** power[i] <= ratio < (part[i] + GRAIN) ** power[i], "a user keeps another part")
-        need(allocation[i] == [part[i] * x for x in whole.allocation[i]], f"{market.users[i]} holds another part")
+        need(allocation[i] == [part[i] * x for x in whole[i]], f"{market.users[i]} holds another part")
     return Decided(market, "partial-allocation", allocation, None, "everybody keeps its part, to 1/10**12")
 
 
@@ -358,7 +354,7 @@ def extreme(data: Any) -> Decided:
     p.cost = {("share", i, j): sign * rate for i, row in enumerate(weight) for j, rate in enumerate(row)}
     value = sign * p.value(point(table(shares, found.market), more), duals)
     need(value == number(told), "the value is not the point's")
-    statement = f"over all optima of {found.policy}, the {sense[:3]}imum is {value}"
+    statement = f"over all optima of {found.policy}, the {sense[:3]}imum of the sum is {value}"
     return Decided(found.market, found.policy, found.allocation, None, statement, (sense, weight, value))
 
 
@@ -411,9 +407,8 @@ def pareto_weights(data: Any) -> str:
     market, shares, weights, prices, rents = given(data, "weights prices", "rents")
     weight, price = numbers(weights, len(market.users)), numbers(prices, len(market.types))
     rent = numbers(rents, len(market.users)) if rents is not None else [NONE] * len(market.users)
-    need(min(weight) > 0 <= min(price + rent), "a weight is not positive, or a price or rent is negative")
-    rates = [(w * s, p + r) for w, r, row in zip(weight, rent, market.speedup) for s, p in zip(row, price)]
-    need(all(worth <= paid for worth, paid in rates), "a price is lower than a GPU is worth")
+    paid = all(w * s <= p + r for w, r, row in zip(weight, rent, market.speedup) for s, p in zip(row, price))
+    need(paid and min(weight) > 0 <= min(price + rent), "a price is negative or too low, or a weight is not positive")
     bound = sum(at_most(y, 0, m) for y, m in zip(price + rent, market.capacity + market.demand))
     need(sum(weight[i] * market.worth(i, row) for i, row in enumerate(shares)) == bound, "prices prove nothing")
     return "the allocation is Pareto-efficient"
@@ -442,46 +437,40 @@ def infeasibility(data: Any) -> str:
     """No point satisfies a bare program, or no feasible allocation gives these users these throughputs."""
     if "program" in data:
         raw, duals = fields(data, "program duals")
-        p, what = read_program(raw)[0], "point satisfies the program"
+        p, statement = read_program(raw)[0], "no point satisfies the program"
     else:
         raw, at_least, duals = fields(data, "market at_least duals")
-        market, wanted = read_market(raw), {name: number(amount) for name, amount in at_least}
-        p, what = sharing(market), "allocation gives " + ", ".join(f"{name!r} {wanted[name]}" for name in wanted)
-        for i in map(market.users.index, wanted):
-            p.rows["at_least", i] = (market.out_of(i, i), wanted[market.users[i]], INF)
+        market, p, statement = read_market(raw), sharing(read_market(raw)), "no allocation gives"
+        for name, amount in at_least:
+            i, statement = market.users.index(name), f"{statement} {name!r} {number(amount)}"
+            p.rows["at_least", i] = (market.out_of(i, i), number(amount), INF)
     p.cost, p.offset = {}, NONE
     need(p.bound(duals) < 0, "the multipliers contradict nothing")  # 0 is the objective of every point
-    return f"no {what}"
+    return statement
 
 
 def bound(data: Any) -> str:
     """A feasible point of a program, and a bound on all; if they meet, the point is optimal."""
     if "program" in data:
         raw, x, *told, duals = fields(data, "program point value bound gap duals")
-        (p, sign), at = read_program(raw), {("x", j): number(entry) for j, entry in enumerate(x)}
+        (p, sign), at, name = read_program(raw), {("x", j): number(entry) for j, entry in enumerate(x)}, "the program"
     else:
         market, shares, policy, *told, duals, more = given(data, "policy value bound gap duals", "variables")
-        p, sign, at = program_of(market, policy, {}), 1, point(shares, more)
+        p, sign, at, name = program_of(market, policy, {}), 1, point(shares, more), policy
     value, limit, gap, best, most = *numbers(told, 3), p.value(at), p.bound(duals)
     need((sign * value, sign * limit, gap) == (best, most, most - best), "value, bound or gap is another")
-    return f"a feasible point has objective {value}, and none is beyond {limit}" + ("" if gap else ": optimal")
+    return f"a feasible point of {name} has objective {value}, none is beyond {limit}" + ("" if gap else ": optimal")
 
 
-DECISIONS = (optimality, levels, equilibrium, partial, trace, extreme)
-OTHERS = (envy, dominance, pareto_weights, misreport, infeasibility, bound)
-KINDS: dict[Any, Any] = {"property": judged} | {each.__name__: each for each in (*DECISIONS, *OTHERS)}
+MOST = (optimality, levels, equilibrium, partial, trace, extreme, envy, dominance, pareto_weights, misreport)
+KINDS: dict[Any, Any] = {"property": judged} | {each.__name__: each for each in (*MOST, infeasibility, bound)}
+JSON = json.JSONDecoder(object_pairs_hook=lambda of: need(len(dict(of)) == len(of), "a key stands twice") and dict(of))
 
 
 def proved(data: Any) -> Any:
     """Return what a certificate proves: a `Decided` or a statement."""
     need(type(data["schema"]) is int and data["schema"] == 1, f"schema {data['schema']!r:.80} is not 1")
     return KINDS[data["certificate"]]({key: data[key] for key in data if key not in ("schema", "certificate")})
-
-
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of a JSON text; where a key stands twice, two readers may believe different things."""
-    need(len(dict(pairs)) == len(pairs), "a key stands twice in an object")
-    return dict(pairs)
 
 
 def verify(data: Any) -> str:
@@ -497,14 +486,12 @@ def main(arguments: list[str]) -> int:
     """Verify files, and the .json files in folders; print a line for each and return the exit status."""
     worst, named = 0 if arguments else 2, map(Path, arguments)
     for path in (file for each in named for file in (each.is_dir() and sorted(each.rglob("*.json"))) or [each]):
-        status, verdict = 0, "accepted"
         try:
-            text = verify(json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=once))
+            told = f"accepted: {verify(JSON.decode(path.read_text(encoding='utf-8')))}"
         except (Rejected, OSError, ValueError, RecursionError) as why:
-            status, verdict, text = (1, "REJECTED", why) if isinstance(why, Rejected) else (2, "cannot be read", why)
-        line = f"{path}: {verdict}: {text}"  # one line, whatever a file is called
-        print("".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line))
-        worst = max(worst, status)
+            told = f"{'REJECTED' if isinstance(why, Rejected) else 'cannot be read'}: {why}"
+            worst = max(worst, 1 if isinstance(why, Rejected) else 2)
+        print("".join(c if c.isprintable() else ascii(c)[1:-1] for c in f"{path}: {told}"))  # a line, whatever the name
     return worst
 
 

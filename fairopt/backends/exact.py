@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 #: Programs with more non-zeros are not pivoted on: one pivot takes seconds.
 LARGEST_PIVOTED = 50_000
+#: From so many non-zeros on, infeasibility is proved by the interior-point method: there HiGHS's simplex has taken
+#: minutes where that took seconds (cooperative OEF with 100 users, one of whom is promised too much).
+INTERIOR_FROM = 25_000
 #: Without a time limit, exact pivots stop when their number times the non-zeros exceeds this: about a minute.
 MOST_WORK = 1_000_000
 
@@ -109,10 +112,10 @@ class _Search:
         self._rounds = self._pivots = 0
         self._said = ""
 
-    def ask(self) -> None:
-        """Let HiGHS propose a basis."""
+    def ask(self, interior: bool = False) -> None:
+        """Let HiGHS propose a basis, by its simplex or its interior-point method."""
         self._floats = self._floats or FloatProgram(self.program, self.deadline)
-        self.proposed = self._floats.solve()
+        self.proposed = self._floats.solve(interior)
         self._said = self._said or self.proposed.raw_status
 
     def answer(self, refinement: bool = True) -> Solution:
@@ -127,12 +130,12 @@ class _Search:
         except OutOfReach as reason:
             return self._limit(str(reason))
 
-    def optimum(self) -> tuple[Array, Array] | None:
+    def optimum(self, interior: bool = False) -> tuple[Array, Array] | None:
         """Return point and duals of a program that is known to have an optimum, None where pivots do not reach it.
 
         Errors: `OutOfReach`.
         """
-        self.ask()
+        self.ask(interior)
         if (vertex := self._refined()) is not None:
             return vertex.x, vertex.dual
         form, found = self._pivot()
@@ -167,7 +170,7 @@ class _Search:
         suspects = self._floats.conflicting_rows() if self._floats else rows[:0]
         for kept in (suspects, rows) if len(suspects) else (rows,):
             nearest = nearest_point(self.program, kept)
-            found = _Search(nearest, self.deadline).optimum()
+            found = _Search(nearest, self.deadline).optimum(len(nearest.rows.value) > INTERIOR_FROM)
             if found is not None and objective(nearest, found[0]) > 0:
                 multipliers = zeros(len(rows))
                 multipliers[kept] = found[1]

@@ -1,8 +1,8 @@
 """Programs whose exact optimum proves that another one has none: the nearest point, and the steepest direction.
 
 Both are feasible and bounded whatever they are made of, so that the way to an exact optimum is the same as for any
-other program. The nearest point minimises by how much the rows are broken; if that is more than nothing, its duals
-prove infeasibility. The steepest direction is the best one within a box that never leaves the feasible set; if it
+other program. The nearest point leaves as small a part as may be of the errors of a first guess; where that is not 0,
+its duals prove infeasibility. The steepest direction is the best one within a box that never leaves the feasible set; if it
 improves the objective, the program is unbounded once it has a point.
 
 Source: Farkas, Theorie der einfachen Ungleichungen, 1902; Gleixner, Steffy and Wolter, Iterative refinement for linear
@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.backends.exact_sums import ZERO, finite, fractions, zeros
+from fairopt.backends.exact_sums import ZERO, fractions, totals, zeros
 from fairopt.program import INFINITY, Program, Sense
 from fairopt.program.affine import Array
 from fairopt.program.program import Rows
@@ -25,27 +25,33 @@ ONE = Fraction(1)
 
 
 def nearest_point(program: Program, kept: Array) -> Program:
-    """Return the program: break the rows ``kept`` by as little as possible in total; there are no other rows.
+    """Return the program: how small a part of a first guess's errors must be left for the rows ``kept`` to hold.
 
-    The variables are those of ``program``, then one for each row that may fall short of its lower side, then one for
-    each that may exceed its upper side.
+    The guess is a point within the bounds, so that the program has a point. Its variables are those of ``program``,
+    then the part that is left, from 0; its rows are those kept and no others.
     """
     rows = only(program.rows, kept)
-    short, over = (np.flatnonzero(finite(side)) for side in (rows.lower, rows.upper))
-    variables, extra = len(program.cost), len(short) + len(over)
-    every_row = np.concatenate([rows.row, short, over])
-    every_column = np.concatenate([rows.column, variables + np.arange(extra)])
-    value = np.concatenate([rows.value, fractions([ONE] * len(short) + [-ONE] * len(over))])
+    variables = len(program.cost)
+    bounds = zip(program.lower, program.upper, strict=True)
+    guess = fractions([next((end for end in pair if isinstance(end, Fraction)), ZERO) for pair in bounds])
+    values = totals(len(rows), rows.row, rows.column, rows.value, guess)
+    errors = values.excess(rows.lower, rows.upper)
+    broken = np.array(sorted(errors), dtype=int)
+    low = values.excess(rows.lower, fractions([INFINITY] * len(rows)))
+    repair = fractions([errors[row] if row in low else -errors[row] for row in broken.tolist()])
+    every_row = np.concatenate([rows.row, broken])
+    every_column = np.concatenate([rows.column, np.full(len(broken), variables)])
     order = np.lexsort((every_column, every_row))
+    value = np.concatenate([rows.value, repair])[order]
     return replace(
         program,
         sense=Sense.MINIMIZE,
-        cost=np.concatenate([zeros(variables), fractions([ONE] * extra)]),
+        cost=np.concatenate([zeros(variables), fractions([ONE])]),
         offset=ZERO,
-        lower=np.concatenate([program.lower, zeros(extra)]),
-        upper=np.concatenate([program.upper, fractions([INFINITY] * extra)]),
-        integer=np.zeros(variables + extra, dtype=bool),
-        rows=replace(rows, row=every_row[order], column=every_column[order], value=value[order]),
+        lower=np.concatenate([program.lower, zeros(1)]),
+        upper=np.concatenate([program.upper, fractions([INFINITY])]),
+        integer=np.zeros(variables + 1, dtype=bool),
+        rows=replace(rows, row=every_row[order], column=every_column[order], value=value),
     )
 
 

@@ -55,8 +55,9 @@ class FloatProgram:
         self._highs: highspy.Highs = instance(Options())
         load(self._highs, self._scaled.program)
 
-    def solve(self) -> Solution:
-        """Return HiGHS's answer to the program itself."""
+    def solve(self, interior: bool = False) -> Solution:
+        """Return HiGHS's answer to the program itself, by its simplex or its interior-point method with a crossover."""
+        self._highs.setOptionValue("solver", "ipm" if interior else "choose")
         return self._scaled.back(self._run(self._scaled.program))
 
     def conflicting_rows(self) -> Array:
@@ -81,6 +82,7 @@ class FloatProgram:
         self._highs.changeColsCost(variables, everything[0], cost)
         self._highs.changeColsBounds(variables, everything[0], lower, upper)
         self._highs.changeRowsBounds(rows, everything[1], least, most)
+        self._highs.setOptionValue("solver", "choose")
         self._start(vertex.basis)
         return self._run(into.program)
 

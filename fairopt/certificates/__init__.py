@@ -5,11 +5,11 @@ is written here is a proposal, and only that program's "accepted" makes it a pro
 """
 
 from fairopt.certificates.allocations import Dominance, Envy, Judgement, ParetoProof
-from fairopt.certificates.certificate import SCHEMA, Certificate, read_certificate
+from fairopt.certificates.certificate import SCHEMA, Certificate, certificate_schema, read_certificate
 from fairopt.certificates.decisions import Extreme, Levels, MarketBound, NashEquilibrium, Optimality, Partial, Trace
 from fairopt.certificates.misreports import Lie
 from fairopt.certificates.programs import Bound, Infeasibility, OutOfReach
-from fairopt.certificates.rows import other_variables, row_duals
+from fairopt.certificates.rows import bare_duals, other_variables, row_duals
 
 __all__ = [
     "SCHEMA",
@@ -29,6 +29,7 @@ __all__ = [
     "ParetoProof",
     "Partial",
     "Trace",
+    "bare_duals",
     "other_variables",
     "read_certificate",
     "row_duals",

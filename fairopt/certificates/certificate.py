@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,6 +37,13 @@ class Certificate:
     def write(self, path: str | Path) -> None:
         """Write the certificate to a file."""
         Path(path).write_text(json.dumps(self.to_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def certificate_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of certificates of every kind; it says what one looks like, no more."""
+    text = resources.files("fairopt.certificates").joinpath("certificate.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
 
 
 def read_certificate(path: str | Path) -> dict[str, Any]:

@@ -81,8 +81,13 @@ def solve_command(
     tolerance: Annotated[float | None, typer.Option(help="The solver's feasibility tolerance.")] = None,
     seed: Annotated[int | None, typer.Option(help="The solver's random seed.")] = None,
     threads: Annotated[int | None, typer.Option(help="Most threads for the solver.")] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the proof here, for `fairopt check FILE`; implies --exact."),
+    ] = None,
 ) -> None:
     """Compute one policy's allocation."""
+    exact = exact or certificate is not None
     problem = _read(market, normalise)
     rule = discovery.policy(policy)
     solver = _solver(backend)
@@ -104,6 +109,8 @@ def solve_command(
     except NotSolved as error:
         if json_:
             _print_json(as_json.unsolved(rule, problem, error))
+        if certificate is not None:
+            proving.write_bound(rule, problem, error, certificate)
         raise
     if exact and not decision.exact:
         raise NotCapable(f"{policy} has no exact allocation on this market; leave --exact out for one in floats")
@@ -112,6 +119,8 @@ def solve_command(
         _print_json(as_json.decision(decision, unique, exact=exact))
     else:
         tables.decision(decision, unique)
+    if certificate is not None:
+        proving.write(rule.certify(decision), certificate)
 
 
 @app.command("verify")
@@ -124,6 +133,10 @@ def verify_command(
     json_: AsJson = False,
     tolerance: Annotated[float, typer.Option(help="Relative slack that counts as none.", min=0)] = TOLERANCE,
     exact: Annotated[bool, typer.Option("--exact", help="No tolerance, and numbers print as p/q.")] = False,
+    certificates: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`; implies --exact."),
+    ] = None,
 ) -> None:
     """Audit an allocation made by anyone; exit status 1 if a property fails."""
     problem = _read(market, False)
@@ -137,6 +150,7 @@ def verify_command(
                 remedy="Ask `fairopt compare MARKET --policy NAME`, which searches for misreports",
             )
     of_allocations = [each for each in chosen if isinstance(each, Property)]
+    exact = exact or certificates is not None
     slack = Fraction(0) if exact else rational(tolerance, "--tolerance")
     verdicts = audit(problem, shares, of_allocations, tolerance=slack)
     fits = Feasibility().check(problem, shares, tolerance=slack)
@@ -147,6 +161,8 @@ def verify_command(
         _print_json(as_json.verdicts(verdicts, numbers, problem, exact=exact))
     else:
         tables.verdicts(verdicts, numbers, problem)
+    if certificates is not None:
+        proving.write_verdicts(problem, shares, verdicts, [*of_allocations, Feasibility()], certificates)
     if any(verdict.answer is Answer.FAILS for verdict in verdicts.values()):
         raise typer.Exit(Exit.FAILS)
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from fairopt.certificates import Certificate
 from fairopt.cli import tables
 from fairopt.cli.exits import Exit
 from fairopt.compare import Row
-from fairopt.errors import BadInput, FairoptError
-from fairopt.evidence import evidence
+from fairopt.errors import BadInput, FairoptError, NotSolved
+from fairopt.evidence import Piece, certify_bound, evidence, evidence_of_verdicts
 from fairopt.ledger import Entry, Finding, Ruling, ledger
+from fairopt.policy import Formulated, Policy
+from fairopt.problem import Market
+from fairopt.program import Array
 from fairopt.proofs import verify
-from fairopt.properties import MechanismProperty, Property
+from fairopt.properties import MechanismProperty, Property, Verdict
 
 
 def check(
@@ -70,21 +74,47 @@ def claims(
     raise typer.Exit(status)
 
 
+def write(certificate: Certificate, path: Path) -> None:
+    """Write one certificate to a file."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        certificate.write(path)
+    except OSError as error:
+        raise BadInput(str(error), place="--certificate", remedy="Name a file that can be written") from error
+
+
+def write_bound(policy: Policy, market: Market, error: NotSolved, path: Path) -> None:
+    """Write what a solution short of the optimum proves: a feasible point, a bound, and the gap between them."""
+    solution = error.solution
+    if solution is None or solution.x is None or not isinstance(policy, Formulated):
+        return
+    bound = certify_bound(policy, market, solution)
+    write(bound, path)
+    print(f"written to {path}: a feasible point, and a bound with a gap of {float(bound.gap):g}", file=sys.stderr)
+
+
 def write_certificates(rows: list[Row], properties: list[Property | MechanismProperty], folder: Path) -> None:
     """Write the evidence of each row as ``folder/POLICY/WHAT.json``, and say what has none, and why."""
+    pieces = ((f"{row.policy.name}/{piece.name}", piece) for row in rows for piece in evidence(row, properties))
+    _write_pieces(pieces, folder)
+
+
+def write_verdicts(
+    market: Market, shares: Array, verdicts: Mapping[str, Verdict], properties: list[Property], folder: Path
+) -> None:
+    """Write the evidence of verdicts on anybody's allocation as ``folder/WHAT.json``."""
+    pieces = evidence_of_verdicts(market, shares, verdicts, properties)
+    _write_pieces(((piece.name, piece) for piece in pieces), folder)
+
+
+def _write_pieces(pieces: Iterator[tuple[str, Piece]], folder: Path) -> None:
     written = 0
-    try:
-        for row in rows:
-            place = folder / row.policy.name
-            place.mkdir(parents=True, exist_ok=True)
-            for piece in evidence(row, properties):
-                if piece.certificate is None:
-                    print(f"no certificate: {row.policy.name}, {piece.name}: {piece.reason}", file=sys.stderr)
-                    continue
-                piece.certificate.write(place / f"{piece.name}.json")
-                written += 1
-    except OSError as error:
-        raise BadInput(str(error), place="--certificates", remedy="Name a folder that can be written to") from error
+    for name, piece in pieces:
+        if piece.certificate is None:
+            print(f"no certificate: {name}: {piece.reason}", file=sys.stderr)
+        else:
+            write(piece.certificate, folder / f"{name}.json")
+            written += 1
     print(f"{written} certificates in {folder}; decide them with: fairopt check {folder}", file=sys.stderr)
 
 

@@ -1,7 +1,9 @@
 """The claims of the OEF paper, each as the search for a market that refutes it.
 
-"Every optimum": no optimum breaks the property. "Some optimum": each market has an optimum that keeps it; it follows
-from "every", and is refuted by a market whose optima all break it. Assumptions on speedups, beside being positive:
+"Every optimum": no optimum breaks the property. "Some optimum": each market has an optimum that keeps it. Where all
+optima break it, so does one inside the set of optima, and that is the one of strict complementarity (Goldman and
+Tucker): of each pair exactly one side is zero. So "some" holds if no strictly complementary optimum breaks the property,
+and is refuted by a market whose optima all do. Assumptions on speedups, beside being positive:
 
 * ``normalised``: all users have speedup 1 on the first type (OEF Sec. 2.3);
 * ``rising``: each user's speedups rise strictly with the type;
@@ -19,12 +21,19 @@ import z3
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF
 from fairopt.policy import Formulated
 from fairopt.problem import Market
+from fairopt.program import Array
 from fairopt.properties import AdjacentTypes, EnvyFreeness, ParetoEfficiency
 from fairopt.properties.verdict import Answer, Property
 from proofs.bounded import policies
 from proofs.bounded.decisions import Found, Search
-from fairopt.program import Array
-from proofs.bounded.exact import Optima, Place, SharingIncentiveEfficiency, improving_cycle, is_extreme
+from proofs.bounded.exact import (
+    Optima,
+    Place,
+    SharingIncentiveEfficiency,
+    float_shares,
+    improving_cycle,
+    is_extreme,
+)
 from proofs.bounded.solver import Case, Question
 from proofs.bounded.symbolic import Optimum, SymbolicMarket
 
@@ -63,7 +72,8 @@ def pareto_efficiency(mode: Mode, n: int, k: int, assumptions: str = "", *, ever
         kept = z3.Product([market.ratio[u][j] for u, j in cycle])
         passed = z3.Product([market.ratio[u][cycle[(i + 1) % len(cycle)][1]] for i, (u, _) in enumerate(cycle)])
         trade = (*optimum.positive(*cycle), passed > kept)
-        questions.append(Question((*domain, *optimum.constraints, *trade), tuple(optimum.cases)))
+        inside = () if every else optimum.strict
+        questions.append(Question((*domain, *optimum.constraints, *trade, *inside), tuple(optimum.cases)))
 
     def confirm(numbers: Market) -> Found | None:
         optima = Optima(mode[1], numbers)
@@ -76,7 +86,14 @@ def pareto_efficiency(mode: Mode, n: int, k: int, assumptions: str = "", *, ever
                     return _failing(ParetoEfficiency(), numbers, shares)
         return None
 
-    return Search((market,), tuple(domain), tuple(questions), confirm, tuple(assumptions.split()))
+    return Search(
+        (market,),
+        tuple(domain),
+        tuple(questions),
+        confirm,
+        _fails(ParetoEfficiency(), mode),
+        tuple(assumptions.split()),
+    )
 
 
 def _cycles(n: int, k: int, assumptions: str) -> Iterator[tuple[Place, ...]]:
@@ -112,7 +129,7 @@ def pareto_with_zeros(mode: Mode, n: int, k: int) -> Search:
         optima = Optima(mode[1], numbers)
         return _failing(ParetoEfficiency(), numbers, optima.shares) if optima.same_throughputs else None
 
-    return Search((market,), (), tuple(questions), confirm)
+    return Search((market,), (), tuple(questions), confirm, _fails(ParetoEfficiency(), mode))
 
 
 def _dominated(market: SymbolicMarket, optimum: Optimum) -> list[z3.BoolRef]:
@@ -138,7 +155,7 @@ def envy_freeness(mode: Mode, n: int, k: int) -> Search:
         shares = Optima(mode[1], numbers).shares
         return _failing(EnvyFreeness(), numbers, shares)
 
-    return Search((market,), (), (question,), confirm)
+    return Search((market,), (), (question,), confirm, _fails(EnvyFreeness(), mode))
 
 
 def adjacent_types(mode: Mode, n: int, k: int, assumptions: str = "", *, every: bool = True) -> Search:
@@ -147,9 +164,10 @@ def adjacent_types(mode: Mode, n: int, k: int, assumptions: str = "", *, every: 
     optimum = mode[0](market)
     alike = not {"ordered", "tied"} & set(assumptions.split())  # then users can be renamed
     gaps = [(u, *types) for u in range(1 if alike else n) for types in combinations(range(k), 3)]
+    inside = () if every else optimum.strict
     questions = tuple(
         Question(
-            (*domain, *optimum.constraints, *optimum.positive((u, a), (u, c)), optimum.share[u][b] == 0),
+            (*domain, *optimum.constraints, *optimum.positive((u, a), (u, c)), optimum.share[u][b] == 0, *inside),
             tuple(optimum.cases),
         )
         for u, a, b, c in gaps
@@ -165,7 +183,9 @@ def adjacent_types(mode: Mode, n: int, k: int, assumptions: str = "", *, every: 
                 return _failing(AdjacentTypes(), numbers, shares)
         return None
 
-    return Search((market,), tuple(domain), questions, confirm, tuple(assumptions.split()))
+    return Search(
+        (market,), tuple(domain), questions, confirm, _fails(AdjacentTypes(), mode), tuple(assumptions.split())
+    )
 
 
 def strategy_proofness(mode: Mode, n: int, k: int, kind: str, *, normalised: bool, surely: bool = False) -> Search:
@@ -189,7 +209,12 @@ def strategy_proofness(mode: Mode, n: int, k: int, kind: str, *, normalised: boo
         gets = f"{after[0] if surely else after[1]} instead of {before[1] if surely else before[0]}"
         return Found(numbers, f"{numbers.users[0]} reports ({report}) and gets {gets}")
 
-    return Search((market, told), (), (question,), confirm, ("normalised",) if normalised else ())
+    def suspect(numbers: Market, reported: Market) -> bool:
+        shares = [float_shares(mode[1], each)[0] for each in (numbers, reported)]
+        before, after = (float((row * numbers.speedup[0].astype(float)).sum()) for row in shares)
+        return after > before + 1e-6
+
+    return Search((market, told), (), (question,), confirm, suspect, ("normalised",) if normalised else ())
 
 
 def lemma_3_1(mode: Mode, n: int, k: int, order: str) -> Search:
@@ -224,7 +249,11 @@ def lemma_3_1(mode: Mode, n: int, k: int, order: str) -> Search:
                     return Found(numbers, f"{numbers.users[0]} holds {_row(shares[0])}; {_all(shares)}")
         return None
 
-    return Search((market,), tuple(domain), questions, confirm, ("normalised", "rising"))
+    def suspect(numbers: Market) -> bool:
+        row = float_shares(mode[1], numbers)[0]
+        return any(row[right] > 1e-6 and row[left] < 1 - 1e-6 for left, right in combinations(range(k), 2))
+
+    return Search((market,), tuple(domain), questions, confirm, suspect, ("normalised", "rising"))
 
 
 def nonzeros(mode: Mode, n: int, k: int, assumptions: str = "") -> Search:
@@ -242,9 +271,7 @@ def nonzeros(mode: Mode, n: int, k: int, assumptions: str = "") -> Search:
         for support in combinations(places, size):
             if size - k > len(pairs) or len({j for _, j in support}) < k:
                 continue
-            ways = tuple(
-                _independent(market, optimum, support, rows) for rows in combinations(pairs, size - k)
-            )
+            ways = tuple(_independent(market, optimum, support, rows) for rows in combinations(pairs, size - k))
             zero = [optimum.share[u][j] == 0 for u, j in places if (u, j) not in support]
             questions.append(
                 Question(
@@ -261,7 +288,10 @@ def nonzeros(mode: Mode, n: int, k: int, assumptions: str = "") -> Search:
                 return Found(numbers, f"{(at > 0).sum()} shares are not zero in {_all(at)}")
         return None
 
-    return Search((market,), tuple(domain), tuple(questions), confirm, tuple(assumptions.split()))
+    def suspect(numbers: Market) -> bool:
+        return bool((float_shares(mode[1], numbers) > 1e-6).sum() > n + k - 1)
+
+    return Search((market,), tuple(domain), tuple(questions), confirm, suspect, tuple(assumptions.split()))
 
 
 def _independent(
@@ -284,6 +314,13 @@ def _independent(
         for u, i in rows
     ]
     return (*tight, _determinant(matrix) != 0)
+
+
+def _fails(judge: Property, mode: Mode) -> Callable[[Market], bool]:
+    def suspect(numbers: Market) -> bool:
+        return judge.check(numbers.as_(float), float_shares(mode[1], numbers)).answer is Answer.FAILS
+
+    return suspect
 
 
 def _failing(judge: Property, numbers: Market, shares: Array) -> Found | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -45,7 +45,8 @@ class Search:
     """The negation of a claim: ``questions`` of which any solution, on ``markets``, is a counterexample.
 
     ``markets``: the true market, then that with a misreport where there is one. ``confirm`` gets them in numbers and
-    returns what they refute, by fairopt, or None. ``domain`` are the assumptions on the speedups alone, and
+    returns what they refute, by fairopt's exact arithmetic, or None; ``suspect`` says in floats, soon, whether that is
+    worth the time. ``domain`` are the assumptions on the speedups alone, and
     ``words`` name those of them that guesses should keep by construction.
     """
 
@@ -53,6 +54,7 @@ class Search:
     domain: tuple[z3.BoolRef, ...]
     questions: tuple[Question, ...]
     confirm: Callable[..., Found | None]
+    suspect: Callable[..., bool]
     words: tuple[str, ...] = ()
 
 
@@ -63,9 +65,9 @@ GUESSES = {2: 300, 3: 1000, 4: 2000, 6: 4000, 10: 10000}
 def decide(claim: str, search: Search, limits: Limits) -> Decision:
     """Return whether the claim holds for all markets of the size.
 
-    First each question is asked whole; what Z3 gives up on is asked with speedups fixed at small numbers, which makes
-    it linear, and last split. Where a solution is found, small numbers are tried for the sake of the reader before the
-    solution's own. A solution that fairopt does not confirm refutes nothing: the claim is then unknown.
+    First each question is asked whole. Where that does not decide, small speedups are guessed; last, what is open is
+    split. Where a solution is found, guesses are tried too, for the sake of the reader, before the solution's own
+    numbers. What fairopt does not confirm refutes nothing: the claim is then unknown.
     """
     n, k = search.markets[0].n, search.markets[0].k
     asker = Asker(limits)
@@ -79,14 +81,14 @@ def decide(claim: str, search: Search, limits: Limits) -> Decision:
     for question in search.questions:
         reply = asker.once(question)
         if reply.model is not None:
-            solved.append((question, reply.model))
+            solved.append(reply.model)
             break
         if reply.open:
             hard.append(question)
     if solved or hard:
-        found = _by_guessing(search, [solved[0][0]] if solved else hard, asker)
+        found = _by_guessing(search, limits.total / 4)
         if found is None and solved:
-            found = _confirmed(search, lambda term: fraction(solved[0][1], term))
+            found = _confirmed(search, lambda term: fraction(solved[0], term))
         if found is not None:
             return finish(REFUTED, found)
         if solved:
@@ -103,10 +105,27 @@ def decide(claim: str, search: Search, limits: Limits) -> Decision:
 
 
 def _confirmed(search: Search, value: Callable[[Term], Fraction]) -> Found | None:
-    tables = [
-        [[value(market.speedup(u, j)) for j in range(market.k)] for u in range(market.n)] for market in search.markets
-    ]
-    return search.confirm(*_in_integers(tables))
+    return search.confirm(*_tables(search, value))
+
+
+def _tables(search: Search, value: Callable[[Term], Fraction]) -> list[Market]:
+    """Return the markets with the value of each speedup."""
+    return _in_integers(
+        [[[value(market.speedup(u, j)) for j in range(market.k)] for u in range(market.n)] for market in search.markets]
+    )
+
+
+def _number(term: Term) -> Fraction:
+    return Fraction(z3.simplify(term).as_fraction())
+
+
+def _in_integers(tables: Sequence[list[list[Fraction]]]) -> list[Market]:
+    """Return the markets, multiplied by what makes speedups whole unless all are 1 on the first type."""
+    entries = [entry for table in tables for row in table for entry in row]
+    kept = all(row[0] == 1 for table in tables for row in table)
+    factor = 1 if kept else lcm(*(entry.denominator for entry in entries))
+    capacity = [1] * len(tables[0][0])
+    return [Market.of([[factor * entry for entry in row] for row in table], capacity) for table in tables]
 
 
 def _number(term: Term) -> Fraction:
@@ -137,14 +156,21 @@ def _by_guessing(search: Search, questions: Sequence[Question], asker: Asker) ->
     return None
 
 
-def _guesses(search: Search) -> Iterator[dict[Term, Term]]:
-    """Yield values for the variables of the markets that keep their assumptions, smallest numbers first."""
+def _by_guessing(search: Search, seconds: float) -> Found | None:
+    """Return a confirmed counterexample in small numbers, if a guess meets one in this time."""
+    ends = monotonic() + seconds
     domain = z3.And(*search.domain, *(c for market in search.markets for c in market.constraints))
     dice = Random(0)
     for largest, count in GUESSES.items():
         for _ in range(count):
-            chosen: dict[Term, Term] = {}
+            if monotonic() > ends:
+                return None
+            guess: dict[Term, Term] = {}
             for market in reversed(search.markets):  # what a misreport shares with the truth is guessed for the truth
-                chosen |= market.guess(dice, largest, search.words)
-            if z3.is_true(z3.simplify(z3.substitute(domain, *chosen.items()))):
-                yield chosen
+                guess |= market.guess(dice, largest, search.words)
+            if not z3.is_true(z3.simplify(z3.substitute(domain, *guess.items()))):
+                continue
+            tables = _tables(search, lambda term, guess=guess: _number(z3.substitute(term, *guess.items())))
+            if search.suspect(*tables) and (found := search.confirm(*tables)) is not None:
+                return found
+    return None

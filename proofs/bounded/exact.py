@@ -132,3 +132,8 @@ def is_extreme(market: Market, shares: Array) -> bool:
             rows.append([s * market.speedup[u, j] for s, (_, j) in zip(sign, held, strict=True)])
     entries = [[flint.fmpq(Fraction(v).numerator, Fraction(v).denominator) for v in row] for row in rows]
     return bool(flint.fmpq_mat(entries).rank() == len(held))
+
+
+def float_shares(policy: Formulated, market: Market) -> Array:
+    """Return an optimum in floats (n, k), by HiGHS: good for suspicion, not for evidence."""
+    return allocate(policy, market).shares

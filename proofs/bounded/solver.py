@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -82,15 +82,6 @@ class Asker:
         parts = (*question.constraints, *(case.whole() for case in question.cases))
         answer, model = self._query(parts, self.limits.split)
         return Reply(model, 1, monotonic() - begun, int(answer == z3.unknown))
-
-    def fixed(self, question: Question, values: Mapping[Term, Term]) -> z3.ModelRef | None:
-        """Return a solution with the variables of ``values`` put in; where nothing non-linear is left, at once."""
-        parts = (*question.constraints, *(case.whole() for case in question.cases))
-        solver = z3.SimpleSolver()
-        solver.set("timeout", int(1000 * self.limits.split))
-        solver.add(z3.simplify(z3.substitute(z3.And(*parts), *values.items())))
-        self.queries += 1
-        return solver.model() if solver.check() == z3.sat else None
 
     def _visit(self, fixed: tuple[z3.BoolRef, ...], cases: Sequence[Case], reply: Reply) -> None:
         left = self.limits.total - self.seconds

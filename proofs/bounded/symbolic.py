@@ -72,7 +72,9 @@ class SymbolicMarket:
         ``words`` are the assumptions that are met by construction: "rising", "ordered", "tied".
         """
         if words:
-            small = [Fraction(p, q) for q in (1, 1, 2, 3) for p in range(1, largest + 1) if p > q or "rising" not in words]
+            small = [
+                Fraction(p, q) for q in (1, 1, 2, 3) for p in range(1, largest + 1) if p > q or "rising" not in words
+            ]
             factors = [[dice.choice(small) for _ in range(self.n)] for _ in range(1, self.k)]
             if {"ordered", "tied"} & set(words):
                 factors = [sorted(column) for column in factors]

@@ -48,11 +48,9 @@ def _question(n: int, bidders: tuple[int, ...]) -> Question:
         state += [price >= ratio[i] for i in bidders] + [z3.Or(*(price == ratio[i] for i in bidders))]
     else:
         state.append(2 * price == ratio[buyer] + ratio[seller])
-    state += [0 <= amount, amount <= fast[seller], amount * price <= slow[buyer]]
+    state += [amount >= 0, amount <= fast[seller], amount * price <= slow[buyer]]
     # in units of a GPU of the slow type: who gets f fast GPUs for s slow ones gains ratio * f - s
     bought = ratio[buyer] * amount - price * amount
     sold = price * amount - ratio[seller] * amount
     wrong = [bought < 0, sold < 0, slow[buyer] - price * amount < 0, fast[seller] - amount < 0]
     return Question((*state, z3.Or(*wrong)))
-
-

@@ -61,7 +61,9 @@ def eq10() -> Finding:
     decisions = [decide(policy, market) for market in _unweighted(markets)]
     mended = [_best(_printed(each.market, _all_pairs_unenvied)) == each.objective for each in decisions]
     literal = [_best(_printed(each.market, _nothing_asked)) for each in decisions]
-    idle = [best == decide(MaxEfficiency(), each.market).objective for best, each in zip(literal, decisions, strict=True)]
+    idle = [
+        best == decide(MaxEfficiency(), each.market).objective for best, each in zip(literal, decisions, strict=True)
+    ]
     more = [best > each.objective for best, each in zip(literal, decisions, strict=True)]
     example = decide(MaxEfficiency(), oef_eq6())
     envied = not holds(EnvyFreeness(), oef_eq6(), example.shares)

@@ -120,12 +120,33 @@ def some_optimum_lacks(policy: Policy, property: Property) -> Callable[[Market],
     return decided
 
 
-def lies(market: Market, largest: int, kind: str, *, normalised: bool) -> Iterator[tuple[int, Row]]:
-    """Yield (user, report) with integers up to ``largest``: "larger" or "smaller" in every entry, the smallest first."""
-    for user, truth in enumerate(market.speedup.tolist()):
-        ranges = [range(t, largest + 1) if kind == "larger" else range(1, t + 1) for t in map(int, truth)]
-        if normalised:
-            ranges[0] = range(1, 2)
-        for report in sorted(product(*ranges), key=lambda row: (sum(row), row)):
-            if list(report) != truth:
-                yield user, report
+@dataclass(frozen=True)
+class Untruth:
+    """A market, a user and what it reports instead of its speedups."""
+
+    market: Market
+    user: int
+    report: Row
+
+
+def untruths(domain: Domain, kind: str) -> Iterator[Untruth]:
+    """Yield lies on the markets of a domain, in order of size; the report's integers count like the market's.
+
+    ``kind``: no entry of the report is smaller ("larger") or none is larger ("smaller"). Where speedups are normalised,
+    reports are.
+    """
+    fixed = "normalised" in domain.assumptions.split()
+    for n, k in domain.shapes:
+        for largest in range(1, domain.largest + 1):
+            found = []
+            for m in range(1, largest + 1):
+                for rows, capacity in domain._of(n, k, m):
+                    for user, report in product(range(n), product(range(1, largest + 1), repeat=k)):
+                        truth = rows[user]
+                        ordered = zip(truth, report, strict=True) if kind == "larger" else zip(report, truth, strict=True)
+                        if report == truth or (fixed and report[0] != 1) or max(m, *report) < largest:
+                            continue
+                        if all(low <= high for low, high in ordered):
+                            found.append((rows, capacity, user, report))
+            found.sort(key=lambda each: (sum(chain(*each[0], each[1], each[3])), each))
+            yield from (Untruth(Market.of(rows, capacity), user, report) for rows, capacity, user, report in found)

@@ -119,30 +119,36 @@ apply: le_trans (equilibrium_proportionally_fair fy); apply: ler_sum => i _.
 by rewrite mulrA mulrAC.
 Qed.
 
-(** With equal weights, it maximises the product of efficiencies (Nash welfare), by the inequality of means. *)
-Theorem equilibrium_nash_welfare y :
-  (forall i, weight m i = 1) -> feasible m y -> \prod_i utility m y i <= \prod_i utility m x i.
+(** It maximises Nash welfare, the product of the efficiencies to the power of the weights, for integral weights (rational
+    ones are integral in a smaller unit).  By the inequality of arithmetic and geometric means. *)
+Theorem equilibrium_nash_welfare (copies : 'I_n -> nat) y :
+  (forall i, weight m i = (copies i)%:R) -> feasible m y ->
+  \prod_i utility m y i ^+ copies i <= \prod_i utility m x i ^+ copies i.
 Proof.
-move=> one fy; have fair := equilibrium_proportionally_fair fy.
-case: (posnP n) => [n0|npos].
-  by rewrite !big1 // => i _; have := ltn_ord i; rewrite {2}n0.
+move=> wt fy; have fair := equilibrium_proportionally_fair fy.
 pose r i := utility m y i / utility m x i.
 have r0 i : 0 <= r i.
   by rewrite divr_ge0 ?(ltW (equilibrium_utility_gt0 _)) //; apply: utility_ge0; apply: fy.1.
-have sum_r : \sum_i r i <= n%:R.
-  have <- : total_weight m = n%:R.
-    rewrite /total_weight; under eq_bigr do rewrite one.
-    by rewrite sumr_const card_ord.
+(* each user stands as often as its weight says *)
+pose crowd : finType := [finType of {i : 'I_n & 'I_(copies i)}].
+have sum_crowd : \sum_(c : crowd) r (tag c) <= #|crowd|%:R.
+  rewrite -(sig_big_dep xpredT (fun i => xpredT) (fun i _ => r i)) /=.
+  have -> : #|crowd|%:R = total_weight m.
+    by rewrite card_tagged sumnE big_map big_enum /= natr_sum; apply: eq_bigr => i _; rewrite card_ord wt.
   apply: le_trans fair; apply: ler_sum => i _.
-  by rewrite one mul1r.
-have prod_r : \prod_i r i <= 1.
-  have [le _] := @leif_AGM R _ predT r (fun i _ => r0 i).
-  apply: le_trans le _; rewrite card_ord exprn_ile1 //.
-    by rewrite divr_ge0 ?ler0n // sumr_ge0.
+  by rewrite sumr_const card_ord wt mulr_natl.
+have prod_crowd : \prod_(c : crowd) r (tag c) <= 1.
+  have [le _] := @leif_AGM R crowd predT (r \o tag) (fun c _ => r0 (tag c)).
+  apply: le_trans le _; apply: exprn_ile1.
+    by rewrite divr_ge0 ?ler0n // sumr_ge0 // => c _; apply: r0.
+  have := leq0n #|crowd|; rewrite leq_eqVlt => /predU1P[<-|pos]; first by rewrite invr0 mulr0 ler01.
   by rewrite ler_pdivr_mulr ?ltr0n // mul1r.
-have -> : \prod_i utility m y i = (\prod_i r i) * \prod_i utility m x i.
-  by rewrite -big_split; apply: eq_bigr => i _; rewrite /r /= divfK ?gt_eqF ?equilibrium_utility_gt0.
-by rewrite ler_pimull // prodr_ge0 // => i _; rewrite ltW ?equilibrium_utility_gt0.
+have prod_r : \prod_i r i ^+ copies i <= 1.
+  rewrite -(sig_big_dep xpredT (fun i => xpredT) (fun i _ => r i)) /= in prod_crowd.
+  by under eq_bigr do rewrite -[X in _ ^+ X]card_ord -prodr_const.
+have -> : \prod_i utility m y i ^+ copies i = (\prod_i r i ^+ copies i) * \prod_i utility m x i ^+ copies i.
+  by rewrite -big_split; apply: eq_bigr => i _; rewrite -exprMn /r /= divfK ?gt_eqF ?equilibrium_utility_gt0.
+by rewrite ler_pimull // prodr_ge0 // => i _; rewrite exprn_ge0 // ltW ?equilibrium_utility_gt0.
 Qed.
 
 End Prices.

@@ -1,10 +1,10 @@
 (** * What Pareto-efficiency says about who gets which types: OEF Lemma 3.1 and Theorem 5.2
 
     Both are about allocations in which no two users can gain by exchanging GPUs of two types.  The papers take users
-    to be ordered by their speedups, entry by entry.  That is too little; what decides is the ratio between types, and
-    Lemma 3.1 and Theorem 5.2 as printed have counterexamples ([Counterexamples.v]).  With users ordered by their
-    ratios, both hold for every Pareto-efficient allocation: so for non-cooperative OEF where all run on all types, for
-    competitive equilibria, and for what maximises the total. *)
+    to be ordered by their speedups, entry by entry.  That is too little; what decides is the ratio between types.  (Theorem 5.2 as printed
+    is refuted by the markets NOT_ADJACENT of [models/oef_noncooperative.py] and [models/oef_cooperative.py].)  With
+    users ordered by their ratios, both hold for every Pareto-efficient allocation: so for non-cooperative OEF where all
+    run on all types, for competitive equilibria, and for what maximises the total. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import ring.
@@ -40,6 +40,32 @@ Qed.
 Theorem max_total_sharing_incentive_pareto_efficient x :
   maximises (fun y => feasible m y /\ sharing_incentive m y) (total m) x -> pareto_efficient m x.
 Proof. exact: (@max_total_above_floors_pareto_efficient (fair_share m)). Qed.
+
+(** At the largest total each type is held by those that are fastest on it.  So Lemma 3.1 holds at the maximum of Eq. (4) for
+    a user that is strictly slower than somebody on all types but the first: it holds nothing but the first type. *)
+Theorem max_total_held_by_fastest x i l j :
+  maximises (feasible m) (total m) x -> 0 < x i j -> speedup m l j <= speedup m i j.
+Proof.
+move=> [fx best] held; rewrite leNgt; apply/negP => faster.
+have li : l != i by apply/eqP => e; move: faster; rewrite e ltxx.
+have [x0 xc] := fx.
+pose sign u : R := (if u == l then 1 else 0) - (if u == i then 1 else 0).
+pose y : allocation R n k := fun u j' => x u j' + sign u * only j (x i j) j'.
+have sum_sign0 : \sum_u sign u = 0 by rewrite /sign sumrB -!big_mkcond !big_pred1_eq subrr.
+have fy : feasible m y.
+  split=> [u j'|j']; last by rewrite /given big_split /= -mulr_suml sum_sign0 mul0r addr0; apply: xc.
+  rewrite /y /sign /only; case: (eqVneq j' j) => [->|_]; last by rewrite mulr0 addr0.
+  case: (eqVneq u l) => [->|_]; first by rewrite (negbTE li) subr0 mul1r addr_ge0.
+  by case: eqP => [->|_]; rewrite sub0r ?mulN1r ?subrr // oppr0 mul0r addr0.
+have := best y fy; rewrite leNgt => /negP[].
+have -> : total m y = total m x + (speedup m l j - speedup m i j) * x i j.
+  have uy u : utility m y u = utility m x u + sign u * (speedup m u j * x i j).
+    by rewrite /utility valueD valueZ value_only.
+  rewrite /total (eq_bigr _ (fun u _ => uy u)) big_split /=; congr (_ + _).
+  under eq_bigr do rewrite mulrBl !(fun_if (fun c => c * _)) !mul1r !mul0r.
+  by rewrite sumrB -!big_mkcond !big_pred1_eq mulrBl.
+by rewrite ltr_addl mulr_gt0 // subr_gt0.
+Qed.
 
 (** User [l] is sped up by [q] over [p] more than user [i] is: s_iq/s_ip < s_lq/s_lp. *)
 Definition larger_ratio i l p q : Prop :=

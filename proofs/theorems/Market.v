@@ -168,6 +168,13 @@ Proof. exact: value_ge0. Qed.
 Lemma left_over_ge0 x j : feasible x -> 0 <= left_over x j.
 Proof. by case=> _ /(_ j); rewrite subr_ge0. Qed.
 
+Lemma equal_split_feasible : feasible equal_split.
+Proof.
+split=> [i j|j]; first by rewrite mulr_ge0 ?capacity_ge0 // ltW // part_gt0.
+case: (posnP n) => [n0|npos]; first by rewrite /given big1 ?capacity_ge0 // => i; have := ltn_ord i; rewrite {2}n0.
+by rewrite /given -mulr_suml (sum_part (Ordinal npos)) mul1r.
+Qed.
+
 (** A bundle that is worth something holds some of a type that the user can use. *)
 Lemma value_gt0 i b : (forall j, 0 <= b j) -> 0 < value i b -> exists2 j, 0 < speedup m i j & 0 < b j.
 Proof.

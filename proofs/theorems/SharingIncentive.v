@@ -112,6 +112,21 @@ move=> opt; have [[fx ef] best] := opt; split=> // [|y fy ey]; last exact: best.
 exact: envy_free_sharing_incentive ef (cooperative_oef_nothing_left_over opt).
 Qed.
 
+(** ** Gavel's max-min
+
+    Gavel (OSDI 2020, Sec. 4.1) maximises the least ratio t of a user's efficiency to its fair share.  The equal split
+    has t = 1, so the maximum is sharing-incentive, as OEF Sec. 2.4 says. *)
+Definition least_ratio (t : R) x : Prop := forall i, t * fair_share m i <= utility m x i.
+
+Theorem gavel_sharing_incentive x (t : R) :
+  least_ratio t x -> (forall y t', feasible m y -> least_ratio t' y -> t' <= t) -> sharing_incentive m x.
+Proof.
+move=> ratio best i.
+have t1 : 1 <= t by apply: best (equal_split_feasible m) _ => l; rewrite mul1r.
+apply: le_trans (ratio i); rewrite ler_pemull // value_ge0 // => j.
+by rewrite mulr_ge0 ?capacity_ge0 // ltW ?(part_gt0 m).
+Qed.
+
 End SharingIncentive.
 
 (** ** Two users

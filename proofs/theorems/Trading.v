@@ -149,20 +149,13 @@ Theorem trading_sharing_incentive ts :
   all_acceptable ts -> sharing_incentive m (carry_out_all ts (equal_split m)).
 Proof. by move=> ok i; apply: (trades_hurt_nobody (equal_split m) i ok). Qed.
 
-Lemma equal_split_feasible : feasible m (equal_split m).
-Proof.
-split=> [i j|j]; first by rewrite mulr_ge0 ?capacity_ge0 // ltW // (part_gt0 m i).
-case: (posnP n) => [n0|npos]; first by rewrite /given big1 ?capacity_ge0 // => i; have := ltn_ord i; rewrite {2}n0.
-by rewrite /given -mulr_suml (sum_part m (Ordinal npos)) mul1r.
-Qed.
-
 (** Gandiva_fair Sec. 3.4: "each user in the trade is still guaranteed to get their fair share". *)
 Theorem trading_feasible_and_sharing_incentive ts :
   all_acceptable ts -> all_affordable ts (equal_split m) ->
   feasible m (carry_out_all ts (equal_split m)) /\ sharing_incentive m (carry_out_all ts (equal_split m)).
 Proof.
 move=> ok can; split; last exact: trading_sharing_incentive.
-exact: trades_keep_feasible can equal_split_feasible.
+exact: trades_keep_feasible can (equal_split_feasible m).
 Qed.
 
 End Trading.

@@ -1,0 +1,212 @@
+"""Valid certificates of every kind, made from markets by the installed policies and properties, and from programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from fairopt.backends import Highs
+from fairopt.backends.exact import Exact
+from fairopt.certificates import Bound, Certificate, Dominance, Infeasibility, Lie, MarketBound, OutOfReach
+from fairopt.certificates.rows import bare_duals, other_variables, row_duals
+from fairopt.discovery import POLICIES, PROPERTIES, load, names
+from fairopt.errors import NotCapable
+from fairopt.evidence import extreme, throughput_of
+from fairopt.policy import Decision, Formulated, Policy
+from fairopt.problem import Market
+from fairopt.program import INFINITY, Array, Formulation, Program, Sense, between
+from fairopt.properties import Property
+from fairopt.properties.pareto_efficiency import Dominating, ParetoEfficiency
+from fairopt.properties.witnesses import exactly
+from fairopt.solution import Status
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A certificate, and what it is about: its kind, with the policy or property where there is one."""
+
+    about: str
+    certificate: Certificate
+
+
+def of_market(market: Market, random: Random) -> Iterator[Sample]:
+    """Yield certificates of all that the installed policies decide on an exact market, and of what follows from it."""
+    for name in names(POLICIES):
+        policy = load(POLICIES, name)()
+        decision = exactly(policy, market)
+        if decision is None:
+            continue  # floats have no certificate
+        yield Sample(f"decision of {name}", policy.certify(decision))
+        yield from _verdicts(decision, random)
+        if ranges_over_optima(policy, decision):
+            sense = random.choice([Sense.MAXIMIZE, Sense.MINIMIZE])
+            weights = fractions([[random.randint(-3, 3) for _ in market.types] for _ in market.users])
+            yield Sample(f"range of {name}, {sense.value}", extreme(policy, decision, weights, sense))
+            yield from _dominance(policy, decision)
+        yield from _lies(policy, decision, random)
+        yield from _bounds(policy, decision)
+    yield from _out_of_reach(market, random)
+
+
+def ranges_over_optima(policy: Policy, decision: Decision) -> bool:
+    """Return whether the choices of the policy are a program that certificates can speak of."""
+    return policy.choices(decision) is not None and policy.name != "partial-allocation"
+
+
+def _verdicts(decision: Decision, random: Random) -> Iterator[Sample]:
+    market = decision.market
+    mixed = decision.shares[random.sample(range(len(market.users)), len(market.users))]
+    for name in random.sample(names(PROPERTIES), 3):
+        asked = load(PROPERTIES, name)()
+        if not isinstance(asked, Property):
+            continue
+        for shares in (decision.shares, mixed * random.choice([1, Fraction(1, 2), 2])):
+            verdict = asked.check(market, shares)
+            yield Sample(f"{name} {verdict.answer.value}", asked.certify(market, shares, verdict))
+
+
+def _dominance(policy: Policy, decision: Decision) -> Iterator[Sample]:
+    market = decision.market
+    witness = ParetoEfficiency().check(market, decision.shares).witness
+    if not isinstance(witness, Dominating) or market.demand is not None:
+        return
+    most = [extreme(policy, decision, throughput_of(market, i), Sense.MAXIMIZE) for i in range(len(market.users))]
+    gains = [has - best.value for has, best in zip(market.utility(witness.allocation), most, strict=True)]
+    if min(gains) >= 0 < max(gains):
+        certificate = Dominance(market, decision.shares, witness.allocation, most)
+        yield Sample(f"dominance over every optimum of {policy.name}", certificate)
+
+
+def _lies(policy: Policy, truth: Decision, random: Random) -> Iterator[Sample]:
+    market = truth.market
+    for _ in range(4):
+        user = random.randrange(len(market.users))
+        report = market.speedup[user] * fractions([random.choice([1, 1, 2, Fraction(1, 2)]) for _ in market.types])
+        lying = exactly(policy, market.misreport(user, report))
+        if lying is None or (report == market.speedup[user]).all():
+            continue
+        name = market.users[user]
+        gain = market.utility(lying.shares)[user] - market.utility(truth.shares)[user]
+        if gain > Fraction(1, 10**6):  # parts that are roots are rounded
+            proofs = policy.certify(truth), policy.certify(lying)
+            yield Sample(f"lie to {policy.name}", Lie(market, policy.name, name, report, gain, *proofs))
+        if ranges_over_optima(policy, truth):
+            best = extreme(policy, truth, throughput_of(market, user), Sense.MAXIMIZE)
+            worst = extreme(policy, lying, throughput_of(market, user), Sense.MINIMIZE)
+            if worst.value > best.value:
+                lie = Lie(market, policy.name, name, report, worst.value - best.value, best, worst)
+                yield Sample(f"lie to every optimum of {policy.name}", lie)
+                return
+
+
+def _bounds(policy: Policy, decision: Decision) -> Iterator[Sample]:
+    """Yield the optimum as a bound, and, where it is feasible, half of it: a point with a gap."""
+    program, solution = decision.program, decision.solution
+    if not (isinstance(policy, Formulated) and policy.rebuilt and program and solution and solution.dual is not None):
+        return
+    best = Fraction(program.value(solution.point))
+    for part in (1, Fraction(1, 2)):
+        x = solution.point * part
+        if not program.violations(x):
+            value = Fraction(program.value(x))
+            certificate = MarketBound(
+                market=decision.market,
+                policy=policy.name,
+                allocation=program.variable("share", x),
+                value=value,
+                bound=best,
+                gap=best - value,
+                duals=row_duals(program, solution.dual),
+                variables=other_variables(program, x),
+            )
+            yield Sample(f"bound for {policy.name}{'' if part == 1 else ' with a gap'}", certificate)
+
+
+def _out_of_reach(market: Market, random: Random) -> Iterator[Sample]:
+    """Yield a proof that nobody can have several times its own partition where all others have theirs."""
+    lucky = random.randrange(len(market.users))
+    least = [value * (len(market.users) + 2 if i == lucky else 1) for i, value in enumerate(market.fair_utility())]
+    program = sharing(market, dict(enumerate(least)))
+    solution = Exact().solve(program)
+    if solution.status is Status.INFEASIBLE and solution.farkas is not None:
+        wanted = list(zip(market.users, least, strict=True))
+        yield Sample("out of reach", OutOfReach(market, wanted, row_duals(program, -solution.farkas)))
+
+
+def sharing(market: Market, least: dict[int, Any]) -> Program:
+    """Return the program of all allocations that give these users (by row) at least so much; nothing is optimised."""
+    p = Formulation("sharing")
+    share = p.variable("share", market.shape, lower=0, upper=np.where(market.speedup > 0, INFINITY, 0))
+    p.constrain("capacity", share.sum(axis=0) <= market.capacity)
+    p.constrain("demand", (share.sum(axis=1) <= market.limit).where(market.limit < INFINITY))
+    own = (market.speedup * share).sum(axis=1)
+    wanted = np.array([least.get(i, -INFINITY) for i in range(len(market.users))], dtype=object)
+    p.constrain("at_least", (own >= wanted).where(wanted > -INFINITY))
+    return p.program()
+
+
+def of_programs(random: Random, count: int) -> Iterator[Sample]:
+    """Yield ``count`` certificates of small programs: optima, points with a gap, integers, contradictions."""
+    made = 0
+    while made < count:
+        size, height = random.randint(1, 4), random.randint(1, 4)
+        whole = random.choice([0, 0, 1]) == 1
+        matrix = np.array([[random.randint(-3, 4) for _ in range(size)] for _ in range(height)], dtype=object)
+        p = Formulation("drawn")
+        x = p.variable("x", (size,), lower=random.choice([0, 0, -1]), upper=random.randint(1, 5), integer=whole)
+        goal = (np.array([random.randint(-2, 5) for _ in range(size)], dtype=object) * x).sum() + random.randint(-2, 2)
+        (p.maximize if random.random() < 0.6 else p.minimize)(goal)
+        sides = random.choice([(-INFINITY, 7), (-4, 7), (1, INFINITY), (2, 2), (30, INFINITY)])
+        p.constrain("row", between([sides[0]] * height, matrix @ x, [sides[1]] * height))
+        for sample in of_program(p.program().as_(Fraction)):
+            made += 1
+            yield sample
+
+
+def of_program(program: Program) -> Iterator[Sample]:
+    """Yield what can be said of a program: that it has no point, or how far the best one is from a bound."""
+    from dataclasses import replace
+
+    relaxed = Exact().solve(replace(program, integer=np.zeros_like(program.integer)))
+    if relaxed.status is Status.INFEASIBLE and relaxed.farkas is not None:
+        yield Sample("infeasibility of a program", Infeasibility(program, bare_duals(-relaxed.farkas)))
+    if relaxed.status is not Status.OPTIMAL or relaxed.dual is None:
+        return
+    if not program.integer.any():
+        yield Sample("bound of a program", Bound.of_optimum(program, relaxed))
+        return
+    found = Highs().solve(program.as_(float))
+    if found.status is not Status.OPTIMAL:
+        return
+    point = fractions([round(value) for value in found.point])
+    sign = 1 if program.sense is Sense.MAXIMIZE else -1
+    value, limit = Fraction(program.value(point)), Fraction(program.value(relaxed.point))
+    duals = bare_duals(relaxed.dual * sign)
+    gap = sign * (limit - value)
+    about = f"bound of a program with integers{', with a gap' if gap else ''}"
+    yield Sample(about, Bound(program, point, value, limit, gap, duals))
+
+
+def fractions(values: Any) -> Array:
+    """Return nested lists of integers and Fractions as an array of Fractions."""
+    out = np.array(values, dtype=object)
+    return np.vectorize(Fraction, otypes=[object])(out)
+
+
+def every_kind() -> frozenset[str]:
+    """Return the kinds that certificates of fairopt have, by the word in their JSON."""
+    found: set[str] = set()
+    waiting: list[type[Certificate]] = [Certificate]
+    while waiting:
+        subclasses = waiting.pop().__subclasses__()
+        waiting += subclasses
+        found |= {each.kind for each in subclasses}
+    return frozenset(found)
+
+
+__all__ = ["NotCapable", "Sample", "every_kind", "fractions", "of_market", "of_program", "of_programs", "sharing"]
