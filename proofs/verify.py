@@ -491,7 +491,7 @@ def main(arguments: list[str]) -> int:
         except (Rejected, OSError, ValueError, RecursionError) as why:
             told = f"{'REJECTED' if isinstance(why, Rejected) else 'cannot be read'}: {why}"
             worst = max(worst, 1 if isinstance(why, Rejected) else 2)
-        print("".join(c if c.isprintable() else ascii(c)[1:-1] for c in f"{path}: {told}"))  # a line, whatever the name
+        print("".join(c if " " <= c <= "~" else ascii(c)[1:-1] for c in f"{path}: {told}"))  # one line, plain letters
     return worst
 
 

@@ -9,7 +9,7 @@ The way to an answer, each step taken only where the one before was not enough:
    way whose exact optimum proves it (`fairopt.backends.exact_proofs`).
 4. Exact pivots go on from the last basis (`fairopt.backends.exact_pivots`): finite whatever the numbers, but slow.
 5. Where time or size does not allow that: `Status.LIMIT` with an exactly feasible point, if one was found, and an
-   exact bound that no point beats, if multipliers prove one (`fairopt.backends.exact_bound`).
+   exact bound that no point beats, if multipliers prove one (`fairopt.backends.exact_bound`); these are ``dual``.
 
 ``raw_status`` says how far it went. Nothing is returned that was not checked at the end against the program as it was
 given (`fairopt.backends.exact_checks`): an optimum by weak duality, infeasibility by its multipliers, unboundedness by
@@ -27,12 +27,13 @@ import numpy as np
 
 from fairopt.backends.base import Backend, Capability, Options
 from fairopt.backends.exact_bound import best_bound, feasible_point
-from fairopt.backends.exact_checks import refuted, require_endless, require_optimum
+from fairopt.backends.exact_checks import contradict, refuted, require_endless, require_optimum
 from fairopt.backends.exact_proofs import any_point, nearest_point, steepest_direction
 from fairopt.backends.exact_refine import FloatProgram, refine
 from fairopt.backends.exact_standard import Standard, as_fractions
 from fairopt.backends.exact_sums import excesses, objective, zeros
-from fairopt.backends.exact_vertex import OutOfReach, Vertex, slacks
+from fairopt.backends.exact_vertex import OutOfReach, Vertex, slacks, vertex_of
+from fairopt.backends.highs import PRESOLVE_FROM
 from fairopt.backends.trivial import settle
 from fairopt.program import INFINITY, Program, Sense
 from fairopt.program.affine import Array
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 LARGEST_PIVOTED = 50_000
 #: From so many non-zeros on, infeasibility is proved by the interior-point method: there HiGHS's simplex has taken
 #: minutes where that took seconds (cooperative OEF with 100 users, one of whom is promised too much).
-INTERIOR_FROM = 25_000
+INTERIOR_FROM = PRESOLVE_FROM
 #: Without a time limit, exact pivots stop when their number times the non-zeros exceeds this: about a minute.
 MOST_WORK = 1_000_000
 
@@ -146,9 +147,8 @@ class _Search:
     def _refined(self) -> Vertex | None:
         """Return an exactly optimal vertex, None where refinement does not come to one."""
         floats = self._floats = self._floats or FloatProgram(self.program, self.deadline)
-        given = self.proposed.basis is not None and not self._said
         refined = refine(self.program, floats, self.proposed, self.deadline)
-        if refined.vertex is None and given:  # the caller's basis is none
+        if refined.vertex is None and not self._said:  # the caller's basis is none, and HiGHS has not been asked
             self.ask()
             refined = refine(self.program, floats, self.proposed, self.deadline)
         self._vertex, self.proposed = refined.vertex, refined.proposed
@@ -195,7 +195,7 @@ class _Search:
         form, found = self._pivot()
         x, multipliers = form.back(found)
         if found.end is End.INFEASIBLE:
-            return self._refuted(multipliers)
+            return self._refuted(multipliers if contradict(self.program, multipliers) else -multipliers)
         if found.end is End.UNBOUNDED:
             return self._endless(x, as_fractions(found.ray))
         if found.end is End.OPTIMAL:
@@ -257,6 +257,9 @@ class _Search:
         point = self._point
         if point is None:
             point = feasible_point(self.program, self._vertex, self.deadline)
+        # with all variables at a bound nothing need be solved: in many programs that is a point, if a poor one
+        if point is None and (start := vertex_of(self.program, slacks(self.program))) and not start.infeasible:
+            point = start.x
         return Solution(
             status=Status.LIMIT,
             raw_status=f"{self._raw(Status.LIMIT)}; out of reach: {reason}",

@@ -56,16 +56,21 @@ def worst(weight: Array, lower: Array, upper: Array, sign: int) -> Fraction | No
 def refuted(program: Program, multipliers: Array) -> tuple[str, ...]:
     """Return the names of the constraints in a proof of infeasibility, after checking the proof exactly.
 
-    With y the multipliers, every point within the bounds has ``y @ A @ x`` in one interval and every choice of row
-    values within the rows' sides has it in another; the proof is that these two do not meet. Errors: `FairoptError`.
+    With y the multipliers, the rows demand that ``y @ A @ x`` be at least some number, and all points within the
+    bounds have less; signs are as in ``farkas`` of `fairopt.solution.Solution`. Errors: `FairoptError`.
     """
+    _require(contradict(program, multipliers), "the multipliers do not contradict the constraints")
     product = np.asarray(program.cost - reduced_cost(program, multipliers))
-    rows = [worst(multipliers, program.rows.lower, program.rows.upper, sign) for sign in (-1, 1)]
-    columns = [worst(product, program.lower, program.upper, sign) for sign in (-1, 1)]
-    apart = _below(columns[1], rows[0]) or _below(rows[1], columns[0])
-    _require(apart, "the multipliers do not contradict the constraints")
     names = [program.row_name(int(row)) for row in nonzero(multipliers)]
     return (*names, *(f"bounds of {program.column_name(int(column))}" for column in nonzero(product)))
+
+
+def contradict(program: Program, multipliers: Array) -> bool:
+    """Return whether multipliers prove that the program has no point."""
+    product = np.asarray(program.cost - reduced_cost(program, multipliers))
+    demanded = worst(multipliers, program.rows.lower, program.rows.upper, -1)
+    most = worst(product, program.lower, program.upper, 1)
+    return demanded is not None and most is not None and most < demanded
 
 
 def require_endless(program: Program, x: Array, ray: Array) -> None:
@@ -80,10 +85,6 @@ def require_endless(program: Program, x: Array, ray: Array) -> None:
         for value, low, high in zip(step, lower, upper, strict=True):
             _require(value >= 0 or not isinstance(low, Fraction), "the ray runs into a lower bound")
             _require(value <= 0 or not isinstance(high, Fraction), "the ray runs into an upper bound")
-
-
-def _below(most: Fraction | None, least: Fraction | None) -> bool:
-    return most is not None and least is not None and most < least
 
 
 def _require(holds: Any, otherwise: str) -> None:

@@ -2,8 +2,8 @@
 
 Both are feasible and bounded whatever they are made of, so that the way to an exact optimum is the same as for any
 other program. The nearest point leaves as small a part as may be of the errors of a first guess; where that is not 0,
-its duals prove infeasibility. The steepest direction is the best one within a box that never leaves the feasible set; if it
-improves the objective, the program is unbounded once it has a point.
+its duals prove infeasibility. The steepest direction is the best one within a box that never leaves the feasible set;
+if it improves the objective, the program is unbounded once it has a point.
 
 Source: Farkas, Theorie der einfachen Ungleichungen, 1902; Gleixner, Steffy and Wolter, Iterative refinement for linear
 programming, 2016, Sec. 4.

@@ -11,7 +11,6 @@ programming using limited-precision oracles, 2020.
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,9 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairopt.backends.base import Options
-from fairopt.backends.exact_sums import Ratios
+from fairopt.backends.exact_sums import Ratios, float_ratio, nonzero
 from fairopt.backends.exact_vertex import OutOfReach, Vertex, settled, vertex_of
-from fairopt.backends.highs import instance, load, run
+from fairopt.backends.highs import PRESOLVE_FROM, Highs, basis_of, instance, load, outcome_of, run
 from fairopt.backends.scaling import scaled
 from fairopt.program import INFINITY, Program
 from fairopt.program.affine import Array
@@ -62,29 +61,60 @@ class FloatProgram:
 
     def conflicting_rows(self) -> Array:
         """Return the rows to which HiGHS's proof of infeasibility gives multipliers; none where it has no proof."""
+        if len(self.exact.rows.value) > PRESOLVE_FROM:
+            return np.zeros(0, dtype=int)  # presolve leaves no proof, and HiGHS would look for one without end
         _, has, multipliers = self._highs.getDualRay()
         return np.flatnonzero(np.asarray(multipliers)) if has else np.zeros(0, dtype=int)
 
     def corrected(self, vertex: Vertex, primal: int, dual: int) -> Solution:
         """Return HiGHS's answer to the correction of ``vertex``, point and multipliers blown up by 2 ** the powers.
 
-        Only status and basis of it mean something.
+        Only status and basis of it mean something. A row with a dual is priced: it becomes an equation with a variable
+        for its value, which has the bounds of the row and the dual as its cost.
         """
         exact, into = self.exact, self._scaled
         rows, variables = exact.shape
-        everything = [np.arange(count, dtype=np.int32) for count in (variables, rows)]
-        cost = np.array([_blown(rate, dual) for rate in vertex.reduced]) * (into.column / into.objective)
+        priced = nonzero(vertex.dual)
+        cost = _blown(vertex.reduced, dual) * (into.column / into.objective)
         values = Ratios([value.numerator for value in vertex.x], [value.denominator for value in vertex.x])
-        lower, upper = (np.ldexp(values.distance(bound), primal) / into.column for bound in (exact.lower, exact.upper))
-        least, most = (
+        bounds = [np.ldexp(values.distance(bound), primal) / into.column for bound in (exact.lower, exact.upper)]
+        sides = [
             np.ldexp(vertex.activity.distance(side), primal) / into.row for side in (exact.rows.lower, exact.rows.upper)
-        )
-        self._highs.changeColsCost(variables, everything[0], cost)
-        self._highs.changeColsBounds(variables, everything[0], lower, upper)
-        self._highs.changeRowsBounds(rows, everything[1], least, most)
-        self._highs.setOptionValue("solver", "choose")
-        self._start(vertex.basis)
-        return self._run(into.program)
+        ]
+        self._without_prices()
+        highs = self._highs
+        highs.changeColsCost(variables, np.arange(variables, dtype=np.int32), cost)
+        highs.changeColsBounds(variables, np.arange(variables, dtype=np.int32), *bounds)
+        prices = _blown(vertex.dual[priced], dual) * (into.row[priced] / into.objective)
+        place, entry = np.arange(len(priced), dtype=np.int32), np.full(len(priced), -1.0)
+        highs.addCols(
+            len(priced), prices, sides[0][priced], sides[1][priced],
+            len(priced), place, priced.astype(np.int32), entry,
+        )  # fmt: skip
+        for side in sides:
+            side[priced] = 0.0
+        highs.changeRowsBounds(rows, np.arange(rows, dtype=np.int32), *sides)
+        start = vertex.basis.rows.copy()
+        start[priced] = Position.LOWER
+        self._start(Basis(np.concatenate([vertex.basis.columns, vertex.basis.rows[priced]]), start))
+        highs.setOptionValue("solver", "choose")
+        if self.deadline != INFINITY:
+            highs.setOptionValue("time_limit", highs.getRunTime() + max(0.0, self.deadline - time.perf_counter()))
+        highs.run()
+        word = highs.getModelStatus()
+        basis = basis_of(highs)
+        if basis is not None:
+            # a row whose equation does not determine its value is as free to move as one whose value is basic
+            moved = np.where(basis.rows[priced] == Position.BASIC, Position.BASIC, basis.columns[variables:])
+            basis.rows[priced] = moved
+            basis = Basis(basis.columns[:variables], basis.rows)
+        return Solution(outcome_of(word.name, False), highs.modelStatusToString(word), Highs.name, basis=basis)
+
+    def _without_prices(self) -> None:
+        """Take away the variables that a correction before has added."""
+        variables, present = len(self.exact.cost), self._highs.getNumCol()
+        if present > variables:
+            self._highs.deleteCols(present - variables, np.arange(variables, present, dtype=np.int32))
 
     def _run(self, program: Program) -> Solution:
         left = None if self.deadline == INFINITY else max(0.0, self.deadline - time.perf_counter())
@@ -141,10 +171,6 @@ def _power(error: Fraction, last: int) -> int:
     return max(0, min(wanted, last + LARGEST_STEP))
 
 
-def _blown(value: Fraction, power: int) -> float:
-    if not value:
-        return 0.0
-    try:
-        return math.ldexp(value.numerator / value.denominator, power)
-    except OverflowError:  # HiGHS would take it for infinite in any case
-        return math.copysign(INFINITY, value)
+def _blown(values: Array, power: int) -> Array:
+    """Return the values times 2 ** power in floats, infinite where they are too large for one."""
+    return np.array([float_ratio(value.numerator << power, value.denominator) for value in values])

@@ -67,7 +67,7 @@ class Ratios:
         out = np.empty(len(self.top))
         for place, (top, bottom, end) in enumerate(zip(self.top, self.bottom, bound, strict=True)):
             if isinstance(end, Fraction):
-                out[place] = _float(end.numerator * bottom - top * end.denominator, bottom * end.denominator)
+                out[place] = float_ratio(end.numerator * bottom - top * end.denominator, bottom * end.denominator)
             else:
                 out[place] = end
         return out
@@ -138,7 +138,8 @@ def objective(program: Program, x: Array) -> Fraction:
     return dot(x, program.cost) + Fraction(program.offset)
 
 
-def _float(top: int, bottom: int) -> float:
+def float_ratio(top: int, bottom: int) -> float:
+    """Return ``top / bottom``, rounded once."""
     try:
         return top / bottom
     except OverflowError:  # beyond the floats: as good as endless

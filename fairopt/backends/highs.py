@@ -187,7 +187,7 @@ def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorou
         status = highs.getModelStatus().name
     info = highs.getInfo()
     has_point = info.primal_solution_status == 2 or status in ("kOptimal", "kModelEmpty")
-    outcome = _outcome(status, has_point)
+    outcome = outcome_of(status, has_point)
     x = dual = reduced = basis = None
     objective = bound = None
     if has_point:
@@ -197,7 +197,7 @@ def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorou
         if outcome is Status.OPTIMAL and not integer:
             bound = objective
             dual, reduced = np.array(answer.row_dual), np.array(answer.col_dual)
-            basis = _basis(highs)
+            basis = basis_of(highs)
     if integer:
         bound = _finite(info.mip_dual_bound)
     conflict = _conflict(highs, program) if thorough and outcome is Status.INFEASIBLE and not integer else ()
@@ -216,7 +216,8 @@ def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorou
     )
 
 
-def _outcome(status: str, has_point: bool) -> Status:
+def outcome_of(status: str, has_point: bool) -> Status:
+    """Return the status that HiGHS's word for it means."""
     known = {
         "kOptimal": Status.OPTIMAL,
         "kModelEmpty": Status.OPTIMAL,
@@ -230,7 +231,8 @@ def _outcome(status: str, has_point: bool) -> Status:
     return known.get(status, Status.INACCURATE if has_point else Status.FAILED)
 
 
-def _basis(highs: highspy.Highs) -> Basis | None:
+def basis_of(highs: highspy.Highs) -> Basis | None:
+    """Return the basis that HiGHS ended with, None where it has none."""
     basis = highs.getBasis()
     if not basis.valid:
         return None

@@ -30,6 +30,7 @@ __all__ = [
     "Partial",
     "Trace",
     "bare_duals",
+    "certificate_schema",
     "other_variables",
     "read_certificate",
     "row_duals",

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from textwrap import shorten
 from typing import Any
 
 from rich import box
@@ -27,6 +28,8 @@ WIDE = 200
 #: What one table of marks, margins and metrics takes; on narrower terminals the metrics are a table of their own, and
 #: the margins are left to the lines below.
 ROOM_FOR_ALL = 150
+#: What the ledger's table shows of a row's evidence; the row itself shows all of it.
+IN_SHORT = 110
 METRICS = ("total\nefficiency", "price of\nfairness", "Jain's\nindex")
 KEY = (
     "yes holds, NO fails (by this margin, in the unit of the definition), ? not refuted by the search; "
@@ -180,8 +183,8 @@ def claims(rows: Sequence[Entry], *, in_full: bool) -> None:
     if not in_full:
         grid = _table("claim", "where", "verdict", "in short")
         for row in rows:
-            short = row.evidence or f"waits for {row.waits_for}"
-            grid.add_row(row.id, row.where, _ruling(row), short.split(". ")[0])
+            short = shorten(row.evidence or f"waits for {row.waits_for}", IN_SHORT, placeholder=" ...")
+            grid.add_row(row.id, row.where, _ruling(row), short)
         console.print(grid)
         counts = Counter(row.verdict.value for row in rows)
         console.print(f"{len(rows)} claims: " + ", ".join(f"{n} {name}" for name, n in counts.items()), soft_wrap=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -15,7 +15,6 @@ from fairopt.backends.exact import Exact
 from fairopt.certificates import Bound, Certificate, Dominance, Infeasibility, Lie, MarketBound, OutOfReach
 from fairopt.certificates.rows import bare_duals, other_variables, row_duals
 from fairopt.discovery import POLICIES, PROPERTIES, load, names
-from fairopt.errors import NotCapable
 from fairopt.evidence import extreme, throughput_of
 from fairopt.policy import Decision, Formulated, Policy
 from fairopt.problem import Market
@@ -170,8 +169,6 @@ def of_programs(random: Random, count: int) -> Iterator[Sample]:
 
 def of_program(program: Program) -> Iterator[Sample]:
     """Yield what can be said of a program: that it has no point, or how far the best one is from a bound."""
-    from dataclasses import replace
-
     relaxed = Exact().solve(replace(program, integer=np.zeros_like(program.integer)))
     if relaxed.status is Status.INFEASIBLE and relaxed.farkas is not None:
         yield Sample("infeasibility of a program", Infeasibility(program, bare_duals(-relaxed.farkas)))
@@ -194,8 +191,8 @@ def of_program(program: Program) -> Iterator[Sample]:
 
 def fractions(values: Any) -> Array:
     """Return nested lists of integers and Fractions as an array of Fractions."""
-    out = np.array(values, dtype=object)
-    return np.vectorize(Fraction, otypes=[object])(out)
+    out: Array = np.vectorize(Fraction, otypes=[object])(np.array(values, dtype=object))
+    return out
 
 
 def every_kind() -> frozenset[str]:
@@ -207,6 +204,3 @@ def every_kind() -> frozenset[str]:
         waiting += subclasses
         found |= {each.kind for each in subclasses}
     return frozenset(found)
-
-
-__all__ = ["NotCapable", "Sample", "every_kind", "fractions", "of_market", "of_program", "of_programs", "sharing"]

@@ -19,7 +19,7 @@ from fairopt.discovery import POLICIES, PROPERTIES, load
 from fairopt.evidence import throughput_of
 from fairopt.policy import Decision, Formulated, Policy
 from fairopt.problem import Market, market_from_dict, worth
-from fairopt.program import INFINITY, Array, Formulation, Program, Sense, between
+from fairopt.program import INFINITY, Array, Formulation, Number, Program, Sense, between
 from fairopt.properties import Answer
 from fairopt.properties.witnesses import exactly
 from fairopt.solution import Status
@@ -201,6 +201,7 @@ def _infeasibility(data: Mapping[str, Any]) -> None:
 def _bound(data: Mapping[str, Any]) -> None:
     told = [Fraction(data[key]) for key in ("value", "bound", "gap")]
     if "program" in data:
+        best: Number | None
         reached, best, sense = _reached(data), _best(data["program"]), Sense(data["program"]["sense"])
     else:
         market, policy = market_of(data), load(POLICIES, data["policy"])()
@@ -237,12 +238,12 @@ def _within(value: Any, entry: Mapping[str, Any]) -> bool:
     return bool(low <= value <= high)
 
 
-def _best(data: Mapping[str, Any]) -> Fraction | None:
-    """Return the exact optimum of a bare program without its integrality, None where it has no point."""
+def _best(data: Mapping[str, Any]) -> Number | None:
+    """Return the exact optimum of a bare program without its integrality (infinite or not), None without a point."""
     bounds, sides = ([_sides(entry) for entry in data[key]] for key in ("variables", "rows"))
     if any(low > high for low, high in (*bounds, *sides)):
         return None
-    matrix = fractions([[0] * len(bounds) for _ in sides])
+    matrix = np.full((len(sides), len(bounds)), Fraction(0), dtype=object)
     for r, row in enumerate(data["rows"]):
         for j, rate in row["terms"]:
             matrix[r, j] = Fraction(rate)
@@ -254,6 +255,8 @@ def _best(data: Mapping[str, Any]) -> Fraction | None:
     p.constrain("row", between(_array(low for low, _ in sides), matrix @ x, _array(high for _, high in sides)))
     program = replace(p.program(), sense=Sense(data["sense"]))
     solution = Exact().solve(program)
+    if solution.status is Status.UNBOUNDED:
+        return INFINITY if program.sense is Sense.MAXIMIZE else -INFINITY
     return None if solution.status is Status.INFEASIBLE else Fraction(program.value(solution.require_optimal().point))
 
 

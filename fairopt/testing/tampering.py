@@ -1,7 +1,7 @@
 """Changes to a certificate, one at a time: every number, name, answer and list of it, in every way that matters.
 
-A certificate is JSON; a leaf of it is a number, a name or a yes or no. Whoever decides certificates must reject a change
-that makes the statement false; a change that leaves it true may stand.
+A certificate is JSON; a leaf of it is a number, a name or a yes or no. Whoever decides certificates must reject a
+change that makes the statement false; a change that leaves it true may stand.
 
 >>> [change.value for change in changes({"gap": "1/2"}, ("gap",), Random(0)) if change.kind == "doubled"]
 ['1']
@@ -133,5 +133,5 @@ def _replaced(data: Any, place: Place, value: Any) -> Any:
     if not place:
         return value
     copy = data.copy()
-    copy[place[0]] = _replaced(data[place[0]], place[1:], value)
+    copy[place[0]] = value if len(place) == 1 else _replaced(data[place[0]], place[1:], value)
     return copy

@@ -2,8 +2,8 @@
 
 "Every optimum": no optimum breaks the property. "Some optimum": each market has an optimum that keeps it. Where all
 optima break it, so does one inside the set of optima, and that is the one of strict complementarity (Goldman and
-Tucker): of each pair exactly one side is zero. So "some" holds if no strictly complementary optimum breaks the property,
-and is refuted by a market whose optima all do. Assumptions on speedups, beside being positive:
+Tucker): of each pair exactly one side is zero. So "some" holds if no strictly complementary optimum breaks the
+property, and is refuted by a market whose optima all do. Assumptions on speedups, beside being positive:
 
 * ``normalised``: all users have speedup 1 on the first type (OEF Sec. 2.3);
 * ``rising``: each user's speedups rise strictly with the type;
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import combinations, permutations, product
 
+import numpy as np
 import z3
 
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF
@@ -57,6 +58,10 @@ def market_of(n: int, k: int, assumptions: str) -> tuple[SymbolicMarket, list[z3
     return market, domain
 
 
+def _words(assumptions: str) -> tuple[str, ...]:
+    return tuple(assumptions.split())
+
+
 def pareto_efficiency(mode: Mode, n: int, k: int, assumptions: str = "", *, every: bool = True) -> Search:
     """OEF Theorem 5.3: an optimum on which nobody can gain without somebody losing, among all feasible allocations.
 
@@ -74,6 +79,16 @@ def pareto_efficiency(mode: Mode, n: int, k: int, assumptions: str = "", *, ever
         trade = (*optimum.positive(*cycle), passed > kept)
         inside = () if every else optimum.strict
         questions.append(Question((*domain, *optimum.constraints, *trade, *inside), tuple(optimum.cases)))
+
+    def suspect(numbers: Market) -> bool:
+        held = float_shares(mode[1], numbers) > 1e-6
+        speed = np.log(numbers.speedup.astype(float))
+        trades = ([(users[u], j) for u, j in cycle] for users in permutations(range(n)) for cycle in cycles)
+        return any(
+            all(held[place] for place in trade)
+            and sum(speed[u, trade[i - 1][1]] - speed[u, j] for i, (u, j) in enumerate(trade)) > 1e-6
+            for trade in trades
+        )
 
     def confirm(numbers: Market) -> Found | None:
         optima = Optima(mode[1], numbers)
@@ -110,26 +125,24 @@ def _cycles(n: int, k: int, assumptions: str) -> Iterator[tuple[Place, ...]]:
         yield from (tuple(enumerate(types)) for types in chosen)
 
 
-def pareto_with_zeros(mode: Mode, n: int, k: int) -> Search:
-    """OEF Theorem 5.3 where users cannot run everywhere: each pattern of zeros is a question; dominance is direct."""
-    market = SymbolicMarket(n, k)
-    questions = []
-    places = list(product(range(n), range(k)))
-    for count in range(1, n * k):
-        for stopped in combinations(places, count):
-            if any({(u, j) for j in range(k)} <= set(stopped) for u in range(n)):
-                continue  # the user cannot run at all: no market
-            part = SymbolicMarket(n, k, stopped=frozenset(stopped))
-            optimum = mode[0](part)
-            questions.append(
-                Question((*optimum.constraints, *_dominated(part, optimum)), tuple(optimum.cases), str(stopped))
-            )
+def pareto_with_zeros(mode: Mode, n: int, k: int) -> Iterator[Search]:
+    """OEF Theorem 5.3 where users cannot run everywhere: a search for each pattern of zeros; dominance is direct."""
 
     def confirm(numbers: Market) -> Found | None:
         optima = Optima(mode[1], numbers)
         return _failing(ParetoEfficiency(), numbers, optima.shares) if optima.same_throughputs else None
 
-    return Search((market,), (), tuple(questions), confirm, _fails(ParetoEfficiency(), mode))
+    places = list(product(range(n), range(k)))
+    for count in range(1, n * k):
+        for stopped in map(set, combinations(places, count)):
+            users = [{(u, j) for j in range(k)} for u in range(n)]
+            types = [{(u, j) for u in range(n)} for j in range(k)]
+            if any(line <= stopped for line in (*users, *types)):
+                continue  # a user that cannot run at all, or a type that nobody can use: a smaller market
+            market = SymbolicMarket(n, k, stopped=frozenset(stopped))
+            optimum = mode[0](market)
+            question = Question((*optimum.constraints, *_dominated(market, optimum)), tuple(optimum.cases))
+            yield Search((market,), (), (question,), confirm, _fails(ParetoEfficiency(), mode))
 
 
 def _dominated(market: SymbolicMarket, optimum: Optimum) -> list[z3.BoolRef]:
@@ -291,7 +304,7 @@ def nonzeros(mode: Mode, n: int, k: int, assumptions: str = "") -> Search:
     def suspect(numbers: Market) -> bool:
         return bool((float_shares(mode[1], numbers) > 1e-6).sum() > n + k - 1)
 
-    return Search((market,), tuple(domain), tuple(questions), confirm, suspect, tuple(assumptions.split()))
+    return Search((market,), tuple(domain), tuple(questions), confirm, suspect, _words(assumptions))
 
 
 def _independent(

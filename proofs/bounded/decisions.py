@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 from random import Random
@@ -59,7 +59,7 @@ class Search:
 
 
 #: How many guesses are made with numerators and denominators up to each of these.
-GUESSES = {2: 300, 3: 1000, 4: 2000, 6: 4000, 10: 10000}
+GUESSES = {2: 60, 3: 300, 5: 1000, 9: 10000}
 
 
 def decide(claim: str, search: Search, limits: Limits) -> Decision:
@@ -86,7 +86,7 @@ def decide(claim: str, search: Search, limits: Limits) -> Decision:
         if reply.open:
             hard.append(question)
     if solved or hard:
-        found = _by_guessing(search, limits.total / 4)
+        found = _by_guessing(search, min(limits.guess, limits.total))
         if found is None and solved:
             found = _confirmed(search, lambda term: fraction(solved[0], term))
         if found is not None:
@@ -104,56 +104,37 @@ def decide(claim: str, search: Search, limits: Limits) -> Decision:
     return finish(UNKNOWN if still_open else HOLDS, still_open=still_open)
 
 
+def decide_all(claim: str, searches: Iterable[Search], limits: Limits) -> Decision:
+    """Return whether a claim holds that falls into parts, each a search of its own; limits are those of each part."""
+    parts = []
+    for search in searches:
+        parts.append(decide(claim, search, limits))
+        if parts[-1].answer == REFUTED:
+            break
+    worst = min(parts, key=lambda part: (REFUTED, UNKNOWN, HOLDS).index(part.answer))
+    return replace(
+        worst,
+        seconds=round(sum(part.seconds for part in parts), 2),
+        queries=sum(part.queries for part in parts),
+        open=sum(part.open for part in parts),
+    )
+
+
 def _confirmed(search: Search, value: Callable[[Term], Fraction]) -> Found | None:
     return search.confirm(*_tables(search, value))
 
 
 def _tables(search: Search, value: Callable[[Term], Fraction]) -> list[Market]:
-    """Return the markets with the value of each speedup."""
-    return _in_integers(
-        [[[value(market.speedup(u, j)) for j in range(market.k)] for u in range(market.n)] for market in search.markets]
-    )
-
-
-def _number(term: Term) -> Fraction:
-    return Fraction(z3.simplify(term).as_fraction())
-
-
-def _in_integers(tables: Sequence[list[list[Fraction]]]) -> list[Market]:
-    """Return the markets, multiplied by what makes speedups whole unless all are 1 on the first type."""
+    """Return the markets with the value of each variable, in whole speedups unless all are 1 on the first type."""
+    tables = [
+        [[value(unit) * value(ratio) for ratio in row] for unit, row in zip(market.unit, market.ratio, strict=True)]
+        for market in search.markets
+    ]
     entries = [entry for table in tables for row in table for entry in row]
     kept = all(row[0] == 1 for table in tables for row in table)
     factor = 1 if kept else lcm(*(entry.denominator for entry in entries))
     capacity = [1] * len(tables[0][0])
     return [Market.of([[factor * entry for entry in row] for row in table], capacity) for table in tables]
-
-
-def _number(term: Term) -> Fraction:
-    return Fraction(z3.simplify(term).as_fraction())
-
-
-def _in_integers(tables: Sequence[list[list[Fraction]]]) -> list[Market]:
-    """Return the markets, multiplied by what makes speedups whole unless all are 1 on the first type."""
-    entries = [entry for table in tables for row in table for entry in row]
-    kept = all(row[0] == 1 for table in tables for row in table)
-    factor = 1 if kept else lcm(*(entry.denominator for entry in entries))
-    capacity = [1] * len(tables[0][0])
-    return [Market.of([[factor * entry for entry in row] for row in table], capacity) for table in tables]
-
-
-def _by_guessing(search: Search, questions: Sequence[Question], asker: Asker) -> Found | None:
-    """Return a confirmed counterexample in small numbers, if a guess meets one within a quarter of the time."""
-    ends = monotonic() + asker.limits.total / 4
-    for guess in _guesses(search):
-        for question in questions:
-            if monotonic() > ends:
-                return None
-            if asker.fixed(question, guess) is not None:
-                found = _confirmed(search, lambda term, guess=guess: _number(z3.substitute(term, *guess.items())))
-                if found is not None:
-                    return found
-                break
-    return None
 
 
 def _by_guessing(search: Search, seconds: float) -> Found | None:
@@ -170,7 +151,12 @@ def _by_guessing(search: Search, seconds: float) -> Found | None:
                 guess |= market.guess(dice, largest, search.words)
             if not z3.is_true(z3.simplify(z3.substitute(domain, *guess.items()))):
                 continue
-            tables = _tables(search, lambda term, guess=guess: _number(z3.substitute(term, *guess.items())))
+            tables = _tables(search, lambda term, guess=guess: _number(guess.get(term, term)))
             if search.suspect(*tables) and (found := search.confirm(*tables)) is not None:
                 return found
     return None
+
+
+def _number(term: Term) -> Fraction:
+    assert z3.is_rational_value(term)
+    return Fraction(term.numerator_as_long(), term.denominator_as_long())

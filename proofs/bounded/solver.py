@@ -25,7 +25,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Question:
-    """Is there a real point that satisfies ``constraints`` and one way of each case?"""
+    """Asks for a real point that satisfies ``constraints`` and one way of each case."""
 
     constraints: tuple[z3.BoolRef, ...]
     cases: tuple[Case, ...] = ()
@@ -34,10 +34,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds for a query that can still be split, for one that cannot, and for all of a decision."""
+    """Seconds for a query that can still be split, for one that cannot, for guesses, and for all of a decision."""
 
     split: float = 2.0
     leaf: float = 20.0
+    guess: float = 15.0
     total: float = 120.0
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product
+from itertools import accumulate, product
+from operator import mul
 from random import Random
 
 import z3
@@ -67,28 +68,22 @@ class SymbolicMarket:
         return lie
 
     def guess(self, dice: Random, largest: int, words: Collection[str] = ()) -> dict[Term, Term]:
-        """Return small numbers for the variables: whole speedups, or, under assumptions, whole or simple factors.
+        """Return small numbers for the variables: simple fractions for units and from each type to the next.
 
         ``words`` are the assumptions that are met by construction: "rising", "ordered", "tied".
         """
-        if words:
-            small = [
-                Fraction(p, q) for q in (1, 1, 2, 3) for p in range(1, largest + 1) if p > q or "rising" not in words
-            ]
-            factors = [[dice.choice(small) for _ in range(self.n)] for _ in range(1, self.k)]
-            if {"ordered", "tied"} & set(words):
-                factors = [sorted(column) for column in factors]
-            table = [[Fraction(1)] for _ in range(self.n)]
-            for row, *by_user in zip(table, *factors, strict=True):
-                for factor in by_user:
-                    row.append(row[-1] * factor)
-        else:
-            table = [[Fraction(dice.randint(1, largest)) for _ in range(self.k)] for _ in range(self.n)]
+        quotients = sorted({Fraction(p, q) for q in (1, 2, 3, 4) for p in range(1, largest + 1)})
+        steps = [value for value in quotients if value > 1 or "rising" not in words]
+        factors = [[dice.choice(steps) for _ in range(self.n)] for _ in range(1, self.k)]
+        if {"ordered", "tied"} & set(words):
+            factors = [sorted(column) for column in factors]
         found = {}
-        for u, j in self.places():
-            found[self.ratio[u][j]] = table[u][j] / table[u][0]
-        for u in range(self.n):
-            found[self.unit[u]] = table[u][0] / table[0][0] if not words else Fraction(dice.randint(1, largest))
+        for u, unit in enumerate(self.unit):
+            found[unit] = dice.choice(quotients)
+            row = list(accumulate((column[u] for column in factors), mul, initial=Fraction(1)))
+            first = min(j for j in range(self.k) if (u, j) not in self.stopped)
+            for ratio, value in zip(self.ratio[u], row, strict=True):
+                found[ratio] = value / row[first]
         return {term: z3.RealVal(str(value)) for term, value in found.items() if not z3.is_rational_value(term)}
 
     def speedup(self, u: int, j: int) -> Term:

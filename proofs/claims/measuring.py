@@ -13,20 +13,20 @@ from fairopt.backends.exact import Exact
 from fairopt.evidence import extreme, throughput_of
 from fairopt.policy import Decision, Policy, allocate
 from fairopt.problem import Market
-from fairopt.program import Array, Sense
+from fairopt.program import Array, Number, Sense
 from fairopt.proofs.verify import verify
 from fairopt.properties import Answer, Property, Verdict
 
 
 # -- printed digits ----------------------------------------------------------------------------------------------
-def prints_as(value: Fraction, text: str) -> bool:
+def prints_as(value: Number, text: str) -> bool:
     """Whether ``value`` rounded to as many decimals as ``text`` has is what ``text`` says; halves go either way.
 
     >>> prints_as(Fraction(53, 45), "1.18"), prints_as(Fraction(7, 5), "1.41")
     (True, False)
     """
     _, _, decimals = text.partition(".")
-    return abs(value - Fraction(text)) <= Fraction(1, 2 * 10 ** len(decimals))
+    return abs(Fraction(value) - Fraction(text)) <= Fraction(1, 2 * 10 ** len(decimals))
 
 
 def all_print_as(values: Iterable[Any], texts: str) -> bool:
@@ -41,8 +41,8 @@ def printed_table(texts: str) -> Array:
     return np.array([[Fraction(entry) for entry in row.split()] for row in texts.split(";")], dtype=object)
 
 
-def misprints(values: Sequence[Fraction], texts: str) -> str:
-    """Return which of the printed numbers are not those of ``values``, as "1.41 for 7/5 (1.400)"."""
+def misprints(values: Iterable[Fraction], texts: str) -> str:
+    """Return which of the printed numbers are not those of ``values``, as "1.41 for 7/5 (1.4000)"."""
     wanted = texts.split()
     return listed(
         f"{text} for {both(value)}" for value, text in zip(values, wanted, strict=True) if not prints_as(value, text)
@@ -50,9 +50,9 @@ def misprints(values: Sequence[Fraction], texts: str) -> str:
 
 
 # -- words -------------------------------------------------------------------------------------------------------
-def both(value: Fraction) -> str:
-    """Return a number as a fraction and, where it is none of an integer, as a decimal: "53/45 (1.178)"."""
-    return str(value) if Fraction(value).denominator == 1 else f"{value} ({float(value):.3f})"
+def both(value: Number) -> str:
+    """Return a number as a fraction and, unless it is an integer, as a decimal: "53/45 (1.1778)"."""
+    return str(value) if Fraction(value).denominator == 1 else f"{value} ({float(value):.4f})"
 
 
 def percent(value: Any, digits: int = 2) -> str:

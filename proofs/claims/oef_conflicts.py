@@ -141,9 +141,9 @@ def eq6_si() -> Finding:
         verdict if holds_ else Ruling.REFUTED,
         f"Eq. (6) implies the coefficient {coefficient} for u2 (right side (1 + {coefficient})/2 = "
         f"{market.fair_utility()[1]}, as printed), not 4. With {coefficient}: the only optimum goes from "
-        f"{rows_text(honest)} to {rows_text(lying)}, u1 gains {both(gain)}, and the total drops from {both(totals[0])} to "
-        f"{both(totals[1])}: by {drop / totals[0]} = {percent(relative['before'])} of what it was before the lie, and by "
-        f"{drop / totals[1]} = {percent(relative['after'])} of what it is after it; the printed 8% is "
+        f"{rows_text(honest)} to {rows_text(lying)}, u1 gains {both(gain)}, and the total drops from {both(totals[0])} "
+        f"to {both(totals[1])}: by {drop / totals[0]} = {percent(relative['before'])} of what it was before the lie, "
+        f"and by {drop / totals[1]} = {percent(relative['after'])} of what it is after it; the printed 8% is "
         f"{listed(f'the part of the total {when} the lie' for when in matching) or 'neither'}. With 4 as printed: the "
         f"honest optimum is {'the same' if (before == honest).all() else rows_text(before)}, and after the lie "
         f"{'no allocation satisfies both constraints' if nothing_left else 'there is another optimum'}.",
@@ -163,9 +163,9 @@ def fig2() -> Finding:
     good = agree and envied and least > 0
     return Finding(
         Ruling.REPRODUCED if good and unique else Ruling.QUALIFIED if good else Ruling.REFUTED,
-        f"{rows_text(honest.shares)} becomes {rows_text(lying.shares)}, each {'the only' if unique else 'an'} optimum; by "
-        f"its report u1 would envy the former ({both(own)} against {both(others)}), and by its true speedups the lie "
-        f"gains it {both(least)} on {both(honest.utilities[0])}.",
+        f"{rows_text(honest.shares)} becomes {rows_text(lying.shares)}, each {'the only' if unique else 'an'} optimum; "
+        f"by its report u1 would envy the former ({both(own)} against {both(others)}), and by its true speedups the "
+        f"lie gains it {both(least)} on {both(honest.utilities[0])}.",
     )
 
 
@@ -176,7 +176,7 @@ def _one_share(market: Market, user: int, column: int) -> Array:
     return weights
 
 
-def _sharing(market: Market, at_least: Sequence[Any], objective: Market | None = None) -> Program:
+def _sharing(market: Market, at_least: Sequence[Any] | Array, objective: Market | None = None) -> Program:
     """Return the largest total, by the speedups of ``objective``, such that nobody has less than ``at_least``."""
     p = Formulation("largest total subject to sharing incentive")
     share = shares_of(p, market)
@@ -185,7 +185,7 @@ def _sharing(market: Market, at_least: Sequence[Any], objective: Market | None =
     return p.program()
 
 
-def _largest_total(market: Market, at_least: Sequence[Any], constraint: Market | None = None) -> Array:
+def _largest_total(market: Market, at_least: Sequence[Any] | Array, constraint: Market | None = None) -> Array:
     """Return the only allocation of largest total in which nobody has less than ``at_least``; certified.
 
     ``constraint`` has the speedups by which the constraints count, where those are not the market's.

@@ -17,7 +17,8 @@ from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, EqualSplit, MaxMin, NonCooperativeOEF, SecondPriceTrading
 from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
-from fairopt.proofs.claims.measuring import listed, percent
+from fairopt.program import Array
+from fairopt.proofs.claims.measuring import both, decide, extent, listed, percent, rows_text
 from fairopt.proofs.claims.oef_tenants import (
     GPUS,
     LARGEST_GAIN,
@@ -30,11 +31,14 @@ from fairopt.proofs.claims.oef_tenants import (
     market_of,
     tables,
 )
-from fairopt.program import Array
 
 DRAWS, SEED, SEARCHED = 200, 8, 300
+#: Gavel's total is above that of cooperative OEF here; found among speedups of three users up to 5.
+BELOW = Market.of([[1, 1, 3], [1, 2, 2], [1, 2, 4]], capacity=[1, 1, 1])
 #: "20%" and "comparable", as medians.
 ABOUT, COMPARABLE = (0.15, 0.25), 0.05
+#: Totals in floats that differ by less, relatively, are the same.
+SAME = 1e-6
 #: Readings of who may use how many GPUs at once: how many Gavel's tenants may, and how many all others may.
 READINGS: dict[str, tuple[str, str]] = {
     "nobody bounded": ("free", "free"),
@@ -73,19 +77,28 @@ def fig8(draws: int = DRAWS) -> Finding:
         for sample, reading, unit in product(samples(draws), READINGS, UNITS)
         if all(ABOUT[0] <= median <= ABOUT[1] for median in _medians(sample, "cooperative", reading, unit))
     ]
-    found = _most_in_printed_range(SEARCHED * draws // DRAWS)
-    reach = listed(f"{percent(most, 1)} above {name}" for name, most in found.items())
+    searched = SEARCHED * draws // DRAWS
+    reach = listed(
+        f"{percent(_most_in_printed_range(searched, name), 1)} above {name}" for name in ("Gavel", "trading")
+    )
+    below = {
+        name: np.mean(
+            [sample.above("cooperative", name, "nobody bounded", UNITS[0]) < -SAME for sample in samples(draws)]
+        )
+        for name in ("Gavel", "trading")
+    }
     anywhere = (
         "About 20% above both comes out for " + listed(" / ".join(where) for where in both_about)
         if both_about
-        else f"In none of {len(samples(draws)) * len(READINGS) * len(UNITS)} combinations of table, bound and unit is the "
-        f"median {percent(ABOUT[0], 0)} to {percent(ABOUT[1], 0)} above both"
+        else f"In none of {len(samples(draws)) * len(READINGS) * len(UNITS)} combinations of table, bound and unit is "
+        f"the median {percent(ABOUT[0], 0)} to {percent(ABOUT[1], 0)} above both"
     )
     return Finding(
         Ruling.QUALIFIED if both_about else Ruling.NOT_DECIDABLE_HERE,
-        f"{_instances(draws)} {_by_table(draws, 'cooperative')} {_other_readings(draws, 'cooperative')} {anywhere}; among "
-        f"{SEARCHED * draws // DRAWS} markets searched within the printed range the largest totals are {reach}. The "
-        f"paper's own number needs its RTX speedups, which it does not give.",
+        f"{_instances(draws)} {_by_table(draws, 'cooperative')} {_other_readings(draws, 'cooperative')} {anywhere}; "
+        f"the largest totals that {2 * searched} steps of search find within the printed range are {reach}. The mode "
+        f"is even below {listed(f'{name} in {percent(part, 1)} of the draws' for name, part in below.items())}; "
+        f"{_may_be_below()}. The paper's own number needs its RTX speedups, which it does not give.",
     )
 
 
@@ -139,24 +152,73 @@ def _medians(sample: Sample, mode: str, reading: str, unit: str) -> list[float]:
     return [float(np.median(sample.above(mode, baseline, reading, unit))) for baseline in ("Gavel", "trading")]
 
 
-def _most_in_printed_range(markets: int) -> dict[str, float]:
-    """Return by how much cooperative OEF exceeds each baseline at most, among markets of a few models in the range."""
-    random = np.random.default_rng(SEED)
-    most = {"Gavel": -1.0, "trading": -1.0}
-    for _ in range(markets):
+class _Models(NamedTuple):
+    """A few models within the printed range, and which of them each tenant has.
+
+    ``fast`` is the 3090's speedup, ``place`` where the 3080 is between 3070 (0) and 3090 (1).
+    """
+
+    fast: Array
+    place: Array
+    who: Array
+
+    @classmethod
+    def drawn(cls, random: np.random.Generator) -> _Models:
         models = int(random.integers(2, 7))
-        ends = [SLOWEST_GAIN, LARGEST_GAIN]
+        ends = SLOWEST_GAIN, LARGEST_GAIN
         fast = random.choice(ends, models) if random.random() < 0.5 else random.uniform(*ends, models)
         place = random.choice([0, 0.5, 1], models) if random.random() < 0.5 else random.uniform(0, 1, models)
-        rows = np.stack([np.ones(models), 1 + place * (fast - 1), fast], axis=1)
-        market = market_of(rows[random.choice(models, TENANTS, p=random.dirichlet(np.full(models, 0.5)))])
-        true = market.as_(float)
-        total, *others = (
-            float(true.utility(allocate(POLICIES[name], market).shares.astype(float)).sum())
-            for name in ("cooperative", *most)
+        return cls(fast, place, random.choice(models, TENANTS, p=random.dirichlet(np.full(models, 0.5))))
+
+    def changed(self, random: np.random.Generator) -> _Models:
+        """Return the same with one number, or the model of up to five tenants, drawn again."""
+        fast, place, who = (part.copy() for part in self)
+        one, what = int(random.integers(len(fast))), random.random()
+        if what < 0.3:
+            fast[one] = random.choice([SLOWEST_GAIN, LARGEST_GAIN, random.uniform(SLOWEST_GAIN, LARGEST_GAIN)])
+        elif what < 0.6:
+            place[one] = random.choice([0, 1, random.uniform()])
+        else:
+            who[random.integers(TENANTS, size=int(random.integers(1, 6)))] = one
+        return _Models(fast, place, who)
+
+    def above(self, baseline: str) -> float:
+        """Return by how much the total of cooperative OEF is above the baseline's, relatively."""
+        rows = np.stack([np.ones(len(self.fast)), 1 + self.place * (self.fast - 1), self.fast], axis=1)
+        market = market_of(rows[self.who])
+        ours, theirs = (
+            market.as_(float).utility(allocate(POLICIES[name], market).shares.astype(float)).sum()
+            for name in ("cooperative", baseline)
         )
-        most = {name: max(most[name], total / other - 1) for name, other in zip(most, others, strict=True)}
-    return most
+        return float(ours / theirs - 1)
+
+
+def _most_in_printed_range(markets: int, baseline: str) -> float:
+    """Return by how much cooperative OEF exceeds a baseline at most: in the best of some markets, improved as often."""
+    random = np.random.default_rng(SEED)
+    best, models = max(
+        ((each.above(baseline), each) for each in (_Models.drawn(random) for _ in range(markets))),
+        key=lambda found: found[0],
+    )
+    for _ in range(markets):
+        other = models.changed(random)
+        reached = other.above(baseline)
+        if reached >= best:
+            best, models = reached, other
+    return best
+
+
+def _may_be_below() -> str:
+    """Return an exact market, certified, on which the total of cooperative OEF is not above Gavel's at all."""
+    ours, gavel = decide(CooperativeOEF(), BELOW), decide(MaxMin(), BELOW)
+    least, _ = extent(MaxMin(), gavel, BELOW.speedup)
+    return (
+        f"exactly, on speedups {rows_text(BELOW.speedup)} with one GPU each, cooperative OEF totals "
+        f"{both(ours.objective)} and Gavel {both(least)} at {'the least' if least < gavel.utilities.sum() else 'any'} "
+        f"of its optima"
+        if least > ours.objective
+        else f"on speedups {rows_text(BELOW.speedup)} it is above Gavel"
+    )
 
 
 # -- words -------------------------------------------------------------------------------------------------------
@@ -185,8 +247,8 @@ def _other_readings(draws: int, mode: str) -> str:
 
     free, part, one, everybody = READINGS
     return (
-        f"Other readings, medians over the tables: {medians('Gavel', part)} against Gavel with tenants bounded by their "
-        f"part of all GPUs, {medians('Gavel', one)} with one GPU each; with one GPU each for everybody "
+        f"Other readings, medians over the tables: {medians('Gavel', part)} against Gavel with tenants bounded by "
+        f"their part of all GPUs, {medians('Gavel', one)} with one GPU each; with one GPU each for everybody "
         f"{medians('Gavel', everybody)} against Gavel and {medians('trading', everybody)} against trading; "
         f"{medians('equal split', free)} against the equal split; in units of the own partition "
         f"{medians('Gavel', free, UNITS[1])} against Gavel and {medians('trading', free, UNITS[1])} against trading."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from math import lcm
 
@@ -73,10 +73,10 @@ def eq10() -> Finding:
     return Finding(
         (Ruling.INCONSISTENT if contradiction else Ruling.REPRODUCED) if agree else Ruling.REFUTED,
         f"As printed (10c) compares a user with itself and asks for nothing: the program is then Eq. (4) "
-        f"({sum(idle)} of {len(idle)} markets; {sum(more)} have a larger optimum than without envy), and on Eq. (6) gives "
-        f"{rows_text(example.shares)}, total {example.objective}, which u1 envies. With the other user's shares on the "
-        f"right, as in the proof of Theorem 5.1, it is the model on {sum(mended)} of {len(mended)} markets and gives "
-        f"Eq. (6). {_agreement(worst, markets)}",
+        f"({sum(idle)} of {len(idle)} markets; {sum(more)} have a larger optimum than without envy), and on Eq. (6) "
+        f"gives {rows_text(example.shares)}, total {example.objective}, which u1 envies. With the other user's shares "
+        f"on the right, as in the proof of Theorem 5.1, it is the model on {sum(mended)} of {len(mended)} markets and "
+        f"gives Eq. (6). {_agreement(worst, markets)}",
     )
 
 
@@ -125,9 +125,9 @@ def jobtypes() -> Finding:
     own = copies.utilities
     return Finding(
         Ruling.REPRODUCED if agree and same else Ruling.REFUTED,
-        f"{rows_text(copies.shares)}, the only optimum, prints as in the paper; each row gets {both(own[0])}, so that the "
-        f"two jobs of u1 have {both(own[:2].sum())} together, as u2 has. Weights {listed(map(str, jobs.weight))} instead "
-        f"of rows twice give {rows_text(direct.shares)}, the same.",
+        f"{rows_text(copies.shares)}, the only optimum, prints as in the paper; each row gets {both(own[0])}, so that "
+        f"the two jobs of u1 have {both(own[:2].sum())} together, as u2 has. Weights {listed(map(str, jobs.weight))} "
+        f"instead of rows twice give {rows_text(direct.shares)}, the same.",
     )
 
 
@@ -184,7 +184,7 @@ def _weighted_markets() -> Iterator[Market]:
         yield _with_weight(market, weights)
 
 
-def _with_weight(market: Market, weight: list[object]) -> Market:
+def _with_weight(market: Market, weight: Sequence[object]) -> Market:
     return Market.of(market.speedup.tolist(), market.capacity.tolist(), weight=weight, types=market.types)
 
 
@@ -206,10 +206,10 @@ def _worst_disagreement(policy: Policy, markets: list[Market]) -> dict[str, floa
 
     Errors: `NotInstalled` where one of the libraries is missing.
     """
-    exact = [decide(policy, market).objective for market in markets]
+    exact = [float(decide(policy, market).objective) for market in markets]
     return {
         backend.name: max(
-            float(abs(Fraction(float(allocate(policy, market, backend).objective)) - best) / best)
+            abs(float(allocate(policy, market, backend).objective) - best) / best
             for market, best in zip(markets, exact, strict=True)
         )
         for backend in map(discovery.backend, BACKENDS)

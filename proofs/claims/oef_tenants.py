@@ -1,4 +1,4 @@
-"""Twenty tenants on real speedups, as in OEF Sec. 6.3: the tables, the markets drawn from them, and the spread of ratios.
+"""Twenty tenants on real speedups, as in OEF Sec. 6.3: the tables, the markets drawn from them, and how ratios spread.
 
 The paper's RTX speedups are not printed, but for two numbers: an RTX 3090 is 1.39 times as fast as an RTX 3070 for VGG
 and 2.15 times for LSTM. The tables here are what is public, and a family within these two numbers.
@@ -29,11 +29,8 @@ Speedups = Callable[[np.random.Generator], Array]
 
 def tables() -> Mapping[str, Speedups]:
     """Return the tables of speedups by name, each drawn from with a generator."""
-    jobs = {
-        each.name: [each.steps_per_s[name] for name in ("K80", "P100", "V100")]
-        for each in gavel_throughputs()
-        if all(each.steps_per_s[name] for name in ("K80", "P100", "V100"))
-    }
+    jobs = {each.name: [value or Fraction(0) for value in each.steps_per_s.values()] for each in gavel_throughputs()}
+    jobs = {name: row for name, row in jobs.items() if all(row)}  # those that run, and were measured, on every type
     alike = [row for name, row in jobs.items() if name.startswith(("ResNet", "Transformer", "LM"))]
     gandiva = [[each.speedup[name] for name in ("K80", "P40", "P100", "V100")] for each in gandiva_table1()]
     return {

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,15 @@ LARGE = 1000
 PAIRS_UP_TO = 60
 #: Optimal totals of the two ways may differ by this much, relatively; ECOS and HiGHS stop at about 1e-7.
 AGREE = 1e-4
+#: A run is repeated up to so many times, while all take less than so many seconds.
+REPEATED, SOON = 3, 2.0
 
 COOPERATIVE, PAIRS, CHAIN = "cooperative", "non-cooperative, for all pairs", "non-cooperative, n - 1 equations"
 
 
 @dataclass(frozen=True)
 class Timed:
-    """Seconds from speedups to shares, and the optimal total."""
+    """Seconds of processor time from speedups to shares, and the optimal total."""
 
     seconds: float
     total: float
@@ -63,13 +65,14 @@ def fig10a(sizes: Sequence[int] = SIZES) -> Finding:
     return Finding(
         Ruling.REFUTED if not slower else Ruling.REPRODUCED if small else Ruling.QUALIFIED,
         f"Random speedups in order on {TYPES} types, n GPUs of each (seed {SEED}, python -m "
-        f"fairopt.proofs.claims.oef_timing). CVXPY with ECOS, in arrays: the cooperative mode takes "
-        f"{_series(theirs[COOPERATIVE])}, the other with a chain of equations {_series(theirs[CHAIN])}; ours with HiGHS "
-        f"{_series(ours[COOPERATIVE])} and {_series(ours[CHAIN])}. So the cooperative mode is slower, by "
+        f"fairopt.proofs.claims.oef_timing). Processor "
+        f"time of CVXPY with ECOS, in arrays: the cooperative mode takes "
+        f"{_series(theirs[COOPERATIVE])}, the other with a chain of equations {_series(theirs[CHAIN])}; ours with "
+        f"HiGHS {_series(ours[COOPERATIVE])} and {_series(ours[CHAIN])}. So the cooperative mode is slower, by "
         f"{_ratio(theirs[COOPERATIVE], theirs[CHAIN], last)} at n = {last} (ours: "
         f"{_ratio(ours[COOPERATIVE], ours[CHAIN], last)}). It is negligible for small n only: its time grows like "
-        f"n^{power:.1f} from {before} to {last}, was {percent(theirs[COOPERATIVE][last].seconds / ROUND, 1)} of a round of "
-        f"5 minutes there, and comes to {percent(SMALL, 0)} of it at n of about {reach:.0f}. (9c) as printed, "
+        f"n^{power:.1f} from {before} to {last}, was {percent(theirs[COOPERATIVE][last].seconds / ROUND, 1)} of a "
+        f"round of 5 minutes there, and comes to {percent(SMALL, 0)} of it at n of about {reach:.0f}. (9c) as printed, "
         f"for all pairs, has n^2 constraints too and takes {_ratio(pairs, theirs[COOPERATIVE], most)} the cooperative "
         f"time at n = {most}: the explanation by O(n) constraints needs the chain.",
     )
@@ -84,9 +87,7 @@ def market_of(users: int) -> Market:
 
 
 def _ours(policy: Policy, market: Market) -> Timed:
-    begun = perf_counter()
-    decision = allocate(policy, market)
-    return Timed(perf_counter() - begun, float(decision.objective))
+    return _least(lambda: float(allocate(policy, market).objective))
 
 
 def _theirs(name: str, market: Market) -> Timed:
@@ -96,16 +97,28 @@ def _theirs(name: str, market: Market) -> Timed:
     except ModuleNotFoundError as error:
         raise NotInstalled("the paper's own way needs CVXPY with ECOS: pip install 'fairopt[cvxpy]'") from error
     speedup, capacity = market.as_(float).speedup, market.as_(float).capacity
-    begun = perf_counter()
+    return _least(lambda: _solved(cp, name, speedup, capacity))
+
+
+def _solved(cp: Any, name: str, speedup: Array, capacity: Array) -> float:
     share = cp.Variable(speedup.shape, nonneg=True)
     own = cp.sum(cp.multiply(speedup, share), axis=1)
     constraints = [cp.sum(share, axis=0) <= capacity, *_WAYS[name](cp, speedup, share, own)]
     problem = cp.Problem(cp.Maximize(cp.sum(own)), constraints)
     problem.solve(solver="ECOS")
-    seconds = perf_counter() - begun
     if problem.status != cp.OPTIMAL:
         raise AssertionError(f"ECOS says {problem.status} for {name} with {len(speedup)} users")
-    return Timed(seconds, float(problem.value))
+    return float(problem.value)
+
+
+def _least(solve: Callable[[], float]) -> Timed:
+    """Time what returns an optimal total; what is soon done is timed again, and the least time counts."""
+    times: list[float] = []
+    while len(times) < REPEATED and sum(times) < SOON:
+        begun = process_time()
+        total = solve()
+        times.append(process_time() - begun)
+    return Timed(min(times), total)
 
 
 def _unenvied(cp: Any, speedup: Array, share: Any, own: Any) -> list[Any]:

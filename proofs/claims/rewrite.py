@@ -70,7 +70,7 @@ def with_finding(text: str, name: str, finding: Finding) -> str:
             continue
         for key, value in (("verdict", finding.verdict.value), ("evidence", finding.evidence)):
             line = toml_line(key, value)
-            block, count = re.subn(rf"^{key} = {STRING}", lambda _, line=line: line, block, flags=re.MULTILINE)
+            block, count = re.subn(rf"^{key} = {STRING}", line.replace("\\", r"\\"), block, flags=re.MULTILINE)
             if count != 1:
                 raise BadInput(f"{count} lines begin with {key!r}", place=name, remedy="Write it as one string")
         new = text[:start] + block + text[end:]

@@ -47,7 +47,8 @@ class Domain:
         least = 0 if "zeros" in words else 1
         numbers = range(least, largest + 1)
         rows = [row for row in product(numbers, repeat=k) if any(row) and all(OF_A_ROW[word](row) for word in words)]
-        users = [of for of in combinations_with_replacement(rows, n) if all(OF_ALL[word](of) for word in words)]
+        users = list(_chains(rows, n)) if "ordered" in words else combinations_with_replacement(rows, n)
+        users = [of for of in users if all(OF_ALL[word](of) for word in words)]
         capacities = list(product(range(1, largest + 1), repeat=k)) if self.capacities else [(1,) * k]
         found = [
             (of, capacity)
@@ -61,9 +62,14 @@ def _rising(row: Row) -> bool:
     return all(slow < fast for slow, fast in pairwise(row))
 
 
-def _by_ratios(rows: tuple[Row, ...]) -> bool:
-    """Whether from each type to the next every user gains by a larger factor than the user before it."""
-    return all(a[j + 1] * b[j] < b[j + 1] * a[j] for a, b in pairwise(rows) for j in range(len(a) - 1))
+def _chains(rows: list[Row], length: int, begun: tuple[Row, ...] = ()) -> Iterator[tuple[Row, ...]]:
+    """Yield users such that from each type to the next every one gains by a larger factor than the one before it."""
+    if len(begun) == length:
+        yield begun
+        return
+    for row in rows:
+        if not begun or all(y * w < x * z for (x, y), (w, z) in zip(pairwise(begun[-1]), pairwise(row), strict=True)):
+            yield from _chains(rows, length, (*begun, row))
 
 
 def _first_least(rows: tuple[Row, ...]) -> bool:
@@ -87,7 +93,7 @@ OF_ALL: dict[str, Callable[[tuple[Row, ...]], bool]] = {
     "normalised": _any,
     "rising": _any,
     "zeros": _any,
-    "ordered": _by_ratios,
+    "ordered": _any,  # as `_chains` makes them
     "first-least": _first_least,
 }
 
@@ -143,7 +149,9 @@ def untruths(domain: Domain, kind: str) -> Iterator[Untruth]:
                 for rows, capacity in domain._of(n, k, m):
                     for user, report in product(range(n), product(range(1, largest + 1), repeat=k)):
                         truth = rows[user]
-                        ordered = zip(truth, report, strict=True) if kind == "larger" else zip(report, truth, strict=True)
+                        ordered = (
+                            zip(truth, report, strict=True) if kind == "larger" else zip(report, truth, strict=True)
+                        )
                         if report == truth or (fixed and report[0] != 1) or max(m, *report) < largest:
                             continue
                         if all(low <= high for low, high in ordered):

@@ -119,8 +119,8 @@ apply: le_trans (equilibrium_proportionally_fair fy); apply: ler_sum => i _.
 by rewrite mulrA mulrAC.
 Qed.
 
-(** It maximises Nash welfare, the product of the efficiencies to the power of the weights, for integral weights (rational
-    ones are integral in a smaller unit).  By the inequality of arithmetic and geometric means. *)
+(** It maximises Nash welfare, the product of the efficiencies to the power of the weights, for integral weights
+    (rational ones are integral in a smaller unit).  By the inequality of arithmetic and geometric means. *)
 Theorem equilibrium_nash_welfare (copies : 'I_n -> nat) y :
   (forall i, weight m i = (copies i)%:R) -> feasible m y ->
   \prod_i utility m y i ^+ copies i <= \prod_i utility m x i ^+ copies i.
@@ -147,7 +147,7 @@ have prod_r : \prod_i r i ^+ copies i <= 1.
   rewrite -(sig_big_dep xpredT (fun i => xpredT) (fun i _ => r i)) /= in prod_crowd.
   by under eq_bigr do rewrite -[X in _ ^+ X]card_ord -prodr_const.
 have -> : \prod_i utility m y i ^+ copies i = (\prod_i r i ^+ copies i) * \prod_i utility m x i ^+ copies i.
-  by rewrite -big_split; apply: eq_bigr => i _; rewrite -exprMn /r /= divfK ?gt_eqF ?equilibrium_utility_gt0.
+  by rewrite -big_split; apply: eq_bigr => i _ /=; rewrite -exprMn /r divfK ?gt_eqF ?equilibrium_utility_gt0.
 by rewrite ler_pimull // prodr_ge0 // => i _; rewrite exprn_ge0 // ltW ?equilibrium_utility_gt0.
 Qed.
 

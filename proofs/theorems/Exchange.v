@@ -1,14 +1,15 @@
 (** * What Pareto-efficiency says about who gets which types: OEF Lemma 3.1 and Theorem 5.2
 
     Both are about allocations in which no two users can gain by exchanging GPUs of two types.  The papers take users
-    to be ordered by their speedups, entry by entry.  That is too little; what decides is the ratio between types.  (Theorem 5.2 as printed
-    is refuted by the markets NOT_ADJACENT of [models/oef_noncooperative.py] and [models/oef_cooperative.py].)  With
-    users ordered by their ratios, both hold for every Pareto-efficient allocation: so for non-cooperative OEF where all
-    run on all types, for competitive equilibria, and for what maximises the total. *)
+    to be ordered by their speedups, entry by entry.  That is too little; what decides is the ratio between types.  (As
+    printed, Theorem 5.2 is refuted by the markets NOT_ADJACENT of [models/oef_noncooperative.py] and
+    [models/oef_cooperative.py].)  With users ordered by their ratios, both hold for every Pareto-efficient allocation:
+    so for non-cooperative OEF where all run on all types, for competitive equilibria, and for what maximises the
+    total. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import ring.
-From FairSharing Require Import Market Trading Duality EqualEfficiency Equilibrium.
+From FairSharing Require Import Market Trading EqualEfficiency.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -41,8 +42,8 @@ Theorem max_total_sharing_incentive_pareto_efficient x :
   maximises (fun y => feasible m y /\ sharing_incentive m y) (total m) x -> pareto_efficient m x.
 Proof. exact: (@max_total_above_floors_pareto_efficient (fair_share m)). Qed.
 
-(** At the largest total each type is held by those that are fastest on it.  So Lemma 3.1 holds at the maximum of Eq. (4) for
-    a user that is strictly slower than somebody on all types but the first: it holds nothing but the first type. *)
+(** At the largest total each type is held by those that are fastest on it.  So Lemma 3.1 holds at the maximum of Eq. (4)
+    for a user that is strictly slower than somebody on all types but the first: it holds nothing but the first type. *)
 Theorem max_total_held_by_fastest x i l j :
   maximises (feasible m) (total m) x -> 0 < x i j -> speedup m l j <= speedup m i j.
 Proof.

@@ -133,7 +133,7 @@ End SharingIncentive.
 
     Among two users who hold everything, not to envy the other is to have one's fair share.  Fair shares are lower bounds
     on utilities, which a dominating allocation respects.  So with two users, and any number of types, cooperative OEF is
-    Pareto-efficient: OEF Theorem 5.3.  With three it is not, see [Counterexamples.v]. *)
+    Pareto-efficient: OEF Theorem 5.3.  With three it need not be: see [Counterexamples.v]. *)
 Section TwoUsers.
 Variables (R : realFieldType) (k : nat) (m : market R 2 k).
 Implicit Types (x y : allocation R 2 k) (i l : 'I_2).

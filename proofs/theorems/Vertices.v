@@ -67,8 +67,8 @@ case: (equality i) => [-> /(_ isT)-> _|_ _ small]; first by rewrite mulr0 addr0.
 by rewrite -ler_subr_addl; apply: le_trans small; apply: ler_norm.
 Qed.
 
-(** At an extreme point these are linearly independent: else there is a direction that changes non-zeros only and no tight
-    row, and [x] is the middle of a small step this way and the same step back. *)
+(** At an extreme point these are linearly independent: else there is a direction that changes non-zeros only and no
+    tight row, and [x] is the middle of a small step this way and the same step back. *)
 Theorem vertex_independent x : extreme polyhedron x -> row_free (tight_matrix x).
 Proof.
 case=> px ext; rewrite -kermx_eq0; apply/negPn/negP => /rowV0Pn[v /sub_kermxP ker /negP[]].
@@ -157,8 +157,9 @@ Let row_level (f : columns -> R) (i : {i : 'I_n | i != i0}) :
 Proof.
 have one l c : \sum_ij (if ij.1 == l then speedup m l ij.2 * c else 0) * f ij
                = utility m (fun i j => f (i, j)) l * c.
-  rewrite pairs /= (bigD1 l) //= eqxx [X in _ + X]big1 ?addr0 => [|l' /negbTE e]; last by rewrite big1 // => j _; rewrite e mul0r.
-  by rewrite /utility /value mulr_suml; apply: eq_bigr => j _; rewrite mulrAC.
+  rewrite pairs /= (bigD1 l) //= eqxx [X in _ + X]big1 ?addr0 => [|l' /negbTE e].
+    by rewrite /utility /value mulr_suml; apply: eq_bigr => j _; rewrite mulrAC.
+  by rewrite big1 // => j _; rewrite e mul0r.
 by rewrite -!one -sumrB; apply: eq_bigr => ij _; rewrite mulrBl.
 Qed.
 
@@ -198,21 +199,19 @@ Lemma extreme_optimum x :
   extreme_allocation (noncooperative_oef m) x ->
   extreme_allocation (fun y => feasible m y /\ equal_efficiency m y) x.
 Proof.
-case=> -[px best] ext; split=> // y z py pz mid; apply: (ext y z) => //.
-- split=> // o po; have := best _ pz; have := best _ po.
-  have -> : total m x = (total m y + total m z) / 2%:R.
+case=> -[px best] ext; split=> // y z py pz mid.
+(* the total is linear, so both ends of a segment whose middle is an optimum are optima *)
+have end_optimal u v : feasible m u /\ equal_efficiency m u -> feasible m v /\ equal_efficiency m v ->
+    (forall i j, x i j = (u i j + v i j) / 2%:R) -> noncooperative_oef m u.
+  move=> pu pv middle; split=> // o po; have := best _ pv; have := best _ po.
+  have -> : total m x = (total m u + total m v) / 2%:R.
     rewrite /total -big_split mulr_suml; apply: eq_bigr => i _ /=.
     rewrite /utility -valueD mulrC -valueZ; apply: eq_value => j.
-    by rewrite mid mulrC.
-  rewrite !ler_pdivl_mulr ?ltr0n // !mulr_natr !mulr2n ler_add2r => ole zy.
+    by rewrite middle mulrC.
+  rewrite !ler_pdivl_mulr ?ltr0n // !mulr_natr !mulr2n ler_add2r => ole vu.
   by rewrite -(ler_pmuln2r (isT : 0 < 2)%N) !mulr2n (le_trans ole) // ler_add2l.
-- split=> // o po; have := best _ py; have := best _ po.
-  have -> : total m x = (total m y + total m z) / 2%:R.
-    rewrite /total -big_split mulr_suml; apply: eq_bigr => i _ /=.
-    rewrite /utility -valueD mulrC -valueZ; apply: eq_value => j.
-    by rewrite mid mulrC.
-  rewrite !ler_pdivl_mulr ?ltr0n // !mulr_natr !mulr2n ler_add2l => ole zy.
-  by rewrite -(ler_pmuln2r (isT : 0 < 2)%N) !mulr2n (le_trans ole) // ler_add2r.
+apply: (ext y z) => //; first exact: end_optimal py pz mid.
+by apply: (end_optimal z y) => // i j; rewrite mid addrC.
 Qed.
 
 Theorem noncooperative_oef_vertex_nonzeros x :

@@ -1,0 +1,152 @@
+"""What exactness costs: HiGHS in floats and the exact back end on the same program, side by side in one run.
+
+Both are timed from the program as the policy writes it (exact numbers) to the answer, conversions included. Small
+programs are medians over repetitions in turn, large ones run once. ``--json FILE`` writes the figures to a file;
+``--quick`` leaves out what takes more than a few seconds.
+
+    .venv/bin/python benchmarks/exact.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from build_and_solve import instance, show
+
+from fairopt.backends import Highs
+from fairopt.backends.exact import Exact
+from fairopt.backends.exact_bound import exact_bound
+from fairopt.datasets.gavel import gavel_market, gavel_throughputs
+from fairopt.models import CooperativeOEF, NonCooperativeOEF
+from fairopt.problem import Market
+from fairopt.program import INFINITY, Program
+from fairopt.solution import Solution
+
+SEED = 2024
+REPETITIONS = 5
+LARGE = 100_000  # non-zeros from which a program runs once
+QUICK = 250_000  # non-zeros up to which a program is quick
+PATIENCE = 60  # seconds for HiGHS, which has none with some infeasible programs
+
+
+def gavel(users: int) -> Market:
+    """Users who train Gavel's jobs, drawn at random, with every digit of the measured speedups."""
+    random = np.random.default_rng([SEED, users])
+    jobs = [job for job in gavel_throughputs() if all(job.steps_per_s.values())]
+    drawn = {f"u{i}": jobs[int(random.integers(len(jobs)))] for i in range(users)}
+    chosen = {user: (job.model, job.batch_size) for user, job in drawn.items()}
+    return gavel_market(chosen, {"K80": 4 * users, "P100": 2 * users, "V100": users}, digits=None)
+
+
+def cooperative(market: Market) -> Program:
+    return CooperativeOEF().formulate(market, None)
+
+
+def promised(users: int, types: int) -> Program:
+    """Infeasible: the first user is promised half of everything, which others must envy."""
+    market = instance(users, types)
+    program = cooperative(market)
+    lower = program.lower.copy()
+    lower[:types] = market.capacity / 2
+    return replace(program, lower=lower)
+
+
+def endless(users: int, types: int) -> Program:
+    """Unbounded: one type has no capacity."""
+    program = cooperative(instance(users, types))
+    upper = program.rows.upper.copy()
+    upper[program.row_block("capacity").first] = INFINITY
+    return replace(program, rows=replace(program.rows, upper=upper))
+
+
+PROGRAMS: dict[str, Callable[[], Program]] = {
+    **{
+        f"oef-cooperative {n} x {k}": lambda n=n, k=k: cooperative(instance(n, k))  # type: ignore[misc]
+        for n, k in ((20, 4), (40, 10), (100, 10), (200, 10))
+    },
+    "oef-cooperative 60 x 3, Gavel's digits": lambda: cooperative(gavel(60)),
+    "oef-cooperative 150 x 3, Gavel's digits": lambda: cooperative(gavel(150)),
+    "oef-noncooperative 1000 x 10": lambda: NonCooperativeOEF().formulate(instance(1000, 10), None),
+    "infeasible 12 x 4": lambda: promised(12, 4),
+    "infeasible 100 x 10": lambda: promised(100, 10),
+    "unbounded 12 x 4": lambda: endless(12, 4),
+    "unbounded 40 x 10": lambda: endless(40, 10),
+}
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    began = perf_counter()
+    result = work()
+    return perf_counter() - began, result
+
+
+def digits(solution: Solution) -> int | None:
+    """Return the digits of the largest denominator in the point."""
+    return None if solution.x is None else max(len(str(value.denominator)) for value in solution.x)
+
+
+def measure(name: str, program: Program) -> dict[str, Any]:
+    floats, exacts = [], []
+    for _ in range(1 if len(program.rows.value) > LARGE else REPETITIONS):
+        seconds, rough = timed(lambda: Highs().solve(program, time_limit=PATIENCE))
+        floats.append(seconds)
+        seconds, found = timed(lambda: Exact().solve(program))
+        exacts.append(seconds)
+    row: dict[str, Any] = {"program": name, "rows": len(program.rows), "nonzeros": len(program.rows.value)}
+    row |= {"highs_s": median(floats), "highs": rough.status.value, "exact_s": median(exacts)}
+    return row | {"ratio": median(exacts) / median(floats), "exact": found.raw_status, "digits": digits(found)}
+
+
+def bounds(name: str, program: Program) -> dict[str, Any]:
+    """Judge HiGHS's float point and multipliers, without solving anything exactly."""
+    rough = Highs().solve(program)
+    seconds, worth = timed(lambda: exact_bound(program, rough.x, rough.dual))
+    row = {"program": name, "exact_bound_s": seconds, "broken": len(worth.violations)}
+    row["most"] = float(max(worth.violations.values(), default=0))
+    return row | {"gap": None if worth.gap is None else float(worth.gap)}
+
+
+def measurements(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    Exact().solve(cooperative(instance(2, 2)))  # imports are not what is measured
+    for name, write in PROGRAMS.items():
+        program = write()
+        if quick and len(program.rows.value) > QUICK:
+            continue
+        yield "(a) HiGHS and the exact back end", measure(name, program)
+        if name.startswith("oef"):
+            yield "(b) what HiGHS's own answer is worth, exactly", bounds(name, program)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="What exactness costs.")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as well")
+    parser.add_argument("--quick", action="store_true", help=f"only programs with up to {QUICK:,} non-zeros")
+    arguments = parser.parse_args()
+    tables, status = dict[str, list[dict[str, Any]]](), 0
+    try:
+        for title, row in measurements(arguments.quick):
+            tables.setdefault(title, []).append(row)
+            print(f"{title}: {row['program']}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("interrupted; this is what was measured", file=sys.stderr)
+        status = 130
+    print(f"Python {platform.python_version()}, {platform.machine()}, seed {SEED}")
+    for title, rows in tables.items():
+        show(title, rows)
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"schema": 1, "seed": SEED, "tables": tables}, indent=1) + "\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""Counterexamples as certificates in ``proofs/counterexamples``: ``python -m fairopt.proofs.claims.counterexamples``.
+
+Each is the first candidate, in order of size (`searching`), for which the certificates can be made. The command
+searches again, all of them or those named, and writes the files. ``proofs/verify.py`` decides what they prove.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from fairopt.certificates import Certificate
+from fairopt.errors import BadInput
+from fairopt.models import CooperativeOEF, MaxMin, NonCooperativeOEF, SecondPriceTrading
+from fairopt.proofs.claims import proving
+from fairopt.proofs.claims.searching import Domain, Untruth, untruths
+from fairopt.proofs.verify import verify
+
+FOLDER = Path(__file__).parent.parent / "counterexamples"
+COOPERATIVE, NONCOOPERATIVE, MAX_MIN, TRADING = CooperativeOEF(), NonCooperativeOEF(), MaxMin(), SecondPriceTrading()
+#: What OEF assumes of speedups (Sec. 2.3): 1 on the slowest type, larger on each faster one.
+AS_IN_OEF = "normalised rising"
+SMALL = Domain(((2, 2), (2, 3), (3, 2), (3, 3)), 6, AS_IN_OEF)
+LIES = Domain(((2, 2),), 6, AS_IN_OEF)
+
+#: The certificates that refute something, by what each is about; "" where there is one.
+Certificates = Mapping[str, Certificate]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A counterexample: of which candidates, in order, the first is taken of which the certificates can be made."""
+
+    name: str
+    candidates: Callable[[], Iterable[Any]]
+    certified: Callable[[Any], Certificates | None]
+
+    def search(self) -> dict[str, Certificate]:
+        """Return the certificates by the names of their files. Errors: `BadInput` where no candidate refutes."""
+        for candidate in self.candidates():
+            found = self.certified(candidate)
+            if found is not None:
+                return {"-".join(part for part in (self.name, what) if part): each for what, each in found.items()}
+        raise BadInput("no candidate is a counterexample", place=self.name, remedy="Widen the domain")
+
+
+def _lies_of_the_fastest() -> Iterator[Untruth]:
+    """Yield what the user that gains most by the fast type may say too little, where another's bid sets its price."""
+    for each in untruths(Domain(((3, 2),), 6, AS_IN_OEF), "smaller"):
+        fast = each.market.speedup[:, 1].tolist()
+        if each.user == 2 and len(set(fast)) == 3:
+            yield each
+
+
+WANTED = (
+    Wanted("oef-thm5.3-cooperative", SMALL.markets, proving.dominated(COOPERATIVE)),
+    Wanted(
+        "oef-thm5.3-noncooperative-zeros",
+        Domain(((2, 2),), 3, "normalised zeros", capacities=True).markets,
+        proving.dominated(NONCOOPERATIVE),
+    ),
+    Wanted("oef-thm5.2-cooperative", SMALL.markets, proving.with_gap(COOPERATIVE)),
+    Wanted("oef-thm5.2-noncooperative", SMALL.markets, proving.with_gap(NONCOOPERATIVE)),
+    Wanted("oef-thm5.4-smaller", lambda: untruths(LIES, "smaller"), proving.rewarded(NONCOOPERATIVE)),
+    Wanted("oef-thm3.2", lambda: untruths(LIES, "larger"), proving.rewarded(COOPERATIVE)),
+    Wanted("oef-thm3.3", lambda: untruths(LIES, "larger"), proving.rewarded_above_fair_shares),
+    Wanted(
+        "oef-lemma3.1-cooperative",
+        Domain(SMALL.shapes, 6, f"{AS_IN_OEF} first-least").markets,
+        proving.not_from_the_left(COOPERATIVE),
+    ),
+    Wanted(
+        "oef-nonzeros-cooperative",
+        Domain(((2, 2), (2, 3), (3, 2), (3, 3)), 5, AS_IN_OEF).markets,
+        proving.many_nonzeros(COOPERATIVE),
+    ),
+    Wanted("oef-table1-max-min-envy", SMALL.markets, proving.envious(MAX_MIN)),
+    Wanted("oef-table1-max-min-lie", lambda: untruths(LIES, "larger"), proving.rewarded(MAX_MIN)),
+    Wanted(
+        "oef-table1-max-min-zeros",
+        Domain(((2, 2), (2, 3), (3, 2)), 2, "zeros").markets,
+        proving.sometimes_dominated(MAX_MIN),
+    ),
+    Wanted("oef-table1-noncooperative-envy", SMALL.markets, proving.envious(NONCOOPERATIVE)),
+    Wanted("oef-table1-noncooperative-share", SMALL.markets, proving.below_fair_share(NONCOOPERATIVE)),
+    Wanted("oef-table1-trading-envy", SMALL.markets, proving.envious_after_trading),
+    Wanted("oef-table1-trading-dominated", SMALL.markets, proving.dominated_after_trading),
+    Wanted("gandiva-sp-larger", lambda: untruths(LIES, "larger"), proving.rewarded(TRADING)),
+    Wanted("gandiva-sp-smaller", lambda: untruths(LIES, "smaller"), proving.rewarded(TRADING)),
+    Wanted("gandiva-sp-winner", _lies_of_the_fastest, proving.rewarded(TRADING)),
+    Wanted("gandiva-max", SMALL.markets, proving.larger_total_above_fair_shares),
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Search the counterexamples that the command line names, or all, and write their certificates; return 0."""
+    parser = ArgumentParser(prog="python -m fairopt.proofs.claims.counterexamples")
+    parser.add_argument("name", nargs="*", help="counterexamples to search again; all by default")
+    names = parser.parse_args(arguments).name
+    for unknown in set(names) - {wanted.name for wanted in WANTED}:
+        raise BadInput(f"there is no counterexample {unknown!r}", remedy="Take a name from WANTED")
+    for wanted in WANTED:
+        if names and wanted.name not in names:
+            continue
+        begun = perf_counter()
+        for name, certificate in wanted.search().items():
+            print(f"{name}: {verify(certificate.to_json())} ({perf_counter() - begun:.1f} s)", flush=True)
+            certificate.write(FOLDER / f"{name}.json")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

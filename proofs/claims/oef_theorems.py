@@ -1,0 +1,216 @@
+"""OEF's theorems on the cooperative and the non-cooperative mode: Sec. 4.4 and 5.
+
+A counterexample is a stored certificate, accepted by ``proofs/verify.py``, that speaks of every optimum; each is decided
+a second time here, over the optimal face of the market that it holds (`fairopt.optimal_face`). What holds for all sizes
+is a theorem of Coq.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from flint import fmpq, fmpq_mat
+
+from fairopt.backends.exact import Exact
+from fairopt.ledger import Finding, Ruling
+from fairopt.models import CooperativeOEF, NonCooperativeOEF
+from fairopt.optimal_face import over_optima
+from fairopt.policy import Formulated, allocate
+from fairopt.problem import Market
+from fairopt.program import Array, Program
+from fairopt.proofs.claims.citing import Stored, bounded, counterexample, rows, speedups, theorem
+from fairopt.proofs.claims.measuring import checked, decide, gains_of_lie, holds
+from fairopt.properties import AdjacentTypes, Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
+from fairopt.properties.verdict import Property
+
+COOPERATIVE, NONCOOPERATIVE = CooperativeOEF(), NonCooperativeOEF()
+#: Markets with ties, weights and zeros, on which what Coq proves is computed as well.
+PROBES = (
+    Market.of([[1, 2], [1, 5]], [1, 1]),
+    Market.of([[1, 2, 3], [1, 4, 5], [1, 5, 6]], [1, 1, 1]),
+    Market.of([[1, 2], [1, 2], [1, 3]], [2, 1], weight=[1, 2, "1/2"]),
+    Market.of([[1, 0], [0, 1], [1, 1]], [1, 2]),
+    Market.of([[3, 1, 2], [1, 1, 1], [2, 0, 5], [0, 1, 4]], [3, 1, 2], weight=[2, 1, 1, 3]),
+)
+
+
+def no_optimum_has(asked: Property, policy: Formulated, market: Market) -> bool:
+    """Whether every optimum lacks a property, decided over the whole optimal face."""
+    verdict = over_optima(policy, allocate(policy, market, Exact()), asked).some
+    return verdict.exact and verdict.answer is Answer.FAILS
+
+
+def cooperative_guarantees() -> Finding:
+    """Theorem 5.1: envy-free, sharing-incentive, optimal."""
+    proof = theorem("SharingIncentive", "cooperative_oef_sharing_incentive")
+    full = theorem("SharingIncentive", "cooperative_oef_nothing_left_over")
+    for market in PROBES:
+        decision = allocate(COOPERATIVE, market, Exact())
+        for asked in (EnvyFreeness(), SharingIncentive()):
+            if over_optima(COOPERATIVE, decision, asked).every.answer is not Answer.HOLDS:
+                return Finding(Ruling.REFUTED, f"Not {asked.name} in every optimum on {speedups(market)}.")
+    return Finding(
+        Ruling.PROVED,
+        f"For all numbers of users and types, weights, and speedups that may be 0, every optimum of Eq. (10) is envy-free, "
+        f"sharing-incentive and of the largest total among envy-free allocations ({proof}). The step that the printed "
+        f"proof takes for granted, that an optimum leaves nothing over, is proved as well ({full}). Optimal is meant "
+        f"among what is envy-free: Eq. (4) alone goes higher. Computed as well, for every optimum, on {len(PROBES)} "
+        f"markets with ties, weights and zeros.",
+    )
+
+
+def adjacent_types() -> Finding:
+    """Theorem 5.2: neighbouring types only."""
+    found = {mode: _gap(f"oef-thm5.2-{mode}") for mode in ("cooperative", "noncooperative")}
+    markets = {mode: market for mode, (market, _) in found.items()}
+    refuted = no_optimum_has(AdjacentTypes(), COOPERATIVE, markets["cooperative"]) and no_optimum_has(
+        AdjacentTypes(), NONCOOPERATIVE, markets["noncooperative"]
+    )
+    if not refuted:
+        return Finding(Ruling.OPEN, "The stored certificates and the optimal face disagree.")
+    ordered = theorem("Exchange", "noncooperative_oef_adjacent_types")
+    two = bounded("adjacent-coop-normalised-ordered-every", "2x3", "2x4")
+    units = counterexample("oef-thm5.2-cooperative-ordered-least-T1")
+    other, said = _gap("oef-thm5.2-cooperative-ordered")
+    if not no_optimum_has(AdjacentTypes(), COOPERATIVE, other):
+        return Finding(Ruling.OPEN, f"The stored certificate {units.name} and the optimal face disagree.")
+    return Finding(
+        Ruling.QUALIFIED,
+        f"As stated it is false in both modes, even where every user has speedup 1 on the slowest type and more on each "
+        f"faster one. On {speedups(markets['cooperative'])}, every optimum skips a type: cooperative, "
+        f"{found['cooperative'][1]}; non-cooperative, on {rows(markets['noncooperative'].speedup)}, "
+        f"{found['noncooperative'][1]} (oef-thm5.2-cooperative-least-T1, -least-T3, -most-T2; the same of "
+        f"oef-thm5.2-noncooperative). The printed proof takes the users to be ordered by the ratios of their speedups "
+        f"between any two types. Under that hypothesis it is true in the non-cooperative mode, for all sizes and every "
+        f"optimum, with positive speedups and strict order ({ordered}). In the cooperative mode it is true then for two "
+        f"users with speedup 1 on the first type and up to four types ({two}), and false for three where units are free: "
+        f"{speedups(other)}, where {said} in every optimum (oef-thm5.2-cooperative-ordered-least-T1, -least-T3, -most-T2).",
+    )
+
+
+def _gap(name: str) -> tuple[Market, str]:
+    """Return the market of three stored certificates and what they say of one user's shares in every optimum."""
+    left, right, none = (counterexample(f"{name}-{which}") for which in ("least-T1", "least-T3", "most-T2"))
+    market = left.market
+    user = int(np.flatnonzero((left.table("weights") != 0).any(axis=1))[0])
+    wanted = [(left, "minimize", 0), (right, "minimize", 2), (none, "maximize", 1)]
+    for each, sense, column in wanted:
+        unit = np.zeros(market.shape, dtype=int)
+        unit[user, column] = 1
+        assert each.market == market
+        assert each.data["sense"] == sense
+        assert (each.table("weights") == unit).all()
+    assert left.number("value") > 0 < right.number("value")
+    assert none.number("value") == 0
+    least = f"at least {left.number('value')} of T1 and {right.number('value')} of T3"
+    return market, f"{market.users[user]} holds {least} and nothing of T2"
+
+
+def pareto_efficiency() -> Finding:
+    """Theorem 5.3: nobody can gain without somebody losing."""
+    stored = counterexample("oef-thm5.3-cooperative")
+    market, better = stored.market, stored.table("better")
+    zeros = counterexample("oef-thm5.3-noncooperative-zeros")
+    assert stored.data["optima"][0]["of"]["policy"] == COOPERATIVE.name
+    assert zeros.data["optima"][0]["of"]["policy"] == NONCOOPERATIVE.name
+    false = no_optimum_has(ParetoEfficiency(), COOPERATIVE, market)
+    also = no_optimum_has(ParetoEfficiency(), NONCOOPERATIVE, zeros.market)
+    if not (false and also):
+        return Finding(Ruling.OPEN, "The stored certificates and the optimal face disagree.")
+    positive = theorem("EqualEfficiency", "noncooperative_oef_pareto_efficient")
+    two = theorem("SharingIncentive", "two_users_pareto_efficient")
+    decision = decide(COOPERATIVE, market)
+    assert not holds(EnvyFreeness(), market, better)  # else it would have been an optimum's rival
+    before, after = decision.utilities, market.utility(better)
+    return Finding(
+        Ruling.REFUTED,
+        f"False in the cooperative mode. On {speedups(market)}, the optimum {rows(decision.shares)} gives "
+        f"{_numbers(before)}; {rows(better)} gives {_numbers(after)}, and is left out because somebody would envy "
+        f"somebody. No optimum does better for any user (oef-thm5.3-cooperative); with two users it is true for any number "
+        f"of types ({two}). The printed proof compares with allocations that keep Eq. (10c) only. In the non-cooperative "
+        f"mode it is true, for all sizes, where all users run on the same types ({positive}), and false where one does "
+        f"not: on {speedups(zeros.market)}, every optimum leaves GPUs over that one user could use and equality forbids "
+        f"(oef-thm5.3-noncooperative-zeros).",
+    )
+
+
+def strategy_proofness() -> Finding:
+    """Theorem 5.4: the non-cooperative mode does not reward lies."""
+    proof = theorem("EqualEfficiency", "noncooperative_oef_over_reporting")
+    lie = counterexample("oef-thm5.4-smaller")
+    market, report = lie.market, lie.table("report")
+    user = market.index(lie.data["user"])
+    least, _ = gains_of_lie(NONCOOPERATIVE, market, user, report.tolist())
+    six, told = Market.of([[1, 2], [1, 5]], [1, 1]), [1, 4]
+    other, _ = gains_of_lie(NONCOOPERATIVE, six, 1, told)
+    assert lie.policy == NONCOOPERATIVE.name
+    assert least == lie.number("gain")
+    assert (report <= market.speedup[user]).all()
+    assert report[0] == market.speedup[user, 0]
+    larger = [gains_of_lie(NONCOOPERATIVE, each, i, _larger(each, i))[1] for each in PROBES for i in range(2)]
+    if max(larger) > 0 or least <= 0 or other <= 0:
+        return Finding(Ruling.OPEN, "The theorem, the stored certificate and the decisions disagree.")
+    return Finding(
+        Ruling.QUALIFIED,
+        f"True for the lies that Sec. 2.3.1 (1) speaks of, reports that are nowhere smaller than the truth: whatever the "
+        f"sizes, weights and zeros, with or without speedup 1 on the slowest type, and whatever optima are chosen before "
+        f"and after ({proof}; computed as well, {len(larger)} lies). The printed proof is another: it leans on Theorem "
+        f"5.2. False for reports that are nowhere larger, and so for any report: on {speedups(market)}, "
+        f"{market.users[user]} gains {least} by reporting {rows([report])}, whatever optima are chosen (oef-thm5.4-smaller; "
+        f"the slowest type's speedup is kept, so that it is false with that normalisation and without). On Eq. (6), u2 "
+        f"gains {other} by reporting {rows([told])} instead of (1, 5).",
+    )
+
+
+def _larger(market: Market, user: int) -> list[Fraction]:
+    """Return a report with every other speedup half as large again, and 1 where the user cannot run."""
+    truth = market.speedup[user]
+    return [value * Fraction(3, 2) if j % 2 else value or Fraction(1) for j, value in enumerate(truth)]
+
+
+def nonzeros() -> Finding:
+    """Sec. 4.4: few entries are not zero."""
+    proof = theorem("Vertices", "noncooperative_oef_vertex_nonzeros")
+    stored = counterexample("oef-nonzeros-cooperative")
+    market, shares = stored.market, stored.table("allocation")
+    n, k = market.shape
+    count, limit = int((shares > 0).sum()), n + k - 1
+    program = COOPERATIVE.formulate(market, None)
+    corner = is_extreme(program, shares.ravel())
+    decision = decide(COOPERATIVE, market)
+    only = over_optima(COOPERATIVE, decision, _AtLeast(count)).every.answer
+    assert stored.policy == COOPERATIVE.name
+    if not (corner and count > limit and (decision.shares == shares).all()):
+        return Finding(Ruling.OPEN, f"The stored allocation is no extreme point with more than {limit} shares: {only}.")
+    return Finding(
+        Ruling.QUALIFIED,
+        f"True for the non-cooperative mode: every extreme point of its optima, or of what Eq. (9b) and (9c) allow, has at "
+        f"most n + k - 1 shares that are not zero, for all sizes ({proof}). False for the cooperative mode, whose envy rows "
+        f"are up to n (n - 1) more: on {speedups(market)}, the optimum {rows(shares)} is an extreme point of Eq. (10) "
+        f"(its tight rows have rank {n * k}) with {count} of them, more than {n} + {k} - 1 = {limit} "
+        f"(oef-nonzeros-cooperative).",
+    )
+
+
+def is_extreme(program: Program, x: Array) -> bool:
+    """Whether a feasible point is an extreme point: the rows and bounds that are tight there leave it no direction."""
+    assert not program.violations(x)
+    tight = []
+    rows_ = program.rows
+    for row, (value, low, high) in enumerate(zip(rows_.activity(x), rows_.lower, rows_.upper, strict=True)):
+        if value in (low, high):
+            terms = dict(zip(rows_.column[rows_.row == row], rows_.value[rows_.row == row], strict=True))
+            tight.append([terms.get(column, 0) for column in range(len(x))])
+    for column, (value, low, high) in enumerate(zip(x, program.lower, program.upper, strict=True)):
+        if value in (low, high):
+            tight.append([int(other == column) for other in range(len(x))])
+    entries = [fmpq(Fraction(value).numerator, Fraction(value).denominator) for row in tight for value in row]
+    return int(fmpq_mat(len(tight), len(x), entries).rank()) == len(x)
+
+
+def _numbers(values: Array) -> str:
+    return ", ".join(map(str, values))
+
+
+__all__ = ["Stored", "checked"]

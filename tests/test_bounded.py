@@ -1,0 +1,143 @@
+"""The bounded decisions: a query says what it should, quick ones come out as stored, counterexamples hold water."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))  # `proofs` is no part of the package
+
+z3 = pytest.importorskip("z3")
+
+from fairopt.backends.exact import Exact  # noqa: E402
+from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF  # noqa: E402
+from fairopt.policy import allocate  # noqa: E402
+from fairopt.problem import Market  # noqa: E402
+from proofs.bounded import policies  # noqa: E402
+from proofs.bounded.catalogue import CLAIMS  # noqa: E402
+from proofs.bounded.claims import COOPERATIVE, NONCOOPERATIVE, SHARING_INCENTIVE, market_of  # noqa: E402
+from proofs.bounded.decisions import REFUTED, UNKNOWN  # noqa: E402
+from proofs.bounded.exact import Optima, SharingIncentiveEfficiency, is_extreme  # noqa: E402
+from proofs.bounded.solver import Asker, Case, Limits, Question  # noqa: E402
+from proofs.bounded.store import BEGIN, END, size_name, stored, table  # noqa: E402
+from proofs.bounded.symbolic import SymbolicMarket  # noqa: E402
+
+FOLDER = ROOT / "proofs" / "bounded"
+STORED = stored(FOLDER)
+PAIRS = [
+    (policies.cooperative, CooperativeOEF()),
+    (policies.noncooperative, NonCooperativeOEF()),
+    (policies.max_min, MaxMin()),
+    (policies.max_efficiency, MaxEfficiency()),
+    (policies.sharing_incentive, SharingIncentiveEfficiency()),
+]
+#: Quick decisions that take longer than this are left to `make campaign`.
+SECONDS = 1.0
+
+
+def keys(*, slow: bool) -> list[tuple[str, str]]:
+    found = []
+    for claim in CLAIMS:
+        for size in (*claim.quick, *claim.slow):
+            key = claim.name, size_name(size)
+            if key in STORED and slow == (size in claim.slow or STORED[key]["seconds"] > SECONDS):
+                found.append(key)
+    return found
+
+
+def numbers(speedups: list[list[str]]) -> Market:
+    return Market.of(speedups, [1] * len(speedups[0]))
+
+
+def given(market: SymbolicMarket, table: Market) -> list[z3.BoolRef]:
+    entries = np.ndenumerate(table.speedup / table.speedup[0, 0])
+    return [market.speedup(u, j) == z3.RealVal(str(value)) for (u, j), value in entries]
+
+
+@pytest.mark.parametrize(("symbolic", "policy"), PAIRS, ids=[policy.name for _, policy in PAIRS])
+def test_the_conditions_accept_the_optimum_and_nothing_worse(symbolic, policy) -> None:
+    random = np.random.default_rng(7)
+    for n, k in ((2, 2), (2, 3), (3, 2)):
+        speedup = random.integers(1, 7, size=(n, k)).tolist()
+        table = numbers(speedup)
+        decision = allocate(policy, table, Exact())
+        market = SymbolicMarket(n, k)
+        optimum = symbolic(market)
+
+        def satisfiable(shares, market=market, optimum=optimum, table=table) -> bool:
+            held = [optimum.share[u][j] == z3.RealVal(str(value)) for (u, j), value in np.ndenumerate(shares)]
+            question = Question((*optimum.constraints, *given(market, table), *held), tuple(optimum.cases))
+            reply = Asker(Limits()).ask(question)
+            assert not reply.open
+            return reply.model is not None
+
+        assert satisfiable(decision.shares)
+        equal = np.asarray(table.equal_split())
+        same = policy.formulate(table, None)
+        if Optima(policy, table).throughput(0) != (table.utility(equal)[0],) * 2:
+            worse = equal if policy.name != "oef-noncooperative" else decision.shares / Fraction(2)
+            optimal = same.name and (table.utility(worse).sum() == table.utility(decision.shares).sum())
+            assert satisfiable(worse) <= bool(optimal) or policy.name == "max-min"
+
+
+@pytest.mark.parametrize("assumptions", ["", "normalised", "normalised rising", "ordered", "normalised rising ordered"])
+@pytest.mark.parametrize("mode", [COOPERATIVE, NONCOOPERATIVE, SHARING_INCENTIVE], ids=["coop", "noncoop", "si"])
+def test_no_claim_holds_because_nothing_satisfies_its_assumptions(mode, assumptions: str) -> None:
+    market, domain = market_of(2, 3, assumptions)
+    optimum = mode[0](market)
+    guess = market.guess(__import__("random").Random(3), 5, tuple(assumptions.split()))
+    while not z3.is_true(z3.simplify(z3.substitute(z3.And(*domain, *market.constraints), *guess.items()))):
+        guess = market.guess(__import__("random").Random(len(guess)), 9, tuple(assumptions.split()))
+    fixed = [term == value for term, value in guess.items()]
+    question = Question((*domain, *optimum.constraints, *fixed, *optimum.strict), tuple(optimum.cases))
+    assert Asker(Limits()).ask(question).model is not None
+
+
+def test_what_z3_gives_up_on_is_split_and_what_stays_open_is_counted() -> None:
+    x, y = z3.Reals("x y")
+    either = Case(((x == 0,), (y == 0,)))
+    assert Asker(Limits()).ask(Question((x * y > 0,), (either,))).model is None
+    assert Asker(Limits()).ask(Question((x * y >= 0, x + y == 3), (either,))).model is not None
+    assert Asker(Limits(total=0)).ask(Question((x > 0,), (either,))).open == 1
+
+
+def test_optima_speak_of_all_optima() -> None:
+    tie = Optima(MaxEfficiency(), numbers([["1", "2"], ["1", "3"]]))
+    assert tie.throughput(0) == (0, 1)
+    assert not tie.same_throughputs
+    assert tie.having([(0, 0), (1, 0)]) is not None
+    assert tie.having([(0, 1)]) is None
+    gap = numbers([["1", "1", "2"], ["1", "2", "3"]])
+    assert Optima(CooperativeOEF(), gap).without_gaps() is None
+    assert is_extreme(gap, Optima(CooperativeOEF(), gap).shares)
+    assert not is_extreme(numbers([["1", "1"], ["1", "1"]]), np.full((2, 2), Fraction(1, 2)))
+
+
+def decided_again(key: tuple[str, str]) -> None:
+    claim = next(claim for claim in CLAIMS if claim.name == key[0])
+    size = next(size for size in (*claim.quick, *claim.slow) if size_name(size) == key[1])
+    decision = claim.run(*size, Limits(total=120))
+    if STORED[key]["answer"] != UNKNOWN:
+        assert decision.answer == STORED[key]["answer"]
+
+
+@pytest.mark.parametrize("key", keys(slow=False), ids="-".join)
+def test_quick_decisions_come_out_as_stored(key: tuple[str, str]) -> None:
+    decided_again(key)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", keys(slow=True), ids="-".join)
+def test_slow_decisions_come_out_as_stored(key: tuple[str, str]) -> None:
+    decided_again(key)
+
+
+def test_the_table_is_that_of_the_stored_decisions() -> None:
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert text.split(BEGIN)[1].split(END)[0].strip() == table(STORED).strip()
+    assert all(entry["counterexample"] for entry in STORED.values() if entry["answer"] == REFUTED)
