@@ -36,7 +36,7 @@ SEED = 2024
 REPETITIONS = 5
 LARGE = 100_000  # non-zeros from which a program runs once
 QUICK = 250_000  # non-zeros up to which a program is quick
-PATIENCE = 60  # seconds for HiGHS, which has none with some infeasible programs
+PATIENCE = 20  # seconds for HiGHS, which has none with some infeasible programs
 
 
 def gavel(users: int) -> Market:

@@ -14,7 +14,7 @@ from fairopt.errors import BadInput
 from fairopt.ledger import Entry, Finding, Ruling, read_package
 from fairopt.models import MaxEfficiency, MaxMin
 from fairopt.proofs.claims import measuring, oef_errors, oef_figures, oef_tenants, oef_timing
-from fairopt.proofs.claims.rewrite import with_finding
+from fairopt.proofs.claims.rewrite import main, with_finding
 
 MODULES = {"oef_examples", "oef_conflicts", "oef_models", "oef_figures", "oef_errors", "oef_timing"}
 OEF = [row for row in read_package("fairopt.proofs.claims") if row.paper == "oef"]
@@ -143,3 +143,8 @@ def test_a_finding_is_written_and_nothing_else_changes(evidence: str) -> None:
 def test_what_cannot_be_written_is_refused(text: str, name: str, finding: Finding) -> None:
     with pytest.raises(BadInput, match=name):
         with_finding(text, name, finding)
+
+
+def test_a_row_that_is_not_there_is_no_row_to_rewrite() -> None:
+    with pytest.raises(BadInput, match="oef-eq66"):
+        main(["oef-eq6", "oef-eq66"])

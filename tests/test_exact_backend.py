@@ -57,8 +57,9 @@ def random_basis(program: Program, seed: int) -> Basis:
 @given(linear_programs())
 def test_agrees_with_highs_and_is_exact(program):
     exact, rough = Exact().solve(program), Highs().solve(program)
-    assert exact.status is rough.status
-    if exact.status is Status.OPTIMAL:
+    if rough.status not in (Status.INACCURATE, Status.FAILED):  # HiGHS gives up on some unbounded programs
+        assert exact.status is rough.status
+    if rough.status is Status.OPTIMAL:
         assert float(exact.objective) == pytest.approx(rough.objective, abs=1e-6)
         assert exact.bound == exact.objective
         check_optimality(program, exact, accuracy=0)

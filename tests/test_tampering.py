@@ -142,7 +142,7 @@ VALUE = program.Program.value
 HOLES: list[tuple[Any, str, Any, str]] = [
     (program.Program, "value", no_duals, "EFFICIENT"),
     (program.Program, "value", no_duals, "MOST"),
-    (program, "at_most", no_signs, "COOPERATIVE"),
+    (program, "at_most", no_signs, "LEAST_OF_A"),
     (program, "at_most", no_signs, "WHOLE"),
     (program.Market, "overbooked", no_capacity, "DOMINANCE"),
     (program.Market, "used", no_demand, "DEMANDING"),

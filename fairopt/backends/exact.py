@@ -160,7 +160,7 @@ class _Search:
     def _proved(self) -> Solution | None:
         """Return a proof that there is no optimum, where HiGHS suspects so and it can be proved."""
         status = self.proposed.status
-        unclear = status in (Status.INFEASIBLE_OR_UNBOUNDED, Status.FAILED)
+        unclear = status in (Status.INFEASIBLE_OR_UNBOUNDED, Status.INACCURATE, Status.FAILED)
         if (unclear or status is Status.INFEASIBLE) and (proved := self._infeasible()) is not None:
             return proved
         return self._unbounded() if unclear or status is Status.UNBOUNDED else None

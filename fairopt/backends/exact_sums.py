@@ -125,11 +125,14 @@ def reduced_cost(program: Program, dual: Array) -> Array:
     return np.asarray(program.cost - product)
 
 
-def excesses(program: Program, x: Array) -> dict[int, Fraction]:
-    """Return by how much ``x`` breaks bounds and rows: a variable by its number, row r by variables + r."""
+def excesses(program: Program, x: Array, rows_at_x: Ratios | None = None) -> dict[int, Fraction]:
+    """Return by how much ``x`` breaks bounds and rows: a variable by its number, row r by variables + r.
+
+    ``rows_at_x`` are the values of the rows, if they are known.
+    """
     values = Ratios([value.numerator for value in x], [value.denominator for value in x])
     found = values.excess(program.lower, program.upper)
-    rows = activity(program, x).excess(program.rows.lower, program.rows.upper)
+    rows = (rows_at_x or activity(program, x)).excess(program.rows.lower, program.rows.upper)
     return found | {len(program.cost) + row: amount for row, amount in rows.items()}
 
 

@@ -95,8 +95,9 @@ def vertex_of(program: Program, basis: Basis, deadline: float = float("inf")) ->
     dual = zeros(len(program.rows))
     dual[tight] = multipliers
     reduced = reduced_cost(program, dual)
-    infeasible = max(excesses(program, x).values(), default=ZERO)
-    return Vertex(basis, x, dual, activity(program, x), reduced, infeasible, _improving(program, basis, dual, reduced))
+    values = activity(program, x)
+    infeasible = max(excesses(program, x, values).values(), default=ZERO)
+    return Vertex(basis, x, dual, values, reduced, infeasible, _improving(program, basis, dual, reduced))
 
 
 def settled(program: Program, basis: Basis) -> Basis:

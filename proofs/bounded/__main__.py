@@ -19,11 +19,12 @@ def main() -> None:
     ask = argparse.ArgumentParser(prog="python -m proofs.bounded", description=__doc__)
     ask.add_argument("pattern", nargs="?", default="", help="part of the name of the claims to decide")
     ask.add_argument("--slow", action="store_true", help="also the sizes that take long")
+    ask.add_argument("--size", help="only this size, such as 3x2 or 2xk, quick or slow")
     ask.add_argument("--seconds", type=float, default=60, help="for one decision (default 60)")
     ask.add_argument("--write", action="store_true", help="store the outcomes in decisions.json and README.md")
     given = ask.parse_args()
     limits = Limits(total=given.seconds)
-    jobs = [(claim, size) for claim in CLAIMS if given.pattern in claim.name for size in _sizes(claim, given.slow)]
+    jobs = [(claim, size) for claim in CLAIMS if given.pattern in claim.name for size in _sizes(claim, given)]
     for number, (claim, size) in enumerate(jobs, start=1):
         print(f"[{number}/{len(jobs)}] {claim.name} {size_name(size)} ...", end=" ", flush=True)
         decision = claim.run(*size, limits)
@@ -34,8 +35,10 @@ def main() -> None:
         print(table(stored(HERE)))
 
 
-def _sizes(claim: Claim, slow: bool) -> tuple[Size, ...]:
-    return (*claim.quick, *claim.slow) if slow else claim.quick
+def _sizes(claim: Claim, given: argparse.Namespace) -> tuple[Size, ...]:
+    if given.size:
+        return tuple(size for size in (*claim.quick, *claim.slow) if size_name(size) == given.size)
+    return (*claim.quick, *claim.slow) if given.slow else claim.quick
 
 
 def _line(decision: Decision) -> str:

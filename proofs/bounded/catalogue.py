@@ -16,7 +16,10 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True)
 class Claim:
-    """``name``, the ``id`` in the ledger of claims, the reading decided in words, and how it is decided for a size."""
+    """``name``, the ``id`` in the ledger of claims, the reading decided in words, and how it is decided for a size.
+
+    ``search`` is the negation for a size, where the claim has no parts.
+    """
 
     name: str
     id: str
@@ -24,6 +27,7 @@ class Claim:
     run: Callable[[int, int, Limits], Decision]
     quick: tuple[Size, ...]
     slow: tuple[Size, ...] = ()
+    search: Callable[[int, int], Search] | None = None
 
 
 def _claim(
@@ -32,7 +36,7 @@ def _claim(
     def run(n: int, k: int, limits: Limits) -> Decision:
         return decide(name, search(n, k), limits)
 
-    return Claim(name, id, says, run, _sizes(quick), _sizes(slow))
+    return Claim(name, id, says, run, _sizes(quick), _sizes(slow), search)
 
 
 def _sizes(text: str) -> tuple[Size, ...]:

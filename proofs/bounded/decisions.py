@@ -59,7 +59,7 @@ class Search:
 
 
 #: How many guesses are made with numerators and denominators up to each of these.
-GUESSES = {2: 60, 3: 300, 5: 1000, 9: 10000}
+GUESSES = {2: 60, 3: 300, 5: 600, 9: 2000}
 
 
 def decide(claim: str, search: Search, limits: Limits) -> Decision:

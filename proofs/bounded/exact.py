@@ -99,13 +99,27 @@ class Optima:
     def without_gaps(self) -> Array | None:
         """Return an optimum in which every user's types follow one another, if there is one."""
         n, k = self.market.shape
-        runs = [range(0), *(range(a, b + 1) for a, b in combinations_with_replacement(range(k), 2))]
-        for choice in product(runs, repeat=n):
+        places = set(product(range(n), range(k)))
+        most = {place: self._end(place, 1) for place in places}
+        ever = {place for place in places if most[place] > 0}
+        always = {place for place in ever if self._end(place, -1) > 0}
+        runs = [set(), *(set(range(a, b + 1)) for a, b in combinations_with_replacement(range(k), 2))]
+        of_user = []
+        for u in range(n):
+            at_least, at_most = ({j for j in range(k) if (u, j) in held} for held in (always, ever))
+            of_user.append([run for run in runs if at_least <= run <= at_most])
+        for choice in product(*of_user):
             held = {(u, j) for u, run in enumerate(choice) for j in run}
-            shares = self.having(held, set(product(range(n), range(k))) - held)
+            shares = self.having(held, places - held)
             if shares is not None:
                 return shares
         return None
+
+    def _end(self, place: Place, sign: int) -> Fraction:
+        """Return the largest (sign 1) or least (sign -1) share at a place over all optima."""
+        shares = self.most(sign * self._unit(place))
+        assert shares is not None
+        return Fraction(shares[place])
 
     def _unit(self, place: Place) -> Array:
         weight = 0 * self.shares

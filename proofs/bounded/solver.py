@@ -38,7 +38,7 @@ class Limits:
 
     split: float = 2.0
     leaf: float = 20.0
-    guess: float = 15.0
+    guess: float = 30.0
     total: float = 120.0
 
 

@@ -17,9 +17,12 @@ from typing import Any
 from fairopt.certificates import Certificate
 from fairopt.errors import BadInput
 from fairopt.models import CooperativeOEF, MaxMin, NonCooperativeOEF, SecondPriceTrading
+from fairopt.problem import Market
 from fairopt.proofs.claims import proving
-from fairopt.proofs.claims.searching import Domain, Untruth, untruths
+from fairopt.proofs.claims.searching import Domain, Untruth, ordered_by_ratios, random_ordered, untruths
 from fairopt.proofs.verify import verify
+from fairopt.properties.misreport_search import Effort
+from fairopt.properties.shrinking import shrink_market
 
 FOLDER = Path(__file__).parent.parent / "counterexamples"
 COOPERATIVE, NONCOOPERATIVE, MAX_MIN, TRADING = CooperativeOEF(), NonCooperativeOEF(), MaxMin(), SecondPriceTrading()
@@ -27,6 +30,8 @@ COOPERATIVE, NONCOOPERATIVE, MAX_MIN, TRADING = CooperativeOEF(), NonCooperative
 AS_IN_OEF = "normalised rising"
 SMALL = Domain(((2, 2), (2, 3), (3, 2), (3, 3)), 6, AS_IN_OEF)
 LIES = Domain(((2, 2),), 6, AS_IN_OEF)
+#: So often a market found at random may be asked whether it still refutes when made smaller.
+SHRINKING = 600
 
 #: The certificates that refute something, by what each is about; "" where there is one.
 Certificates = Mapping[str, Certificate]
@@ -57,6 +62,17 @@ def _lies_of_the_fastest() -> Iterator[Untruth]:
             yield each
 
 
+def _ordered() -> Iterator[Market]:
+    """Yield one market of users in order of their ratios on which cooperative OEF skips a type, made small."""
+    gap = proving.with_gap(COOPERATIVE)
+    found = next(market for market in random_ordered(4, 4) if gap(market) is not None)
+
+    def fails(market: Market) -> bool:
+        return ordered_by_ratios(market) and gap(market) is not None
+
+    yield shrink_market(found, fails, Effort(evaluations=SHRINKING))
+
+
 WANTED = (
     Wanted("oef-thm5.3-cooperative", SMALL.markets, proving.dominated(COOPERATIVE)),
     Wanted(
@@ -65,6 +81,7 @@ WANTED = (
         proving.dominated(NONCOOPERATIVE),
     ),
     Wanted("oef-thm5.2-cooperative", SMALL.markets, proving.with_gap(COOPERATIVE)),
+    Wanted("oef-thm5.2-cooperative-ordered", _ordered, proving.with_gap(COOPERATIVE)),
     Wanted("oef-thm5.2-noncooperative", SMALL.markets, proving.with_gap(NONCOOPERATIVE)),
     Wanted("oef-thm5.4-smaller", lambda: untruths(LIES, "smaller"), proving.rewarded(NONCOOPERATIVE)),
     Wanted("oef-thm3.2", lambda: untruths(LIES, "larger"), proving.rewarded(COOPERATIVE)),

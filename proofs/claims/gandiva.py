@@ -55,11 +55,11 @@ def measured_speedups() -> Finding:
     agree = not wrong and table.keys() == PRINTED.keys()
     return Finding(
         Ruling.REPRODUCED if agree else Ruling.REFUTED,
-        f"fairopt.datasets.gandiva_table1() holds the {4 * len(table)} printed numbers (milliseconds per mini-batch on a "
-        f"K80; speedups over it, {percent(least.speedup['V100'], 0)} for {least.model} to "
-        f"{percent(most.speedup['V100'], 0)} for {most.model} on a V100); the measurements themselves need the GPUs. That "
-        f"all models gain from newer GPUs is not quite so in the table: {listed(slower)}. Table 3's example says 5 and "
-        f"6.25 where Table 1 has {table['DCGAN'].speedup['V100']} and {table['ResNext-50'].speedup['V100']}.",
+        f"fairopt.datasets.gandiva_table1() holds the {4 * len(table)} printed numbers (milliseconds per mini-batch "
+        f"on a K80; speedups over it, {percent(least.speedup['V100'], 0)} for {least.model} to "
+        f"{percent(most.speedup['V100'], 0)} for {most.model} on a V100); the measurements themselves need the GPUs. "
+        f"That all models gain from newer GPUs is not quite so in the table: {listed(slower)}. Table 3's example says "
+        f"5 and 6.25 where Table 1 has {table['DCGAN'].speedup['V100']} and {table['ResNext-50'].speedup['V100']}.",
     )
 
 
@@ -80,14 +80,17 @@ def five_options() -> Finding:
     fair = [Fraction(value) for value in EqualSplit().compute(market, None)[0][:, 0]]
     again = allocate(WaterFilling(), market, Exact()).shares[:, 0].tolist()
     one, half, third = Fraction(1), Fraction(1, 2), Fraction(2, 3)
+    often = ((1, half / 2), (2, half))
     others = [Slice("A", 2, 2, one), Slice("B", 2, 2, one)]
     options = {
         "(a) C waits": [Slice("A", 1, 1, one), Slice("B", 1, 1, one), *others],
         "(b) a job of B waits": [Slice("A", 1, 1, one), Slice("C", 1, 1, one), *others],
         "(c) one node is sliced": [Slice(user, 1, 1, third) for user in "ABC"] + others,
         "(d) A and B share": [Slice("C", 1, 1, one), Slice("A", 1, 1, half), Slice("B", 1, 1, half), *others],
-        "(e) jobs migrate": [Slice("C", 1, 1, one)]
-        + [Slice(user, job, server, part) for user in "AB" for job in (1, 2) for server, part in ((1, half / 2), (2, half))],
+        "(e) jobs migrate": [
+            Slice("C", 1, 1, one),
+            *(Slice(user, job, server, part) for user in "AB" for job in (1, 2) for server, part in often),
+        ],
     }
     shares = {name: _shares(slices) for name, slices in options.items()}
     reach = [name for name, got in shares.items() if got == fair]
@@ -96,8 +99,8 @@ def five_options() -> Finding:
     agree = fair == again == [3, 3, 2] and sliced[2] == Fraction(4, 3) and len(reach) == 2
     return Finding(
         Ruling.REPRODUCED if agree else Ruling.REFUTED,
-        f"Max-min with demands 4, 4 and 2 gives {listed(map(str, fair))} (equal split with demands and water filling, both "
-        f"exact); without demands it would be {both(Fraction(8, 3))} each, printed 2.66. "
+        f"Max-min with demands 4, 4 and 2 gives {listed(map(str, fair))} (equal split with demands and water filling, "
+        f"both exact); without demands it would be {both(Fraction(8, 3))} each, printed 2.66. "
         + "; ".join(f"{name}: {', '.join(map(str, got))}" for name, got in shares.items())
         + f". Fair among users are {listed(name[:3] for name in reach)}; among the jobs of a user too is "
         f"{listed(name[:3] for name, equal in by_job.items() if equal)}. In (c), A and B have a job on each node.",
@@ -105,7 +108,7 @@ def five_options() -> Finding:
 
 
 def _shares(slices: Sequence[Slice]) -> list[Fraction]:
-    """Return GPUs in the mean over time for A, B and C; no server may give more than it has, no job run twice at once."""
+    """Return GPUs in the mean over time for A, B and C; no server gives more than it has, no job runs twice at once."""
     for server in (1, 2):
         assert sum(each.part * each.gpus for each in slices if each.server == server) <= 4
     jobs = {(each.user, each.job) for each in slices}
@@ -135,9 +138,9 @@ def trading_example() -> Finding:
     return Finding(
         Ruling.REPRODUCED if agree else Ruling.REFUTED,
         f"Fair shares are worth {listed(map(str, fair))}. One trade follows (the text makes it four, of a V100 each): "
-        f"{trade.buyer} buys {trade.fast_amount} V100 of {trade.seller} at {trade.price} K80 each, the bid of B. A, B and "
-        f"C end with {rows(decision.shares)}, worth {listed(map(str, decision.utilities))}. The table calls B's model DCGAN, "
-        f"the text ResNet.",
+        f"{trade.buyer} buys {trade.fast_amount} V100 of {trade.seller} at {trade.price} K80 each, the bid of B. A, B "
+        f"and C end with {rows(decision.shares)}, worth {listed(map(str, decision.utilities))}. The table calls B's "
+        "model DCGAN, the text ResNet.",
     )
 
 
@@ -155,10 +158,11 @@ def sharing_incentive() -> Finding:
             return Finding(Ruling.REFUTED, f"Somebody ends below its fair share on {speedups(market)}.")
     return Finding(
         Ruling.PROVED,
-        f"A trade at a price between the seller's and the buyer's ratio of speedups hurts neither side nor anybody else, so "
-        f"that any number of them from the fair shares on leaves nobody below its own, for all sizes, weights and zeros "
-        f"({proof}). That the second price, or the middle where nobody else bids, lies there was checked for all {trades} "
-        f"trades on {len(markets)} random markets, each outcome certified. Markets with demands are not meant.",
+        "A trade at a price between the seller's and the buyer's ratio of speedups hurts neither side nor anybody "
+        "else, so that any number of them from the fair shares on leaves nobody below its own, for all sizes, "
+        f"weights and zeros ({proof}). That the second price, or the middle where nobody else bids, lies there was "
+        f"checked for all {trades} trades on {len(markets)} random markets, each outcome certified. Markets with "
+        "demands are not meant.",
     )
 
 
@@ -199,10 +203,10 @@ def incentive_compatibility() -> Finding:
         Ruling.REFUTED,
         f"Both ways of lying pay. A seller speeds up: {_told(larger)} (gandiva-sp-larger). A buyer slows down: "
         f"{_told(smaller)} (gandiva-sp-smaller). The narrow form, that at least the winning bidder cannot gain where "
-        f"another's bid is its price, falls as well: {_told(winner)} (gandiva-sp-winner). In truth {user} buys first, at "
-        f"{first.price}, the bid of u2; after the lie u2 buys first and, when it has nothing left to bid with, {user} pays "
-        f"the middle, {own[0].price}. No tie is needed: {rows([below])} gains {gain}. In a single trade the winner's own bid does not enter the price: it is the sequence "
-        f"of trades that rewards the lie.",
+        f"another's bid is its price, falls as well: {_told(winner)} (gandiva-sp-winner). In truth {user} buys first, "
+        f"at {first.price}, the bid of u2; after the lie u2 buys first and, when it has nothing left to bid with, "
+        f"{user} pays the middle, {own[0].price}. No tie is needed: {rows([below])} gains {gain}. In a single trade "
+        "the winner's own bid does not enter the price: it is the sequence of trades that rewards the lie.",
     )
 
 
@@ -233,20 +237,18 @@ def largest_total() -> Finding:
     totals = [market.utility(table).sum() for table in (stored.table("allocation"), shares)]
     table_3 = _part(gandiva_table3())
     models = [row.model for row in gandiva_table1()]
-    real = [
-        _part(gandiva_market({"K80": 60, "P100": 24, "V100": 12}, chosen)) for chosen in combinations(models, 3)
-    ]
+    real = [_part(gandiva_market({"K80": 60, "P100": 24, "V100": 12}, chosen)) for chosen in combinations(models, 3)]
     random = [_part(each) for each in _markets(150)]
     if totals[1] <= totals[0]:
         return Finding(Ruling.OPEN, "The better allocation has no larger total than trading's.")
     return Finding(
         Ruling.REFUTED,
-        f"On {speedups(market)}, trading ends at a total of {both(totals[0])}; {rows(shares)} leaves nobody below its fair "
-        f"share and has {both(totals[1])} (gandiva-max-trading, gandiva-max-better). On Table 3's own example trading "
-        f"reaches {percent(table_3)} of the largest total that leaves everybody its fair share. Of that it reaches "
-        f"{_spread(real)} on the {len(real)} choices of three models of Table 1 with 60 K80, 24 P100 and 12 V100, and "
-        f"{_spread(random)} on {len(random)} random markets; it is the largest on {sum(part == 1 for part in random)} of "
-        f"these. All totals are exact, in units of the slowest type.",
+        f"On {speedups(market)}, trading ends at a total of {both(totals[0])}; {rows(shares)} leaves nobody below its "
+        f"fair share and has {both(totals[1])} (gandiva-max-trading, gandiva-max-better). On Table 3's own example "
+        f"trading reaches {percent(table_3)} of the largest total that leaves everybody its fair share. Of that it "
+        f"reaches {_spread(real)} on the {len(real)} choices of three models of Table 1 with 60 K80, 24 P100 and 12 "
+        f"V100, and {_spread(random)} on {len(random)} random markets; it is the largest on "
+        f"{sum(part == 1 for part in random)} of these. All totals are exact, in units of the slowest type.",
     )
 
 
@@ -261,7 +263,7 @@ def _spread(parts: Sequence[Fraction]) -> str:
 
 
 def _markets(count: int, *, zeros: bool = False) -> Iterator[Market]:
-    """Yield random markets of 2 to 6 users and 2 to 4 types: speedups rise from 1; or anything, zeros and weights too."""
+    """Yield random markets of 2 to 6 users and 2 to 4 types: speedups rise from 1, or are anything with ``zeros``."""
     dice = Random(0)
     for _ in range(count):
         n, k = dice.randint(2, 6), dice.randint(2, 4)

@@ -1,12 +1,13 @@
 """OEF's theorems on the cooperative and the non-cooperative mode: Sec. 4.4 and 5.
 
-A counterexample is a stored certificate, accepted by ``proofs/verify.py``, that speaks of every optimum; each is decided
-a second time here, over the optimal face of the market that it holds (`fairopt.optimal_face`). What holds for all sizes
-is a theorem of Coq.
+A counterexample is a stored certificate, accepted by ``proofs/verify.py``, that speaks of every optimum; each is
+decided a second time here, over the optimal face of the market that it holds (`fairopt.optimal_face`). What holds for
+all sizes is a theorem of Coq.
 """
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -19,8 +20,10 @@ from fairopt.optimal_face import over_optima
 from fairopt.policy import Formulated, allocate
 from fairopt.problem import Market
 from fairopt.program import Array, Program
-from fairopt.proofs.claims.citing import Stored, bounded, counterexample, rows, speedups, theorem
-from fairopt.proofs.claims.measuring import checked, decide, gains_of_lie, holds
+from fairopt.proofs.claims.citing import bounded, counterexample, rows, speedups, theorem
+from fairopt.proofs.claims.counterexamples import FOLDER
+from fairopt.proofs.claims.measuring import decide, gains_of_lie, holds, only_optimum
+from fairopt.proofs.claims.searching import ordered_by_ratios
 from fairopt.properties import AdjacentTypes, Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
 from fairopt.properties.verdict import Property
 
@@ -52,11 +55,11 @@ def cooperative_guarantees() -> Finding:
                 return Finding(Ruling.REFUTED, f"Not {asked.name} in every optimum on {speedups(market)}.")
     return Finding(
         Ruling.PROVED,
-        f"For all numbers of users and types, weights, and speedups that may be 0, every optimum of Eq. (10) is envy-free, "
-        f"sharing-incentive and of the largest total among envy-free allocations ({proof}). The step that the printed "
-        f"proof takes for granted, that an optimum leaves nothing over, is proved as well ({full}). Optimal is meant "
-        f"among what is envy-free: Eq. (4) alone goes higher. Computed as well, for every optimum, on {len(PROBES)} "
-        f"markets with ties, weights and zeros.",
+        "For all numbers of users and types, weights, and speedups that may be 0, every optimum of Eq. (10) is "
+        f"envy-free, sharing-incentive and of the largest total among envy-free allocations ({proof}). The step that "
+        f"the printed proof takes for granted, that an optimum leaves nothing over, is proved as well ({full}). "
+        "Optimal is meant among what is envy-free: Eq. (4) alone goes higher. Computed as well, for every optimum, "
+        f"on {len(PROBES)} markets with ties, weights and zeros.",
     )
 
 
@@ -71,40 +74,42 @@ def adjacent_types() -> Finding:
         return Finding(Ruling.OPEN, "The stored certificates and the optimal face disagree.")
     ordered = theorem("Exchange", "noncooperative_oef_adjacent_types")
     two = bounded("adjacent-coop-normalised-ordered-every", "2x3", "2x4")
-    units = counterexample("oef-thm5.2-cooperative-ordered-least-T1")
     other, said = _gap("oef-thm5.2-cooperative-ordered")
-    if not no_optimum_has(AdjacentTypes(), COOPERATIVE, other):
-        return Finding(Ruling.OPEN, f"The stored certificate {units.name} and the optimal face disagree.")
+    if not (ordered_by_ratios(other) and no_optimum_has(AdjacentTypes(), COOPERATIVE, other)):
+        return Finding(Ruling.OPEN, "The stored certificate for users in order and the optimal face disagree.")
+    one = found["noncooperative"][1]
     return Finding(
         Ruling.QUALIFIED,
-        f"As stated it is false in both modes, even where every user has speedup 1 on the slowest type and more on each "
-        f"faster one. On {speedups(markets['cooperative'])}, every optimum skips a type: cooperative, "
-        f"{found['cooperative'][1]}; non-cooperative, on {rows(markets['noncooperative'].speedup)}, "
-        f"{found['noncooperative'][1]} (oef-thm5.2-cooperative-least-T1, -least-T3, -most-T2; the same of "
-        f"oef-thm5.2-noncooperative). The printed proof takes the users to be ordered by the ratios of their speedups "
-        f"between any two types. Under that hypothesis it is true in the non-cooperative mode, for all sizes and every "
-        f"optimum, with positive speedups and strict order ({ordered}). In the cooperative mode it is true then for two "
-        f"users with speedup 1 on the first type and up to four types ({two}), and false for three where units are free: "
-        f"{speedups(other)}, where {said} in every optimum (oef-thm5.2-cooperative-ordered-least-T1, -least-T3, -most-T2).",
+        "As stated it is false in both modes, even where every user has speedup 1 on the slowest type and more on "
+        f"each faster one, and whatever optimum is chosen. Cooperative: on {speedups(markets['cooperative'])}, "
+        f"{found['cooperative'][1]} (oef-thm5.2-cooperative). Non-cooperative: on "
+        f"{speedups(markets['noncooperative'])}, {one} (oef-thm5.2-noncooperative). The printed proof takes the users "
+        "to be ordered by all ratios of their speedups between two types. Read so, it is true in the non-cooperative "
+        f"mode, for all sizes, positive speedups and strict order ({ordered}), and in the cooperative mode for two "
+        f"users and up to four types ({two}). For more it is false there: on {speedups(other)}, users are in that "
+        f"order, and {said} (oef-thm5.2-cooperative-ordered; found at random and made smaller, so that less may do).",
     )
 
 
 def _gap(name: str) -> tuple[Market, str]:
-    """Return the market of three stored certificates and what they say of one user's shares in every optimum."""
-    left, right, none = (counterexample(f"{name}-{which}") for which in ("least-T1", "least-T3", "most-T2"))
+    """Return the market of three stored certificates, and what they say of one user's shares in every optimum."""
+    named = {path.stem.removeprefix(f"{name}-") for path in FOLDER.glob(f"{name}-*-T*.json")}
+    slow, fast = sorted(each for each in named if re.fullmatch(r"least-T\d", each))
+    (between,) = (each for each in named if re.fullmatch(r"most-T\d", each))
+    left, right, none = (counterexample(f"{name}-{which}") for which in (slow, fast, between))
     market = left.market
     user = int(np.flatnonzero((left.table("weights") != 0).any(axis=1))[0])
-    wanted = [(left, "minimize", 0), (right, "minimize", 2), (none, "maximize", 1)]
-    for each, sense, column in wanted:
+    for each, which, sense in ((left, slow, "minimize"), (right, fast, "minimize"), (none, between, "maximize")):
         unit = np.zeros(market.shape, dtype=int)
-        unit[user, column] = 1
+        unit[user, market.types.index(which[-2:])] = 1
         assert each.market == market
         assert each.data["sense"] == sense
         assert (each.table("weights") == unit).all()
     assert left.number("value") > 0 < right.number("value")
     assert none.number("value") == 0
-    least = f"at least {left.number('value')} of T1 and {right.number('value')} of T3"
-    return market, f"{market.users[user]} holds {least} and nothing of T2"
+    assert slow[-2:] < between[-2:] < fast[-2:]
+    least = f"at least {left.number('value')} of {slow[-2:]} and {right.number('value')} of {fast[-2:]}"
+    return market, f"{market.users[user]} holds {least} and nothing of {between[-2:]} in every optimum"
 
 
 def pareto_efficiency() -> Finding:
@@ -120,6 +125,8 @@ def pareto_efficiency() -> Finding:
         return Finding(Ruling.OPEN, "The stored certificates and the optimal face disagree.")
     positive = theorem("EqualEfficiency", "noncooperative_oef_pareto_efficient")
     two = theorem("SharingIncentive", "two_users_pareto_efficient")
+    small = bounded("pareto-coop-normalised-every", "3x2")
+    four = theorem("Counterexamples", "cooperative_oef_two_types_not_pareto_efficient")
     decision = decide(COOPERATIVE, market)
     assert not holds(EnvyFreeness(), market, better)  # else it would have been an optimum's rival
     before, after = decision.utilities, market.utility(better)
@@ -127,11 +134,12 @@ def pareto_efficiency() -> Finding:
         Ruling.REFUTED,
         f"False in the cooperative mode. On {speedups(market)}, the optimum {rows(decision.shares)} gives "
         f"{_numbers(before)}; {rows(better)} gives {_numbers(after)}, and is left out because somebody would envy "
-        f"somebody. No optimum does better for any user (oef-thm5.3-cooperative); with two users it is true for any number "
-        f"of types ({two}). The printed proof compares with allocations that keep Eq. (10c) only. In the non-cooperative "
-        f"mode it is true, for all sizes, where all users run on the same types ({positive}), and false where one does "
-        f"not: on {speedups(zeros.market)}, every optimum leaves GPUs over that one user could use and equality forbids "
-        f"(oef-thm5.3-noncooperative-zeros).",
+        "somebody. No optimum gives any user more (oef-thm5.3-cooperative). Two users are too few for it, with any "
+        f"number of types ({two}); so are three users on two types ({small}); with four users two types are enough "
+        f"({four}). The printed proof compares with allocations that keep Eq. (10c) only. In the non-cooperative mode "
+        f"it is true, for all sizes, where all users run on the same types ({positive}), and false where one does "
+        f"not: on {speedups(zeros.market)}, every optimum leaves GPUs over that one user could use and equality "
+        "forbids (oef-thm5.3-noncooperative-zeros).",
     )
 
 
@@ -153,13 +161,13 @@ def strategy_proofness() -> Finding:
         return Finding(Ruling.OPEN, "The theorem, the stored certificate and the decisions disagree.")
     return Finding(
         Ruling.QUALIFIED,
-        f"True for the lies that Sec. 2.3.1 (1) speaks of, reports that are nowhere smaller than the truth: whatever the "
-        f"sizes, weights and zeros, with or without speedup 1 on the slowest type, and whatever optima are chosen before "
-        f"and after ({proof}; computed as well, {len(larger)} lies). The printed proof is another: it leans on Theorem "
-        f"5.2. False for reports that are nowhere larger, and so for any report: on {speedups(market)}, "
-        f"{market.users[user]} gains {least} by reporting {rows([report])}, whatever optima are chosen (oef-thm5.4-smaller; "
-        f"the slowest type's speedup is kept, so that it is false with that normalisation and without). On Eq. (6), u2 "
-        f"gains {other} by reporting {rows([told])} instead of (1, 5).",
+        "True for the lies that Sec. 2.3.1 (1) speaks of, reports that are nowhere smaller than the truth: whatever "
+        "the sizes, weights and zeros, with or without speedup 1 on the slowest type, and whatever optima are chosen "
+        f"before and after ({proof}; computed as well, {len(larger)} lies). The printed proof is another: it leans on "
+        f"Theorem 5.2. False for reports that are nowhere larger, and so for any report: on {speedups(market)}, "
+        f"{market.users[user]} gains {least} by reporting {rows([report])}, whatever optima are chosen "
+        "(oef-thm5.4-smaller; the slowest type's speedup is kept, so that it is false with that normalisation and "
+        f"without). On Eq. (6), u2 gains {other} by reporting {rows([told])} instead of (1, 5).",
     )
 
 
@@ -179,17 +187,16 @@ def nonzeros() -> Finding:
     program = COOPERATIVE.formulate(market, None)
     corner = is_extreme(program, shares.ravel())
     decision = decide(COOPERATIVE, market)
-    only = over_optima(COOPERATIVE, decision, _AtLeast(count)).every.answer
     assert stored.policy == COOPERATIVE.name
-    if not (corner and count > limit and (decision.shares == shares).all()):
-        return Finding(Ruling.OPEN, f"The stored allocation is no extreme point with more than {limit} shares: {only}.")
+    if not (corner and count > limit and only_optimum(COOPERATIVE, decision)):
+        return Finding(Ruling.OPEN, f"The stored allocation is no extreme point with more than {limit} shares.")
     return Finding(
         Ruling.QUALIFIED,
-        f"True for the non-cooperative mode: every extreme point of its optima, or of what Eq. (9b) and (9c) allow, has at "
-        f"most n + k - 1 shares that are not zero, for all sizes ({proof}). False for the cooperative mode, whose envy rows "
-        f"are up to n (n - 1) more: on {speedups(market)}, the optimum {rows(shares)} is an extreme point of Eq. (10) "
-        f"(its tight rows have rank {n * k}) with {count} of them, more than {n} + {k} - 1 = {limit} "
-        f"(oef-nonzeros-cooperative).",
+        "True for the non-cooperative mode: every extreme point of its optima, or of what Eq. (9b) and (9c) allow, "
+        f"has at most n + k - 1 shares that are not zero, for all sizes ({proof}). False for the cooperative mode, "
+        f"whose envy rows are up to n (n - 1) more: on {speedups(market)}, the only optimum, {rows(shares)}, is an "
+        f"extreme point of Eq. (10) (its tight rows have rank {n * k}) with {count} of them, more than {n} + {k} - 1 "
+        f"= {limit} (oef-nonzeros-cooperative).",
     )
 
 
@@ -211,6 +218,3 @@ def is_extreme(program: Program, x: Array) -> bool:
 
 def _numbers(values: Array) -> str:
     return ", ".join(map(str, values))
-
-
-__all__ = ["Stored", "checked"]

@@ -217,6 +217,15 @@ def rewarded(policy: Policy) -> Callable[[Untruth], Certificates | None]:
     return certified
 
 
+def extreme_of_bare(policy: Formulated, decision: Decision, weights: Array, sense: Sense) -> Bound:
+    """Return how far the sum of ``weights`` times shares goes over all optima of a policy that the verifier knows not.
+
+    The certificate holds the program, so that what it means is for its reader to see.
+    """
+    program = on_shares(policy.choices(decision), weights, sense)
+    return Bound.of_optimum(program, Exact().solve(program).require_optimal())
+
+
 # -- the largest total above everybody's fair share --------------------------------------------------------------
 def rewarded_above_fair_shares(lie: Untruth) -> Certificates | None:
     """As `rewarded`, for the largest total that gives everybody its fair share; certificates of bare programs.
@@ -232,8 +241,7 @@ def rewarded_above_fair_shares(lie: Untruth) -> Certificates | None:
     ends = []
     for name, each, sense in (("truth", market, MOST), ("lie", told, LEAST)):
         decision = exactly(policy, each)
-        program = on_shares(policy.choices(decision), throughput_of(market, i), sense)
-        end = Bound.of_optimum(program, Exact().solve(program).require_optimal())
+        end = extreme_of_bare(policy, decision, throughput_of(market, i), sense)
         ends.append(end.value)
         found |= {f"{name}-total": policy.certify(decision), f"{name}-{'most' if sense is MOST else 'least'}": end}
     return found if ends[1] > ends[0] else None

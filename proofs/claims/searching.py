@@ -8,25 +8,22 @@ A float solver only sifts: what it lets pass is decided exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import chain, combinations_with_replacement, pairwise, product
-from typing import TypeVar
+from math import prod
+from random import Random
+from typing import Any
 
-from fairopt.backends import Highs
-from fairopt.backends.exact import Exact
-from fairopt.optimal_face import over_optima
-from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
-from fairopt.properties import Answer, Property
 
 Row = tuple[int, ...]
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
 class Domain:
-    """Which markets are looked at, beside the assumptions in words (`WORDS`).
+    """Which markets are looked at, beside the assumptions in words (`OF_A_ROW`, `OF_ALL`).
 
     ``shapes``: (users, types) in order; ``largest``: the largest integer. Capacities are 1 unless ``capacities``.
     """
@@ -58,7 +55,7 @@ class Domain:
         return sorted(found, key=lambda each: (sum(chain(*each[0], each[1])), each))
 
 
-def _rising(row: Row) -> bool:
+def _rising(row: tuple[Any, ...]) -> bool:
     return all(slow < fast for slow, fast in pairwise(row))
 
 
@@ -98,32 +95,22 @@ OF_ALL: dict[str, Callable[[tuple[Row, ...]], bool]] = {
 }
 
 
-def first(decided: Callable[[Market], Found | None], markets: Iterable[Market]) -> Found | None:
-    """Return what is decided of the first market on which something is; None where nothing is on any."""
-    return next((found for market in markets if (found := decided(market)) is not None), None)
+def ordered_by_ratios(market: Market) -> bool:
+    """Whether speedups are 1 on the first type and rise, and users stand in strict order of all their ratios."""
+    rows = [tuple(row) for row in market.speedup.tolist()]
+    pairs = [zip(pairwise(a), pairwise(b), strict=True) for a, b in pairwise(rows)]
+    ratios = all(y * w < x * z for pair in pairs for (x, y), (w, z) in pair)
+    return ratios and all(row[0] == 1 and _rising(row) for row in rows)
 
 
-def no_optimum_has(policy: Policy, property: Property) -> Callable[[Market], Market | None]:
-    """Return the search's question: is there no optimum with the property? The market itself is the answer."""
-
-    def decided(market: Market) -> Market | None:
-        sifted = allocate(policy, market, None if policy.own_algorithm else Highs())
-        if property.check(market, sifted.shares).answer is Answer.HOLDS:
-            return None
-        decision = allocate(policy, market, None if policy.own_algorithm else Exact())
-        return market if over_optima(policy, decision, property).some.answer is Answer.FAILS else None
-
-    return decided
-
-
-def some_optimum_lacks(policy: Policy, property: Property) -> Callable[[Market], Market | None]:
-    """Return the search's question: is there an optimum without the property? The market itself is the answer."""
-
-    def decided(market: Market) -> Market | None:
-        decision = allocate(policy, market, None if policy.own_algorithm else Exact())
-        return market if over_optima(policy, decision, property).every.answer is Answer.FAILS else None
-
-    return decided
+def random_ordered(users: int, types: int, seed: int = 0) -> Iterator[Market]:
+    """Yield random markets that are `ordered_by_ratios`, without end; among small integers they are rare."""
+    dice = Random(seed)
+    factors = [Fraction(p, 2) for p in range(3, 17)]
+    while True:
+        steps = [sorted(dice.sample(factors, users)) for _ in range(types - 1)]
+        rows = [[prod(step[i] for step in steps[:j]) for j in range(types)] for i in range(users)]
+        yield Market.of(rows, [1] * types)
 
 
 @dataclass(frozen=True)
