@@ -35,6 +35,8 @@ proofs: ## the theorems, checked by Coq (installed from Debian's packages where 
 
 bench: .venv/ready ## what building and solving cost
 	$(BIN)/python benchmarks/build_and_solve.py
+	$(BIN)/python benchmarks/exact.py
+	$(BIN)/python benchmarks/misreports.py
 
 notebook: .venv/ready ## run the notebook again and keep its outputs
 	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb

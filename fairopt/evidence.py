@@ -57,7 +57,7 @@ def evidence(row: Row, properties: Sequence[Property | MechanismProperty]) -> It
         if isinstance(searched, MechanismProperty) and searched.name in row.verdicts:
             verdict = row.verdicts[searched.name]
             for kind, each in (verdict.by_misreport or {"any": verdict}).items():
-                yield _piece(f"{searched.name}-{kind}", partial(certify_lie, row.policy, decision.market, each))
+                yield _piece(f"{searched.name}-{kind}", partial(certify_search, row.policy, decision.market, each))
 
 
 def evidence_of_verdicts(
@@ -69,17 +69,21 @@ def evidence_of_verdicts(
             yield _piece(each.name, partial(each.certify, market, shares, verdicts[each.name]))
 
 
-def certify_lie(policy: Policy, market: Market, verdict: Verdict) -> Lie:
-    """Return the evidence that a lie pays: two certified decisions, or ranges over all optima where it always pays.
-
-    Errors: `NotCapable` where nothing was refuted, or the decisions have no exact form or no certificate.
-    """
+def certify_search(policy: Policy, market: Market, verdict: Verdict) -> Lie:
+    """Return the evidence for a search's verdict; `NotCapable` where it found nothing, or nothing exact."""
     if verdict.answer is not Answer.FAILS:
         raise NotCapable("a search that finds nothing proves nothing")
-    witness: Misreport = verdict.witness
+    return certify_lie(policy, market, verdict.witness)
+
+
+def certify_lie(policy: Policy, market: Market, witness: Misreport) -> Lie:
+    """Return the evidence that a lie pays: two certified decisions, or ranges over all optima where it always pays.
+
+    Errors: `NotCapable` where the decisions have no exact form or no certificate.
+    """
     user = market.index(witness.user)
     truth, lying = exactly(policy, market), exactly(policy, market.misreport(user, witness.report))
-    if not verdict.exact or truth is None or lying is None:
+    if witness.report.dtype != object or truth is None or lying is None:
         raise NotCapable("the gain is that of decisions in floats, and floats prove nothing")
     if witness.every_optimum and policy.choices(truth) is not None:
         of_user = throughput_of(market, user)

@@ -85,18 +85,19 @@ def _decide(property: Property, face: Face) -> OverOptima:
 @_decide.register
 def _(property: SharingIncentive, face: Face) -> OverOptima:
     users = range(len(face.market.users))
-    slacks = [(face.worth(i, i, 1 / face.fair[i]), Fraction(1)) for i in users]
+    slacks = [_Slack(face.worth(i, i, 1 / face.fair[i]), Fraction(1)) for i in users]
     return _linear(property, face, slacks, f"{len(users)} users")
 
 
 @_decide.register
 def _(property: EnvyFreeness, face: Face) -> OverOptima:
-    weight, users = face.market.weight, range(len(face.market.users))
+    market, limited = face.market, face.limited()
     slacks = []
-    for i, other in permutations(users, 2):
-        rate = -weight[i] / weight[other] / face.fair[i]
-        slacks.append((face.worth(i, i, 1 / face.fair[i]) | face.worth(i, other, rate), Fraction(0)))
-    return _linear(property, face, slacks, f"{len(slacks)} pairs of users", capped=bool(face.limited()))
+    for i, other in permutations(range(len(market.users)), 2):
+        own, scale = face.worth(i, i, 1 / face.fair[i]), market.weight[i] / market.weight[other]
+        slack = _Slack(own | face.worth(i, other, -scale / face.fair[i]), Fraction(0))
+        slacks.append(replace(slack, used=_used(face, i, other, scale)) if i in limited else slack)
+    return _linear(property, face, slacks, f"{len(slacks)} pairs of users")
 
 
 @_decide.register
@@ -116,7 +117,9 @@ def _(property: AdjacentTypes, face: Face) -> OverOptima:
 
     places = {face.column(i, j) for i in users for j in columns}
     having, count = _search(face, face.choices, places, ways_out)
-    return _found(property, face, having, lacking, f"{count} faces", f"{len(gaps)} gaps", complete=count <= MOST_FACES)
+    return _found(
+        property, face, having, lacking, f"{count} faces", f"{len(gaps)} gaps", complete=(count <= MOST_FACES, True)
+    )
 
 
 @_decide.register
@@ -130,48 +133,68 @@ def _(property: ParetoEfficiency, face: Face) -> OverOptima:
 
     having, count = _search(face, program, places, ways_out)
     every = "all pairs of an optimum and an allocation that gives nobody less (a linear program)"
-    return _found(property, face, having, lacking, f"{count} faces", every, complete=count <= MOST_FACES)
+    return _found(property, face, having, lacking, f"{count} faces", every, complete=(count <= MOST_FACES, True))
 
 
 # -- properties that are linear inequalities -----------------------------------------------------------------------
-def _linear(
-    property: Property, face: Face, slacks: list[tuple[Terms, Fraction]], effort: str, *, capped: bool = False
-) -> OverOptima:
-    """Decide a property that says ``terms >= constant`` for each of ``slacks``, all in the same unit.
+@dataclass(frozen=True)
+class _Used:
+    """What a user with a demand would use of another's shares: variables, rows that bound them, and its slack then."""
 
-    With ``capped`` users may have no use for all of what they compare with: the slacks are then too small, so that only
-    what keeps them all is sure to have the property.
-    """
+    terms: Terms
+    variables: list[tuple[Any, Any]]
+    rows: list[tuple[Terms, Any, Any]]
+
+
+@dataclass(frozen=True)
+class _Slack:
+    """A property says ``terms >= constant``, in the unit of all slacks; with ``used``, more than it says."""
+
+    terms: Terms
+    constant: Fraction
+    used: _Used | None = None
+
+
+def _used(face: Face, user: int, other: int, scale: Any) -> _Used:
+    """Return the slack of a pair: own throughput minus that of the best part of the other's shares within demand."""
+    first, types = len(face.choices.cost), range(face.market.shape[1])
+    rows: list[tuple[Terms, Any, Any]] = [({first + j: 1, face.column(other, j): -scale}, -INFINITY, 0) for j in types]
+    rows.append(({first + j: 1 for j in types}, -INFINITY, face.market.limit[user]))
+    theirs = {first + j: -speed / face.fair[user] for j, speed in enumerate(face.market.speedup[user]) if speed}
+    return _Used(face.worth(user, user, 1 / face.fair[user]) | theirs, [(0, INFINITY)] * len(types), rows)
+
+
+def _linear(property: Property, face: Face, slacks: list[_Slack], effort: str) -> OverOptima:
+    """Decide a property that consists of ``slacks``."""
     if not slacks:
         return _found(property, face, face.shares, None, effort, effort)
     worst, lacking = None, face.shares
-    for terms, constant in slacks:
-        least = face.most({column: -rate for column, rate in terms.items()})
+    for slack in slacks:
+        terms, program = slack.terms, face.choices
+        if slack.used is not None:
+            terms, program = slack.used.terms, extended(face.choices, slack.used.variables, slack.used.rows)
+        least = face.most({column: -rate for column, rate in terms.items()}, program)
         assert least is not None
-        slack = -least[0] - constant
-        if worst is None or slack < worst:
-            worst, lacking = slack, face.allocation(least[1])
+        if worst is None or -least[0] - slack.constant < worst:
+            worst, lacking = -least[0] - slack.constant, face.allocation(least[1])
     t = len(face.choices.cost)
-    rows = [(terms | {t: -1}, constant, INFINITY) for terms, constant in slacks]
+    rows = [(slack.terms | {t: -1}, slack.constant, INFINITY) for slack in slacks]
     best = face.most({t: 1}, extended(face.choices, [(-INFINITY, INFINITY)], rows))
     assert best is not None
     assert worst is not None
-    some = face.allocation(best[1])
-    if not capped:
-        return _found(
-            property, face, some if best[0] >= 0 else None, lacking if worst < 0 else None, effort, effort, shown=some
-        )
-    holds = _check(property, face, some).answer is Answer.HOLDS
-    fails = _check(property, face, lacking).answer is Answer.FAILS
+    shown = face.allocation(best[1])
+    having = shown if _check(property, face, shown).answer is Answer.HOLDS else None
+    # with demands, an optimum may have the property without keeping all of what is more than it says
+    complete = best[0] >= 0 or all(slack.used is None for slack in slacks)
     return _found(
         property,
         face,
-        some if holds else None,
-        lacking if fails else None,
+        having,
+        lacking if worst < 0 else None,
         effort,
         effort,
-        complete=False,
-        sure=worst >= 0,
+        shown=(shown, lacking),
+        complete=(complete, True),
     )
 
 
@@ -297,20 +320,23 @@ def _found(
     for_some: str,
     for_every: str,
     *,
-    shown: Array | None = None,
-    complete: bool = True,
-    sure: bool | None = None,
+    shown: tuple[Array | None, Array | None] = (None, None),
+    complete: tuple[bool, bool] = (True, True),
 ) -> OverOptima:
     """Return the verdicts, given an optimum with and one without the property, None where there is none.
 
-    Where the search was not ``complete``, None means that none was found; ``sure`` says whether there is none without.
+    ``complete``: whether None proves that there is none, with the property and without it; else none was found.
+    ``shown``: what to show instead, the nearest to one with the property and to one without it.
     """
-    example = next(each for each in (having, shown, lacking, face.shares) if each is not None)
-    some, every = _check(property, face, example), _check(property, face, example if lacking is None else lacking)
-    if having is None and not complete:
-        some = replace(some, answer=Answer.NOT_REFUTED)
-    if lacking is None and not (complete or sure):
-        every = replace(every, answer=Answer.NOT_REFUTED)
+    best, worst = (
+        next(each for each in (found, instead, having, lacking, face.shares) if each is not None)
+        for found, instead in zip((having, lacking), shown, strict=True)
+    )
+    some, every = _check(property, face, best), _check(property, face, worst)
+    if having is None and not complete[0]:
+        some = replace(some, answer=Answer.NOT_REFUTED, exact=False)
+    if lacking is None and not complete[1]:
+        every = replace(every, answer=Answer.NOT_REFUTED, exact=False)
     for verdict, wanted in ((some, having is not None), (every, lacking is None)):
         assert verdict.answer is Answer.NOT_REFUTED or (verdict.answer is Answer.HOLDS) is wanted, verdict
     return OverOptima(

@@ -146,6 +146,8 @@ class Policy(ABC):
     claims: ClassVar[tuple[Claim, ...]] = ()
     examples: ClassVar[tuple[Example, ...]] = ()
     own_algorithm: ClassVar[bool] = False
+    #: By which part of themselves utilities may be off in an exact decision, where a policy rounds what is irrational.
+    rounding: ClassVar[Fraction] = Fraction(0)
 
     def start(self, problem: Market) -> Any:
         """Return the state before the first round; a policy without memory has none."""

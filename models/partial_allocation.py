@@ -55,6 +55,7 @@ class PartialAllocation(Policy):
     name = "partial-allocation"
     source = "Cole, Gkatzelis and Goel, EC 2013, Sec. 3"
     own_algorithm = True
+    rounding = 3 * GRAIN  # nobody keeps less than 1/e, which is more than 1/3
     traits = frozenset({Trait.UNIT_FREE, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (Claim("strategy_proofness", "Cole, Gkatzelis and Goel 2013, Sec. 3", assumes="no demands"),)
     examples = (

@@ -13,7 +13,7 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.certificates import Bound, Certificate, MarketBound, Optimality, OutOfReach, bare_duals, row_duals
 from fairopt.errors import NotCapable
-from fairopt.evidence import certify_bound, certify_lie, certify_solution
+from fairopt.evidence import certify_bound, certify_search, certify_solution
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
 from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
@@ -141,7 +141,7 @@ def test_what_a_search_does_not_find_is_not_certified() -> None:
     market = Market.of([[1, 2], [1, 5]], [1, 1])
     verdict = StrategyProofness().search(NonCooperativeOEF(), market, effort=Effort(60)).by_misreport["larger"]
     with pytest.raises(NotCapable, match="proves nothing"):
-        certify_lie(NonCooperativeOEF(), market, verdict)
+        certify_search(NonCooperativeOEF(), market, verdict)
 
 
 def test_a_certificate_file_reads_back(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ MARKETS = {
     "weights": Market.of([[1, 2, 2], [2, 4, 4]], [1, 2, 1], weight=[1, 2]),
     "three alike": Market.of([[1, 1], [1, 1], [1, 2]], [1, 1]),
     "demands": Market.of([[1, 2], [1, 2]], [2, 1], demand=[1, None]),
+    "demands, alike": Market.of([[1, 2], [1, 2]], [2, 1], demand=[2, 1]),
 }
 POLICIES = (MaxEfficiency(), MaxMin(), NonCooperativeOEF(), CooperativeOEF())
 
@@ -114,13 +115,16 @@ def test_it_agrees_with_all_vertices(policy: Formulated, market: Market) -> None
         at = [property.check(market, point).answer is Answer.HOLDS for point in points]
         answer = decided(policy, market, property)
         for verdict in (answer.some, answer.every):
-            assert verdict.answer is not Answer.NOT_REFUTED or market.demand is not None, property.name
-            assert verdict.exact or verdict.answer is Answer.NOT_REFUTED
+            undecided = verdict.answer is Answer.NOT_REFUTED
+            assert not undecided or (verdict is answer.some and market.demand is not None), property.name
+            assert verdict.exact is not undecided
         if answer.every.answer is Answer.HOLDS:
             assert all(at), property.name
         if answer.every.answer is Answer.FAILS:
-            # what breaks a property breaks it at a middle: the slacks of the linear ones are least at vertices
+            # what breaks a property breaks it at a middle: linear slacks are least at vertices, capped ones need not be
             assert not all(at) or (property in ADDITIVE and market.demand is not None)
+        if answer.every.answer is Answer.HOLDS and property in ADDITIVE and market.demand is None:
+            assert answer.every.margin == min(property.check(market, point).margin for point in points)
         if answer.some.answer is Answer.FAILS:
             assert not any(at), property.name
         if answer.some.answer is Answer.HOLDS and property in BY_SUPPORT:

@@ -162,3 +162,26 @@ def test_a_broken_ledger_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_what_we_found_in_the_readme_is_what_the_ledger_says() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert found.put_into(text, ledger()) == text, "run `make claims`"
+
+
+def test_a_lie_is_found_shrunk_and_proved(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    small, proof = tmp_path / "small.toml", tmp_path / "proof.json"
+    asked = ("lie", EXAMPLE, "--policy", "oef-cooperative", "--kind", "larger", "--evaluations", 60)
+    status, out, _ = command(*asked, "--shrink", "--markets", 60, "--out", small, "--certificate", proof, "--json")
+    assert status == 1
+    told = json.loads(out)
+    assert told["found"]
+    assert len(told["market"]["user"]) == 2  # nobody can gain alone
+    assert command("solve", small, "--policy", "oef-cooperative")[0] == 0
+    status, out, _ = command("check", proof)
+    assert status == 0
+    assert "oef-cooperative rewards" in out
+
+
+def test_no_lie_is_found_where_none_can_pay(command: Callable[..., tuple[int, str, str]]) -> None:
+    status, out, _ = command("lie", EXAMPLE, "--policy", "equal-split", "--evaluations", 9)
+    assert status == 0
+    assert "no lie that pays was found" in out
+    status, _, err = command("lie", EXAMPLE, "--policy", "equal-spli")
+    assert status == 2
+    assert "equal-split" in err

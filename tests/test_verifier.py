@@ -7,6 +7,8 @@ import io
 import json
 import subprocess
 import sys
+from fractions import Fraction
+from math import isqrt
 from pathlib import Path
 from typing import Any
 
@@ -281,20 +283,25 @@ def test_a_truth_is_no_lie() -> None:
         verify(lie)
 
 
-def test_powers_without_end_are_not_computed() -> None:
-    heavy = changed(BY_HAND["PARTIAL"], market__user__0__weight=1, market__user__1__weight=10**12 + 1)
-    heavy["together"] = {"allocation": [[0, 0], [1, 1]], "prices": [1, 1]}
-    with pytest.raises(Rejected):
-        verify(heavy)
-    alone = certificate(
+@pytest.mark.parametrize(("weight", "accepted"), [(2, True), (10**9, False)])
+def test_powers_without_end_are_not_computed(weight: int, accepted: bool) -> None:
+    """B counts ``weight`` times: what A keeps of its bundle is (weight / (weight + 1)) ** weight."""
+    whole = weight + 1
+    part = [Fraction(4, 9), Fraction(isqrt(10**24 // 3), 10**12)]  # for 2, the second the root of 1/3, rounded down
+    shares = [part[0] / whole, part[1] * Fraction(weight, whole)]
+    heavy = certificate(
         "partial",
-        market=market({"A": [1]}, [1], A={"weight": 10**12}),
-        allocation=[[1]],
-        kept=[1],
-        together={"allocation": [[1]], "prices": [10**12]},
-        apart=[{}],
+        market=market({"A": [1], "B": [1]}, [1], B={"weight": weight}),
+        allocation=[[str(share)] for share in shares],
+        kept=[str(each) for each in part],
+        together={"allocation": [[f"1/{whole}"], [f"{weight}/{whole}"]], "prices": [whole]},
+        apart=[{"allocation": [[1]], "prices": [weight]}, {"allocation": [[1]], "prices": [1]}],
     )
-    assert verify(alone)  # weights count in proportion only
+    if accepted:
+        assert verify(heavy)
+        return
+    with pytest.raises(Rejected, match="powers that are too high"):
+        verify(heavy)
 
 
 def test_nesting_without_end_is_rejected() -> None:

@@ -17,7 +17,7 @@ import typer
 
 from fairopt import discovery
 from fairopt.backends import Solver
-from fairopt.cli import as_json, proving, tables
+from fairopt.cli import as_json, lying, proving, tables
 from fairopt.cli.exits import Exit
 from fairopt.compare import Row, audit, compare
 from fairopt.errors import BadInput, FairoptError, NotCapable, NotSolved
@@ -239,6 +239,7 @@ def properties_command(json_: AsJson = False) -> None:
 
 app.command("check")(proving.check)
 app.command("claims")(proving.claims)
+app.command("lie")(lying.lie)
 
 
 def main() -> None:

@@ -19,8 +19,8 @@ from fairopt.ledger import Entry, Finding, Ruling
 from fairopt.metrics import Metrics
 from fairopt.policy import Decision, Policy
 from fairopt.problem import Market
-from fairopt.program import Number, number_text
-from fairopt.properties import Answer, MechanismProperty, Property, Verdict
+from fairopt.program import INFINITY, Number, number_text
+from fairopt.properties import Answer, MechanismProperty, Misreport, Property, Verdict
 from fairopt.uniqueness import Uniqueness
 
 #: Off a terminal there is no width to fit; lines stay whole, so that they can be searched.
@@ -175,6 +175,20 @@ def properties(listed: Sequence[Property | MechanismProperty]) -> None:
         kind = "policy" if isinstance(each, MechanismProperty) else "allocation"
         grid.add_row(each.name, kind, each.definition, each.source)
     _console().print(grid)
+
+
+def lie(policy: Policy, market: Market, witness: Misreport) -> None:
+    """Print a market, a lie on it, and what it brings."""
+    table = _table("user", *market.types, "weight", "demand")
+    for i, user in enumerate(market.users):
+        limit = "" if market.limit[i] == INFINITY else number_text(market.limit[i])
+        table.add_row(user, *map(number_text, market.speedup[i]), number_text(market.weight[i]), limit)
+    console = _console()
+    gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
+    console.print(f"{len(market.users)} users share {gpus} under {policy.name}:", soft_wrap=True)
+    console.print(table)
+    choice = "whatever optima are chosen" if witness.every_optimum else "by the optima that were chosen"
+    console.print(f"{witness}: {number_text(witness.gain)} more, {choice}", soft_wrap=True)
 
 
 def claims(rows: Sequence[Entry], *, in_full: bool) -> None:

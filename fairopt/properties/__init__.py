@@ -5,8 +5,10 @@ from fairopt.properties.envy_freeness import EnvyFreeness
 from fairopt.properties.feasibility import Feasibility
 from fairopt.properties.pareto_efficiency import ParetoEfficiency, ParetoWeights
 from fairopt.properties.sharing_incentive import SharingIncentive
+from fairopt.properties.shrinking import Shrunk, shrink_market, shrinks
+from fairopt.properties.smallest_lie import shrink, shrinking_lies
 from fairopt.properties.strategy_proofness import Effort, MechanismProperty, Misreport, StrategyProofness
-from fairopt.properties.verdict import TOLERANCE, Answer, Property, Verdict
+from fairopt.properties.verdict import TOLERANCE, Answer, Property, Verdict, plain
 from fairopt.properties.work_conservation import WorkConservation
 
 __all__ = [
@@ -22,7 +24,13 @@ __all__ = [
     "ParetoWeights",
     "Property",
     "SharingIncentive",
+    "Shrunk",
     "StrategyProofness",
     "Verdict",
     "WorkConservation",
+    "plain",
+    "shrink",
+    "shrink_market",
+    "shrinking_lies",
+    "shrinks",
 ]

@@ -98,7 +98,8 @@ class StrategyProofness(MechanismProperty):
             return Verdict(self.name, Answer.NOT_REFUTED, None, "", False, effort)
         unit = f"throughput of {witness.user}"
         exact = witness.report.dtype == object
-        allowed = 0 if exact else self.tolerance * search.replies.fair[search.replies.market.index(witness.user)]
+        fair = search.replies.fair[search.replies.market.index(witness.user)]
+        allowed = search.replies.policy.rounding * witness.utility if exact else self.tolerance * fair
         if witness.gain <= allowed:
             return Verdict(self.name, Answer.NOT_REFUTED, -witness.gain + 0, unit, exact, effort)
         if not exact:

@@ -37,8 +37,8 @@ class Verdict:
 
     ``margin`` is the slack of the tightest case in the definition's own ``unit``: negative where the property fails,
     by that much. ``witness`` shows a failure, ``evidence`` what proves that it holds, where the definition alone does
-    not. ``exact`` says that the answer was decided in rational arithmetic with no tolerance. ``effort`` says what was
-    looked at.
+    not. ``exact`` says that the answer was decided in rational arithmetic with no tolerance; of a NOT_REFUTED it says
+    only that the margin is that of rational decisions. ``effort`` says what was looked at.
     """
 
     property: str

@@ -269,10 +269,10 @@ def _markets(count: int, *, zeros: bool = False) -> Iterator[Market]:
         n, k = dice.randint(2, 6), dice.randint(2, 4)
         capacity = [dice.randint(1, 9) for _ in range(k)]
         if not zeros:
-            table = [[1, *sorted(Fraction(dice.randint(5, 32), 4) for _ in range(k - 1))] for _ in range(n)]
-            yield Market.of(table, capacity)
+            rising = [[1, *sorted(Fraction(dice.randint(5, 32), 4) for _ in range(k - 1))] for _ in range(n)]
+            yield Market.of(rising, capacity)
             continue
-        table = [[dice.choice([0, 1, 1, 2, 3, 5]) for _ in range(k)] for _ in range(n)]
-        for row in table:
+        anything = [[dice.choice([0, 1, 1, 2, 3, 5]) for _ in range(k)] for _ in range(n)]
+        for row in anything:
             row[dice.randrange(k)] += 1
-        yield Market.of(table, capacity, weight=[dice.randint(1, 3) for _ in range(n)])
+        yield Market.of(anything, capacity, weight=[dice.randint(1, 3) for _ in range(n)])

@@ -105,8 +105,8 @@ def from_the_left() -> Finding:
         f"envy-free allocations (oef-lemma3.1-cooperative-least-T3, -most-T2), at least {sizes[FAIR_SHARES.name]} "
         "with sharing incentive. Slowest meaning the strictly least ratio between any two types, it is true of every "
         f"Pareto-efficient allocation, with positive speedups ({ratios}), so of the largest total with sharing "
-        f"incentive ({shares}) and of the non-cooperative mode ({equal}); among envy-free allocations up to three "
-        f"users or three types ({envy_free}).",
+        f"incentive ({shares}) and of the non-cooperative mode ({equal}); among envy-free allocations for two users "
+        f"and up to three types, and for three users and two types ({envy_free}).",
     )
 
 

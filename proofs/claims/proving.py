@@ -222,7 +222,9 @@ def extreme_of_bare(policy: Formulated, decision: Decision, weights: Array, sens
 
     The certificate holds the program, so that what it means is for its reader to see.
     """
-    program = on_shares(policy.choices(decision), weights, sense)
+    choices = policy.choices(decision)
+    assert choices is not None
+    program = on_shares(choices, weights, sense)
     return Bound.of_optimum(program, Exact().solve(program).require_optimal())
 
 

@@ -1,0 +1,100 @@
+"""The command ``lie``: look for a misreport that pays, and shrink it until a person can check it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fairopt import discovery
+from fairopt.cli import tables
+from fairopt.cli.exits import Exit
+from fairopt.cli.proving import write
+from fairopt.errors import NotCapable
+from fairopt.evidence import certify_lie
+from fairopt.policy import Policy
+from fairopt.problem import Market, market_to_dict
+from fairopt.problem.files import read_market, write_market
+from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, Verdict, plain, shrinking_lies
+from fairopt.properties.misreports import Anything, Larger, Smaller
+
+
+class Kind(Enum):
+    """Which misreports are looked for."""
+
+    LARGER = "larger"
+    SMALLER = "smaller"
+    ANY = "any"
+
+
+def lie(
+    market: Annotated[Path, typer.Argument(metavar="MARKET", help="A market file: .toml, .json or .csv.")],
+    policy: Annotated[str, typer.Option(help="A policy by name; `fairopt policies` lists them.")],
+    kind: Annotated[Kind, typer.Option(help="No entry below the truth, none above it, or any.")] = Kind.ANY,
+    shrink: Annotated[
+        bool, typer.Option("--shrink", help="Go on to the smallest market found on which such a lie pays.")
+    ] = False,
+    evaluations: Annotated[int, typer.Option(help="Misreports to try.", min=1)] = Effort.evaluations,
+    seed: Annotated[int, typer.Option(help="Seed of the search.", min=0)] = 0,
+    markets: Annotated[int, typer.Option(help="Smaller markets to look at.", min=1)] = 1000,
+    certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the proof here.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the market of the lie here.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")] = False,
+) -> None:
+    """Look for a misreport of speedups that pays under a policy.
+
+    Exit status: 1 a lie that pays was found, 0 none was (which proves nothing).
+    """
+    problem, rule = read_market(market), discovery.policy(policy)
+    found = StrategyProofness().search(rule, problem, effort=Effort(evaluations=evaluations, seed=seed))
+    verdict = found.by_misreport[kind.value]
+    if verdict.answer is not Answer.FAILS:
+        said = {"found": False, "effort": verdict.effort}
+        print(json.dumps(said) if json_ else f"no lie that pays was found: {verdict.effort}")
+        return
+    witness: Misreport = verdict.witness
+    if shrink:
+        if not verdict.exact:
+            raise NotCapable("the lie pays in decisions in floats; only one that pays exactly is shrunk")
+        problem, witness = _smallest(rule, problem, witness, kind, markets)
+    if json_:
+        print(json.dumps(_json(rule, problem, witness, verdict), indent=2, ensure_ascii=False))
+    else:
+        tables.lie(rule, problem, witness)
+    if out is not None:
+        write_market(problem, out)
+    if certificate is not None:
+        write(certify_lie(rule, problem, witness), certificate)
+    raise typer.Exit(Exit.FAILS)
+
+
+def _smallest(policy: Policy, market: Market, witness: Misreport, kind: Kind, markets: int) -> tuple[Market, Misreport]:
+    """Return the smallest market found, with its lie; an interrupted search keeps the best so far."""
+    kinds = {each.name: each for each in (Larger(), Smaller(), Anything())}
+    best = market, witness
+    try:
+        effort = Effort(evaluations=markets)
+        for number, smaller in enumerate(
+            shrinking_lies(policy, market, witness, kind=kinds[kind.value], effort=effort)
+        ):
+            best = smaller.market, smaller.witness
+            if number and sys.stderr.isatty():
+                n, k = smaller.market.shape
+                print(f"smaller: {n} users, {k} types: {smaller.witness}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("interrupted; the smallest so far:", file=sys.stderr)
+    return best
+
+
+def _json(policy: Policy, market: Market, witness: Misreport, verdict: Verdict) -> dict[str, Any]:
+    return {
+        "found": True,
+        "policy": policy.name,
+        "market": market_to_dict(market),
+        "misreport": plain(witness, exact=True),
+        "effort": verdict.effort,
+    }

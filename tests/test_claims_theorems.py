@@ -1,0 +1,102 @@
+"""The ledger's rows on theorems, trading and Table 1: what is stored follows from what is computed now."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fairopt.errors import BadInput, NotInstalled
+from fairopt.ledger import Entry, Ruling, read_package
+from fairopt.models import CooperativeOEF
+from fairopt.problem import Market
+from fairopt.proofs.claims import citing
+from fairopt.proofs.claims.oef_theorems import is_extreme
+
+ROWS = {row.id: row for row in read_package("fairopt.proofs.claims")}
+MODULES = ("oef_theorems", "oef_limits", "oef_table1", "gandiva")
+OURS = [row for row in ROWS.values() if row.run.partition(":")[0] in MODULES]
+PAPERS = ("gandiva", "fft", "ltgf", "astraea")
+
+
+@pytest.mark.parametrize("row", OURS, ids=lambda row: row.id)
+def test_the_verdict_follows(row: Entry) -> None:
+    try:
+        finding, _ = row.recompute()
+    except NotInstalled as missing:  # `make proofs` installs Coq; without it a theorem is only text
+        pytest.skip(str(missing))
+    assert row.follows(finding), finding
+
+
+def test_theorems_are_decided() -> None:
+    theorems = [row for row in ROWS.values() if row.paper == "oef" and row.kind == "theorem"]
+    assert len(theorems) == 8
+    assert all(row.verdict is not Ruling.OPEN for row in theorems)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_what_is_open_says_what_it_waits_for(paper: str) -> None:
+    rows = [row for row in ROWS.values() if row.paper == paper]
+    assert rows
+    for row in rows:
+        assert row.says
+        assert (row.verdict is Ruling.OPEN) is bool(row.waits_for) is not bool(row.run), row.id
+
+
+def test_every_claim_of_these_papers_has_a_row() -> None:
+    shared = Path(__file__).parents[2] / "shared" / "claims.toml"
+    if not shared.exists():
+        pytest.skip("the list of claims is not part of the repository")
+    import tomllib
+
+    ids = {claim["id"] for claim in tomllib.loads(shared.read_text(encoding="utf-8"))["claim"]}
+    assert {each for each in ids if each.startswith(PAPERS)} == {row.id for row in ROWS.values() if row.paper in PAPERS}
+
+
+# -- what rows lean on -------------------------------------------------------------------------------------------
+def test_a_theorem_that_is_not_stated_is_not_cited() -> None:
+    with pytest.raises(BadInput, match="does not state it"):
+        citing.theorem("Market", "all_is_well")
+
+
+def theorems_in(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "Mine.v").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(citing, "THEOREMS", folder)
+    citing._compiled.cache_clear()
+
+
+def test_a_theorem_that_is_only_assumed_is_not_cited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theorems_in(tmp_path, "Theorem easy : 1 = 2.\nProof. Admitted.\n", monkeypatch)
+    with pytest.raises(BadInput, match="Admitted"):
+        citing.theorem("Mine", "easy")
+
+
+def test_without_coq_a_theorem_is_only_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theorems_in(tmp_path, "Theorem easy : 1 = 1.\nProof. reflexivity. Qed.\n", monkeypatch)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(NotInstalled, match="make proofs"):
+        citing.theorem("Mine", "easy")
+
+
+@pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed: make proofs")
+def test_coq_is_asked_about_what_is_not_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theorems_in(tmp_path, "Theorem easy : 1 = 1.\nProof. reflexivity. Qed.\n", monkeypatch)
+    assert citing.theorem("Mine", "easy") == "Coq: easy in Mine.v"
+    theorems_in(tmp_path, "Theorem wrong : 1 = 2.\nProof. reflexivity. Qed.\n", monkeypatch)
+    with pytest.raises(BadInput, match="Coq rejects"):
+        citing.theorem("Mine", "wrong")
+
+
+def test_a_bounded_decision_that_is_not_stored_is_not_cited() -> None:
+    with pytest.raises(BadInput, match="stored is None"):
+        citing.bounded("pareto-coop-every", "9x9")
+
+
+def test_extreme_points() -> None:
+    market = Market.of([[1, 2], [1, 2]], [1, 1])
+    program = CooperativeOEF().formulate(market, None)
+    corner = market.equal_split() * 0
+    assert is_extreme(program, corner.ravel())
+    middle = market.equal_split() / 2
+    assert not is_extreme(program, middle.ravel())
