@@ -115,6 +115,9 @@ class PartialAllocation(Policy):
         p.constrain("utilities", own >= decision.utilities * (1 - slack), labels=(market.users,))
         return p.program()
 
+    def choices(self, decision: Decision) -> None:
+        """Return None: utilities are the same in all choices, so that a certificate of one speaks for all."""
+
     def certify(self, decision: Decision) -> Certificate:
         """Return the equilibria of all users and of all but each, from which the parts follow."""
         self._require_exact(

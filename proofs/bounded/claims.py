@@ -178,13 +178,12 @@ def adjacent_types(mode: Mode, n: int, k: int, assumptions: str = "", *, every: 
     alike = not {"ordered", "tied"} & set(assumptions.split())  # then users can be renamed
     gaps = [(u, *types) for u in range(1 if alike else n) for types in combinations(range(k), 3)]
     inside = () if every else optimum.strict
-    questions = tuple(
-        Question(
-            (*domain, *optimum.constraints, *optimum.positive((u, a), (u, c)), optimum.share[u][b] == 0, *inside),
-            tuple(optimum.cases),
-        )
-        for u, a, b, c in gaps
-    )
+    questions = []
+    for u, a, b, c in gaps:
+        gap = (*optimum.positive((u, a), (u, c)), optimum.share[u][b] == 0)
+        # follows, since everything is given out; said first, so that this is where a hard query is split
+        holder = Case(tuple(tuple(optimum.positive((other, b))) for other in range(n) if other != u))
+        questions.append(Question((*domain, *optimum.constraints, *gap, *inside), (holder, *optimum.cases)))
 
     def confirm(numbers: Market) -> Found | None:
         optima = Optima(mode[1], numbers)
@@ -197,7 +196,7 @@ def adjacent_types(mode: Mode, n: int, k: int, assumptions: str = "", *, every: 
         return None
 
     return Search(
-        (market,), tuple(domain), questions, confirm, _fails(AdjacentTypes(), mode), tuple(assumptions.split())
+        (market,), tuple(domain), tuple(questions), confirm, _fails(AdjacentTypes(), mode), tuple(assumptions.split())
     )
 
 

@@ -135,11 +135,11 @@ def pareto_efficiency() -> Finding:
         f"False in the cooperative mode. On {speedups(market)}, the optimum {rows(decision.shares)} gives "
         f"{_numbers(before)}; {rows(better)} gives {_numbers(after)}, and is left out because somebody would envy "
         "somebody. No optimum gives any user more (oef-thm5.3-cooperative). Two users are too few for it, with any "
-        f"number of types ({two}); so are three users on two types ({small}); with four users two types are enough "
-        f"({four}). The printed proof compares with allocations that keep Eq. (10c) only. In the non-cooperative mode "
-        f"it is true, for all sizes, where all users run on the same types ({positive}), and false where one does "
-        f"not: on {speedups(zeros.market)}, every optimum leaves GPUs over that one user could use and equality "
-        "forbids (oef-thm5.3-noncooperative-zeros).",
+        f"number of types ({two}); so are three users on two types with speedup 1 on the first ({small}); with four "
+        f"users two types are enough ({four}). The printed proof compares with allocations that keep Eq. (10c) only. "
+        f"In the non-cooperative mode it is true, for all sizes, where all users run on the same types ({positive}), "
+        f"and false where one does not: on {speedups(zeros.market)}, every optimum leaves GPUs over that one user "
+        "could use and equality forbids (oef-thm5.3-noncooperative-zeros).",
     )
 
 
@@ -165,11 +165,13 @@ def strategy_proofness() -> Finding:
         Ruling.QUALIFIED,
         "True for the lies that Sec. 2.3.1 (1) speaks of, reports that are nowhere smaller than the truth: whatever "
         "the sizes, weights and zeros, with or without speedup 1 on the slowest type, and whatever optima are chosen "
-        f"before and after ({proof}; computed as well, {len(larger)} lies). The printed proof is another: it leans on "
-        f"Theorem 5.2. False for reports that are nowhere larger, and so for any report: on {speedups(market)}, "
-        f"{market.users[user]} gains {least} by reporting {rows([report])}, whatever optima are chosen "
-        "(oef-thm5.4-smaller; the slowest type's speedup is kept, so that it is false with that normalisation and "
-        f"without). On Eq. (6), u2 gains {other} by reporting {rows([told])} instead of (1, 5).",
+        f"before and after ({proof}; computed as well, {len(larger)} lies). That the liar's throughput then falls, as "
+        f"Sec. 2.3.1 has it, is too much said: on {speedups(still)}, u1 changes nothing by reporting {rows([same])}. "
+        "The printed proof is another: it leans on Theorem 5.2. False for reports that are nowhere larger, and so "
+        f"for any report: on {speedups(market)}, {market.users[user]} gains {least} by reporting {rows([report])}, "
+        "whatever optima are chosen (oef-thm5.4-smaller; the slowest type's speedup is kept, so that it is false "
+        f"with that normalisation and without). On Eq. (6), u2 gains {other} by reporting {rows([told])} instead of "
+        "(1, 5).",
     )
 
 
