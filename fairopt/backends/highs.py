@@ -29,6 +29,8 @@ PRESOLVE_FROM = 25_000
 
 # by HiGHS's own numbers: lower, basic, upper, zero, non-basic without saying where
 _POSITIONS = np.array([Position.LOWER, Position.BASIC, Position.UPPER, Position.ZERO, Position.LOWER], dtype=np.int8)
+#: The search for a conflict can take far longer than finding that there is one; the outcome stands without it.
+CONFLICT_SECONDS = 5.0
 _IRREDUCIBLE = 6  # iis_strategy: from the LP, then reduced until nothing can be left out
 _BOUND_MATTERS = 2  # in an irreducible set, a variable whose bound status is this or more is there for its bound
 
@@ -243,6 +245,7 @@ def basis_of(highs: highspy.Highs) -> Basis | None:
 def _conflict(highs: highspy.Highs, program: Program) -> tuple[str, ...]:
     if _bad(highs.setOptionValue("iis_strategy", _IRREDUCIBLE)):
         return ()  # a HiGHS that has no such search; the outcome stands without it
+    highs.setOptionValue("iis_time_limit", CONFLICT_SECONDS)
     status, found = highs.getIis()
     if _bad(status) or not found.valid_:
         return ()

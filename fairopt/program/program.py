@@ -17,6 +17,7 @@ import numpy as np
 from fairopt.program.affine import Array, Number
 
 INFINITY = float("inf")
+BOUNDLESS = (INFINITY, -INFINITY)
 
 
 class Sense(enum.Enum):
@@ -263,9 +264,11 @@ def cast(array: Array, number: type) -> Array:
         return array if array.dtype == np.float64 else array.astype(float)
     if number is not Fraction:
         raise TypeError(f"programs and markets come in float and Fraction, not in {number.__name__}")
+    if array.dtype == object and all(type(value) is Fraction or value in BOUNDLESS for value in array.ravel()):
+        return array
     out = np.empty(array.size, dtype=object)
     values = (value.item() if isinstance(value, np.generic) else value for value in array.ravel().tolist())
-    out[:] = [value if value in (INFINITY, -INFINITY) else Fraction(value) for value in values]
+    out[:] = [value if value in BOUNDLESS else Fraction(value) for value in values]
     return out.reshape(array.shape)
 
 

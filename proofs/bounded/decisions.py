@@ -86,7 +86,7 @@ def decide(claim: str, search: Search, limits: Limits) -> Decision:
         if reply.open:
             hard.append(question)
     if solved or hard:
-        found = _by_guessing(search, min(limits.guess, limits.total))
+        found = _by_guessing(search, min(limits.guess, limits.total / 3))
         if found is None and solved:
             found = _confirmed(search, lambda term: fraction(solved[0], term))
         if found is not None:

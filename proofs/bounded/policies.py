@@ -84,7 +84,8 @@ def _optimum(market: SymbolicMarket, program: LinearProgram) -> Optimum:
         [ZERO if (u, j) in market.stopped else program.term(_name(u, j)) for j in range(market.k)]
         for u in range(market.n)
     ]
-    return Optimum(share, [*market.constraints, *constraints], cases, strict)
+    reduced = {(u, j): program.reduced(_name(u, j)) for u, j in market.places()}
+    return Optimum(share, [*market.constraints, *constraints], cases, strict, reduced)
 
 
 def _throughput(market: SymbolicMarket, u: int, of: int, factor: Term = ONE) -> dict[str, Term]:

@@ -130,10 +130,11 @@ class Optimum:
     constraints: list[z3.BoolRef]
     cases: list[Case]
     strict: list[z3.BoolRef]
+    reduced: dict[tuple[int, int], Term]
 
     def positive(self, *places: tuple[int, int]) -> list[z3.BoolRef]:
-        """Return that the shares at these places are positive."""
-        return [self.share[u][j] > 0 for u, j in places]
+        """Return that the shares at these places are positive, and what follows: that their reduced costs are zero."""
+        return [fact for u, j in places for fact in (self.share[u][j] > 0, self.reduced[u, j] == 0)]
 
 
 @dataclass
@@ -153,16 +154,15 @@ class LinearProgram:
 
     def optimal(self) -> tuple[list[z3.BoolRef], list[Case], list[z3.BoolRef]]:
         """Return the conditions for an optimum, its complementary pairs, and that of each pair one side is not zero."""
-        prices = [z3.Real(f"price{self.tag}_{i}") for i in range(len(self.equal))]
-        duals = [z3.Real(f"dual{self.tag}_{i}") for i in range(len(self.at_most))]
+        _, duals = self._multipliers()
         constraints = [self._value(row) == side for row, side in self.equal]
         pairs = []
         for dual, (row, side) in zip(duals, self.at_most, strict=True):
             pairs.append((side - self._value(row), dual))
         for name in self.nonnegative:
-            pairs.append((self.term(name), self._priced(name, prices, duals) - self.cost.get(name, ZERO)))
+            pairs.append((self.term(name), self.reduced(name)))
         for name in self.free:
-            constraints.append(self._priced(name, prices, duals) == self.cost.get(name, ZERO))
+            constraints.append(self.reduced(name) == 0)
         cases, strict = [], []
         for one, other in pairs:
             constraints += [one >= 0, other >= 0]
@@ -170,10 +170,16 @@ class LinearProgram:
             strict.append(one + other > 0)
         return constraints, cases, strict
 
-    def _value(self, row: Linear) -> Term:
-        return z3.Sum([coefficient * self.term(name) for name, coefficient in row.items()])
-
-    def _priced(self, name: str, prices: list[Term], duals: list[Term]) -> Term:
+    def reduced(self, name: str) -> Term:
+        """Return what a unit of the variable costs in multipliers beyond what it brings."""
+        prices, duals = self._multipliers()
         parts = [price * row[name] for price, (row, _) in zip(prices, self.equal, strict=True) if name in row]
         parts += [dual * row[name] for dual, (row, _) in zip(duals, self.at_most, strict=True) if name in row]
-        return z3.Sum(parts) if parts else ZERO
+        return z3.Sum([*parts, ZERO]) - self.cost.get(name, ZERO)
+
+    def _multipliers(self) -> tuple[list[Term], list[Term]]:
+        prices = [z3.Real(f"price{self.tag}_{i}") for i in range(len(self.equal))]
+        return prices, [z3.Real(f"dual{self.tag}_{i}") for i in range(len(self.at_most))]
+
+    def _value(self, row: Linear) -> Term:
+        return z3.Sum([coefficient * self.term(name) for name, coefficient in row.items()])
