@@ -49,7 +49,8 @@ def compare(
     Programs are decided in rationals, so that verdicts are exact, unless a ``backend`` is named or ``exact`` is False.
     A policy that cannot answer does not stop the others, and a check that cannot be made leaves what was found before
     it: the row then holds both that and the error. The answer of one row is a line of OEF's Table 1, recomputed.
-    What searches the policy comes after what looks at its answer: the cheap verdicts are there when a search is stopped.
+    What searches the policy comes after what looks at its answer, so that the cheap verdicts are there when a search
+    is stopped.
     """
     properties = sorted(properties, key=lambda each: isinstance(each, MechanismProperty))
     for policy in policies:

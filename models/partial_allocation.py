@@ -43,10 +43,10 @@ class PartialAllocation(Policy):
     the scale of logarithms, paid in GPUs: nobody gains by misreporting. Which of several optima x* is taken does not
     matter to utilities. A user alone keeps everything.
 
-    Parts are rational where the w_l / w_i are integers (equal weights, say). Else they are roots, which are rounded down
-    to a multiple of `GRAIN`; what that changes is below any tolerance. Where Nash welfare has no exact optimum, or
-    weights are integers of more than `LARGEST_EXPONENT` only, everything is in floats. Demands are those of `NashWelfare`; utilities are then not homogeneous, and neither
-    truthfulness nor the bound of 1/e is claimed.
+    Parts are rational where the w_l / w_i are integers (equal weights, say). Else they are roots, which are rounded
+    down to a multiple of `GRAIN`; what that changes is below any tolerance. Where Nash welfare has no exact optimum,
+    or weights are integers of more than `LARGEST_EXPONENT` only, everything is in floats. Demands are those of
+    `NashWelfare`; utilities are then not homogeneous, and neither truthfulness nor the bound of 1/e is claimed.
 
     Source: Cole, Gkatzelis and Goel, Mechanism Design for Fair Division: Allocating Divisible Items without Payments,
     EC 2013, Sec. 3.

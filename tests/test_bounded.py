@@ -19,14 +19,14 @@ from fairopt.backends.exact import Exact  # noqa: E402
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF  # noqa: E402
 from fairopt.policy import allocate  # noqa: E402
 from fairopt.problem import Market  # noqa: E402
-from proofs.bounded import policies  # noqa: E402
-from proofs.bounded.catalogue import CLAIMS  # noqa: E402
-from proofs.bounded.claims import COOPERATIVE, NONCOOPERATIVE, SHARING_INCENTIVE, market_of  # noqa: E402
-from proofs.bounded.decisions import REFUTED, UNKNOWN  # noqa: E402
-from proofs.bounded.exact import Optima, SharingIncentiveEfficiency, is_extreme  # noqa: E402
-from proofs.bounded.solver import Asker, Case, Limits, Question  # noqa: E402
-from proofs.bounded.store import BEGIN, END, size_name, stored, table  # noqa: E402
-from proofs.bounded.symbolic import SymbolicMarket  # noqa: E402
+from fairopt.proofs.bounded import policies  # noqa: E402
+from fairopt.proofs.bounded.catalogue import CLAIMS  # noqa: E402
+from fairopt.proofs.bounded.claims import COOPERATIVE, NONCOOPERATIVE, SHARING_INCENTIVE, market_of  # noqa: E402
+from fairopt.proofs.bounded.decisions import REFUTED, UNKNOWN  # noqa: E402
+from fairopt.proofs.bounded.exact import Optima, SharingIncentiveEfficiency, is_extreme  # noqa: E402
+from fairopt.proofs.bounded.solver import Asker, Case, Limits, Question  # noqa: E402
+from fairopt.proofs.bounded.store import BEGIN, END, size_name, stored, table  # noqa: E402
+from fairopt.proofs.bounded.symbolic import SymbolicMarket  # noqa: E402
 
 FOLDER = ROOT / "proofs" / "bounded"
 STORED = stored(FOLDER)

@@ -80,7 +80,7 @@ def write(certificate: Certificate, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         certificate.write(path)
     except OSError as error:
-        raise BadInput(str(error), place=str(path), remedy="Name a place for certificates that can be written to") from error
+        raise BadInput(str(error), place=str(path), remedy="Name a place that can be written to") from error
 
 
 def write_bound(policy: Policy, market: Market, error: NotSolved, path: Path) -> None:

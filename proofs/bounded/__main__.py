@@ -1,4 +1,4 @@
-"""``python -m proofs.bounded``: decide, print a line for each decision, and keep what is done."""
+"""``python -m fairopt.proofs.bounded``: decide, print a line for each decision, and keep what is done."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import argparse
 import json
 from pathlib import Path
 
-from proofs.bounded.catalogue import CLAIMS, Claim, Size
-from proofs.bounded.decisions import Decision
-from proofs.bounded.solver import Limits
-from proofs.bounded.store import as_json, size_name, stored, table, write
+from fairopt.proofs.bounded.catalogue import CLAIMS, Claim, Size
+from fairopt.proofs.bounded.decisions import Decision
+from fairopt.proofs.bounded.solver import Limits
+from fairopt.proofs.bounded.store import as_json, size_name, stored, table, write
 
 HERE = Path(__file__).parent
 
 
 def main() -> None:
     """Decide the claims that were asked for, one after another; Ctrl-C keeps those that are decided."""
-    ask = argparse.ArgumentParser(prog="python -m proofs.bounded", description=__doc__)
+    ask = argparse.ArgumentParser(prog="python -m fairopt.proofs.bounded", description=__doc__)
     ask.add_argument("pattern", nargs="?", default="", help="part of the name of the claims to decide")
     ask.add_argument("--slow", action="store_true", help="also the sizes that take long")
     ask.add_argument("--size", help="only this size, such as 3x2 or 2xk, quick or slow")

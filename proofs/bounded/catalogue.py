@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from proofs.bounded import claims as c
-from proofs.bounded.decisions import Decision, Search, decide, decide_all
-from proofs.bounded.solver import Limits
-from proofs.bounded.trading import hurts_nobody
+from fairopt.proofs.bounded import claims as c
+from fairopt.proofs.bounded.decisions import Decision, Search, decide, decide_all
+from fairopt.proofs.bounded.solver import Limits
+from fairopt.proofs.bounded.trading import hurts_nobody
 
 Size = tuple[int, int]
 
@@ -92,7 +92,9 @@ def _adjacent() -> list[Claim]:
             for every in (True, False):
                 slow = ""
                 if ordered:
-                    slow = "3x3" if every else "3x3 4x3 3x4"  # what refutes "some" refutes "every"
+                    slow = (
+                        "3x3" if every or short == "noncoop" else "3x3 4x3 3x4"
+                    )  # what refutes "some" refutes "every"
                 name = "-".join([f"adjacent-{short}", *words.split(), "every" if every else "some"])
                 says = f"{title} OEF gives adjacent types: {'every' if every else 'some'} optimum; {text}"
                 search = partial(c.adjacent_types, mode, assumptions=words, every=every)

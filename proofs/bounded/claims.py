@@ -23,11 +23,9 @@ from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperative
 from fairopt.policy import Formulated
 from fairopt.problem import Market
 from fairopt.program import Array
-from fairopt.properties import AdjacentTypes, EnvyFreeness, ParetoEfficiency
-from fairopt.properties.verdict import Answer, Property
-from proofs.bounded import policies
-from proofs.bounded.decisions import Found, Search
-from proofs.bounded.exact import (
+from fairopt.proofs.bounded import policies
+from fairopt.proofs.bounded.decisions import Found, Search
+from fairopt.proofs.bounded.exact import (
     Optima,
     Place,
     SharingIncentiveEfficiency,
@@ -35,8 +33,10 @@ from proofs.bounded.exact import (
     improving_cycle,
     is_extreme,
 )
-from proofs.bounded.solver import Case, Question
-from proofs.bounded.symbolic import Optimum, SymbolicMarket
+from fairopt.proofs.bounded.solver import Case, Question
+from fairopt.proofs.bounded.symbolic import Optimum, SymbolicMarket
+from fairopt.properties import AdjacentTypes, EnvyFreeness, ParetoEfficiency
+from fairopt.properties.verdict import Answer, Property
 
 #: A symbolic policy and the policy of fairopt that confirms what is found with it.
 Mode = tuple[Callable[..., Optimum], Formulated]

@@ -12,8 +12,8 @@ from time import monotonic
 import z3
 
 from fairopt.problem import Market
-from proofs.bounded.solver import Asker, Limits, Question, Term
-from proofs.bounded.symbolic import SymbolicMarket, fraction
+from fairopt.proofs.bounded.solver import Asker, Limits, Question, Term
+from fairopt.proofs.bounded.symbolic import SymbolicMarket, fraction
 
 HOLDS, REFUTED, UNKNOWN = "holds", "refuted", "unknown"
 

@@ -6,8 +6,8 @@ from itertools import permutations
 
 import z3
 
-from proofs.bounded.solver import Term
-from proofs.bounded.symbolic import ONE, ZERO, Linear, LinearProgram, Optimum, SymbolicMarket
+from fairopt.proofs.bounded.solver import Term
+from fairopt.proofs.bounded.symbolic import ONE, ZERO, Linear, LinearProgram, Optimum, SymbolicMarket
 
 
 def cooperative(market: SymbolicMarket, tag: str = "") -> Optimum:

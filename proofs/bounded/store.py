@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from proofs.bounded.catalogue import CLAIMS, Claim, Size
-from proofs.bounded.decisions import Decision
+from fairopt.proofs.bounded.catalogue import CLAIMS, Claim, Size
+from fairopt.proofs.bounded.decisions import Decision
 
-BEGIN, END = "<!-- begin: written by python -m proofs.bounded --write -->", "<!-- end -->"
+BEGIN, END = "<!-- begin: written by python -m fairopt.proofs.bounded --write -->", "<!-- end -->"
 SCHEMA = 1
 
 

@@ -15,7 +15,7 @@ from random import Random
 
 import z3
 
-from proofs.bounded.solver import Case, Term
+from fairopt.proofs.bounded.solver import Case, Term
 
 #: Linear expressions: the coefficient of each variable.
 Linear = Mapping[str, Term]

@@ -6,8 +6,8 @@ from itertools import combinations
 
 import z3
 
-from proofs.bounded.decisions import HOLDS, REFUTED, UNKNOWN, Decision
-from proofs.bounded.solver import Asker, Limits, Question
+from fairopt.proofs.bounded.decisions import HOLDS, REFUTED, UNKNOWN, Decision
+from fairopt.proofs.bounded.solver import Asker, Limits, Question
 
 
 def hurts_nobody(claim: str, n: int, limits: Limits) -> Decision:

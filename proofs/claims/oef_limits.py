@@ -106,7 +106,8 @@ def from_the_left() -> Finding:
         "with sharing incentive. Slowest meaning the strictly least ratio between any two types, it is true of every "
         f"Pareto-efficient allocation, with positive speedups ({ratios}), so of the largest total with sharing "
         f"incentive ({shares}) and of the non-cooperative mode ({equal}); among envy-free allocations for two users "
-        f"and up to three types, and for three users and two types ({envy_free}).",
+        "and up to three types, and for three users and two types with one GPU of each type and speedups that rise "
+        f"({envy_free}).",
     )
 
 

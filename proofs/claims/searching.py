@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, combinations_with_replacement, pairwise, product
-from math import prod
+from math import exp, log, prod
 from random import Random
 from typing import Any
 
@@ -103,12 +103,17 @@ def ordered_by_ratios(market: Market) -> bool:
     return ratios and all(row[0] == 1 and _rising(row) for row in rows)
 
 
-def random_ordered(users: int, types: int, seed: int = 0) -> Iterator[Market]:
-    """Yield random markets that are `ordered_by_ratios`, without end; among small integers they are rare."""
+def random_ordered(users: int, types: int, seed: int = 1) -> Iterator[Market]:
+    """Yield random markets that are `ordered_by_ratios`, without end; among small integers they are rare.
+
+    Factors from a type to the next are close to 1 and far from it alike (uniform in the logarithm), to two decimals.
+    """
     dice = Random(seed)
-    factors = [Fraction(p, 2) for p in range(3, 17)]
     while True:
-        steps = [sorted(dice.sample(factors, users)) for _ in range(types - 1)]
+        steps: list[list[Fraction]] = []
+        while len(steps) < types - 1:
+            step = sorted({round(exp(dice.uniform(log(1.05), log(dice.choice((3, 10, 60))))), 2) for _ in range(users)})
+            steps += [[Fraction(str(factor)) for factor in step]] if len(step) == users else []
         rows = [[prod(step[i] for step in steps[:j]) for j in range(types)] for i in range(users)]
         yield Market.of(rows, [1] * types)
 
