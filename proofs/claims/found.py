@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import shorten
 
 from fairopt.ledger import Entry, Ruling, ledger
 
@@ -18,12 +19,18 @@ PAPERS = {
     "astraea": "Astraea, posted prices (2023)",
 }
 #: What a reader of the paper would get wrong, the gravest first.
-UNEXPECTED = (Ruling.REFUTED, Ruling.INCONSISTENT, Ruling.QUALIFIED)
+UNEXPECTED = (Ruling.REFUTED, Ruling.INCONSISTENT, Ruling.QUALIFIED, Ruling.NOT_DECIDABLE_HERE)
+#: What speaks of all markets; the other kinds speak of one.
+GENERAL = ("theorem", "table")
+IN_SHORT = 220
 
 
 def section(rows: Sequence[Entry]) -> str:
-    """Return the section in Markdown: how many claims got which verdict, then every one that does not simply hold."""
-    return "\n".join([BEGIN, "", *_counts(rows), "", *_unexpected(rows), END])
+    """Return the section in Markdown: how many claims got which verdict, then all that do not simply hold.
+
+    Theorems and tables of properties stand there in full, with their counterexamples; the rest in short.
+    """
+    return "\n".join([BEGIN, "", *_counts(rows), "", *_theorems(rows), *_others(rows), "", END])
 
 
 def _counts(rows: Sequence[Entry]) -> Iterator[str]:
@@ -35,13 +42,29 @@ def _counts(rows: Sequence[Entry]) -> Iterator[str]:
         yield f"| {title} | " + " | ".join(str(counts[ruling] or "") for ruling in used) + " |"
 
 
-def _unexpected(rows: Sequence[Entry]) -> Iterator[str]:
-    for ruling in UNEXPECTED:
-        for row in (row for row in rows if row.verdict is ruling):
-            title = f"{PAPERS[row.paper].partition(' (')[0]}, {row.where}: {ruling.value}"
-            yield f"* **{title}** (`{row.id}`). {row.says.strip()}"
+def _theorems(rows: Sequence[Entry]) -> Iterator[str]:
+    for row in _unexpected(rows):
+        if row.kind in GENERAL:
+            yield f"* **{_place(row)}: {row.verdict.value}** (`{row.id}`). {row.says.strip()}"
             yield f"  *Found:* {row.evidence.strip()}"
             yield ""
+
+
+def _others(rows: Sequence[Entry]) -> Iterator[str]:
+    yield "| examples, models, figures | verdict | found, in short |"
+    yield "|---|---|---|"
+    for row in _unexpected(rows):
+        if row.kind not in GENERAL:
+            short = shorten(row.evidence, IN_SHORT, placeholder=" ...").replace("|", "/")
+            yield f"| {_place(row)} (`{row.id}`) | {row.verdict.value} | {short} |"
+
+
+def _unexpected(rows: Sequence[Entry]) -> list[Entry]:
+    return [row for ruling in UNEXPECTED for row in rows if row.verdict is ruling]
+
+
+def _place(row: Entry) -> str:
+    return f"{PAPERS[row.paper].partition(' (')[0]}, {row.where}"
 
 
 def put_into(text: str, rows: Sequence[Entry]) -> str:
