@@ -302,7 +302,7 @@ def partial(data: Any) -> Decided:
         ratio = prod((market.worth(o, whole[o]) / market.worth(o, row)) ** power[o] for o, row in zip(others, rest))
         need(part[i] > 0 and part[i] ** power[i] <= ratio < (part[i] + GRAIN) ** power[i], "a user keeps another part")
         need(allocation[i] == [part[i] * x for x in whole[i]], f"{market.users[i]} holds another part")
-    return Decided(market, "partial-allocation", allocation, None, "everybody keeps its part, to 1/10**12")
+    return Decided(market, "partial-allocation", allocation, None, "partial-allocation leaves this, to 1/10**12")
 
 
 def trace(data: Any) -> Decided:
@@ -312,7 +312,7 @@ def trace(data: Any) -> Decided:
     for due in trades_due(market, held) if trades is not None else ():
         *names, price, bought, sold = fields(next(told, None), "buyer seller fast slow price fast_amount slow_amount")
         need([*names, number(price), number(bought), number(sold)] == due, f"a trade is not the one that is due, {due}")
-    need(next(told, None) is None and allocation == held, "trades are told that are not due, or lead elsewhere")
+    need(not list(told) and allocation == held, "trades are told that are not due, or lead elsewhere")
     policy = "equal-split" if trades is None else "second-price-trading"
     return Decided(market, policy, held, None, f"the allocation is that of {policy}")
 
@@ -350,12 +350,15 @@ def extreme(data: Any) -> Decided:
     """Over all optima of a decision, the sum of weights times shares goes up (or down) to the value, and no further."""
     of, sense, weights, shares, told, duals, more = fields(data, "of sense weights allocation value duals", "variables")
     found, sign = proved(of), {"maximize": 1, "minimize": -1}[sense]
-    weight, p = table(weights, found.market), found.optima
+    market, weight, p = found.market, table(weights, found.market), found.optima
     p.cost = {("share", i, j): sign * rate for i, row in enumerate(weight) for j, rate in enumerate(row)}
-    value = sign * p.value(point(table(shares, found.market), more), duals)
+    value = sign * p.value(point(table(shares, market), more), duals)
     need(value == number(told), "the value is not the point's")
-    statement = f"over all optima of {found.policy}, the {sense[:3]}imum of the sum is {value}"
-    return Decided(found.market, found.policy, found.allocation, None, statement, (sense, weight, value))
+    sums = [
+        f"{w} x[{user!r}, {j!r}]" for user, row in zip(market.users, weight) for w, j in zip(row, market.types) if w
+    ]
+    statement = f"over all optima of {found.policy}, the {sense[:3]}imum of {' + '.join(sums) or 0} is {value}"
+    return Decided(market, found.policy, found.allocation, None, statement, (sense, weight, value))
 
 
 def judged(data: Any) -> str:
@@ -476,15 +479,14 @@ def proved(data: Any) -> Any:
 def verify(data: Any) -> str:
     """Return the statement that a certificate proves; raise `Rejected` where it proves none."""
     try:
-        found = proved(data)
+        return str(getattr(found := proved(data), "statement", found))
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise Rejected(f"it is not built like a certificate ({error!r:.200})") from error
-    return str(getattr(found, "statement", found))
+        raise Rejected(f"it is not built like a certificate of one of {', '.join(KINDS)} ({error!r:.200})") from error
 
 
 def main(arguments: list[str]) -> int:
     """Verify files, and the .json files in folders; print a line for each and return the exit status."""
-    worst, named = 0 if arguments else 2, map(Path, arguments)
+    worst, named = 0, map(Path, arguments)
     for path in (file for each in named for file in (each.is_dir() and sorted(each.rglob("*.json"))) or [each]):
         try:
             told = f"accepted: {verify(JSON.decode(path.read_text(encoding='utf-8')))}"
@@ -496,4 +498,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:]) if sys.argv[1:] else print(__doc__) or 2)
