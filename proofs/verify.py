@@ -354,9 +354,7 @@ def extreme(data: Any) -> Decided:
     p.cost = {("share", i, j): sign * rate for i, row in enumerate(weight) for j, rate in enumerate(row)}
     value = sign * p.value(point(table(shares, market), more), duals)
     need(value == number(told), "the value is not the point's")
-    sums = [
-        f"{w} x[{user!r}, {j!r}]" for user, row in zip(market.users, weight) for w, j in zip(row, market.types) if w
-    ]
+    sums = [f"{w} x[{u!r}, {j!r}]" for u, row in zip(market.users, weight) for w, j in zip(row, market.types) if w]
     statement = f"over all optima of {found.policy}, the {sense[:3]}imum of {' + '.join(sums) or 0} is {value}"
     return Decided(market, found.policy, found.allocation, None, statement, (sense, weight, value))
 
