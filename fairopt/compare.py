@@ -9,6 +9,7 @@ from fairopt.backends import Solver
 from fairopt.backends.exact import Exact
 from fairopt.errors import FairoptError
 from fairopt.metrics import Metrics, metrics
+from fairopt.optimal_face import OverOptima, over_optima
 from fairopt.policy import Decision, Policy, allocate
 from fairopt.problem import Market
 from fairopt.program import Array, Number
@@ -18,12 +19,17 @@ from fairopt.uniqueness import Uniqueness, uniqueness
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One policy's line of the table: what it decided and the verdicts, and the error that stopped it, if one did."""
+    """One policy's line of the table: what it decided and the verdicts, and the error that stopped it, if one did.
+
+    ``over_optima`` says of each property whether it holds for some and for every optimum, where that was asked for and
+    the policy had a choice.
+    """
 
     policy: Policy
     decision: Decision | None = None
     unique: Uniqueness = field(default_factory=Uniqueness)
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    over_optima: Mapping[str, OverOptima] = field(default_factory=dict)
     metrics: Metrics | None = None
     error: FairoptError | None = None
 
@@ -43,10 +49,12 @@ def compare(
     backend: Solver | None = None,
     effort: Effort | None = None,
     exact: bool = True,
+    every_optimum: bool = False,
 ) -> Iterator[Row]:
     """Yield a `Row` for each policy as soon as it is known.
 
     Programs are decided in rationals, so that verdicts are exact, unless a ``backend`` is named or ``exact`` is False.
+    With ``every_optimum`` an exact decision that is not unique is looked at through all that it could have been.
     A policy that cannot answer does not stop the others, and a check that cannot be made leaves what was found before
     it: the row then holds both that and the error. The answer of one row is a line of OEF's Table 1, recomputed.
     What searches the policy comes after what looks at its answer, so that the cheap verdicts are there when a search
@@ -67,6 +75,9 @@ def compare(
                     else each.search(policy, market, effort=effort, backend=backend)
                 )
                 row = replace(row, verdicts={**row.verdicts, each.name: verdict})
+                if every_optimum and isinstance(each, Property) and decision.exact and row.unique.shares is False:
+                    over = over_optima(policy, decision, each)
+                    row = replace(row, over_optima={**row.over_optima, each.name: over})
         except FairoptError as error:
             row = replace(row, error=error)
         yield row

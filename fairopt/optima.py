@@ -8,8 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from flint import fmpq, fmpq_mat
 
 from fairopt.backends.exact import Exact
+from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Block, Program, Rows, Sense
 from fairopt.solution import Status, not_negative
@@ -119,6 +121,27 @@ def extended(
         variable_blocks=(*program.variable_blocks, Block("extra", (len(variables),), columns, len(variables))),
         row_blocks=(*program.row_blocks, Block("extra", (len(rows),), count, len(rows))),
     )
+
+
+def is_extreme(program: Program, x: Array) -> bool:
+    """Whether a point that keeps all constraints is an extreme point: what is tight there leaves it no direction.
+
+    Errors: `BadInput` where it breaks a constraint; what is given is exact.
+    """
+    broken = program.violations(x)
+    if broken:
+        raise BadInput(f"the point breaks {', '.join(broken)}", place=program.name, remedy="Give a feasible point")
+    tight = []
+    rows = program.rows
+    for row, (value, low, high) in enumerate(zip(rows.activity(x), rows.lower, rows.upper, strict=True)):
+        if value in (low, high):
+            terms = dict(zip(rows.column[rows.row == row], rows.value[rows.row == row], strict=True))
+            tight.append([terms.get(column, 0) for column in range(len(x))])
+    for column, (value, low, high) in enumerate(zip(x, program.lower, program.upper, strict=True)):
+        if value in (low, high):
+            tight.append([int(other == column) for other in range(len(x))])
+    entries = [fmpq(Fraction(value).numerator, Fraction(value).denominator) for row in tight for value in row]
+    return int(fmpq_mat(len(tight), len(x), entries).rank()) == len(x)
 
 
 def _more(array: Array, values: list[Any]) -> Array:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from fairopt.cli import main
-from fairopt.errors import BadInput
-from fairopt.ledger import Finding, Ruling, ledger, read_package
+from fairopt.errors import BadInput, NotInstalled
+from fairopt.ledger import Entry, Finding, Ruling, ledger, read_package
 from fairopt.proofs.claims import found
 
 ROOT = Path(__file__).parent.parent
@@ -87,6 +87,27 @@ def test_check_says_what_is_wrong(command: Callable[..., tuple[int, str, str]], 
     assert command("check", tmp_path / "nothing.json")[0] == 2
 
 
+def test_a_computation_that_stops_does_not_stop_the_others(
+    command: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fairopt.proofs.verify import Rejected
+
+    def stopped(row: Entry) -> tuple[Finding, float]:
+        if row.id == "oef-eq6":
+            raise Rejected("the certificate was changed")
+        if row.id == "oef-fig2":
+            raise NotInstalled("no coqc here; make proofs")
+        return Finding(row.verdict, row.evidence), 0.0
+
+    monkeypatch.setattr(Entry, "recompute", stopped)
+    status, out, _ = command("claims", "oef-eq6", "oef-fig2", "oef-eq2", "--run", "--json")
+    assert status == 3
+    rows = json.loads(out)
+    assert [row["follows"] for row in rows] == [False, False, True]
+    assert "changed" in rows[0]["error"]
+    assert command("claims", "oef-eq6", "oef-eq2", "--run")[0] == 1
+
+
 def test_certificates_need_a_place(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
@@ -95,6 +116,13 @@ def test_certificates_need_a_place(command: Callable[..., tuple[int, str, str]],
     )
     assert status == 2
     assert str(blocked) in err
+    # what an earlier run has left would pass for this one's
+    status, _, err = command("compare", EXAMPLE, "--policy", "equal-split", "--certificates", tmp_path)
+    assert status == 2
+    assert "not empty" in err
+    status, _, err = command("solve", EXAMPLE, "--policy", "max-min", "--certificate", tmp_path / "no" / "c.json")
+    assert status == 2
+    assert "folder that exists" in err
 
 
 def test_claims_are_listed_and_shown(command: Callable[..., tuple[int, str, str]]) -> None:
@@ -107,9 +135,16 @@ def test_claims_are_listed_and_shown(command: Callable[..., tuple[int, str, str]
     status, out, _ = command("claims", "--json", "--paper", "oef")
     assert {"id", "paper", "where", "verdict", "evidence", "seconds"} <= json.loads(out)[0].keys()
     assert {row["paper"] for row in json.loads(out)} == {"oef"}
-    status, _, err = command("claims", "oef-eq66")
-    assert status == 2
-    assert "oef-eq6" in err
+    for wrong, named in (
+        (("oef-eq66",), "oef-eq6"),
+        (("--paper", "nonsense"), "gandiva"),
+        (("oef-fig7", "--paper", "gandiva"), "no claim fits"),
+        (("--verdict", "open", "--run"), "recomputed"),
+    ):
+        status, out, err = command("claims", *wrong)
+        assert (status, out) == (2, "")
+        assert named in err
+    assert command("claims", "oef-eq6", "oef-eq6")[1].count("verdict:") == 1
 
 
 def test_a_claim_is_recomputed(command: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,3 +219,20 @@ def test_no_lie_is_found_where_none_can_pay(command: Callable[..., tuple[int, st
     status, _, err = command("lie", EXAMPLE, "--policy", "equal-spli")
     assert status == 2
     assert "equal-split" in err
+
+
+def test_what_depends_on_the_choice_among_optima_is_said(
+    command: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    path = tmp_path / "alike.toml"
+    path.write_text(
+        'schema = 1\ntypes = ["A", "B"]\ncapacity = [1, 1]\n'
+        '[[user]]\nname = "x"\nspeedup = [1, 2]\n[[user]]\nname = "y"\nspeedup = [1, 2]\n'
+    )
+    asked = ("compare", path, "--policy", "max-efficiency", "--evaluations", 3, "--every-optimum")
+    assert "sharing_incentive: holds for some optimum, not for all" in command(*asked)[1]
+    properties = json.loads(command(*asked, "--json")[1])["policies"]["max-efficiency"]["properties"]
+    by_optimum = properties["sharing_incentive"]["by_optimum"]
+    assert (by_optimum["some"]["answer"], by_optimum["every"]["answer"]) == ("HOLDS", "FAILS")
+    assert by_optimum["every"]["exact"] is True
+    assert properties["pareto_efficiency"]["by_optimum"]["every"]["answer"] == "HOLDS"

@@ -88,12 +88,16 @@ def solve_command(
 ) -> None:
     """Compute one policy's allocation."""
     exact = exact or certificate is not None
+    proving.require_place(certificate)
     problem = _read(market, normalise)
     rule = discovery.policy(policy)
     solver = _solver(backend)
     if exact:
         if solver is not None and solver.number is not Fraction:
-            raise NotCapable(f"--exact asks for rational numbers, which back end {backend!r} does not compute in")
+            raise NotCapable(
+                f"--{'exact' if certificate is None else 'certificate'} asks for rational numbers, which back end "
+                f"{backend!r} does not compute in; leave --backend out, or name exact"
+            )
         solver = solver if rule.own_algorithm else discovery.backend("exact")
     try:
         decision = allocate(
@@ -113,7 +117,8 @@ def solve_command(
             proving.write_bound(rule, problem, error, certificate)
         raise
     if exact and not decision.exact:
-        raise NotCapable(f"{policy} has no exact allocation on this market; leave --exact out for one in floats")
+        asked = "--exact" if certificate is None else "--certificate"
+        raise NotCapable(f"{policy} has no exact allocation on this market; leave {asked} out for one in floats")
     unique = uniqueness(rule, decision)
     if json_:
         _print_json(as_json.decision(decision, unique, exact=exact))
@@ -151,6 +156,7 @@ def verify_command(
             )
     of_allocations = [each for each in chosen if isinstance(each, Property)]
     exact = exact or certificates is not None
+    proving.require_empty(certificates)
     slack = Fraction(0) if exact else rational(tolerance, "--tolerance")
     verdicts = audit(problem, shares, of_allocations, tolerance=slack)
     fits = Feasibility().check(problem, shares, tolerance=slack)
@@ -181,6 +187,9 @@ def compare_command(
     evaluations: Annotated[int, typer.Option(help="Misreports to try for each policy.", min=1)] = Effort.evaluations,
     seed: Seed = 0,
     seconds: Annotated[float, typer.Option(help="Most seconds to search for misreports, for each policy.")] = 60.0,
+    every_optimum: Annotated[
+        bool, typer.Option("--every-optimum", help="Where optima differ, say what holds for some and for every one.")
+    ] = False,
     floats: Annotated[bool, typer.Option("--floats", help="Decide in floats, within a tolerance: faster.")] = False,
     certificates: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`.")
@@ -191,6 +200,7 @@ def compare_command(
     The table is the answer, whatever it says: the exit status is 3 if a policy could not be computed, else 0.
     """
     problem = _read(market, normalise)
+    proving.require_empty(certificates)
     policies = _chosen(policy_names, discovery.POLICIES, discovery.policy)
     properties = _properties(property_names)
     effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
@@ -198,7 +208,9 @@ def compare_command(
     interrupted = False
     try:
         with tables.progress(len(policies)) as advance:
-            for row in compare(problem, policies, properties, effort=effort, exact=not floats):
+            for row in compare(
+                problem, policies, properties, effort=effort, exact=not floats, every_optimum=every_optimum
+            ):
                 rows.append(row)
                 advance(row.policy.name)
     except KeyboardInterrupt:  # what is computed is kept, and the status says that it is not all

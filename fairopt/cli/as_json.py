@@ -77,10 +77,17 @@ def _row_json(row: Row, market: Market) -> dict[str, Any]:
     stopped = {} if row.error is None else {"error": str(row.error)}
     return {
         **decision(row.decision, row.unique),
-        "properties": {name: verdict.to_json() for name, verdict in row.verdicts.items()},
+        "properties": {
+            name: {**verdict.to_json(), **_optima_json(row, name)} for name, verdict in row.verdicts.items()
+        },
         "metrics": {} if row.metrics is None else _metrics_json(row.metrics, market),
         **stopped,
     }
+
+
+def _optima_json(row: Row, name: str) -> dict[str, Any]:
+    over = row.over_optima.get(name)
+    return {} if over is None else {"by_optimum": {"some": over.some.to_json(), "every": over.every.to_json()}}
 
 
 def _error_json(policy: Policy, market: Market, error: FairoptError | None) -> dict[str, Any]:

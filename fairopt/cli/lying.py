@@ -13,7 +13,7 @@ import typer
 from fairopt import discovery
 from fairopt.cli import tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.proving import write
+from fairopt.cli.proving import require_place, write
 from fairopt.errors import NotCapable
 from fairopt.evidence import certify_lie
 from fairopt.policy import Policy
@@ -38,7 +38,9 @@ def lie(
     shrink: Annotated[
         bool, typer.Option("--shrink", help="Go on to the smallest market found on which such a lie pays.")
     ] = False,
-    evaluations: Annotated[int, typer.Option(help="Misreports to try.", min=1)] = Effort.evaluations,
+    evaluations: Annotated[
+        int, typer.Option(help="Misreports to try, a third of each kind.", min=1)
+    ] = Effort.evaluations,
     seed: Annotated[int, typer.Option(help="Seed of the search.", min=0)] = 0,
     markets: Annotated[int, typer.Option(help="Smaller markets to look at.", min=1)] = 1000,
     certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the proof here.")] = None,
@@ -50,6 +52,7 @@ def lie(
     Exit status: 1 a lie that pays was found, 0 none was (which proves nothing).
     """
     problem, rule = read_market(market), discovery.policy(policy)
+    require_place(certificate)
     found = StrategyProofness().search(rule, problem, effort=Effort(evaluations=evaluations, seed=seed))
     verdict = found.by_misreport[kind.value]
     if verdict.answer is not Answer.FAILS:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +16,7 @@ from fairopt.certificates import Certificate
 from fairopt.cli import tables
 from fairopt.cli.exits import Exit
 from fairopt.compare import Row
-from fairopt.errors import BadInput, FairoptError, NotSolved
+from fairopt.errors import BadInput, FairoptError, NotInstalled, NotSolved
 from fairopt.evidence import Piece, certify_bound, evidence, evidence_of_verdicts
 from fairopt.ledger import Entry, Finding, Ruling, ledger
 from fairopt.policy import Formulated, Policy
@@ -48,30 +49,41 @@ def claims(
 
     With --run, exit status 1 says that a stored verdict no longer follows, 3 that a row could not be recomputed here.
     """
-    rows = [row for row in _named(ledger(), ids) if paper in (None, row.paper) and verdict in (None, row.verdict)]
+    rows = _asked(ledger(), ids, paper, verdict, to_run=run)
     if not run:
         if json_:
             print(json.dumps([_json(row) for row in rows], indent=2, ensure_ascii=False))
         else:
             tables.claims(rows, in_full=bool(ids))
         return
-    if ids:
-        for row in rows:
-            if not row.run:
-                raise BadInput(f"{row.id} is open", place="claims", remedy=f"It waits for {row.waits_for}")
     status, done = Exit.FINE, []
     try:
-        for row, finding, seconds, error in _recomputed([row for row in rows if row.run]):
-            follows = finding is not None and row.follows(finding)
-            status = max(status, Exit.NOT_SOLVED if finding is None else Exit.FINE if follows else Exit.FAILS)
-            done.append(_json(row, finding, seconds, follows, error))
+        for row, outcome, seconds in _recomputed(rows):
+            follows = isinstance(outcome, Finding) and row.follows(outcome)
+            status = max(status, _status(outcome, follows=follows))
+            done.append(_json(row) | {"seconds": seconds} | _recomputed_json(outcome, follows=follows))
             if not json_:
-                tables.recomputed(row, finding, seconds, follows=follows, error=error)
+                tables.recomputed(row, outcome, seconds, follows=follows)
     except KeyboardInterrupt:  # what is recomputed is kept, and the status says that it is not all
         status = Exit.INTERRUPTED
     if json_:
         print(json.dumps(done, indent=2, ensure_ascii=False))
     raise typer.Exit(status)
+
+
+def require_place(path: Path | None) -> None:
+    """Refuse, before anything is computed, a file that could not be written."""
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        raise BadInput(f"{path} cannot be written", place="--certificate", remedy="Name a file in a folder that exists")
+
+
+def require_empty(folder: Path | None) -> None:
+    """Refuse, before anything is computed, a folder that holds something: old evidence would pass for new."""
+    if folder is None or not folder.exists():
+        return
+    if not folder.is_dir() or any(folder.iterdir()):
+        kind = "is not empty" if folder.is_dir() else "is no folder"
+        raise BadInput(f"{folder} {kind}", place="--certificates", remedy="Name a new folder, or an empty one")
 
 
 def write(certificate: Certificate, path: Path) -> None:
@@ -118,35 +130,52 @@ def _write_pieces(pieces: Iterator[tuple[str, Piece]], folder: Path) -> None:
     print(f"{written} certificates in {folder}; decide them with: fairopt check {folder}", file=sys.stderr)
 
 
-def _named(rows: list[Entry], ids: list[str] | None) -> list[Entry]:
+def _asked(
+    rows: list[Entry], ids: list[str] | None, paper: str | None, verdict: Ruling | None, *, to_run: bool
+) -> list[Entry]:
+    """Return the rows that are asked for, each once; `BadInput` where nothing fits, or what is to run is open."""
     by_id = {row.id: row for row in rows}
     for wanted in ids or []:
         if wanted not in by_id:
             near = get_close_matches(wanted, by_id, 3, 0.4)
             remedy = f"Did you mean {' or '.join(near)}?" if near else "`fairopt claims` lists them"
             raise BadInput(f"there is no claim {wanted!r}", place="claims", remedy=remedy)
-    return [by_id[wanted] for wanted in ids] if ids else rows
+        if to_run and not by_id[wanted].run:
+            raise BadInput(f"{wanted} is open", place="claims", remedy=f"It waits for {by_id[wanted].waits_for}")
+    papers = list(dict.fromkeys(row.paper for row in rows))
+    if paper is not None and paper not in papers:
+        raise BadInput(f"got {paper!r}", place="--paper", remedy=f"The papers are {', '.join(papers)}")
+    chosen = [by_id[wanted] for wanted in dict.fromkeys(ids)] if ids else rows
+    fit = [row for row in chosen if paper in (None, row.paper) and verdict in (None, row.verdict)]
+    fit = [row for row in fit if row.run] if to_run else fit
+    if not fit:
+        raise BadInput(
+            "no claim fits" + (" that could be recomputed" if to_run else ""),
+            place="claims",
+            remedy="Leave an id, --paper or --verdict out",
+        )
+    return fit
 
 
-def _recomputed(rows: list[Entry]) -> Iterator[tuple[Entry, Finding | None, float, str]]:
+def _recomputed(rows: list[Entry]) -> Iterator[tuple[Entry, Finding | Exception, float]]:
     with tables.progress(len(rows)) as advance:
         for row in rows:
+            begun = perf_counter()
             try:
-                finding, seconds = row.recompute()
-                yield row, finding, seconds, ""
-            except FairoptError as error:  # one that cannot be recomputed here does not stop the others
-                yield row, None, 0.0, str(error)
+                yield row, *row.recompute()
+            except (FairoptError, verify.Rejected) as error:  # what one row meets does not stop the others
+                yield row, error, perf_counter() - begun
             advance(row.id)
 
 
-def _json(
-    row: Entry,
-    finding: Finding | None = None,
-    seconds: float | None = None,
-    follows: bool | None = None,
-    error: str = "",
-) -> dict[str, Any]:
-    entry = {
+def _status(outcome: Finding | Exception, *, follows: bool) -> Exit:
+    if follows:
+        return Exit.FINE
+    return Exit.NOT_SOLVED if isinstance(outcome, NotInstalled) else Exit.FAILS
+
+
+def _json(row: Entry) -> dict[str, Any]:
+    return {
         "id": row.id,
         "paper": row.paper,
         "where": row.where,
@@ -156,9 +185,11 @@ def _json(
         "evidence": row.evidence,
         "waits_for": row.waits_for or None,
         "run": row.run or None,
-        "seconds": seconds,
+        "seconds": None,
     }
-    if follows is None:
-        return entry
-    now = None if finding is None else {"verdict": finding.verdict.value, "evidence": finding.evidence}
-    return entry | {"follows": follows, "recomputed": now} | ({"error": error} if error else {})
+
+
+def _recomputed_json(outcome: Finding | Exception, *, follows: bool) -> dict[str, Any]:
+    if isinstance(outcome, Finding):
+        return {"follows": follows, "recomputed": {"verdict": outcome.verdict.value, "evidence": outcome.evidence}}
+    return {"follows": follows, "recomputed": None, "error": str(outcome)}

@@ -108,6 +108,9 @@ def table(rows: Sequence[Row], market: Market, properties: Sequence[Property | M
     for row in rows:
         if row.error is not None:
             console.print(f"  {row.policy.name}: stopped: {row.error}", soft_wrap=True)
+        for name, over in row.over_optima.items():
+            if (over.some.answer, over.every.answer) == (Answer.HOLDS, Answer.FAILS):
+                console.print(f"  {row.policy.name}, {name}: holds for some optimum, not for all", soft_wrap=True)
         for name, verdict in row.verdicts.items():
             if verdict.witness is not None:
                 console.print(f"  {row.policy.name}, {name}: {verdict.witness}", soft_wrap=True)
@@ -213,14 +216,14 @@ def claims(rows: Sequence[Entry], *, in_full: bool) -> None:
             console.print(f"  again:    fairopt claims {row.id} --run", soft_wrap=True)
 
 
-def recomputed(row: Entry, finding: Finding | None, seconds: float, *, follows: bool, error: str) -> None:
-    """Print what a computation says of one row now."""
+def recomputed(row: Entry, outcome: Finding | Exception, seconds: float, *, follows: bool) -> None:
+    """Print what a computation says of one row now, or what stopped it."""
     console = _console()
-    if finding is None:
-        console.print(f"{row.id}: not recomputed: {error}", soft_wrap=True)
+    if not isinstance(outcome, Finding):
+        console.print(f"{row.id}: not recomputed: {outcome}", soft_wrap=True)
         return
-    said = "follows" if follows else f"NO LONGER FOLLOWS from the computation, which says {finding.verdict.value}"
-    console.print(f"{row.id}: {row.verdict.value} {said} ({seconds:.1f} s): {finding.evidence}", soft_wrap=True)
+    said = "follows" if follows else f"NO LONGER FOLLOWS from the computation, which says {outcome.verdict.value}"
+    console.print(f"{row.id}: {row.verdict.value} {said} ({seconds:.1f} s): {outcome.evidence}", soft_wrap=True)
 
 
 def _ruling(row: Entry) -> Text:

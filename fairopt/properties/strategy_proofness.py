@@ -93,7 +93,7 @@ class StrategyProofness(MechanismProperty):
     def _verdict(self, search: Search, kind: Misreports, witness: Misreport | None, found: Found | None) -> Verdict:
         where = "the slowest type's speedup kept" if self.normalised else "all speedups"
         stopped = ", stopped by the time limit" if kind.name in search.stopped else ""
-        effort = f"{search.tried[kind.name]} {kind.name} misreports ({where}), seed {search.effort.seed}{stopped}"
+        effort = f"{search.tried[kind.name]} misreports ({kind.name}; {where}), seed {search.effort.seed}{stopped}"
         if witness is None or found is None:  # nothing was misreported: one type, whose speedup is kept, say
             return Verdict(self.name, Answer.NOT_REFUTED, None, "", False, effort)
         unit = f"throughput of {witness.user}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,6 +20,8 @@ from fairopt.properties.misreports import Misreports
 
 #: How far from a float report simple numbers are looked for, relative to an entry, widest first.
 NEIGHBOURHOODS = (0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
+#: How far to go from the truth to the float report: a lie that gains most often stops just short of where it fails.
+PARTS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,21 +123,26 @@ def exactly(policy: Policy, market: Market) -> Decision | None:
 
 
 def candidates(market: Market, found: Found, kind: Misreports) -> list[Array]:
-    """Return simple rational reports (k,) of the kind near a float one, the simplest first; the truth is none of them.
+    """Return rational reports (k,) of the kind near a float one, or between it and the truth, which none of them is.
 
-    Each entry becomes the simplest fraction in a neighbourhood, or stays the truth where that is in it.
+    Each entry becomes the simplest fraction in a neighbourhood, or stays the truth where that is in it. The simplest
+    reports come first; the last is the one nearest to ``found``.
     """
     truth = market.speedup[found.user]
-    out: list[Array] = []
-    for width in NEIGHBOURHOODS:
+    out: dict[tuple[Fraction, ...], Array] = {}
+    nearest: Array | None = None
+    for part, width in itertools.product(PARTS, NEIGHBOURHOODS):
         report = truth.copy()
         for j, value in enumerate(found.report.tolist()):
-            low, high = Fraction(value) * Fraction(1 - width), Fraction(value) * Fraction(1 + width)
+            told = truth[j] + part * (Fraction(value) - truth[j])
+            low, high = told * Fraction(1 - width), told * Fraction(1 + width)
             if value != float(truth[j]) and not low <= truth[j] <= high:  # else it stays: fewer changes are simpler
                 report[j] = simplest(low, high)
-        if (report != truth).any() and kind.allows(truth, report) and not any((report == o).all() for o in out):
-            out.append(report)
-    return out
+        if (report != truth).any() and kind.allows(truth, report):
+            out.setdefault(tuple(report), report)
+            nearest = report if part == 1 else nearest
+    plainest = sorted(out.values(), key=lambda report: sum(value.numerator + value.denominator for value in report))
+    return plainest if nearest is None else [each for each in plainest if each is not nearest] + [nearest]
 
 
 def simplest(low: Fraction, high: Fraction) -> Fraction:

@@ -136,6 +136,7 @@ def _lemma() -> list[Claim]:
             ("ratios", "least ratio between all neighbours"),
         ):
             says = f"Lemma 3.1, every optimum of the largest total, {title}; slowest user: {text}"
+            says += "; speedup 1 on the first type, rising strictly"
             search = partial(c.lemma_3_1, mode, order=order)
             found.append(_claim(f"lemma3.1-{short}-{order}", "oef-lemma3.1", says, search, "2x2 2x3 3x2", "3x3"))
     return found

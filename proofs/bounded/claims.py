@@ -20,6 +20,7 @@ import numpy as np
 import z3
 
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF
+from fairopt.optima import is_extreme
 from fairopt.policy import Formulated
 from fairopt.problem import Market
 from fairopt.program import Array
@@ -28,13 +29,12 @@ from fairopt.proofs.bounded.decisions import Found, Search
 from fairopt.proofs.bounded.exact import (
     Optima,
     Place,
-    SharingIncentiveEfficiency,
     float_shares,
     improving_cycle,
-    is_extreme,
 )
 from fairopt.proofs.bounded.solver import Case, Question
 from fairopt.proofs.bounded.symbolic import Optimum, SymbolicMarket
+from fairopt.proofs.claims.proving import SharingIncentiveEfficiency
 from fairopt.properties import AdjacentTypes, EnvyFreeness, ParetoEfficiency
 from fairopt.properties.verdict import Answer, Property
 
@@ -296,7 +296,7 @@ def nonzeros(mode: Mode, n: int, k: int, assumptions: str = "") -> Search:
         vertex = optima.shares
         for weight in (0, 1, -1):  # vertices of the set of optima are extreme points of all allocations
             at = optima.most(weight * numbers.speedup * (1 + (vertex > 0)))
-            if at is not None and (at > 0).sum() > n + k - 1 and is_extreme(numbers, at):
+            if at is not None and (at > 0).sum() > n + k - 1 and is_extreme(mode[1].formulate(numbers, None), at.ravel()):
                 return Found(numbers, f"{(at > 0).sum()} shares are not zero in {_all(at)}")
         return None
 

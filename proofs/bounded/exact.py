@@ -6,38 +6,18 @@ Nothing here knows of Z3: a counterexample counts only if these functions, which
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations_with_replacement, pairwise, permutations, product
+from itertools import combinations_with_replacement, pairwise, product
 
-import flint
 import numpy as np
 
 from fairopt.backends.exact import Exact
-from fairopt.models.shares import shares_of
+from fairopt.optima import Face
 from fairopt.policy import Formulated, allocate
 from fairopt.problem import Market
-from fairopt.program import Array, Formulation, Program, Sense
+from fairopt.program import Array
 
 Place = tuple[int, int]
-
-
-class SharingIncentiveEfficiency(Formulated):
-    """The largest total throughput among allocations that give everybody at least its own partition's.
-
-    Source: OEF Sec. 3.1, Theorem 3.3.
-    """
-
-    name = "sharing-incentive-efficiency"
-    source = "OEF Sec. 3.1"
-
-    def formulate(self, problem: Market, state: object) -> Program:
-        """Return Eq. (4) with the sharing-incentive constraints."""
-        p = Formulation(self.name)
-        own = (problem.speedup * shares_of(p, problem)).sum(axis=1)
-        p.maximize(own.sum(), equation="sum_lj w_lj x_lj", source="OEF Eq. (4)")
-        p.constrain("sharing_incentive", own >= problem.fair_utility(), equation="E_l >= E_l(equal)")
-        return p.program()
 
 
 class Optima:
@@ -46,29 +26,20 @@ class Optima:
     def __init__(self, policy: Formulated, market: Market) -> None:
         self.policy, self.market = policy, market
         decision = allocate(policy, market, Exact())
-        assert decision.exact
-        self.shares = decision.shares
         face = policy.optimal_face(decision)
         assert face is not None
-        self._face = face
-        self._span = next(block.span for block in face.variable_blocks if block.name == "share")
+        self.shares = decision.shares
+        self._face = Face(market, face, decision.shares)
 
     def most(self, weight: Array, zero: Collection[Place] = ()) -> Array | None:
         """Return an optimum of the largest sum of ``weight`` times shares, with no shares at ``zero``, if there is one.
 
         Shapes: ``weight`` and the result (n, k).
         """
-        n, k = self.market.shape
-        cost = np.array([Fraction(0)] * len(self._face.cost), dtype=object)
-        cost[self._span] = [Fraction(value) for value in np.asarray(weight, dtype=object).ravel()]
-        upper = self._face.upper.copy()
-        for u, j in zero:
-            upper[self._span.start + u * k + j] = Fraction(0)
-        program = replace(self._face, sense=Sense.MAXIMIZE, cost=cost, offset=0, upper=upper)
-        solution = Exact().solve(program)
-        if solution.status.name == "INFEASIBLE":
-            return None
-        return np.asarray(solution.require_optimal().point[self._span]).reshape(n, k)
+        face = self._face
+        objective = {face.column(u, j): Fraction(value) for (u, j), value in np.ndenumerate(weight)}
+        found = face.most(objective, face.without([face.column(u, j) for u, j in zero], face.choices))
+        return None if found is None else face.allocation(found[1])
 
     def having(self, positive: Collection[Place], zero: Collection[Place] = ()) -> Array | None:
         """Return an optimum with shares at every place of ``positive`` and none at ``zero``, if there is one."""
@@ -133,19 +104,6 @@ def improving_cycle(market: Market, cycle: Collection[Place]) -> bool:
     for (u, own), (_, wanted) in pairwise([*cycle, next(iter(cycle))]):
         gain *= market.speedup[u, wanted] / market.speedup[u, own]
     return gain > 1
-
-
-def is_extreme(market: Market, shares: Array) -> bool:
-    """Whether the shares are an extreme point of Eq. (10): no other shares keep all that is tight there."""
-    n, k = shares.shape
-    held = [(u, j) for u, j in product(range(n), range(k)) if shares[u, j] > 0]
-    rows = [[int(other == j) for _, other in held] for j in range(k) if shares[:, j].sum() == market.capacity[j]]
-    for u, i in permutations(range(n), 2):
-        if (market.speedup[u] * (shares[u] - shares[i])).sum() == 0:
-            sign = [(owner == u) - (owner == i) for owner, _ in held]
-            rows.append([s * market.speedup[u, j] for s, (_, j) in zip(sign, held, strict=True)])
-    entries = [[flint.fmpq(Fraction(v).numerator, Fraction(v).denominator) for v in row] for row in rows]
-    return bool(flint.fmpq_mat(entries).rank() == len(held))
 
 
 def float_shares(policy: Formulated, market: Market) -> Array:

@@ -50,7 +50,7 @@ def stored(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
 def write(folder: Path, claim: Claim, size: Size, decision: Decision) -> None:
     """Store one decision, and write the table of the README again."""
     kept = stored(folder)
-    kept[claim.name, size_name(size)] = as_json(decision)
+    kept[claim.name, size_name(size)] = as_json(decision) | {"says": claim.says}
     order = [(claim.name, size_name(size)) for claim in CLAIMS for size in (*claim.quick, *claim.slow)]
     ordered = [kept[key] for key in order if key in kept]  # what the catalogue no longer has is dropped
     text = json.dumps({"schema": SCHEMA, "decisions": ordered}, indent=1)

@@ -1,7 +1,8 @@
 """What a row of the ledger may lean on: stored counterexamples, Coq's theorems, Z3's decisions. Each is checked here.
 
-Nothing is cited unread: a certificate must be accepted by ``proofs/verify.py``, a theorem compiled by Coq from the file
-as it stands, a decision of Z3 stored with the answer that is wanted.
+Nothing is cited unread: a certificate must be accepted by ``proofs/verify.py``, a theorem stated without anything that is
+only assumed and compiled by Coq since its file was last written (by the times of the files: ``make proofs`` compiles
+anew), a decision of Z3 stored with the answer that is wanted.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ import numpy as np
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.problem import Market
 from fairopt.program import Array
+from fairopt.proofs.claims.checking import proved
 from fairopt.proofs.claims.counterexamples import FOLDER
-from fairopt.proofs.verify import verify
 
 PROOFS = FOLDER.parent
 THEOREMS = PROOFS / "theorems"
@@ -66,13 +67,13 @@ class Stored:
 
 
 def counterexample(name: str) -> Stored:
-    """Return a stored certificate. Errors: `BadInput` where there is none; `Rejected` where it proves nothing."""
+    """Return a stored certificate. Errors: `BadInput` where there is none; `NoLongerFollows` where it proves nothing."""
     path = FOLDER / f"{name}.json"
     if not path.exists():
         remedy = f"Run python -m fairopt.proofs.claims.counterexamples {name}"
         raise BadInput("there is no such counterexample", place=name, remedy=remedy)
     data = json.loads(path.read_text(encoding="utf-8"))
-    return Stored(name, data, verify(data))
+    return Stored(name, data, proved(data))
 
 
 def rows(table: Any) -> str:
@@ -116,7 +117,11 @@ def _needed(file: str) -> list[str]:
 
 @cache
 def _compiled(file: str) -> None:
-    """Make sure that Coq accepts a file as it stands; what was compiled after it was last written has been accepted."""
+    """Have Coq compile a file and what it is built on, unless what is compiled is younger than what it was made from.
+
+    That goes by the times of the files: who sets those back, or writes a compiled file by hand, deceives it; ``make
+    proofs`` does not look at them where anything changed, and prints what each theorem rests on.
+    """
     newest = 0.0
     for name in _needed(file):
         made = THEOREMS / f"{name}.vo"
@@ -142,14 +147,26 @@ def _compiled(file: str) -> None:
 def bounded(claim: str, *sizes: str) -> str:
     """Return how to cite decisions of ``proofs/bounded`` that a claim holds for these sizes (users x types).
 
-    Errors: `BadInput` where one is not stored, or is another one.
+    What was decided, with all its assumptions, is said in the words of Z3's catalogue. Errors: `BadInput` where one is
+    not stored, or is another one.
     """
-    answers = {(each["claim"], each["size"]): each["answer"] for each in _decisions()}
+    return _decided(claim, "holds", sizes)
+
+
+def bounded_refutation(claim: str, *sizes: str) -> str:
+    """Return how to cite decisions of ``proofs/bounded`` that a claim is false for these sizes, as `bounded` does."""
+    return _decided(claim, "refuted", sizes)
+
+
+def _decided(claim: str, answer: str, sizes: tuple[str, ...]) -> str:
+    stored = {each["size"]: each for each in _decisions() if each["claim"] == claim}
     for size in sizes:
-        if answers.get((claim, size)) != "holds":
-            remedy = f"Run python -m proofs.bounded {claim} --write"
-            raise BadInput(f"stored is {answers.get((claim, size))}", place=f"{claim} {size}", remedy=remedy)
-    return f"Z3: {claim}, {', '.join(sizes)}"
+        if size not in stored or stored[size]["answer"] != answer:
+            what = f"stored is {stored[size]['answer'] if size in stored else None}"
+            remedy = f"Run python -m fairopt.proofs.bounded {claim} --write"
+            raise BadInput(what, place=f"{claim} {size}", remedy=remedy)
+    (says,) = {stored[size]["says"] for size in sizes}
+    return f"Z3: {claim}, {', '.join(sizes)}: {says}; one GPU of each type, equal weights"
 
 
 def _decisions() -> Iterator[dict[str, Any]]:

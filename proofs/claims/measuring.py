@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends.exact import Exact
+from fairopt.certificates import Bound
+from fairopt.certificates.decisions import on_shares
 from fairopt.evidence import extreme, throughput_of
-from fairopt.policy import Decision, Policy, allocate
+from fairopt.policy import Decision, Formulated, Policy, allocate
 from fairopt.problem import Market
 from fairopt.program import Array, Number, Sense
-from fairopt.proofs.verify import verify
+from fairopt.proofs.claims.checking import found, proved
 from fairopt.properties import Answer, Property, Verdict
 
 
@@ -73,9 +75,9 @@ def listed(parts: Iterable[str]) -> str:
 
 # -- exact decisions and all their optima ------------------------------------------------------------------------
 def decide(policy: Policy, market: Market) -> Decision:
-    """Return the exact decision; its certificate has been accepted by ``proofs/verify.py``, else `Rejected`."""
+    """Return the exact decision; its certificate has been accepted by ``proofs/verify.py``, else `NoLongerFollows`."""
     decision = allocate(policy, market, None if policy.own_algorithm else Exact())
-    verify(policy.certify(decision).to_json())
+    proved(policy.certify(decision))
     return decision
 
 
@@ -87,10 +89,21 @@ def extent(policy: Policy, decision: Decision, weights: Array) -> tuple[Fraction
     if policy.choices(decision) is None:
         value = Fraction((weights * decision.shares).sum())
         return value, value
-    proofs = [extreme(policy, decision, weights, sense) for sense in (Sense.MINIMIZE, Sense.MAXIMIZE)]
+    written = isinstance(policy, Formulated) and not policy.rebuilt
+    ends = extreme_as_written if written else extreme
+    proofs = [ends(policy, decision, weights, sense) for sense in (Sense.MINIMIZE, Sense.MAXIMIZE)]
     for proof in proofs:
-        verify(proof.to_json())
+        proved(proof)
     return proofs[0].value, proofs[1].value
+
+
+def extreme_as_written(policy: Policy, decision: Decision, weights: Array, sense: Sense) -> Bound:
+    """Return how far the sum of ``weights`` times shares goes over all optima of a policy that the verifier knows not.
+
+    The certificate holds the program as it was written, so that what it means is for its reader to see.
+    """
+    program = on_shares(found(policy.choices(decision), f"the optima of {policy.name}"), weights, sense)
+    return Bound.of_optimum(program, Exact().solve(program).require_optimal())
 
 
 def extents(policy: Policy, decision: Decision) -> Iterator[tuple[Fraction, Fraction]]:
@@ -126,7 +139,7 @@ def with_demand(market: Market, most: object) -> Market:
 def checked(asked: Property, market: Market, shares: Array) -> Verdict:
     """Return the exact verdict on exact shares; its certificate has been accepted by ``proofs/verify.py``."""
     verdict = asked.check(market, shares)
-    verify(asked.certify(market, shares, verdict).to_json())
+    proved(asked.certify(market, shares, verdict))
     return verdict
 
 

@@ -11,15 +11,15 @@ import re
 from fractions import Fraction
 
 import numpy as np
-from flint import fmpq, fmpq_mat
 
 from fairopt.backends.exact import Exact
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, NonCooperativeOEF
+from fairopt.optima import is_extreme
 from fairopt.optimal_face import over_optima
 from fairopt.policy import Formulated, allocate
 from fairopt.problem import Market
-from fairopt.program import Array, Program
+from fairopt.program import Array
 from fairopt.proofs.claims.citing import bounded, counterexample, rows, speedups, theorem
 from fairopt.proofs.claims.counterexamples import FOLDER
 from fairopt.proofs.claims.measuring import decide, gains_of_lie, holds, only_optimum
@@ -203,22 +203,6 @@ def nonzeros() -> Finding:
         f"extreme point of Eq. (10) (its tight rows have rank {n * k}) with {count} of them, more than {n} + {k} - 1 "
         f"= {limit} (oef-nonzeros-cooperative).",
     )
-
-
-def is_extreme(program: Program, x: Array) -> bool:
-    """Whether a feasible point is an extreme point: the rows and bounds that are tight there leave it no direction."""
-    assert not program.violations(x)
-    tight = []
-    rows_ = program.rows
-    for row, (value, low, high) in enumerate(zip(rows_.activity(x), rows_.lower, rows_.upper, strict=True)):
-        if value in (low, high):
-            terms = dict(zip(rows_.column[rows_.row == row], rows_.value[rows_.row == row], strict=True))
-            tight.append([terms.get(column, 0) for column in range(len(x))])
-    for column, (value, low, high) in enumerate(zip(x, program.lower, program.upper, strict=True)):
-        if value in (low, high):
-            tight.append([int(other == column) for other in range(len(x))])
-    entries = [fmpq(Fraction(value).numerator, Fraction(value).denominator) for row in tight for value in row]
-    return int(fmpq_mat(len(tight), len(x), entries).rank()) == len(x)
 
 
 def _numbers(values: Array) -> str:

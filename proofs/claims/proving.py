@@ -15,15 +15,16 @@ import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
-from fairopt.certificates import Bound, Certificate, Dominance, Judgement, Lie, Optimality
-from fairopt.certificates.decisions import on_shares
+from fairopt.certificates import Certificate, Dominance, Judgement, Lie, Optimality
 from fairopt.evidence import extreme, throughput_of
+from fairopt.errors import NotCapable
 from fairopt.models import SecondPriceTrading
 from fairopt.models.shares import shares_of
 from fairopt.optimal_face import over_optima
 from fairopt.policy import Decision, Formulated, Policy, allocate
 from fairopt.problem import Market
 from fairopt.program import Array, Formulation, Program, Sense
+from fairopt.proofs.claims.measuring import extreme_as_written
 from fairopt.proofs.claims.searching import Untruth
 from fairopt.properties import Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
 from fairopt.properties.pareto_efficiency import largest_gain
@@ -47,10 +48,15 @@ class SharingIncentiveEfficiency(Formulated):
     def formulate(self, problem: Market, state: Any) -> Program:
         """Return Eq. (4) with a row for each user's fair share."""
         p = Formulation(self.name)
-        own = (problem.speedup * shares_of(p, problem)).sum(axis=1)
-        p.maximize(own.sum(), equation="sum_lj w_lj x_lj", source="OEF Eq. (4)")
-        p.constrain("sharing_incentive", own >= problem.fair_utility(), equation="E_l >= E_l(equal)")
+        share = shares_of(p, problem)
+        p.maximize((problem.speedup * share).sum(), equation="sum_lj w_lj x_lj", source="OEF Eq. (4)")
+        own, least = self.kept(problem)
+        p.constrain("sharing_incentive", (own * share).sum(axis=1) >= least, equation="E_l >= E_l(equal)")
         return p.program()
+
+    def kept(self, problem: Market) -> tuple[Array, Array]:
+        """Return by which speedups (n, k) everybody is to have how much at the least (n,)."""
+        return problem.speedup, problem.fair_utility()
 
 
 def sifted(policy: Policy, market: Market) -> Array:
@@ -97,8 +103,9 @@ def sometimes_dominated(policy: Formulated) -> Callable[[Market], Certificates |
         lacking = over_optima(policy, decision, ParetoEfficiency()).lacking
         if lacking is None:
             return None
-        optimal = policy.certify(decision)
-        assert isinstance(optimal, Optimality)  # its duals prove every optimum optimal
+        optimal = policy.certify(decision)  # its duals prove every optimum optimal
+        if not isinstance(optimal, Optimality):
+            raise NotCapable(f"{policy.name} has no certificate that could be that of another optimum")
         verdict = ParetoEfficiency().check(market, lacking)
         return {
             "optimal": replace(optimal, allocation=lacking),
@@ -217,17 +224,6 @@ def rewarded(policy: Policy) -> Callable[[Untruth], Certificates | None]:
     return certified
 
 
-def extreme_of_bare(policy: Formulated, decision: Decision, weights: Array, sense: Sense) -> Bound:
-    """Return how far the sum of ``weights`` times shares goes over all optima of a policy that the verifier knows not.
-
-    The certificate holds the program, so that what it means is for its reader to see.
-    """
-    choices = policy.choices(decision)
-    assert choices is not None
-    program = on_shares(choices, weights, sense)
-    return Bound.of_optimum(program, Exact().solve(program).require_optimal())
-
-
 # -- the largest total above everybody's fair share --------------------------------------------------------------
 def rewarded_above_fair_shares(lie: Untruth) -> Certificates | None:
     """As `rewarded`, for the largest total that gives everybody its fair share; certificates of bare programs.
@@ -243,7 +239,7 @@ def rewarded_above_fair_shares(lie: Untruth) -> Certificates | None:
     ends = []
     for name, each, sense in (("truth", market, MOST), ("lie", told, LEAST)):
         decision = exactly(policy, each)
-        end = extreme_of_bare(policy, decision, throughput_of(market, i), sense)
+        end = extreme_as_written(policy, decision, throughput_of(market, i), sense)
         ends.append(end.value)
         found |= {f"{name}-total": policy.certify(decision), f"{name}-{'most' if sense is MOST else 'least'}": end}
     return found if ends[1] > ends[0] else None
