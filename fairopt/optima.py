@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import fmpq, fmpq_mat
 
 from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput
@@ -128,6 +127,8 @@ def is_extreme(program: Program, x: Array) -> bool:
 
     Errors: `BadInput` where it breaks a constraint; what is given is exact.
     """
+    from flint import fmpq, fmpq_mat
+
     broken = program.violations(x)
     if broken:
         raise BadInput(f"the point breaks {', '.join(broken)}", place=program.name, remedy="Give a feasible point")

@@ -17,16 +17,18 @@ z3 = pytest.importorskip("z3")
 
 from fairopt.backends.exact import Exact  # noqa: E402
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF  # noqa: E402
+from fairopt.optima import is_extreme  # noqa: E402
 from fairopt.policy import allocate  # noqa: E402
 from fairopt.problem import Market  # noqa: E402
 from fairopt.proofs.bounded import policies  # noqa: E402
 from fairopt.proofs.bounded.catalogue import CLAIMS  # noqa: E402
 from fairopt.proofs.bounded.claims import COOPERATIVE, NONCOOPERATIVE, SHARING_INCENTIVE, market_of  # noqa: E402
 from fairopt.proofs.bounded.decisions import REFUTED, UNKNOWN  # noqa: E402
-from fairopt.proofs.bounded.exact import Optima, SharingIncentiveEfficiency, is_extreme  # noqa: E402
+from fairopt.proofs.bounded.exact import Optima  # noqa: E402
 from fairopt.proofs.bounded.solver import Asker, Case, Limits, Question  # noqa: E402
 from fairopt.proofs.bounded.store import BEGIN, END, size_name, stored, table  # noqa: E402
 from fairopt.proofs.bounded.symbolic import SymbolicMarket  # noqa: E402
+from fairopt.proofs.claims.proving import SharingIncentiveEfficiency  # noqa: E402
 
 FOLDER = ROOT / "proofs" / "bounded"
 STORED = stored(FOLDER)
@@ -105,8 +107,9 @@ def test_optima_speak_of_all_optima() -> None:
     assert tie.having([(0, 1)]) is None
     gap = numbers([["1", "1", "2"], ["1", "2", "3"]])
     assert Optima(CooperativeOEF(), gap).without_gaps() is None
-    assert is_extreme(gap, Optima(CooperativeOEF(), gap).shares)
-    assert not is_extreme(numbers([["1", "1"], ["1", "1"]]), np.full((2, 2), Fraction(1, 2)))
+    even = numbers([["1", "1"], ["1", "1"]])
+    assert is_extreme(CooperativeOEF().formulate(gap, None), Optima(CooperativeOEF(), gap).shares.ravel())
+    assert not is_extreme(CooperativeOEF().formulate(even, None), np.full(4, Fraction(1, 2)))
 
 
 def decided_again(key: tuple[str, str]) -> None:

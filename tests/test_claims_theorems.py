@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fairopt.errors import BadInput, NotInstalled
+from fairopt.errors import BadInput, FairoptError, NotInstalled
 from fairopt.ledger import Entry, Ruling, read_package
 from fairopt.models import CooperativeOEF
+from fairopt.optima import is_extreme
 from fairopt.problem import Market
-from fairopt.proofs.claims import citing
-from fairopt.proofs.claims.oef_theorems import is_extreme
+from fairopt.proofs.claims import citing, oef_limits, oef_table1
+from fairopt.proofs.claims.checking import NoLongerFollows, found, proved, require
+from fairopt.proofs.claims.measuring import decide, extent
+from fairopt.proofs.claims.proving import SharingIncentiveEfficiency
 
 ROWS = {row.id: row for row in read_package("fairopt.proofs.claims")}
 MODULES = ("oef_theorems", "oef_limits", "oef_table1", "gandiva")
@@ -93,6 +97,69 @@ def test_a_bounded_decision_that_is_not_stored_is_not_cited() -> None:
         citing.bounded("pareto-coop-every", "9x9")
 
 
+def test_a_bounded_decision_says_what_is_assumed() -> None:
+    cited = citing.bounded("lemma3.1-coop-ratios", "2x2", "3x2")
+    assert "speedup 1 on the first type, rising strictly" in cited
+    assert "every optimum" in citing.bounded_refutation("pareto-coop-every", "3x2")
+    with pytest.raises(BadInput, match="stored is refuted"):
+        citing.bounded("pareto-coop-every", "3x2")
+
+
+def test_what_no_longer_holds_is_an_error_of_ours() -> None:
+    require(True, "so it is")
+    assert found(3, "a number") == 3
+    with pytest.raises(NoLongerFollows, match="no longer so: water is dry"):
+        require(False, "water is dry")
+    with pytest.raises(NoLongerFollows, match="not found: a needle"):
+        found(None, "a needle")
+    with pytest.raises(NoLongerFollows, match="rejects"):
+        proved({"schema": 1, "certificate": "optimality"})
+    assert issubclass(NoLongerFollows, FairoptError)
+
+
+def test_no_row_checks_by_bare_assertions() -> None:
+    for module in Path(citing.__file__).parent.glob("*.py"):
+        text = module.read_text(encoding="utf-8")
+        assert "    assert " not in text, module.name
+        assert "AssertionError" not in text, module.name
+
+
+def test_the_program_with_fair_shares_is_that_of_its_market() -> None:
+    for market in (
+        Market.of([[1, 2], [1, 4]], [1, 1]),
+        Market.of([[1, 2, 3], [2, 7, 5]], [3, 1, 2], weight=[1, 2]),
+    ):
+        decision = decide(SharingIncentiveEfficiency(), market)
+        written = SharingIncentiveEfficiency().certify(decision).to_json()["program"]
+        mine = oef_limits.as_from_the_market(market)
+        assert {**written, "rows": None} == {**mine, "rows": None}
+        assert [_row(row) for row in written["rows"]] == [_row(row) for row in mine["rows"]]
+        # a range over all optima keeps the total, which is what the last row says
+        assert extent(SharingIncentiveEfficiency(), decision, market.speedup) == (decision.objective,) * 2
+        ranged = oef_limits.as_from_the_market(market, total=decision.objective)
+        assert ranged["rows"][:-1] == mine["rows"]
+        assert ranged["rows"][-1]["lower"] == str(decision.objective)
+
+
+def _row(row: dict[str, Any]) -> tuple[dict[int, str], object, object]:
+    return {column: rate for column, rate in row["terms"] if rate != "0"}, row["lower"], row["upper"]
+
+
+@pytest.mark.parametrize(
+    ("readings", "verdict"),
+    [
+        ([((), ()), ((), ())], Ruling.REPRODUCED),
+        ([((), ("SP of OEF",)), ((), ())], Ruling.QUALIFIED),
+        ([(("PE of OEF",), ()), ((), ())], Ruling.QUALIFIED),
+        ([(("PE of OEF",), ()), (("PE of Gavel",), ())], Ruling.REFUTED),
+    ],
+)
+def test_a_table_with_wrong_cells_is_never_reproduced(
+    readings: list[tuple[tuple[str, ...], tuple[str, ...]]], verdict: Ruling
+) -> None:
+    assert oef_table1.verdict_of([oef_table1.Reading("so", *each) for each in readings]) is verdict
+
+
 def test_extreme_points() -> None:
     market = Market.of([[1, 2], [1, 2]], [1, 1])
     program = CooperativeOEF().formulate(market, None)
@@ -100,3 +167,5 @@ def test_extreme_points() -> None:
     assert is_extreme(program, corner.ravel())
     middle = market.equal_split() / 2
     assert not is_extreme(program, middle.ravel())
+    with pytest.raises(BadInput, match="the point breaks"):
+        is_extreme(program, 3 * middle.ravel() + 1)

@@ -15,7 +15,7 @@ from fairopt.ledger import Ruling, read_package
 from fairopt.proofs import verify as verifier
 from fairopt.proofs.claims.citing import counterexample
 from fairopt.proofs.claims.counterexamples import FOLDER, WANTED, Wanted
-from fairopt.proofs.claims.searching import Domain, ordered_by_ratios, random_ordered, untruths
+from fairopt.proofs.claims.searching import Domain, ordered_by_ratios, untruths
 
 FILES = sorted(FOLDER.glob("*.json"))
 #: These searches ask more markets than a test run has time for.
@@ -100,7 +100,10 @@ def test_markets_come_in_order_of_size_and_once() -> None:
 
 
 def test_capacities_and_zeros_are_asked_for() -> None:
-    assert len(list(Domain(((1, 2),), 2, "normalised", capacities=True).markets())) == 1 + 7
+    assert len(list(Domain(((1, 2),), 2, "normalised", capacities=2).markets())) == 1 + 7
+    few = list(Domain(((1, 2),), 2, "normalised", capacities=1).markets())
+    assert len(few) == 1 + 3
+    assert {market.capacity[1] for market in few} == {1}
     rows = [market.speedup.tolist() for market in Domain(((1, 1), (2, 2)), 1, "zeros").markets()]
     assert [[0, 1], [1, 0]] in rows
     assert all(any(column) for table in rows for column in zip(*table, strict=True)), "a type that nobody can use"
@@ -119,7 +122,12 @@ def test_lies_are_of_their_kind_and_in_order() -> None:
         assert sizes == sorted(sizes)
 
 
-def test_random_markets_are_in_order_of_ratios() -> None:
-    for market, _ in zip(random_ordered(3, 4), range(20), strict=False):
+def test_users_come_in_the_order_that_is_asked_for() -> None:
+    markets = list(Domain(((3, 3),), 8, "normalised rising ordered").markets())
+    assert markets
+    for market in markets:
         assert ordered_by_ratios(market)
         assert not ordered_by_ratios(market.select([1, 0, 2]))
+    for market in Domain(((3, 2),), 3, "slowest-first").markets():
+        slowest, *others = (fast / slow for slow, fast in market.speedup)
+        assert slowest < min(others)

@@ -222,7 +222,11 @@ def recomputed(row: Entry, outcome: Finding | Exception, seconds: float, *, foll
     if not isinstance(outcome, Finding):
         console.print(f"{row.id}: not recomputed: {outcome}", soft_wrap=True)
         return
-    said = "follows" if follows else f"NO LONGER FOLLOWS from the computation, which says {outcome.verdict.value}"
+    said = "follows"
+    if outcome.verdict is not row.verdict:
+        said = f"NO LONGER FOLLOWS from the computation, which says {outcome.verdict.value}"
+    elif not follows:
+        said = "follows, but NOT with the stored evidence; computed was"
     console.print(f"{row.id}: {row.verdict.value} {said} ({seconds:.1f} s): {outcome.evidence}", soft_wrap=True)
 
 

@@ -296,7 +296,11 @@ def nonzeros(mode: Mode, n: int, k: int, assumptions: str = "") -> Search:
         vertex = optima.shares
         for weight in (0, 1, -1):  # vertices of the set of optima are extreme points of all allocations
             at = optima.most(weight * numbers.speedup * (1 + (vertex > 0)))
-            if at is not None and (at > 0).sum() > n + k - 1 and is_extreme(mode[1].formulate(numbers, None), at.ravel()):
+            if (
+                at is not None
+                and (at > 0).sum() > n + k - 1
+                and is_extreme(mode[1].formulate(numbers, None), at.ravel())
+            ):
                 return Found(numbers, f"{(at > 0).sum()} shares are not zero in {_all(at)}")
         return None
 

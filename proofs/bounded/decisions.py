@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import lcm
 from random import Random
 from time import monotonic
@@ -97,8 +98,7 @@ def decide(claim: str, search: Search, limits: Limits) -> Decision:
     for question in hard:
         reply = asker.ask(question)
         if reply.model is not None:
-            model = reply.model
-            found = _confirmed(search, lambda term, model=model: fraction(model, term))
+            found = _confirmed(search, partial(fraction, reply.model))
             return finish(REFUTED if found else UNKNOWN, found, 0 if found else 1)
         still_open += reply.open
     return finish(UNKNOWN if still_open else HOLDS, still_open=still_open)
@@ -151,10 +151,14 @@ def _by_guessing(search: Search, seconds: float) -> Found | None:
                 guess |= market.guess(dice, largest, search.words)
             if not z3.is_true(z3.simplify(z3.substitute(domain, *guess.items()))):
                 continue
-            tables = _tables(search, lambda term, guess=guess: _number(guess.get(term, term)))
+            tables = _tables(search, partial(_guessed, guess))
             if search.suspect(*tables) and (found := search.confirm(*tables)) is not None:
                 return found
     return None
+
+
+def _guessed(guess: dict[Term, Term], term: Term) -> Fraction:
+    return _number(guess.get(term, term))
 
 
 def _number(term: Term) -> Fraction:

@@ -1,4 +1,4 @@
-"""What a row of the ledger takes for granted is checked, and where it is not so the row says that it does not follow."""
+"""What a row of the ledger takes for granted is checked; where it is not so, the row says that it no longer follows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def found(value: Found | None, what: str) -> Found:
 
 
 def proved(certificate: Certificate | dict[str, Any]) -> str:
-    """Return what a certificate proves, as ``proofs/verify.py`` says. Errors: `NoLongerFollows` where it proves nothing."""
+    """Return what a certificate proves, by ``proofs/verify.py``. Errors: `NoLongerFollows` where it is rejected."""
     try:
         return verify(certificate.to_json() if isinstance(certificate, Certificate) else certificate)
     except Rejected as rejected:

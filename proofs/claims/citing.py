@@ -1,8 +1,8 @@
 """What a row of the ledger may lean on: stored counterexamples, Coq's theorems, Z3's decisions. Each is checked here.
 
-Nothing is cited unread: a certificate must be accepted by ``proofs/verify.py``, a theorem stated without anything that is
-only assumed and compiled by Coq since its file was last written (by the times of the files: ``make proofs`` compiles
-anew), a decision of Z3 stored with the answer that is wanted.
+Nothing is cited unread: a certificate must be accepted by ``proofs/verify.py``, a theorem stated without anything that
+is only assumed and compiled by Coq since its file was last written (by the times of the files), a decision of Z3 stored
+with the answer that is wanted.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from fairopt.proofs.claims.counterexamples import FOLDER
 
 PROOFS = FOLDER.parent
 THEOREMS = PROOFS / "theorems"
+#: A file of theorems compiles in less than a minute.
+COQ_SECONDS = 300
 
 
 # -- counterexamples -----------------------------------------------------------------------------------------------
@@ -67,7 +69,7 @@ class Stored:
 
 
 def counterexample(name: str) -> Stored:
-    """Return a stored certificate. Errors: `BadInput` where there is none; `NoLongerFollows` where it proves nothing."""
+    """Return a stored certificate. Errors: `BadInput` where there is none, `NoLongerFollows` where it is rejected."""
     path = FOLDER / f"{name}.json"
     if not path.exists():
         remedy = f"Run python -m fairopt.proofs.claims.counterexamples {name}"
@@ -119,8 +121,8 @@ def _needed(file: str) -> list[str]:
 def _compiled(file: str) -> None:
     """Have Coq compile a file and what it is built on, unless what is compiled is younger than what it was made from.
 
-    That goes by the times of the files: who sets those back, or writes a compiled file by hand, deceives it; ``make
-    proofs`` does not look at them where anything changed, and prints what each theorem rests on.
+    That goes by the times of the files: who sets those back, or writes a compiled file by hand, deceives it. ``make
+    proofs`` in a fresh checkout compiles everything, and prints what each theorem rests on.
     """
     newest = 0.0
     for name in _needed(file):
@@ -138,7 +140,14 @@ def _compiled(file: str) -> None:
         for name in _needed(file):
             shutil.copy(THEOREMS / f"{name}.v", folder)
             command = [coq, "-q", "-R", ".", "FairSharing", "-w", "none", f"{name}.v"]
-            ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            try:
+                ran = subprocess.run(
+                    command, cwd=folder, capture_output=True, text=True, check=False, timeout=COQ_SECONDS
+                )
+            except subprocess.TimeoutExpired as late:
+                raise BadInput(
+                    f"Coq needs more than {late.timeout:.0f} s", place=f"{name}.v", remedy="make proofs"
+                ) from late
             if ran.returncode:
                 raise BadInput(f"Coq rejects {name}.v: {ran.stderr.strip()[-300:]}", place=file, remedy="make proofs")
 

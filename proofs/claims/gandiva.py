@@ -9,6 +9,8 @@ from itertools import combinations
 from random import Random
 from statistics import median
 
+import numpy as np
+
 from fairopt.backends.exact import Exact
 from fairopt.datasets import gandiva_market, gandiva_table1, gandiva_table3
 from fairopt.ledger import Finding, Ruling
@@ -16,6 +18,8 @@ from fairopt.models import EqualSplit, SecondPriceTrading, WaterFilling
 from fairopt.models.second_price_trading import Trade
 from fairopt.policy import Decision, allocate
 from fairopt.problem import Market
+from fairopt.program import Array
+from fairopt.proofs.claims.checking import require
 from fairopt.proofs.claims.citing import Stored, counterexample, rows, speedups, theorem
 from fairopt.proofs.claims.measuring import both, decide, holds, listed, percent, prints_as
 from fairopt.proofs.claims.proving import SharingIncentiveEfficiency
@@ -110,9 +114,11 @@ def five_options() -> Finding:
 def _shares(slices: Sequence[Slice]) -> list[Fraction]:
     """Return GPUs in the mean over time for A, B and C; no server gives more than it has, no job runs twice at once."""
     for server in (1, 2):
-        assert sum(each.part * each.gpus for each in slices if each.server == server) <= 4
+        used = sum(each.part * each.gpus for each in slices if each.server == server)
+        require(used <= 4, f"server {server} gives no more than its GPUs")
     jobs = {(each.user, each.job) for each in slices}
-    assert all(sum(each.part for each in slices if (each.user, each.job) == job) <= 1 for job in jobs)
+    once = all(sum(each.part for each in slices if (each.user, each.job) == job) <= 1 for job in jobs)
+    require(once, "no job runs twice at once")
     return [sum((each.part * each.gpus for each in slices if each.user == user), Fraction(0)) for user in "ABC"]
 
 
@@ -147,6 +153,8 @@ def trading_example() -> Finding:
 def sharing_incentive() -> Finding:
     """Sec. 3.4: nobody ends below its fair share."""
     proof = theorem("Trading", "trading_sharing_incentive")
+    between = theorem("Trading", "second_price_acceptable"), theorem("Trading", "middle_price_acceptable")
+    trading = theorem("Trading", "second_price_trading_sharing_incentive")
     trades = 0
     markets = list(_markets(80, zeros=True))
     for market in markets:
@@ -160,8 +168,9 @@ def sharing_incentive() -> Finding:
         Ruling.PROVED,
         "A trade at a price between the seller's and the buyer's ratio of speedups hurts neither side nor anybody "
         "else, so that any number of them from the fair shares on leaves nobody below its own, for all sizes, "
-        f"weights and zeros ({proof}). That the second price, or the middle where nobody else bids, lies there was "
-        f"checked for all {trades} trades on {len(markets)} random markets, each outcome certified. Markets with "
+        f"weights and zeros ({proof}). The second price, or the middle where nobody else bids, lies there "
+        f"({'; '.join(between)}), so that it is true of Gandiva_fair's own trades ({trading}). Computed as well: all "
+        f"{trades} prices on {len(markets)} random markets lie there, and each outcome is certified. Markets with "
         "demands are not meant.",
     )
 
@@ -194,6 +203,15 @@ def incentive_compatibility() -> Finding:
     if not narrow:
         return Finding(Ruling.OPEN, f"In {winner.name} the liar's price is not another's bid.")
     own = [trade for trade in lying.evidence if trade.buyer == user]
+    second = [winner.market.users[i] for i in range(len(ratio)) if ratio[i] == first.price]
+    before_own = [trade.buyer for trade in lying.evidence[: lying.evidence.index(own[0])]] if own else []
+    require(len(second) == 1 and before_own == second, f"{second} alone bids {first.price} and then buys before {user}")
+    bought = _after(winner.market, lying, len(before_own))
+    spent = bought[winner.market.index(second[0]), 0] == 0
+    seller, buyer = (winner.market.index(name) for name in (own[0].seller, user))
+    told_ratio = winner.table("report")[1] / winner.table("report")[0]
+    middle = own[0].price == (ratio[seller] + told_ratio) / 2 and buyer == top
+    require(spent and middle, f"{second[0]} has spent all, and {user} pays the middle")
     below = [1, others[0] - Fraction(1, 10)]  # no tie with the other bid
     told = decide(TRADING, winner.market.misreport(user, below))
     gain = (winner.market.speedup[top] * (told.shares[top] - honest.shares[top])).sum()
@@ -204,10 +222,21 @@ def incentive_compatibility() -> Finding:
         f"Both ways of lying pay. A seller speeds up: {_told(larger)} (gandiva-sp-larger). A buyer slows down: "
         f"{_told(smaller)} (gandiva-sp-smaller). The narrow form, that at least the winning bidder cannot gain where "
         f"another's bid is its price, falls as well: {_told(winner)} (gandiva-sp-winner). In truth {user} buys first, "
-        f"at {first.price}, the bid of u2; after the lie u2 buys first and, when it has nothing left to bid with, "
-        f"{user} pays the middle, {own[0].price}. No tie is needed: {rows([below])} gains {gain}. In a single trade "
-        "the winner's own bid does not enter the price: it is the sequence of trades that rewards the lie.",
+        f"at {first.price}, the bid of {second[0]}; after the lie {before_own[0]} buys first and, when it has nothing "
+        f"left to bid with, {user} pays the middle, {own[0].price}. No tie is needed: {rows([below])} gains {gain}. In "
+        "a single trade the winner's own bid does not enter the price: the sequence of trades is what rewards the lie.",
     )
+
+
+def _after(market: Market, decision: Decision, trades: int) -> Array:
+    """Return what users hold (n, k) after so many of the trades that a decision made, from the equal split on."""
+    held = market.equal_split()
+    for trade in decision.evidence[:trades]:
+        fast, slow = market.types.index(trade.fast), market.types.index(trade.slow)
+        buyer, seller = market.index(trade.buyer), market.index(trade.seller)
+        held[[buyer, seller], fast] += np.array([1, -1]) * trade.fast_amount
+        held[[buyer, seller], slow] += np.array([-1, 1]) * trade.fast_amount * trade.price
+    return held
 
 
 def _decisions(stored: Stored) -> tuple[Decision, Decision]:
@@ -232,8 +261,8 @@ def largest_total() -> Finding:
     """Sec. 3.4: trading makes the cluster as efficient as fairness allows."""
     stored, better = counterexample("gandiva-max-trading"), counterexample("gandiva-max-better")
     market, shares = stored.market, better.table("allocation")
-    assert better.market == market
-    assert (better.data["property"], better.data["answer"]) == (SharingIncentive.name, "HOLDS")
+    judged = (better.data["property"], better.data["answer"]) == (SharingIncentive.name, "HOLDS")
+    require(judged and better.market == market, f"{better.name} is sharing-incentive on the market of {stored.name}")
     totals = [market.utility(table).sum() for table in (stored.table("allocation"), shares)]
     table_3 = _part(gandiva_table3())
     models = [row.model for row in gandiva_table1()]

@@ -6,27 +6,27 @@ Every decision, every range over optima and every verdict on an allocation is ce
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from fairopt.backends.exact import Exact
 from fairopt.certificates import Bound
-from fairopt.certificates.decisions import on_shares
 from fairopt.datasets import oef_eq6, oef_example
 from fairopt.evidence import throughput_of
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency
 from fairopt.models.shares import shares_of
+from fairopt.policy import Policy
 from fairopt.problem import Market
-from fairopt.program import Array, Formulation, Program, Sense
+from fairopt.program import Array, Formulation
+from fairopt.proofs.claims.checking import proved, require
 from fairopt.proofs.claims.measuring import (
     all_print_as,
     both,
     decide,
     extent,
+    extents,
     gains_of_lie,
     holds,
     listed,
@@ -36,10 +36,9 @@ from fairopt.proofs.claims.measuring import (
     prints_as,
     rows_text,
 )
-from fairopt.proofs.verify import verify
+from fairopt.proofs.claims.proving import SharingIncentiveEfficiency, of_share
 from fairopt.properties import EnvyFreeness, SharingIncentive
 from fairopt.solution import Status
-from fairopt.uniqueness import with_optimum
 
 #: What the paper prints.
 EQUATION_5 = "1 0; 0 0; 0 1"
@@ -60,21 +59,24 @@ def eq5() -> Finding:
     fair = market.fair_utility()
     # whatever optimum is chosen: u2 below its own partition, u1 and u2 below what the shares of u3 would give them
     _, most_others = extent(policy, decision, throughput_of(market, 0) + throughput_of(market, 1))
-    fast = {user: extent(policy, decision, _one_share(market, user, 1)) for user in range(3)}
+    fast = {user: extent(policy, decision, of_share(market, user, 1)) for user in range(3)}
     no_incentive = most[1] < fair[1]
     envy = all(most[user] < market.speedup[user, 1] * fast[2][0] for user in (0, 1))
     lies = {user: gains_of_lie(policy, market, user, [1, 5]) for user in (0, 1)}
     fails = not any(holds(asked, market, stated) for asked in (SharingIncentive(), EnvyFreeness()))
     bad = no_incentive and envy and fails and all(least > 0 for least, _ in lies.values())
     unique = only_optimum(policy, decision)
-    verdict = Ruling.REPRODUCED if unique else Ruling.QUALIFIED
+    who = [market.users[user] for user in range(3) if extent(policy, decision, of_share(market, user, 0))[1] == 1]
+    verdict = Ruling.REPRODUCED if market.users[0] in who and market.users[1] in who else Ruling.QUALIFIED
     gains = listed(f"u{user + 1} {least} to {high}" for user, (least, high) in lies.items())
     return Finding(
         verdict if best and bad else Ruling.REFUTED,
         f"The printed allocation reaches the optimum, {decision.objective}, and is {'' if unique else 'not '}the only "
-        f"one: the slow GPU is worth {market.speedup[0, 0]} to everybody, only the fast one has to go to u3. Whatever "
-        f"optimum is chosen, u2 has at most {most[1]} of the {both(fair[1])} of its own partition, u1 and u2 (at most "
-        f"{most[0]} and {most[1]}, {most_others} together) envy u3, and reporting 5 on the fast type gains {gains}.",
+        f"one: the slow GPU may go to u1 or u2, as the paper says (to {listed(who)} each in some optimum, being worth "
+        f"{market.speedup[0, 0]} to everybody); the fast one has to go to u3. All that follows holds of every optimum, "
+        f"so that the choice leaves nothing open: u2 has at most {most[1]} of the {both(fair[1])} of its own "
+        f"partition, u1 and u2 (at most {most[0]} and {most[1]}, {most_others} together) envy u3, and reporting 5 on "
+        f"the fast type gains {gains}.",
     )
 
 
@@ -108,14 +110,22 @@ def eq6_lie() -> Finding:
     )
     # whatever u2 reports, u1 must not envy it by what u1 reports: so much can u2 get at the most
     ceiling = _most_unenvied(told, market)
-    stays = ceiling == true[1]
+    back = gains_of_lie(policy, told, 1, [1, 4])  # u2's speedups in ``told`` are its true ones
+    both_lie = decide(policy, told.misreport("u2", [1, 4]))
+    split = market.equal_split()
+    reached = (told.misreport("u2", [1, 4]).utility(split).sum() == both_lie.objective) and all(
+        low <= share <= high for share, (low, high) in zip(split.ravel(), extents(policy, both_lie), strict=True)
+    )
     return Finding(
         Ruling.REPRODUCED if agree else Ruling.REFUTED,
         f"The allocation becomes {rows_text(lying.shares)}, the only optimum; u1 truly gets {both(true[0])}, "
         f"{percent(least / honest.utilities[0], 1)} more; the true total goes from {both(honest.objective)} to "
-        f"{both(true.sum())}; the equal split gives {listed(map(str, market.fair_utility()))}. The remark that u2 then "
-        f"gains by lying too is {'false' if stays else 'open'} here: no allocation that u1, reporting 4, does not envy "
-        f"gives u2 more than {both(ceiling)}, and u2 has {both(true[1])} by telling the truth.",
+        f"{both(true.sum())}. A further finding, on the remark that u2 then has the incentive to lie as well, which "
+        f"leads to the equal split with {listed(map(str, market.fair_utility()))}: it is "
+        f"{'false' if ceiling == true[1] else 'open'}. No allocation that u1, reporting 4, does not envy gives u2 more "
+        f"than {both(ceiling)}, which is what u2 {'has' if ceiling == true[1] else 'has not'} by telling the truth "
+        f"({both(true[1])}). Should u2 say 4 for 5 nevertheless, the equal split is {'one' if reached else 'none'} of "
+        f"the optima, and u2 truly gains between {both(back[0])} and {both(back[1])}.",
     )
 
 
@@ -123,15 +133,15 @@ def eq6_si() -> Finding:
     """Sec. 3.1: sharing incentive in place of envy-freeness."""
     market = oef_eq6()
     told = market.misreport("u1", [1, 4])
-    honest, lying = (_largest_total(each, each.fair_utility()) for each in (market, told))
+    honest, lying = (_only(SharingIncentiveEfficiency(), each) for each in (market, told))
     totals = [market.utility(shares).sum() for shares in (honest, lying)]
     gain = market.utility(lying)[0] - market.utility(honest)[0]
     drop = totals[0] - totals[1]
     coefficient = market.speedup[1, 1]
     # as printed: u2 counts its fast GPU 4 times in its constraint, which still asks for 3
-    odd = told.misreport("u2", [1, 4])
-    nothing_left = Exact().solve(_sharing(odd, [odd.fair_utility()[0], Fraction(3)])).status is Status.INFEASIBLE
-    before = _largest_total(market, [market.fair_utility()[0], Fraction(3)], constraint=market.misreport("u2", [1, 4]))
+    printed = _AsPrinted()
+    nothing_left = Exact().solve(printed.formulate(told.misreport("u2", [1, 4]), None)).status is Status.INFEASIBLE
+    before = _only(printed, market)
     relative = {when: drop / total for when, total in zip(("before", "after"), totals, strict=True)}
     matching = [when for when, part in relative.items() if prints_as(part, DROP_6)]
     contradiction = coefficient != 4 and prints_as(market.fair_utility()[1], "3")
@@ -170,36 +180,22 @@ def fig2() -> Finding:
 
 
 # -- programs ----------------------------------------------------------------------------------------------------
-def _one_share(market: Market, user: int, column: int) -> Array:
-    weights = market.speedup * 0
-    weights[user, column] += 1
-    return weights
+class _AsPrinted(SharingIncentiveEfficiency):
+    """The constraint of u2 in Sec. 3.1 as printed: its fast GPU counts 4 times, and 3 are asked for."""
+
+    name = "sharing incentive as printed"
+
+    def kept(self, problem: Market) -> tuple[Array, Array]:
+        """Return the speedups of the constraints and what each asks for."""
+        _, least = super().kept(problem)
+        return problem.misreport("u2", [1, 4]).speedup, np.array([least[0], Fraction(3)], dtype=object)
 
 
-def _sharing(market: Market, at_least: Sequence[Any] | Array, objective: Market | None = None) -> Program:
-    """Return the largest total, by the speedups of ``objective``, such that nobody has less than ``at_least``."""
-    p = Formulation("largest total subject to sharing incentive")
-    share = shares_of(p, market)
-    p.maximize(((objective or market).speedup * share).sum())
-    p.constrain("sharing_incentive", (market.speedup * share).sum(axis=1) >= at_least)
-    return p.program()
-
-
-def _largest_total(market: Market, at_least: Sequence[Any] | Array, constraint: Market | None = None) -> Array:
-    """Return the only allocation of largest total in which nobody has less than ``at_least``; certified.
-
-    ``constraint`` has the speedups by which the constraints count, where those are not the market's.
-    """
-    program = _sharing(constraint or market, at_least, objective=market)
-    solution = Exact().solve(program).require_optimal()
-    verify(Bound.of_optimum(program, solution).to_json())
-    shares: Array = program.variable("share", solution.point)
-    face = with_optimum(program, solution)
-    for user, column in np.ndindex(*shares.shape):
-        ends = [on_shares(face, _one_share(market, user, column), sense) for sense in Sense]
-        if any(each.value(Exact().solve(each).require_optimal().point) != shares[user, column] for each in ends):
-            raise AssertionError(f"the share {user}, {column} of the optimum is not the only one")
-    return shares
+def _only(policy: Policy, market: Market) -> Array:
+    """Return the shares of the only optimum, certified."""
+    decision = decide(policy, market)
+    require(only_optimum(policy, decision), f"{policy.name} has one optimum on {rows_text(market.speedup)}")
+    return decision.shares
 
 
 def _most_unenvied(told: Market, true: Market) -> Fraction:
@@ -211,5 +207,5 @@ def _most_unenvied(told: Market, true: Market) -> Fraction:
     p.constrain("envy_free", values[0, 0] >= values[0, 1])
     program = p.program()
     solution = Exact().solve(program).require_optimal()
-    verify(Bound.of_optimum(program, solution).to_json())
+    proved(Bound.of_optimum(program, solution))
     return Fraction(program.value(solution.point))

@@ -16,7 +16,7 @@ from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, NonCooperativeOEF
 from fairopt.policy import Policy, allocate
 from fairopt.program import Array
-from fairopt.proofs.claims.measuring import percent
+from fairopt.proofs.claims.measuring import listed, percent
 from fairopt.proofs.claims.oef_tenants import TENANTS, Spread, between, draw, market_of, tables
 
 DRAWS, SEED, ERROR = 100, 10, 0.2
@@ -51,13 +51,15 @@ def fig10b(draws: int = DRAWS) -> Finding:
         ]
         for measure, law in product((PROMISED, LOST), LAWS)
     }
-    holds = {reading: max(values) <= ABOUT for reading, values in medians.items()}
-    verdict = Ruling.REPRODUCED if all(holds.values()) else Ruling.QUALIFIED if any(holds.values()) else Ruling.REFUTED
+    by_law = {law: medians[PROMISED, law] for law in LAWS}
+    about = {law: sum(value <= ABOUT for value in values) for law, values in by_law.items()}
+    everywhere = all(about[law] == len(values) for law, values in by_law.items())
     texts = [
-        f"{measure}, {law}: {percent(min(values), 1)} to {percent(max(values), 1)} "
-        f"({'' if holds[measure, law] else 'not '}about 3% or less)"
-        for (measure, law), values in medians.items()
+        f"{law}: {percent(min(values), 1)} to {percent(max(values), 1)}, about 3% or less in {about[law]} of "
+        f"{len(values)} (in the printed range {_listed_percents(law, draws)})"
+        for law, values in by_law.items()
     ]
+    others = [f"{percent(min(v), 1)} to {percent(max(v), 1)} ({law})" for (m, law), v in medians.items() if m == LOST]
     cooperative = [run(table, "cooperative", LAWS[0], ERROR, draws) for table in tables()]
     largest = max(
         float(np.abs(run(table, mode, law, ERROR, draws).deviation[LOST]).max())
@@ -66,14 +68,23 @@ def fig10b(draws: int = DRAWS) -> Finding:
     envy, below = ([float(np.median(getattr(one, name))) for one in cooperative] for name in ("envy", "partition"))
     hurt = [float((one.partition < 0).mean()) for one in cooperative]
     return Finding(
-        verdict,
-        f"{draws} draws of {TENANTS} tenants (seed {SEED}) from each of {len(tables())} tables, errors of "
-        f"{percent(ERROR, 0)}, least and largest median deviation over tables and modes: "
-        f"{'; '.join(texts)}. The largest loss in any draw is {percent(largest, 1)}. What the figure hides: with any "
-        f"error up to that, the tenant that envies most in the cooperative mode would truly have {between(envy)} more "
-        f"with another's shares, and in {percent(min(hurt), 0)} to {percent(max(hurt), 0)} of the draws somebody falls "
-        f"below its own partition (the worst-off tenant, in the median, ends {between(below)} above it).",
+        Ruling.REPRODUCED if everywhere else Ruling.NOT_DECIDABLE_HERE,
+        "Sec. 6.4.2 defines the deviation as the gap between what OEF should reach by the reported speedups and what "
+        f"it reaches. {draws} draws of {TENANTS} tenants (seed {SEED}) from each of {len(tables())} tables, errors of "
+        f"{percent(ERROR, 0)}; median deviations so defined, over tables and modes, with {'; with '.join(texts)}. So "
+        "it depends on the speedups and on how errors spread; the paper gives neither its RTX speedups nor its errors. "
+        f"By another measure, what is reached with errors against without, medians are {' and '.join(others)}. The "
+        f"largest loss in any draw is {percent(largest, 1)}. What the figure hides: with any error up to that, the "
+        f"tenant that envies most in the cooperative mode would truly have {between(envy)} more with another's shares, "
+        f"and in {percent(min(hurt), 0)} to {percent(max(hurt), 0)} of the draws somebody falls below its own "
+        f"partition (the worst-off tenant, in the median, ends {between(below)} above it).",
     )
+
+
+def _listed_percents(law: str, draws: int) -> str:
+    """Return the median deviations, by the paper's definition, in the table nearest to the paper's, by mode."""
+    found = {mode: run("the printed range", mode, law, ERROR, draws).deviation[PROMISED] for mode in MODES}
+    return listed(f"{percent(float(np.median(np.abs(each))), 1)} {mode}" for mode, each in found.items())
 
 
 @cache

@@ -15,6 +15,8 @@ from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxMin, SecondPriceTrading
 from fairopt.problem import Market, allocation_from
 from fairopt.program import Array
+from fairopt.proofs.claims.checking import NoLongerFollows, require
+from fairopt.proofs.claims.citing import counterexample
 from fairopt.proofs.claims.measuring import (
     all_print_as,
     both,
@@ -39,6 +41,9 @@ LIE_1, EFFICIENCY_LIE_1 = "1 .11; 0 .45; 0 .44", "1.22 1.35 1.76"
 EQUATION_2, EFFICIENCY_2 = "1 0; 0 .5; 0 .5", "1 1.5 2"
 EQUATION_3, EFFICIENCY_3 = ".91 .09; .09 .45; 0 .45", "1.09 1.44 1.8"
 LIE_3 = ".85 .15"
+#: The stored certificates of the least total of max-min, by reading.
+FREE, AT_MOST_1 = "no such bound", "shares of a user at most 1"
+STORED_3 = {AT_MOST_1: "oef-eq3-envy-bounded-least", FREE: "oef-eq3-envy-least"}
 #: The trade of Sec. 2.4 from Eq. (3), whose last number must be .495 for u2 to gain, and u3 as it was.
 TRADE_3, TRADE_3_MENDED = "1 .045; 0 .0495; 0 .45", "1 .045; 0 .495; 0 .45"
 
@@ -56,9 +61,10 @@ def eq1_envy() -> Finding:
     market = oef_example()
     shares = decide(SecondPriceTrading(), market).shares
     pairs = _envious(market, shares)
+    others = f"; in the other {6 - len(pairs)} ordered pairs of users there is none"
     return Finding(
         Ruling.REPRODUCED if "u3 of u2" in pairs else Ruling.REFUTED,
-        f"At {rows_text(shares)} envy is felt by {listed(pairs.values())}; there is no other envy.",
+        f"At {rows_text(shares)} envy is felt by {listed(pairs.values()) or 'nobody'}{others}.",
     )
 
 
@@ -99,7 +105,7 @@ def eq2() -> Finding:
 # -- max-min -----------------------------------------------------------------------------------------------------
 def _readings() -> dict[str, Market]:
     """Return the two readings of Gavel's policy: its time fractions of a user add up to one at most, or do not."""
-    return {"shares of a user at most 1": with_demand(oef_example(), 1), "no such bound": oef_example()}
+    return {AT_MOST_1: with_demand(oef_example(), 1), FREE: oef_example()}
 
 
 def eq3() -> Finding:
@@ -128,7 +134,16 @@ def eq3_envy() -> Finding:
         least, _ = extent(MaxMin(), decision, market.speedup)
         envies.append("u3 of u2" in pairs and only_optimum(MaxMin(), decision))
         below.append(least < traded)
-        texts.append(f"with {reading}, envy is felt by {listed(pairs.values())}, and the total is {both(least)}")
+        stored = counterexample(STORED_3[reading])
+        same = stored.market == market and stored.policy == MaxMin.name and stored.number("value") == least
+        ranged = stored.data["sense"] == "minimize" and (stored.table("weights") == market.speedup).all()
+        require(same and ranged, f"{stored.name} gives the least total of max-min")
+        texts.append(
+            f"with {reading}, envy is felt by {listed(pairs.values())}, and the total is {both(least)} ({stored.name})"
+        )
+    trace = counterexample("oef-eq3-envy-trading")
+    ends = oef_example().utility(trace.table("allocation")).sum()
+    require(trace.market == oef_example() and ends == traded, f"{trace.name} ends at a total of {traded}")
     printed = [sum(map(Fraction, text.split())) for text in (EFFICIENCY_3, EFFICIENCY_1)]
     words = (
         f"the printed efficiencies, products of rounded shares, add up to {float(printed[0])} and {float(printed[1])}"
@@ -139,7 +154,8 @@ def eq3_envy() -> Finding:
         verdict = Ruling.QUALIFIED if any(e and b for e, b in zip(envies, below, strict=True)) else Ruling.REFUTED
     return Finding(
         verdict,
-        f"{_sentence(texts)}. Trading totals {both(traded)}. So u3 does envy u2, but the total is "
+        f"{_sentence(texts)}, at the least in any optimum. Trading totals {both(traded)} ({trace.name}). So u3 "
+        f"{'does envy' if all(envies) else 'does not always envy'} u2, but the total is "
         f"{'below' if any(below) else 'above'} trading's under {'a' if any(below) else 'each'} reading; {words}.",
     )
 
@@ -187,11 +203,19 @@ def eq3_pareto() -> Finding:
     else:
         verdict = Ruling.QUALIFIED if any(efficient.values()) else Ruling.REPRODUCED
     worth = free.utility(printed)[1]
+    # half of u1's fast share, as printed for u1 itself, on top of what Eq. (3) prints for u2
+    eq3_printed, trade = printed_table(EQUATION_3), printed_table(TRADE_3)
+    intended = eq3_printed[1, 1] + eq3_printed[0, 1] - trade[0, 1]
+    misprint = intended == 10 * trade[1, 1] == printed_table(TRADE_3_MENDED)[1, 1] and worth < own[1]
+    wrong, right = (text.replace(";", " ").split()[3] for text in (TRADE_3, TRADE_3_MENDED))
+    slip = (
+        f"{wrong} is a misprint for {right}, which the printed shares of both add up to" if misprint else "a misprint"
+    )
     return Finding(
         verdict,
-        f"As printed u2 would end at {both(worth)} instead of {both(own[1])}: .0495 is a misprint for .495. The trade "
-        f"that is meant, {rows_text(exact[:2])} for u1 and u2, leaves u1 at {both(free.utility(exact)[0])} and lifts "
-        f"u2 to {both(free.utility(exact)[1])}, but u1 then holds {exact[0].sum()} GPUs, beyond the bound of 1 without "
+        f"As printed u2 would end at {both(worth)} instead of {both(own[1])}: {slip}. The trade that is meant, "
+        f"{rows_text(exact[:2])} for u1 and u2, leaves u1 at {both(free.utility(exact)[0])} and lifts u2 to "
+        f"{both(free.utility(exact)[1])}, but u1 then holds {exact[0].sum()} GPUs, beyond the bound of 1 without "
         f"which Eq. (3) is not max-min at all. Where the bound is Gavel's own and u1 could use more, Eq. (3) is "
         f"{_not(not wasted)}Pareto-efficient, as claimed; where it is the users' (u1 would fall to {both(usable)}), "
         f"Eq. (3) is {_not(efficient['bounded'])}Pareto-efficient; where there is none, max-min is another allocation, "
@@ -226,7 +250,7 @@ def _envious(market: Market, shares: Array) -> dict[str, str]:
         for i, j in np.argwhere(values > own[:, None])
     }
     if (verdict.answer is Answer.FAILS) != bool(pairs):
-        raise AssertionError("the checker and the bare definition of envy disagree")
+        raise NoLongerFollows("the checker and the bare definition of envy disagree")
     return pairs
 
 

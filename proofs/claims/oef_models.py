@@ -98,8 +98,8 @@ def weighted() -> Finding:
         f"Replication gives {rows_text(copies.shares)}, the only optimum; weights 1, 2 and 1/2, 1 put into the program "
         f"itself both give {rows_text(direct.shares)}, the same by user. On random markets with rational weights the "
         f"direct program and replication by the weights times their common denominator give the same users the same "
-        f"throughput (non-cooperative) or the same optimal total (cooperative): {counts}. So the remark that a direct "
-        f"formulation cannot do what replication does is {'false' if every else 'not refuted'}.",
+        f"throughput (non-cooperative) or the same optimal total (cooperative): {counts}. Of several jobs of one user, "
+        f"which the section says conventional solutions cannot handle, nothing is decided here (oef-jobtypes).",
     )
 
 

@@ -16,10 +16,11 @@ import numpy as np
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.certificates import Certificate, Dominance, Judgement, Lie, Optimality
-from fairopt.evidence import extreme, throughput_of
 from fairopt.errors import NotCapable
+from fairopt.evidence import extreme, throughput_of
 from fairopt.models import SecondPriceTrading
 from fairopt.models.shares import shares_of
+from fairopt.optima import is_extreme
 from fairopt.optimal_face import over_optima
 from fairopt.policy import Decision, Formulated, Policy, allocate
 from fairopt.problem import Market
@@ -168,6 +169,24 @@ def many_nonzeros(policy: Formulated) -> Callable[[Market], Certificates | None]
     return certified
 
 
+def an_extreme_point_with_many_nonzeros(policy: Formulated) -> Callable[[Market], Certificates | None]:
+    """An optimum has more than n + k - 1 shares that are not zero and is an extreme point; others may have fewer."""
+
+    def certified(market: Market) -> Certificates | None:
+        n, k = market.shape
+        decision = exactly(policy, market)
+        optimal, program = policy.certify(decision), policy.formulate(market, None)
+        if not isinstance(optimal, Optimality):
+            raise NotCapable(f"{policy.name} has no certificate that could be that of another optimum")
+        for i, j in np.ndindex(n, k):
+            end = extreme(policy, decision, of_share(market, i, j), LEAST)
+            if (end.allocation > 0).sum() > n + k - 1 and is_extreme(program, end.allocation.ravel()):
+                return {"": replace(optimal, allocation=end.allocation)}
+        return None
+
+    return certified
+
+
 def envious(policy: Formulated) -> Callable[[Market], Certificates | None]:
     """In every optimum the same user envies the same other: the most by which it does not is negative."""
 
@@ -253,6 +272,21 @@ def larger_total_above_fair_shares(market: Market) -> Certificates | None:
         return None
     judged = Judgement(market, after.shares, SharingIncentive.name, Answer.HOLDS.value)
     return {"trading": trading.certify(before), "better": judged}
+
+
+def larger_total_than_trading(policy: Formulated) -> Callable[[Market], Certificates | None]:
+    """In every optimum of a policy the total is larger than where trading ends (nobody's demand counting there)."""
+
+    def certified(market: Market) -> Certificates | None:
+        trading = SecondPriceTrading()
+        free = replace(market, demand=None)
+        traded = exactly(trading, free)
+        least = extreme(policy, exactly(policy, market), market.speedup, LEAST)
+        if not least.value > traded.utilities.sum():
+            return None
+        return {"least": least} | ({"trading": trading.certify(traded)} if market.demand is None else {})
+
+    return certified
 
 
 # -- trading, which has one allocation ---------------------------------------------------------------------------

@@ -8,12 +8,9 @@ A float solver only sifts: what it lets pass is decided exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import chain, combinations_with_replacement, pairwise, product
-from math import exp, log, prod
-from random import Random
 from typing import Any
 
 from fairopt.problem import Market
@@ -25,13 +22,14 @@ Row = tuple[int, ...]
 class Domain:
     """Which markets are looked at, beside the assumptions in words (`OF_A_ROW`, `OF_ALL`).
 
-    ``shapes``: (users, types) in order; ``largest``: the largest integer. Capacities are 1 unless ``capacities``.
+    ``shapes``: (users, types) in order; ``largest``: the largest integer. There is one GPU of each type, but of the
+    first ``capacities`` types, of which there is any number.
     """
 
     shapes: tuple[tuple[int, int], ...]
     largest: int
     assumptions: str = ""
-    capacities: bool = False
+    capacities: int = 0
 
     def markets(self) -> Iterator[Market]:
         """Yield the markets, the smallest first; users can change places, so that each set of them stands once."""
@@ -44,15 +42,32 @@ class Domain:
         least = 0 if "zeros" in words else 1
         numbers = range(least, largest + 1)
         rows = [row for row in product(numbers, repeat=k) if any(row) and all(OF_A_ROW[word](row) for word in words)]
-        users = list(_chains(rows, n)) if "ordered" in words else combinations_with_replacement(rows, n)
-        users = [of for of in users if all(OF_ALL[word](of) for word in words)]
-        capacities = list(product(range(1, largest + 1), repeat=k)) if self.capacities else [(1,) * k]
+        users = [of for of in _ordered(rows, n, words) if all(OF_ALL[word](of) for word in words)]
+        capacities = list(product(*(range(1, largest + 1 if j < self.capacities else 2) for j in range(k))))
         found = [
             (of, capacity)
             for of, capacity in product(users, capacities)
             if max(chain(*of, capacity)) == largest and all(any(column) for column in zip(*of, strict=True))
         ]
         return sorted(found, key=lambda each: (sum(chain(*each[0], each[1])), each))
+
+
+def _ordered(rows: list[Row], n: int, words: list[str]) -> Iterable[tuple[Row, ...]]:
+    """Yield users in the order that the words ask for; without any, each set of them once."""
+    if "ordered" in words:
+        return _chains(rows, n)
+    if "slowest-first" in words:
+        return (
+            (first, *others)
+            for first in rows
+            for others in combinations_with_replacement([row for row in rows if _gains_less(first, row)], n - 1)
+        )
+    return combinations_with_replacement(rows, n)
+
+
+def _gains_less(row: Row, other: Row) -> bool:
+    """Whether from each type to the next a user gains by a smaller factor than another."""
+    return all(y * w < x * z for (x, y), (w, z) in zip(pairwise(row), pairwise(other), strict=True))
 
 
 def _rising(row: tuple[Any, ...]) -> bool:
@@ -65,7 +80,7 @@ def _chains(rows: list[Row], length: int, begun: tuple[Row, ...] = ()) -> Iterat
         yield begun
         return
     for row in rows:
-        if not begun or all(y * w < x * z for (x, y), (w, z) in zip(pairwise(begun[-1]), pairwise(row), strict=True)):
+        if not begun or _gains_less(begun[-1], row):
             yield from _chains(rows, length, (*begun, row))
 
 
@@ -84,13 +99,15 @@ OF_A_ROW: dict[str, Callable[[Row], bool]] = {
     "rising": _rising,
     "zeros": _any,
     "ordered": _any,
+    "slowest-first": _any,
     "first-least": _any,
 }
 OF_ALL: dict[str, Callable[[tuple[Row, ...]], bool]] = {
     "normalised": _any,
     "rising": _any,
     "zeros": _any,
-    "ordered": _any,  # as `_chains` makes them
+    "ordered": _any,  # as `_ordered` makes them
+    "slowest-first": _any,
     "first-least": _first_least,
 }
 
@@ -98,24 +115,8 @@ OF_ALL: dict[str, Callable[[tuple[Row, ...]], bool]] = {
 def ordered_by_ratios(market: Market) -> bool:
     """Whether speedups are 1 on the first type and rise, and users stand in strict order of all their ratios."""
     rows = [tuple(row) for row in market.speedup.tolist()]
-    pairs = [zip(pairwise(a), pairwise(b), strict=True) for a, b in pairwise(rows)]
-    ratios = all(y * w < x * z for pair in pairs for (x, y), (w, z) in pair)
+    ratios = all(_gains_less(a, b) for a, b in pairwise(rows))
     return ratios and all(row[0] == 1 and _rising(row) for row in rows)
-
-
-def random_ordered(users: int, types: int, seed: int = 1) -> Iterator[Market]:
-    """Yield random markets that are `ordered_by_ratios`, without end; among small integers they are rare.
-
-    Factors from a type to the next are close to 1 and far from it alike (uniform in the logarithm), to two decimals.
-    """
-    dice = Random(seed)
-    while True:
-        steps: list[list[Fraction]] = []
-        while len(steps) < types - 1:
-            step = sorted({round(exp(dice.uniform(log(1.05), log(dice.choice((3, 10, 60))))), 2) for _ in range(users)})
-            steps += [[Fraction(str(factor)) for factor in step]] if len(step) == users else []
-        rows = [[prod(step[i] for step in steps[:j]) for j in range(types)] for i in range(users)]
-        yield Market.of(rows, [1] * types)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import ring.
-From FairSharing Require Import Market.
+From FairSharing Require Import Market SharingIncentive.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -191,6 +191,104 @@ exact: max_min_at_level.
 Qed.
 
 End Level.
+
+(** ** Gavel's max-min
+
+    Gavel maximises the least ratio of efficiency to fair share ([least_ratio]).  In units in which the fair share of each
+    user is its weight, that is max-min. *)
+Section Gavel.
+Variables (R : realFieldType) (n k : nat) (m : market R n k).
+Implicit Types (x y : allocation R n k) (t : R) (i l : 'I_n) (j : 'I_k).
+
+Definition gavel t x : Prop :=
+  feasible m x /\ least_ratio m t x /\ forall y t', feasible m y -> least_ratio m t' y -> t' <= t.
+
+Lemma fair_share_ge0 i : 0 <= fair_share m i.
+Proof. by apply: value_ge0 => j; apply: (equal_split_feasible m).1. Qed.
+
+(** A largest least ratio exists only if somebody's fair share is worth something; and then everybody's is. *)
+Lemma gavel_fair_share_gt0 t x : same_types m -> gavel t x -> forall i, 0 < fair_share m i.
+Proof.
+move=> same [fx [_ best]]; case: (boolP [forall i, fair_share m i == 0]) => [/forallP zero|].
+  have := best x (t + 1) fx; rewrite leNgt ltr_addl ltr01 => /(_ _)/negP[] // i.
+  by rewrite (eqP (zero i)) mulr0; apply: utility_ge0; apply: fx.1.
+rewrite negb_forall => /existsP[i ne] l.
+have [|j sij cj] := value_gt0 ((equal_split_feasible m).1 i) (_ : 0 < value m i (equal_split m i)).
+  by rewrite -/(fair_share m i) lt_neqAle eq_sym ne fair_share_ge0.
+have cap : 0 < capacity m j by move: cj; rewrite /equal_split pmulr_rgt0 // (part_gt0 m i).
+rewrite /fair_share /value (bigD1 j) //= ltr_paddr ?sumr_ge0 // => [j' _|].
+  by rewrite mulr_ge0 ?speedup_ge0 //; apply: (equal_split_feasible m).1.
+apply: mulr_gt0; first exact: same sij.
+exact: (mulr_gt0 (part_gt0 m l) cap).
+Qed.
+
+Section Rescaled.
+Hypothesis share_gt0 : forall i, 0 < fair_share m i.
+
+Definition unit_of i : R := weight m i / fair_share m i.
+
+Lemma unit_of_gt0 i : 0 < unit_of i.
+Proof. by rewrite divr_gt0 ?weight_gt0. Qed.
+
+Definition rescaled : market R n k.
+Proof.
+apply: (@Market R n k (fun i j => unit_of i * speedup m i j) (weight m) (capacity m)) => [i j|i|j].
+- by rewrite mulr_ge0 ?speedup_ge0 ?ltW ?unit_of_gt0.
+- exact: weight_gt0.
+- exact: capacity_ge0.
+Defined.
+
+Lemma rescaled_utility x i : utility rescaled x i = unit_of i * utility m x i.
+Proof. by rewrite /utility /value mulr_sumr; apply: eq_bigr => j _; rewrite mulrA. Qed.
+
+Lemma rescaled_reaches t x : reaches rescaled t x <-> least_ratio m t x.
+Proof.
+suff e i : (weight rescaled i * t <= utility rescaled x i) = (t * fair_share m i <= utility m x i).
+  by split=> le i; [rewrite -e | rewrite e].
+rewrite rescaled_utility /= /unit_of -mulrA ler_pmul2l ?weight_gt0 //.
+by rewrite mulrC ler_pdivl_mulr.
+Qed.
+
+Lemma rescaled_max_min t x : gavel t x -> max_min rescaled t x.
+Proof.
+move=> [fx [ratio best]]; split=> //; split=> [|y t' fy]; first exact/rescaled_reaches.
+by move/rescaled_reaches; apply: best.
+Qed.
+
+Lemma rescaled_same_types : same_types m -> same_types rescaled.
+Proof.
+move=> same i l j /=; rewrite (pmulr_rgt0 _ (unit_of_gt0 i)) (pmulr_rgt0 _ (unit_of_gt0 l)).
+exact: same.
+Qed.
+
+Lemma rescaled_pareto_efficient x : pareto_efficient rescaled x -> pareto_efficient m x.
+Proof.
+move=> [fx best]; split=> // y fy dom i.
+rewrite -(ler_pmul2l (unit_of_gt0 i)) -!rescaled_utility; apply: best => // l.
+by rewrite !rescaled_utility ler_pmul2l ?unit_of_gt0.
+Qed.
+
+End Rescaled.
+
+(** All get the same multiple of their fair share, *)
+Theorem gavel_equal_ratios t x i : same_types m -> gavel t x -> utility m x i = t * fair_share m i.
+Proof.
+move=> same opt; have pos := gavel_fair_share_gt0 same opt.
+have := max_min_at_level (rescaled_same_types (share_gt0 := pos) same) (rescaled_max_min pos opt) i.
+rewrite rescaled_utility /= /unit_of -mulrA => /(mulfI (weight_neq0 m i)) <-.
+by rewrite mulrC mulVKf // gt_eqF.
+Qed.
+
+(** and nobody could get more without somebody getting less. *)
+Theorem gavel_pareto_efficient t x : same_types m -> gavel t x -> pareto_efficient m x.
+Proof.
+move=> same opt; have pos := gavel_fair_share_gt0 same opt.
+apply: (rescaled_pareto_efficient (share_gt0 := pos)); apply: (@max_min_pareto_efficient _ _ _ _ t).
+  exact: rescaled_same_types.
+exact: rescaled_max_min.
+Qed.
+
+End Gavel.
 
 (** ** Who claims too much gains nothing: OEF Theorem 5.4
 

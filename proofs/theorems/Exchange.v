@@ -2,10 +2,9 @@
 
     Both are about allocations in which no two users can gain by exchanging GPUs of two types.  The papers take users
     to be ordered by their speedups, entry by entry.  That is too little; what decides is the ratio between types.  (As
-    printed, Theorem 5.2 is refuted by the markets NOT_ADJACENT of [models/oef_noncooperative.py] and
-    [models/oef_cooperative.py].)  With users ordered by their ratios, both hold for every Pareto-efficient allocation:
-    so for non-cooperative OEF where all run on all types, for competitive equilibria, and for what maximises the
-    total. *)
+    printed, Theorem 5.2 is false in both modes: the certificates oef-thm5.2-* in [proofs/counterexamples].)  With users
+    ordered by their ratios, both hold for every Pareto-efficient allocation: so for non-cooperative OEF where all run on
+    all types, for competitive equilibria, and for what maximises the total. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import ring.

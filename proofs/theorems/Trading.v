@@ -31,7 +31,7 @@ Definition carry_out t x : allocation R n k := fun i j => x i j + sign t i * swa
 
 (** The price lies between the seller's ratio and the buyer's, where a user's ratio is its speedup on the fast type over
     that on the slow one.  Written without dividing, so that it also makes sense for users that cannot run on one of
-    the types.  The second price is the highest ratio but one, or the middle where there is none: either lies there. *)
+    the types.  Gandiva_fair's prices lie there: [second_price_acceptable], [middle_price_acceptable] below. *)
 Definition acceptable t : Prop :=
   [/\ buyer t != seller t, 0 <= amount t,
       speedup m (seller t) (fast t) <= price t * speedup m (seller t) (slow t)
@@ -156,6 +156,126 @@ Theorem trading_feasible_and_sharing_incentive ts :
 Proof.
 move=> ok can; split; last exact: trading_sharing_incentive.
 exact: trades_keep_feasible can (equal_split_feasible m).
+Qed.
+
+(** ** Gandiva_fair's prices
+
+    As [models/second_price_trading.py] has them.  A user's ratio is its speedup on the fast type over that on the slow
+    one.  It is [unbounded] where the user can run on the fast type only, and 0 where it cannot run on the fast type:
+    [a / 0] is 0 in mathcomp, so [ratio] is right for users that can run on neither. *)
+Definition ratio t i : R := speedup m i (fast t) / speedup m i (slow t).
+Definition unbounded t i : bool := (0 < speedup m i (fast t)) && (speedup m i (slow t) == 0).
+
+(** The ratio of [l] is below that of [i]. *)
+Definition below t l i : bool := ~~ unbounded t l && (unbounded t i || (ratio t l < ratio t i)).
+
+(** Who buys has the largest ratio of all owners of slow GPUs, and a larger one than who sells.  (Gandiva_fair's seller
+    has the least ratio of all owners of fast GPUs; that is not needed.) *)
+Definition buyer_wins (owner : pred 'I_n) t : Prop :=
+  below t (seller t) (buyer t) /\ forall i, owner i -> ~~ below t (buyer t) i.
+
+(** Bidders are the other owners of slow GPUs with a finite ratio above the seller's. *)
+Definition bids (owner : pred 'I_n) t i : bool :=
+  [&& i != buyer t, owner i, ~~ unbounded t i & below t (seller t) i].
+
+(** The second price: the highest bid. *)
+Definition second_price (owner : pred 'I_n) t : Prop :=
+  exists i, [/\ bids owner t i, price t = ratio t i & forall l, bids owner t l -> ratio t l <= price t].
+
+(** The price where nobody bids: the middle of the two ratios.  An unbounded ratio has no middle; twice the seller's ratio
+    (the middle of the inverse ratios) takes its place; and where that is 0 too, any price from 0 on. *)
+Definition middle_price t : Prop :=
+  if ~~ unbounded t (buyer t) then price t = (ratio t (seller t) + ratio t (buyer t)) / 2%:R
+  else if 0 < ratio t (seller t) then price t = 2%:R * ratio t (seller t)
+  else 0 <= price t.
+
+Lemma ratio_ge0 t i : 0 <= ratio t i.
+Proof. by rewrite divr_ge0 ?speedup_ge0. Qed.
+
+Lemma second_price_ge0 owner t : second_price owner t -> 0 <= price t.
+Proof. by case=> i [_ -> _]; apply: ratio_ge0. Qed.
+
+Lemma middle_price_ge0 t : middle_price t -> 0 <= price t.
+Proof.
+rewrite /middle_price; case: ifP => _; last case: ifP => _ //.
+  by move=> ->; rewrite divr_ge0 ?ler0n // addr_ge0 // ratio_ge0.
+by move=> ->; rewrite mulr_ge0 ?ler0n // ratio_ge0.
+Qed.
+
+Lemma below_neq t l i : below t l i -> i != l.
+Proof. by apply: contraTneq => ->; rewrite /below ltxx orbF andNb. Qed.
+
+(** Between the ratios, where they are finite, is acceptable. *)
+Lemma acceptable_between t :
+  below t (seller t) (buyer t) -> 0 <= amount t -> 0 <= price t -> ratio t (seller t) <= price t ->
+  unbounded t (buyer t) || (price t <= ratio t (buyer t)) -> acceptable t.
+Proof.
+move=> lower a0 p0 sells buys; split=> //; first exact: below_neq lower.
+  have := speedup_ge0 m (seller t) (slow t); rewrite le_eqVlt => /predU1P[zero|pos]; last first.
+    by rewrite -ler_pdivr_mulr.
+  case/andP: lower => finite _; rewrite -zero mulr0 leNgt.
+  by apply: contra finite => fpos; rewrite /unbounded fpos -zero eqxx.
+have := speedup_ge0 m (buyer t) (slow t); rewrite le_eqVlt => /predU1P[<-|pos].
+  by rewrite mulr0 speedup_ge0.
+by case/orP: buys => [/andP[_]|]; [rewrite gt_eqF | rewrite ler_pdivl_mulr].
+Qed.
+
+(** The second price lies between the ratios; zeros are allowed. *)
+Theorem second_price_acceptable owner t :
+  0 <= amount t -> buyer_wins owner t -> second_price owner t -> acceptable t.
+Proof.
+move=> a0 [lower best] second; have [i [/and4P[_ own finite above] e _]] := second.
+apply: acceptable_between => //; first exact: second_price_ge0 second.
+  rewrite e; apply: ltW; case/andP: above => _.
+  by rewrite (negbTE finite).
+by move: (best i own); rewrite /below (negbTE finite) negb_and negbK /= -leNgt e.
+Qed.
+
+(** So does the middle. *)
+Theorem middle_price_acceptable t :
+  0 <= amount t -> below t (seller t) (buyer t) -> middle_price t -> acceptable t.
+Proof.
+move=> a0 lower middle; have two : 0 < 2%:R :> R by rewrite ltr0n.
+have p0 := middle_price_ge0 middle.
+move: middle; rewrite /middle_price; case: ifP => [finite e|/negbFE infinite].
+  have /andP[_] := lower; rewrite (negbTE finite) /= => /ltW le.
+  apply: acceptable_between => //; rewrite e.
+    by rewrite ler_pdivl_mulr // mulr_natr mulr2n ler_add2l.
+  by rewrite ler_pdivr_mulr // mulr_natr mulr2n ler_add2r le orbT.
+case: ifP => [pos e|/negbT zero _]; apply: acceptable_between => //; rewrite ?infinite //.
+  by rewrite e mulr_natl mulr2n ler_addl ratio_ge0.
+by apply: le_trans p0; rewrite leNgt.
+Qed.
+
+(** A trade as Gandiva_fair makes it while users hold [x]: two types, a buyer that wins, the second price or, where nobody
+    bids, the middle, and an amount that both can give. *)
+Definition owners t x : pred 'I_n := fun i => 0 < x i (slow t).
+Definition gandiva_fair_trade t x : Prop :=
+  [/\ fast t != slow t, buyer_wins (owners t x) t,
+      second_price (owners t x) t \/ (forall i, ~~ bids (owners t x) t i) /\ middle_price t,
+      0 <= amount t & amount t <= x (seller t) (fast t) /\ amount t * price t <= x (buyer t) (slow t)].
+
+Fixpoint gandiva_fair_trades (ts : seq (trade R n k)) x : Prop :=
+  if ts is t :: rest then gandiva_fair_trade t x /\ gandiva_fair_trades rest (carry_out t x) else True.
+
+Theorem gandiva_fair_trade_acceptable t x : gandiva_fair_trade t x -> acceptable t /\ affordable t x.
+Proof.
+move=> [fs wins prices a0 can]; have ok : acceptable t.
+  case: prices => [second|[_ middle]]; first exact: second_price_acceptable second.
+  exact: middle_price_acceptable wins.1 middle.
+split=> //; split=> //; first by case: ok.
+by case: prices => [/second_price_ge0|[_ /middle_price_ge0]].
+Qed.
+
+(** So Gandiva_fair's trading, however many trades and whoever sells, gives everybody at least its fair share. *)
+Theorem second_price_trading_sharing_incentive ts :
+  gandiva_fair_trades ts (equal_split m) ->
+  feasible m (carry_out_all ts (equal_split m)) /\ sharing_incentive m (carry_out_all ts (equal_split m)).
+Proof.
+move=> trades; suff [] : all_acceptable ts /\ all_affordable ts (equal_split m).
+  exact: trading_feasible_and_sharing_incentive.
+elim: ts (equal_split m) trades => [|t ts IH] x //= [/gandiva_fair_trade_acceptable[ok can] /IH[oks cans]].
+by split.
 Qed.
 
 End Trading.
