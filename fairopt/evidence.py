@@ -114,9 +114,7 @@ def certify_solution(program: Program, solution: Solution) -> Bound | Infeasibil
     """
     if solution.status is Status.INFEASIBLE and solution.farkas is not None:
         return Infeasibility(program, bare_duals(-solution.farkas))
-    found = _worth(program, solution)
-    sign = 1 if program.sense is Sense.MAXIMIZE else -1
-    return Bound(program, *found[:4], bare_duals(sign * found[4]))
+    return _bare_bound(program, solution)
 
 
 def certify_bound(policy: Formulated, market: Market, solution: Solution) -> Bound | MarketBound:
@@ -126,10 +124,16 @@ def certify_bound(policy: Formulated, market: Market, solution: Solution) -> Bou
     """
     program = policy.formulate(market.as_(Fraction), policy.start(market))
     if not policy.rebuilt:
-        return certify_solution(program, solution)  # type: ignore[return-value]
+        return _bare_bound(program, solution)
     point, value, bound, gap, dual = _worth(program, solution)
     share, others = program.variable("share", point), other_variables(program, point)
     return MarketBound(market, policy.name, share, value, bound, gap, row_duals(program, dual), others)
+
+
+def _bare_bound(program: Program, solution: Solution) -> Bound:
+    point, value, bound, gap, dual = _worth(program, solution)
+    sign = 1 if program.sense is Sense.MAXIMIZE else -1  # certificates speak of the objective maximised
+    return Bound(program, point, value, bound, gap, bare_duals(sign * dual))
 
 
 def _worth(program: Program, solution: Solution) -> tuple[Array, Fraction, Fraction, Fraction, Array]:
