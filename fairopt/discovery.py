@@ -1,7 +1,7 @@
 """What is installed: policies, back ends and properties, found by entry point and never by a list in the code.
 
-A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends`` and ``fairopt.properties``; its objects
-are then on the same footing as fairopt's own.
+A plug-in registers in the groups ``fairopt.policies``, ``fairopt.round_policies``, ``fairopt.backends`` and
+``fairopt.properties``; its objects are then on the same footing as fairopt's own.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import Any
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.policy import Policy
 from fairopt.properties import MechanismProperty, Property
+from fairopt.rounds import RoundPolicy
 
 POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairopt.properties"
+ROUND_POLICIES = "fairopt.round_policies"
 
 
 def names(group: str) -> list[str]:
@@ -25,6 +27,12 @@ def names(group: str) -> list[str]:
 def policy(name: str) -> Policy:
     """Return the policy registered under ``name``; `BadInput` names the nearest ones."""
     made: Policy = _made(POLICIES, name, Policy)
+    return made
+
+
+def round_policy(name: str) -> RoundPolicy:
+    """Return the policy of rounds registered under ``name``, with its default options."""
+    made: RoundPolicy = _made(ROUND_POLICIES, name, RoundPolicy)
     return made
 
 
@@ -44,7 +52,7 @@ def load(group: str, name: str) -> Any:
     registered = _registered(group)
     if name not in registered:
         near = get_close_matches(name, registered, 3, 0.4)
-        kind = group.removeprefix("fairopt.")
+        kind = group.removeprefix("fairopt.").replace("_", " ")
         remedy = f"Did you mean {' or '.join(near)}? " if near else ""
         raise BadInput(f"there is no {name!r} among the {kind}", remedy=f"{remedy}Installed: {', '.join(registered)}")
     point = registered[name]

@@ -46,6 +46,14 @@ def test_the_toolkit_never_imports_a_model_by_name(path: Path) -> None:
         ("backends", {"fairopt.backends", "fairopt.program", "fairopt.solution", "fairopt.errors"}),
         ("problem", {"fairopt.problem", "fairopt.program", "fairopt.errors"}),
         ("datasets", {"fairopt.datasets", "fairopt.problem", "fairopt.errors", "fairopt.program"}),
+        ("algorithms", {f"fairopt.{name}" for name in ("algorithms", "program", "backends", "solution", "errors")}),
+        (
+            "rounds",
+            {
+                f"fairopt.{name}"
+                for name in ("rounds", "problem", "program", "backends", "policy", "solution", "errors", "algorithms")
+            },
+        ),
         (
             "certificates",
             {f"fairopt.{name}" for name in ("certificates", "problem", "program", "solution", "errors")},
@@ -99,6 +107,8 @@ def test_importing_fairopt_imports_no_solver() -> None:
         "pandas",
         "matplotlib",
         "scipy",
+        "networkx",
+        "pyarrow",
     }
 
 
@@ -118,8 +128,8 @@ def test_no_file_is_long() -> None:
 
 
 def test_every_entry_point_loads_and_is_called_as_it_is_registered() -> None:
-    from fairopt.discovery import BACKENDS, POLICIES, PROPERTIES, load, names
+    from fairopt.discovery import BACKENDS, POLICIES, PROPERTIES, ROUND_POLICIES, load, names
 
-    for group in (POLICIES, BACKENDS, PROPERTIES):
+    for group in (POLICIES, ROUND_POLICIES, BACKENDS, PROPERTIES):
         for name in names(group):
             assert load(group, name).name == name

@@ -1,0 +1,140 @@
+"""The core: how best to deviate from what the wages choose, as a program of k rows and few columns.
+
+With every group at its choice, types are over- or underfilled by ``residual`` GPUs. A deviation moves one job of a group
+to another type (or to waiting, or back) and costs its regret; deviations must bring each type to its capacity exactly.
+Their cost is what is lost against the dual bound: the linear program improves the wages, the integer one decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.algorithms.gang_dual import Priced
+from fairopt.backends.base import Options
+from fairopt.backends.highs import instance, outcome_of
+from fairopt.program import Array
+from fairopt.solution import Status
+
+#: The largest regret is this to HiGHS, so that its absolute tolerances (1e-6, 1e-7) are small parts of the loss.
+UNIT = 1000.0
+#: What HiGHS may leave out by its tolerances, in units where the largest regret is `UNIT`.
+SLACK = 4e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Deviations:
+    """Some deviations from a pricing: one entry each of ``group``, ``to`` (a type; k: waiting) and ``regret``."""
+
+    priced: Priced
+    group: Array
+    to: Array
+    regret: Array
+    limit: float
+
+    @classmethod
+    def within(cls, priced: Priced, limit: float) -> Deviations:
+        """Return all deviations whose regret is at most ``limit``."""
+        group, to, regret = priced.near(limit)
+        return cls(priced, group, to, regret, limit)
+
+    @property
+    def residual(self) -> Array:
+        """The GPUs of each type that the choices leave free (negative: that they ask too many); shape (k,)."""
+        return self.priced.groups.capacity - np.rint(self.priced.demand).astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+
+@dataclass(frozen=True, eq=False)
+class CoreAnswer:
+    """How the core ended: ``moved`` jobs of each deviation, their cost ``loss``, a proven ``bound`` on it.
+
+    ``wages``: how much the linear program would change each wage. ``nodes`` of branch and bound.
+    """
+
+    status: Status
+    moved: Array | None
+    loss: float
+    bound: float
+    wages: Array | None = None
+    nodes: int = 0
+
+
+def solve_core(
+    deviations: Deviations,
+    *,
+    integer: bool,
+    start: Array | None = None,
+    slack: float = 0.0,
+    time_limit: float | None = None,
+) -> CoreAnswer:
+    """Solve the core with HiGHS: the loss is least among ``deviations``, to less than ``slack`` + what floats leave.
+
+    ``start``: moved jobs that satisfy the rows, in the order of the deviations.
+    """
+    import highspy
+
+    residual = deviations.residual
+    count, types = len(deviations), len(residual)
+    if not residual.any():
+        return CoreAnswer(Status.OPTIMAL, np.zeros(count, dtype=np.int64), 0.0, 0.0, np.zeros(types))
+    if not count:
+        return CoreAnswer(Status.INFEASIBLE, None, np.inf, np.inf)
+    groups, base = deviations.priced.groups, deviations.priced.base[deviations.group]
+    gang, most = groups.size[deviations.group], groups.count[deviations.group]
+    column = np.arange(count)
+    into, out = deviations.to < types, base < types
+    # a group with several deviations has only so many jobs; one deviation alone is held by its bound
+    owner, own, times = np.unique(deviations.group, return_inverse=True, return_counts=True)
+    crowded = times > 1
+    row_of = np.cumsum(crowded) - 1 + types
+    shared = crowded[own]
+    row = np.concatenate([deviations.to[into], base[out].astype(np.int64), row_of[own][shared]])
+    place = np.concatenate([column[into], column[out], column[shared]])
+    value = np.concatenate([gang[into], -gang[out], np.ones(int(shared.sum()))])
+    order = np.lexsort((place, row))
+    row, place, value = row[order], place[order], value[order]
+    rows = types + int(crowded.sum())
+    lower = np.concatenate([residual, np.full(rows - types, -np.inf)]).astype(float)
+    upper = np.concatenate([residual, groups.count[owner[crowded]]]).astype(float)
+    largest = float(deviations.regret.max())
+    unit = UNIT / largest if largest > 0 else 1.0
+    highs = instance(Options(time_limit=time_limit))
+    for name, given in (("mip_rel_gap", 0.0), ("mip_abs_gap", max(slack * unit, 1e-9)), ("parallel", "off")):
+        highs.setOptionValue(name, given)
+    if not integer:
+        highs.setOptionValue("presolve", "off")
+    highs.passModel(
+        count, rows, len(value), 2, 1, 0.0,
+        deviations.regret * unit, np.zeros(count), most.astype(float), lower, upper,
+        np.searchsorted(row, np.arange(rows)).astype(np.int32), place.astype(np.int32), value,
+        np.full(count, int(integer), dtype=np.int32),
+    )  # fmt: skip
+    if start is not None and integer:
+        given_start = highspy.HighsSolution()
+        given_start.col_value = start.astype(float).tolist()
+        highs.setSolution(given_start)
+    highs.run()
+    info = highs.getInfo()
+    status = outcome_of(highs.getModelStatus().name, info.primal_solution_status == 2)
+    found = np.array(highs.getSolution().col_value) if info.primal_solution_status == 2 else None
+    if not integer:
+        wages = np.array(highs.getSolution().row_dual)[:types] / unit if status is Status.OPTIMAL else None
+        loss = float(found @ deviations.regret) if found is not None else np.inf
+        return CoreAnswer(status, found, loss, loss, wages)
+    bound = (float(info.mip_dual_bound) - SLACK) / unit if np.isfinite(info.mip_dual_bound) else 0.0
+    moved = None if found is None else np.rint(found).astype(np.int64)
+    if moved is None or not _holds(moved, row, place, value, lower, upper, most):
+        return CoreAnswer(status if moved is None else Status.INACCURATE, None, np.inf, max(bound, 0.0))
+    loss = float(moved @ deviations.regret)
+    return CoreAnswer(status, moved, loss, min(max(bound, 0.0), loss), nodes=int(info.mip_node_count))
+
+
+def _holds(moved: Array, row: Array, place: Array, value: Array, lower: Array, upper: Array, most: Array) -> bool:
+    """Whether whole numbers of moved jobs satisfy the rows; all terms are whole, so the check is exact."""
+    activity = np.bincount(row, weights=value * moved[place], minlength=len(lower))
+    inside = bool((moved >= 0).all() and (moved <= most).all())
+    return inside and bool((activity >= lower).all() and (activity <= upper).all())

@@ -1,0 +1,140 @@
+"""A `Cluster`: hosts with GPUs of one type each, and what lies between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+
+import numpy as np
+
+from fairopt.errors import BadInput
+from fairopt.problem.checks import checked_names, listed
+from fairopt.problem.columns import checked_counts, one_each, positive
+from fairopt.program import INFINITY, Array, Number, cast
+
+#: More hosts than this are taken for a mistake.
+MOST_HOSTS = 100_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cluster:
+    """The hosts of a cluster, in columns; validated and frozen. Make one with `Cluster.of`, `uniform` or a reader.
+
+    Shapes, for H hosts and k types:
+
+    * ``types`` (k,): names, from the oldest generation to the newest where that matters (Gandiva_fair's rank).
+    * ``memory`` (k,): gigabytes on one GPU of a type; infinity where it is not known to bind.
+    * ``hosts`` (H,): names. ``kind`` (H,): index of each host's type. ``gpus`` (H,): how many it has.
+    * ``bandwidth`` (H,): gigabytes per unit of time between a host and the network; infinity for no limit.
+
+    The unit of time is that of the trace which the cluster is used with: seconds in files.
+
+    Source: FFT Sec. 4.1 (M types of Y_i GPUs), 4.2.3 and 4.4.1 (bandwidth, memory); Gandiva_fair Sec. 3.2 (g_l).
+
+    >>> Cluster.uniform({"K80": (2, 4), "V100": (1, 4)}).capacity.tolist()
+    [8, 4]
+    """
+
+    types: tuple[str, ...]
+    memory: Array
+    hosts: tuple[str, ...]
+    kind: Array
+    gpus: Array
+    bandwidth: Array
+
+    @classmethod
+    def of(
+        cls,
+        kind: Sequence[str],
+        gpus: Sequence[object],
+        *,
+        types: Sequence[str] | None = None,
+        memory: Mapping[str, object] | None = None,
+        bandwidth: Sequence[object] | None = None,
+        hosts: Sequence[str] | None = None,
+    ) -> Cluster:
+        """Validate and return a cluster; ``kind`` (H,) names each host's type, ``gpus`` (H,) counts its GPUs.
+
+        ``types`` gives the order of types (default: as they first appear), ``memory`` gigabytes by type,
+        ``bandwidth`` (H,) gigabytes per unit of time; None or infinity for no limit.
+        Errors: `BadInput` that names the host or type, the value and what to do.
+        """
+        kinds = [str(name) for name in listed(kind, "kind")]
+        if not kinds:
+            raise BadInput("no hosts", place="hosts", remedy="Give at least one host")
+        if len(kinds) > MOST_HOSTS:
+            raise BadInput(f"{len(kinds)} hosts", place="hosts", remedy=f"Give at most {MOST_HOSTS}")
+        order = checked_names(
+            types if types is not None else list(dict.fromkeys(kinds)), _count(types, kinds), "type", "T"
+        )
+        unknown = [name for name in kinds if name not in order]
+        if unknown:
+            raise BadInput(f"got {unknown[0]!r}", place="kind", remedy=f"The types are {', '.join(order)}")
+        names = checked_names(hosts, len(kinds), "host", "h")
+        places = [f"host {name!r}" for name in names]
+        given = dict(memory or {})
+        strange = given.keys() - set(order)
+        if strange:
+            raise BadInput(f"got {min(strange)!r}", place="memory", remedy=f"The types are {', '.join(order)}")
+        return cls(
+            types=order,
+            memory=positive(
+                [given.get(name) for name in order], [f"type {name!r}" for name in order], "memory", "type"
+            ),
+            hosts=names,
+            kind=np.array([order.index(name) for name in kinds], dtype=np.int64),
+            gpus=checked_counts(gpus, places, "gpus", "host"),
+            bandwidth=positive(one_each(bandwidth, len(kinds)), places, "bandwidth", "host"),
+        )
+
+    @classmethod
+    def uniform(
+        cls,
+        hosts: Mapping[str, tuple[int, int]],
+        *,
+        memory: Mapping[str, object] | None = None,
+        bandwidth: object = None,
+    ) -> Cluster:
+        """Return a cluster of, for each type, (hosts, GPUs on each); ``bandwidth`` is the same for all hosts."""
+        kind = [name for name, (count, _) in hosts.items() for _ in range(count)]
+        gpus = [each for count, each in hosts.values() for _ in range(count)]
+        names = [f"{name}-{number}" for name, (count, _) in hosts.items() for number in range(1, count + 1)]
+        return cls.of(kind, gpus, types=list(hosts), memory=memory, bandwidth=[bandwidth] * len(kind), hosts=names)
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Cluster:
+        """Return the cluster in a .toml or .json file; see `fairopt.problem.cluster_files`."""
+        from fairopt.problem.cluster_files import read_cluster
+
+        return read_cluster(path)
+
+    def as_(self, number: type) -> Cluster:
+        """Return the same cluster in ``float`` or in ``Fraction``; counts stay integers."""
+        return replace(self, memory=cast(self.memory, number), bandwidth=cast(self.bandwidth, number))
+
+    def __post_init__(self) -> None:
+        for array in (self.memory, self.kind, self.gpus, self.bandwidth):
+            array.setflags(write=False)
+
+    def __repr__(self) -> str:
+        parts = [f"{count} {name}" for name, count in zip(self.types, self.capacity.tolist(), strict=True)]
+        return f"<Cluster: {len(self.hosts)} hosts, GPUs: {', '.join(parts)}>"
+
+    @property
+    def capacity(self) -> Array:
+        """GPUs of each type (k,), every host counted (Y_i)."""
+        return np.bincount(self.kind, weights=self.gpus, minlength=len(self.types)).astype(np.int64)
+
+    def of_type(self, kind: int) -> list[int]:
+        """Return the hosts of a type, by index."""
+        return np.flatnonzero(self.kind == kind).tolist()
+
+    def link(self, hosts: Sequence[int]) -> Number:
+        """Return the bandwidth that moving data to or from ``hosts`` has: that of the slowest; infinity for none."""
+        least: Number = min((self.bandwidth[host] for host in hosts), default=INFINITY)
+        return least
+
+
+def _count(types: Sequence[str] | None, kinds: list[str]) -> int:
+    return len(dict.fromkeys(kinds)) if types is None else len(list(types))

@@ -1,0 +1,220 @@
+"""`Jobs`: what users ask of a cluster, in columns."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import BadInput
+from fairopt.problem.checks import check_name, checked_names, listed, listed_rows, speedup_table
+from fairopt.problem.columns import amounts, checked_counts, one_each
+from fairopt.problem.numbers import shown
+from fairopt.program import Array, cast
+
+#: More jobs than this are taken for a mistake; the largest public traces have a million.
+MOST_JOBS = 5_000_000
+
+
+class Pattern(enum.Enum):
+    """How the workers of a job talk to each other, which is what placement on few hosts is worth."""
+
+    ALONE = "alone"  # one worker, or workers that do not talk
+    INTRA = "intra"  # within operators: data or tensor parallel, collective communication in every step
+    INTER = "inter"  # between operators: a pipeline, from stage to stage only
+
+
+#: The columns that hold numbers of the trace's own kind (Fractions, or floats for speed).
+NUMBERS = ("arrival", "work", "throughput", "memory", "state_size", "dataset_size", "weight", "tenant_weight")
+#: The arrays that have one row for each job.
+ROWS = (
+    *("tenant", "arrival", "gpus", "work", "throughput", "memory", "state_size", "dataset_size"),
+    *("weight", "priority"),
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Jobs:
+    """Jobs in columns; validated and frozen. Make them with `Jobs.of` or by reading a trace.
+
+    Shapes, for n jobs of T tenants on k types:
+
+    * ``names`` (n,). ``tenants`` (T,): names; ``tenant_weight`` (T,): tickets, quota; ``tenant`` (n,): index into them.
+    * ``arrival`` (n,): a_j, in the trace's unit of time (seconds in files), rising.
+    * ``gpus`` (n,) int: d_j, all or nothing. ``work`` (n,): W_j, in the job's own unit (epochs, steps).
+    * ``throughput`` (n, k): theta_j^i, work per unit of time of the whole gang on type i; 0 where it cannot run.
+    * ``memory`` (n,): gigabytes needed on each GPU. ``state_size`` (n,): gigabytes that migrate with it.
+    * ``pattern`` (n,): a `Pattern`. ``dataset`` (n,): a name, "" for none; ``dataset_size`` (n,): gigabytes.
+    * ``weight`` (n,): W^job_ij. ``priority`` (n,) int: larger is more urgent.
+
+    Source: FFT Sec. 4.1; Gandiva_fair Sec. 3.2; ASTRAEA Sec. 4.2.
+    """
+
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    tenants: tuple[str, ...]
+    tenant_weight: Array
+    tenant: Array
+    arrival: Array
+    gpus: Array
+    work: Array
+    throughput: Array
+    memory: Array
+    state_size: Array
+    pattern: tuple[Pattern, ...]
+    dataset: tuple[str, ...]
+    dataset_size: Array
+    weight: Array
+    priority: Array
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        gpus: Sequence[object],
+        work: Sequence[object],
+        types: Sequence[str],
+        throughput: Sequence[Sequence[object]] | Array | None = None,
+        arrival: Sequence[object] | None = None,
+        tenant: Sequence[str] | None = None,
+        tenant_weight: Mapping[str, object] | None = None,
+        memory: Sequence[object] | None = None,
+        state_size: Sequence[object] | None = None,
+        pattern: Sequence[Pattern | str] | None = None,
+        dataset: Sequence[str] | None = None,
+        dataset_size: Sequence[object] | None = None,
+        weight: Sequence[object] | None = None,
+        priority: Sequence[object] | None = None,
+        names: Sequence[str] | None = None,
+        places: Sequence[str] | None = None,
+    ) -> Jobs:
+        """Validate and return jobs, sorted by arrival (jobs that arrive together keep their order).
+
+        Without ``throughput`` a job does 1 unit of work per unit of time on every type: ``work`` is then its duration.
+        Without ``tenant`` there is one tenant. ``pattern`` defaults to INTRA for gangs and ALONE for single GPUs.
+        ``places`` is what messages call each job. Errors: `BadInput` naming the job, the column, the value, the remedy.
+        """
+        wanted = listed(gpus, "gpus")
+        count = len(wanted)
+        if count > MOST_JOBS:
+            raise BadInput(f"{count} jobs", place="jobs", remedy=f"Give at most {MOST_JOBS}")
+        job_names = checked_names(names, count, "job", "j")
+        called = list(places) if places is not None else [f"job {n} ({name!r})" for n, name in enumerate(job_names, 1)]
+        type_names = checked_names(types, len(list(types)), "type", "T")
+        owners = _owners(tenant, called)
+        tenants = tuple(dict.fromkeys(owners))
+        sizes = checked_counts(wanted, called, "gpus", "job")
+        table = (
+            np.full((count, len(type_names)), Fraction(1), dtype=object)
+            if throughput is None
+            else speedup_table(_rows(throughput, count), called, type_names)
+        )
+        jobs = cls(
+            names=job_names,
+            types=type_names,
+            tenants=tenants,
+            tenant_weight=_tenant_weights(tenant_weight, tenants),
+            tenant=_indices(owners, tenants),
+            arrival=amounts(one_each(arrival, count, 0), called, "arrival"),
+            gpus=sizes,
+            work=amounts(work, called, "work", above=True),
+            throughput=table,
+            memory=amounts(one_each(memory, count, 0), called, "memory"),
+            state_size=amounts(one_each(state_size, count, 0), called, "state_size"),
+            pattern=_patterns(pattern, sizes, called),
+            dataset=tuple(str(name or "") for name in one_each(dataset, count, "")),
+            dataset_size=amounts(one_each(dataset_size, count, 0), called, "dataset_size"),
+            weight=amounts(one_each(weight, count, 1), called, "weight", above=True),
+            priority=checked_counts(one_each(priority, count, 0), called, "priority", "job", least=0),
+        )
+        order = sorted(range(count), key=lambda row: jobs.arrival[row])
+        return jobs if order == list(range(count)) else jobs.take(order)
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self)} of {len(self.tenants)} tenants, types {', '.join(self.types)}>"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the numbers are Fractions."""
+        return self.work.dtype == object
+
+    def take(self, rows: Sequence[int] | Array) -> Jobs:
+        """Return the jobs of the given rows, in that order; tenants stay."""
+        at = np.asarray(rows, dtype=np.int64)
+        columns: dict[str, Any] = {name: getattr(self, name)[at] for name in ROWS}
+        return replace(
+            self,
+            names=tuple(self.names[row] for row in at),
+            pattern=tuple(self.pattern[row] for row in at),
+            dataset=tuple(self.dataset[row] for row in at),
+            **columns,
+        )
+
+    def as_(self, number: type) -> Jobs:
+        """Return the same jobs in ``float`` or in ``Fraction``."""
+        if self.exact == (number is Fraction):
+            return self
+        columns: dict[str, Any] = {name: cast(getattr(self, name), number) for name in NUMBERS}
+        return replace(self, **columns)
+
+
+def _owners(tenant: Sequence[str] | None, places: Sequence[str]) -> list[str]:
+    if tenant is not None and len(tenant) != len(places):
+        raise BadInput(f"{len(tenant)} values for {len(places)} jobs", place="tenant", remedy="Give one for each job")
+    given = ["tenant"] * len(places) if tenant is None else tenant
+    return [check_name(name, f"{place}, tenant") for name, place in zip(given, places, strict=True)]
+
+
+def _rows(throughput: object, count: int) -> list[list[object]]:
+    rows = listed_rows(throughput)
+    if len(rows) != count:
+        raise BadInput(f"{len(rows)} rows for {count} jobs", place="throughput", remedy="Give one row for each job")
+    return rows
+
+
+def _indices(owners: list[str], tenants: tuple[str, ...]) -> Array:
+    at = {name: index for index, name in enumerate(tenants)}
+    return np.array([at[name] for name in owners], dtype=np.int64)
+
+
+def _tenant_weights(given: Mapping[str, object] | None, tenants: tuple[str, ...]) -> Array:
+    weights = dict(given or {})
+    strange = weights.keys() - set(tenants)
+    if strange:
+        raise BadInput(
+            f"got {min(strange)!r}, which has no jobs",
+            place="tenant_weight",
+            remedy=f"The tenants are {', '.join(tenants[:20])}",
+        )
+    places = [f"tenant {name!r}" for name in tenants]
+    return amounts([weights.get(name, 1) for name in tenants], places, "weight", "tenant", above=True)
+
+
+def _patterns(given: Sequence[Pattern | str] | None, gpus: Array, places: Sequence[str]) -> tuple[Pattern, ...]:
+    if given is None:
+        return tuple(Pattern.ALONE if size == 1 else Pattern.INTRA for size in gpus)
+    if len(given) != len(gpus):
+        raise BadInput(f"{len(given)} values for {len(gpus)} jobs", place="pattern", remedy="Give one for each job")
+    out = []
+    for value, place in zip(given, places, strict=True):
+        try:
+            out.append(Pattern(value))
+        except ValueError as error:
+            raise BadInput(
+                f"got {shown(value)}",
+                place=f"{place}, pattern",
+                remedy=f"Give one of {', '.join(each.value for each in Pattern)}",
+            ) from error
+    return tuple(out)

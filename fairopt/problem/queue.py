@@ -1,0 +1,180 @@
+"""A `Queue`: the jobs present at one instant on a cluster, and where each stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fairopt.problem.cluster import Cluster
+from fairopt.problem.jobs import Jobs
+from fairopt.program import Array, Number, cast
+
+#: Where a job runs: pairs (host, GPUs there), hosts rising; () where it runs nowhere.
+Spots = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Queue:
+    """The problem of one round: who runs on which GPUs from ``now`` for ``length``; frozen, in columns.
+
+    Shapes, for the n jobs present (arrived and not completed), k types and H hosts; rows are those of ``jobs``:
+
+    * ``cluster``, ``jobs``: what there is, and what is asked. ``index``: the round's number, from 0.
+    * ``now``, ``length``: when the round begins and how long it takes, in the trace's unit of time.
+    * ``remaining`` (n,): work left. ``attained`` (n,): GPU-time received so far (GPUs times time held).
+    * ``setup`` (n,): time that a job which goes on where it ran has still to spend on loading before it makes progress.
+    * ``last``: the `Spots` of each job when it ran last, () if it never did. ``running`` (n,) bool: whether it ran in
+      the round before, so that it can go on there at no cost.
+    * ``lease`` (n,): until when a job holds its GPUs; later than ``now`` means that it must not be touched.
+    * ``started``: when each job first ran, None if it never did.
+    * ``up`` (H,) bool: hosts that work. ``held`` (H): the datasets on each host's own storage.
+
+    Numbers are Fractions; ``as_(float)`` gives the same queue in floats. Counts of GPUs are integers.
+
+    Source: FFT Sec. 4.1 (A(t), theta, Y_i); Gandiva_fair Sec. 3; ASTRAEA Sec. 5.1 (leases).
+    """
+
+    cluster: Cluster
+    jobs: Jobs
+    index: int
+    now: Number
+    length: Number
+    remaining: Array
+    attained: Array
+    setup: Array
+    last: tuple[Spots, ...]
+    running: Array
+    lease: Array
+    started: tuple[Number | None, ...]
+    up: Array
+    held: tuple[frozenset[str], ...]
+
+    @classmethod
+    def fresh(cls, jobs: Jobs, cluster: Cluster, *, length: Number, now: Number = 0, index: int = 0) -> Queue:
+        """Return the queue of jobs that have not run yet, every host up; both name the same types in the same order."""
+        number: type = Fraction if jobs.exact else float
+        zero = cast(np.zeros(len(jobs)), number)
+        return cls(
+            cluster=cluster.as_(number),
+            jobs=jobs,
+            index=index,
+            now=number(now),
+            length=number(length),
+            remaining=jobs.work,
+            attained=zero,
+            setup=zero,
+            last=((),) * len(jobs),
+            running=np.zeros(len(jobs), dtype=bool),
+            lease=cast(np.full(len(jobs), now), number),
+            started=(None,) * len(jobs),
+            up=np.ones(len(cluster.hosts), dtype=bool),
+            held=(frozenset(),) * len(cluster.hosts),
+        )
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def __repr__(self) -> str:
+        waiting = len(self) - int(self.running.sum())
+        return f"<Queue: round {self.index} at {float(self.now):g}, {len(self)} jobs, {waiting} did not run before>"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the numbers are Fractions."""
+        return self.jobs.exact
+
+    @property
+    def end(self) -> Number:
+        """When the round ends."""
+        return self.now + self.length
+
+    @cached_property
+    def capacity(self) -> Array:
+        """GPUs of each type (k,) on hosts that work: Y_i."""
+        kind, gpus = self.cluster.kind, np.where(self.up, self.cluster.gpus, 0)
+        return np.bincount(kind, weights=gpus, minlength=len(self.cluster.types)).astype(np.int64)
+
+    @cached_property
+    def suits(self) -> Array:
+        """Whether job j can run on type i at all (n, k): it has a throughput there and its memory fits.
+
+        Source: FFT Sec. 4.4.1.
+        """
+        memory = np.asarray(self.jobs.memory[:, None] <= self.cluster.memory[None, :], dtype=bool)
+        return np.asarray(self.jobs.throughput > 0, dtype=bool) & memory
+
+    @cached_property
+    def allowed(self) -> Array:
+        """Whether job j could run on type i now (n, k): it suits, and the hosts that work have the GPUs."""
+        return np.asarray(self.suits & (self.jobs.gpus[:, None] <= self.capacity[None, :]))
+
+    @cached_property
+    def misfits(self) -> Mapping[int, str]:
+        """The jobs that can never run on one type of this cluster, all hosts up, each with the reason."""
+        whole = self.cluster.capacity
+        roomy = self.suits & (self.jobs.gpus[:, None] <= whole[None, :])
+        return {int(row): self._why(int(row)) for row in np.flatnonzero(~roomy.any(axis=1))}
+
+    def _why(self, row: int) -> str:
+        gpus, memory = int(self.jobs.gpus[row]), self.jobs.memory[row]
+        reasons = []
+        for name, there, speed, total in zip(
+            self.cluster.types, self.cluster.memory, self.jobs.throughput[row], self.cluster.capacity, strict=True
+        ):
+            if speed == 0:
+                reasons.append(f"{name}: no throughput")
+            elif memory > there:
+                reasons.append(f"{name}: needs {float(memory):g} GB on a GPU of {float(there):g} GB")
+            else:
+                reasons.append(f"{name}: needs {gpus} GPUs of {total}")
+        return "; ".join(reasons)
+
+    @cached_property
+    def leased(self) -> Mapping[int, Spots]:
+        """The jobs that hold GPUs beyond now, and where: a decision leaves them there."""
+        rows = np.flatnonzero(self.running & np.asarray(self.lease > self.now, dtype=bool))
+        return {int(row): self.last[row] for row in rows}
+
+    def free(self, placements: Mapping[int, Spots] | Iterable[Spots] = ()) -> Array:
+        """Return the GPUs of each host (H,) that work and that ``placements`` leave free."""
+        left = np.where(self.up, self.cluster.gpus, 0).astype(np.int64)
+        for spots in placements.values() if isinstance(placements, Mapping) else placements:
+            for host, gpus in spots:
+                left[host] -= gpus
+        return left
+
+    def kinds(self, spots: Spots) -> tuple[int, ...]:
+        """Return the types that ``spots`` lie on, rising."""
+        return tuple(sorted({int(self.cluster.kind[host]) for host, _ in spots}))
+
+    def last_kind(self, row: int) -> int:
+        """Return the type that a job ran on last, -1 if it never ran; the slowest for it where there were several."""
+        kinds = self.kinds(self.last[row])
+        return min(kinds, key=lambda kind: self.jobs.throughput[row, kind]) if kinds else -1
+
+    def as_(self, number: type) -> Queue:
+        """Return the same queue in ``float`` or in ``Fraction``."""
+        if self.exact == (number is Fraction):
+            return self
+        columns: dict[str, Any] = {
+            name: cast(getattr(self, name), number) for name in ("remaining", "attained", "setup", "lease")
+        }
+        return replace(
+            self,
+            cluster=self.cluster.as_(number),
+            jobs=self.jobs.as_(number),
+            now=number(self.now),
+            length=number(self.length),
+            started=tuple(None if value is None else number(value) for value in self.started),
+            **columns,
+        )

@@ -1,0 +1,35 @@
+"""Scheduling in rounds: policies with memory, the loop that plays them over a trace, and its record."""
+
+from fairopt.rounds.codec import snapshot_from, snapshot_text
+from fairopt.rounds.greedy import by_throughput, choose, placed
+from fairopt.rounds.mechanics import Mechanics
+from fairopt.rounds.placement import Consolidated, Placement, Want
+from fairopt.rounds.policy import BrokenSchedule, RoundPolicy, Schedule
+from fairopt.rounds.record import Change, Ran, Round, Snapshot, Standing
+from fairopt.rounds.run import Stalled, advance, begin, next_queue, present, run
+
+__all__ = [
+    "BrokenSchedule",
+    "Change",
+    "Consolidated",
+    "Mechanics",
+    "Placement",
+    "Ran",
+    "Round",
+    "RoundPolicy",
+    "Schedule",
+    "Snapshot",
+    "Stalled",
+    "Standing",
+    "Want",
+    "advance",
+    "begin",
+    "by_throughput",
+    "choose",
+    "next_queue",
+    "placed",
+    "present",
+    "run",
+    "snapshot_from",
+    "snapshot_text",
+]

@@ -1,0 +1,52 @@
+"""What most schedulers do once they know whom they prefer: walk down the list and place whoever fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from fairopt.problem.queue import Queue, Spots
+from fairopt.rounds.placement import Placement, Want
+
+
+def by_throughput(queue: Queue, row: int) -> Sequence[int]:
+    """Return the types that a job may run on now, the fastest for it first; ties keep the order of types."""
+    speeds = queue.jobs.throughput[row]
+    return sorted(np.flatnonzero(queue.allowed[row]).tolist(), key=lambda kind: (-speeds[kind], kind))
+
+
+def choose(
+    queue: Queue,
+    order: Iterable[int],
+    *,
+    kinds: Callable[[Queue, int], Sequence[int]] = by_throughput,
+    skip: bool = True,
+) -> list[Want]:
+    """Return who runs on which type: in ``order``, each on the first of its ``kinds`` that has room for the gang.
+
+    Jobs that hold a lease are left out (they run anyway) and their GPUs are not given away. ``skip`` False stops at
+    the first job that does not fit, so that nobody overtakes it.
+    """
+    left = np.bincount(queue.cluster.kind, weights=queue.free(queue.leased), minlength=len(queue.cluster.types)).astype(
+        np.int64
+    )
+    wants = []
+    for row in order:
+        if row in queue.leased or row in queue.misfits:
+            continue
+        gpus = int(queue.jobs.gpus[row])
+        kind = next((kind for kind in kinds(queue, row) if left[kind] >= gpus), None)
+        if kind is None:
+            if skip:
+                continue
+            break
+        left[kind] -= gpus
+        wants.append(Want(row, (kind,)))
+    return wants
+
+
+def placed(queue: Queue, wants: Sequence[Want], placement: Placement) -> dict[int, Spots]:
+    """Return the placements of one round: the jobs that hold leases where they are, and ``wants`` where they fit."""
+    kept = dict(queue.leased)
+    return kept | dict(placement.place(queue, wants, queue.free(kept)))

@@ -1,0 +1,91 @@
+"""`Mechanics`: what running, moving and loading a job costs; everything that `run` assumes of a cluster stands here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fairopt.errors import BadInput
+from fairopt.problem import exact
+from fairopt.problem.jobs import Pattern
+from fairopt.problem.queue import Queue, Spots
+from fairopt.program import INFINITY, Number
+
+
+@dataclass(frozen=True)
+class Mechanics:
+    """How fast a job runs where it is put, and how long it loads before it does.
+
+    * ``restart``: time to stop a job, save its state and start it again, wherever that is.
+    * ``launch``: time to start a job for the first time.
+    * ``spread``: factor on the speed of a job that is parallel within operators (`Pattern.INTRA`) and lies on more than
+      one host; 1 says that the network costs nothing.
+    * ``local_data``: whether a dataset must be copied to each host that does not hold it; else it is read from a shared
+      store, ahead of use.
+
+    Times are in the trace's unit. Subclass and override `speed` or `setup` for another model of a cluster.
+
+    Source: FFT Sec. 2.2 (state and operation overhead), 4.4.2 (datasets); OEF Sec. 4.4 (the slowest type holds the
+    others up).
+    """
+
+    restart: Fraction = Fraction(0)
+    launch: Fraction = Fraction(0)
+    spread: Fraction = Fraction(1)
+    local_data: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("restart", "launch", "spread"):
+            value = exact(getattr(self, name), f"mechanics, {name}")
+            if value < 0 or (name == "spread" and not 0 < value <= 1):
+                raise BadInput(
+                    f"got {value}",
+                    place=f"mechanics, {name}",
+                    remedy="Give a factor above 0 and at most 1" if name == "spread" else "Give a time, not negative",
+                )
+            object.__setattr__(self, name, value)
+
+    def speed(self, queue: Queue, row: int, spots: Spots) -> Number:
+        """Return the work per unit of time of a job on ``spots``: that of the slowest type among them."""
+        slowest = min(queue.jobs.throughput[row, kind] for kind in queue.kinds(spots))
+        apart = len(spots) > 1 and queue.jobs.pattern[row] is Pattern.INTRA
+        speed: Number = slowest * _in(queue, self.spread) if apart else slowest
+        return speed
+
+    def setup(self, queue: Queue, row: int, spots: Spots) -> Number:
+        """Return the time that a job loads before it makes progress on ``spots``, when this round puts it there.
+
+        Nothing new where it ran there in the round before; else the restart, and the transfer of its state where a
+        host is new to it, over the slowest link concerned; datasets likewise.
+        """
+        last = queue.last[row]
+        if queue.running[row] and spots == last:
+            rest: Number = queue.setup[row]
+            return rest
+        begin = _in(queue, self.restart if last else self.launch)
+        return begin + self.transfer(queue, row, spots) + self.fetch(queue, row, spots)
+
+    def transfer(self, queue: Queue, row: int, spots: Spots) -> Number:
+        """Return the time to bring a job's state from where it ran last; 0 where it is there, or is none yet."""
+        old, new = ({host for host, _ in where} for where in (queue.last[row], spots))
+        if not old or new <= old:
+            return _in(queue, Fraction(0))
+        return _time(queue, queue.jobs.state_size[row], old | new)
+
+    def fetch(self, queue: Queue, row: int, spots: Spots) -> Number:
+        """Return the time to copy a job's dataset to the hosts that lack it; 0 unless data must be local."""
+        name = queue.jobs.dataset[row]
+        without = {host for host, _ in spots if name not in queue.held[host]}
+        if not self.local_data or not name or not without:
+            return _in(queue, Fraction(0))
+        return _time(queue, queue.jobs.dataset_size[row], without)
+
+
+def _time(queue: Queue, size: Number, hosts: set[int]) -> Number:
+    link = queue.cluster.link(sorted(hosts))
+    return _in(queue, Fraction(0)) if link == INFINITY else size / link
+
+
+def _in(queue: Queue, value: Fraction) -> Number:
+    """Return a number of this model in the numbers of the queue."""
+    return value if queue.exact else float(value)

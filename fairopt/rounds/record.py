@@ -1,0 +1,120 @@
+"""What `run` records: a `Round` at a time, and the `Snapshot` from which a run goes on."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairopt.problem.queue import Spots
+from fairopt.program import Number
+
+
+class Change(enum.Enum):
+    """How a job comes to its GPUs in a round."""
+
+    STAY = "stay"  # it ran on these GPUs in the round before
+    START = "start"  # it never ran before
+    RESUME = "resume"  # it goes on, after a pause, on hosts that it ran on last
+    MIGRATE = "migrate"  # some host is new to it
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one job did in a round.
+
+    * ``spots``: (host, GPUs), by name; ``types``: the types they are of. ``before``: the types that it ran on last.
+    * ``begin``, ``end``: how long it held its GPUs: to the end of the round, its completion or a failure.
+    * ``setup``: the time of that spent on loading. ``speed``: work per unit of time after it. ``progress``: work done.
+    * ``remaining``: work left afterwards. ``lease``: until when the GPUs are its own.
+    * ``completed``: whether it is done, at ``end``. ``lost``: whether a host failed at ``end``, and the round's work
+      with it: a job saves its state at the boundaries of rounds only.
+    """
+
+    job: str
+    spots: tuple[tuple[str, int], ...]
+    types: tuple[str, ...]
+    before: tuple[str, ...]
+    change: Change
+    begin: Number
+    end: Number
+    setup: Number
+    speed: Number
+    progress: Number
+    remaining: Number
+    lease: Number
+    completed: bool = False
+    lost: bool = False
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that it held."""
+        return sum(gpus for _, gpus in self.spots)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a job stands between two rounds; the columns of `Queue`, for one job."""
+
+    remaining: Number
+    attained: Number
+    setup: Number
+    last: Spots
+    running: bool
+    lease: Number
+    started: Number | None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that a run needs to go on: the next round's number and time, who is present and how they stand.
+
+    ``present`` is keyed by the job's row in the trace, ``arrived`` counts the rows that came so far, ``state`` is the
+    policy's own, ``idle`` counts the rounds since anything ran. `snapshot_text` writes it as JSON, `snapshot_from` reads it.
+    """
+
+    index: int
+    now: Number
+    arrived: int
+    present: Mapping[int, Standing]
+    held: tuple[frozenset[str], ...]
+    state: Any = None
+    started: bool = False  # whether the policy's state has been made
+    idle: int = 0
+
+
+@dataclass(frozen=True)
+class Round:
+    """The record of one round, complete: what came, who ran where with what result, who waited, what it cost.
+
+    ``usable`` is GPUs on working hosts; ``misfits`` maps jobs that can run on no type of the cluster to the reason;
+    ``costs`` are the policy's terms. ``seconds`` is what deciding took, and the only thing that differs between two
+    runs. ``after`` is where the next round starts.
+    """
+
+    index: int
+    begin: Number
+    end: Number
+    arrived: tuple[str, ...]
+    ran: tuple[Ran, ...]
+    waiting: tuple[str, ...]
+    misfits: Mapping[str, str]
+    down: tuple[str, ...]
+    usable: int
+    costs: Mapping[str, Number]
+    notes: Mapping[str, str]
+    policy: str
+    backend: str
+    after: Snapshot = field(repr=False)
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def completed(self) -> tuple[str, ...]:
+        """The jobs that were completed in this round."""
+        return tuple(ran.job for ran in self.ran if ran.completed)
+
+    @property
+    def migrations(self) -> tuple[Ran, ...]:
+        """The jobs that moved to a host that is new to them."""
+        return tuple(ran for ran in self.ran if ran.change is Change.MIGRATE)
