@@ -2,6 +2,7 @@
 
 from fairopt.rounds.codec import snapshot_from, snapshot_text
 from fairopt.rounds.greedy import by_throughput, choose, placed
+from fairopt.rounds.history import History
 from fairopt.rounds.mechanics import Mechanics
 from fairopt.rounds.placement import Consolidated, Placement, Want
 from fairopt.rounds.policy import BrokenSchedule, RoundPolicy, Schedule
@@ -12,6 +13,7 @@ __all__ = [
     "BrokenSchedule",
     "Change",
     "Consolidated",
+    "History",
     "Mechanics",
     "Placement",
     "Ran",
