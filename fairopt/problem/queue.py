@@ -102,7 +102,8 @@ class Queue:
     def capacity(self) -> Array:
         """GPUs of each type (k,) on hosts that work: Y_i."""
         kind, gpus = self.cluster.kind, np.where(self.up, self.cluster.gpus, 0)
-        return np.bincount(kind, weights=gpus, minlength=len(self.cluster.types)).astype(np.int64)
+        per_type = np.bincount(kind, weights=gpus, minlength=len(self.cluster.types))
+        return np.asarray(per_type, dtype=np.int64)
 
     @cached_property
     def suits(self) -> Array:

@@ -23,7 +23,8 @@ class Schedule:
     """What a policy decided for one round.
 
     * ``placements``: for each row of ``queue`` that runs, its `Spots`; jobs that hold a lease stay where they are.
-    * ``leases``: until when a job that runs holds its GPUs; the end of the round where nothing is said.
+    * ``leases``: until when a job that runs holds its GPUs; where nothing is said, the lease that it has, or the end of
+      the round.
     * ``state``: what the policy carries to the next round. ``costs``: its objective, term by term, in its own unit.
     * ``solution``, ``program``, ``evidence``: what shows that it is right, where something does; ``backend``: which.
     * ``notes``: what a policy wants said of a job (row: text), such as why it was passed over.

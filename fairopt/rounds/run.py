@@ -162,7 +162,8 @@ def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mec
         if not spots:
             after[row] = replace(standing_of(queue, at), running=False, setup=queue.now * 0, lease=queue.end)
             continue
-        one, next_ = play(queue, at, spots, trace, schedule.leases.get(at, queue.end), mechanics)
+        unsaid = queue.lease[at] if at in queue.leased else queue.end
+        one, next_ = play(queue, at, spots, trace, schedule.leases.get(at, unsaid), mechanics)
         ran.append(one)
         if not one.completed:
             after[row] = next_
