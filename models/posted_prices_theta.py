@@ -1,0 +1,74 @@
+"""Where the bases of posted prices come from, and how many rounds Lemma 1 asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import floor, log
+from typing import Protocol
+
+from fairopt.problem.batch import Batch, slots_for
+
+
+class Theta(Protocol):
+    """A source of theta: what a price is based on."""
+
+    def bases(self, batch: Batch, jobs: Sequence[int]) -> tuple[list[float], list[float]]:
+        """Return theta for each worker type and for each type of PS, each above 1."""
+        ...
+
+
+@dataclass(frozen=True)
+class Given:
+    """The same base for all types: from history, or from an example.
+
+    Source: Astraea (posted prices) Sec. 5.2, "Setting of Maximum Price"; the example of Sec. 4.4 has 16 and 16.
+    """
+
+    workers: float = 16.0
+    ps: float = 16.0
+
+    def bases(self, batch: Batch, jobs: Sequence[int]) -> tuple[list[float], list[float]]:
+        """Return them."""
+        return [self.workers] * len(batch.servers.worker_types), [self.ps] * len(batch.servers.ps_types)
+
+
+@dataclass(frozen=True)
+class Admissible:
+    """The least bases at which a full cluster admits nobody: theta - 1 is the largest utility per resource and slot.
+
+    For each job over every number of workers: f of the duration over workers times slots, and over slots with one PS;
+    at least 1.
+
+    Source: Astraea (posted prices) Sec. 4.4, after Eq. (8).
+    """
+
+    def bases(self, batch: Batch, jobs: Sequence[int]) -> tuple[list[float], list[float]]:
+        """Return the bases for the given jobs."""
+        servers = batch.servers
+        workers = [Fraction(1)] * len(servers.worker_types)
+        ps = [Fraction(1)] * len(servers.ps_types)
+        for job in jobs:
+            minibatches, utility = batch.minibatches(job), batch.jobs.utility[job]
+            for w, p in product(range(len(workers)), range(len(ps))):
+                # the placement on one server takes no more slots than any other, for each number of workers
+                time = batch.slots_per_minibatch(job, True, w, p)
+                for count in range(1, int(batch.jobs.chunks[job]) + 1):
+                    slots = slots_for(minibatches, time, count)
+                    worth = Fraction(utility.value(Fraction(slots)))
+                    workers[w] = max(workers[w], worth / (count * slots))
+                    ps[p] = max(ps[p], worth / slots)
+        return [float(each + 1) for each in workers], [float(each + 1) for each in ps]
+
+
+def rounds(total: float, least: float, theta_workers: float, theta_ps: float) -> int:
+    """Return lambda of Lemma 1, from the total utility of all jobs and the least of one.
+
+    sigma is 2 (log theta_w + log theta_p), with natural logarithms; it is above 1 for bases from e on.
+
+    Source: Astraea (posted prices) Lemmas 1 and 3.
+    """
+    sigma = 2 * (log(theta_workers) + log(theta_ps))
+    return floor((log(total) - log(least)) / (log(sigma) - log(sigma - 1))) + 1
