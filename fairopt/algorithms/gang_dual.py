@@ -21,6 +21,10 @@ BLOCK = 1 << 14
 SAMPLE = 6000
 #: The soft dual: each temperature is this part of the last, with so many Newton steps at most, so many narrowings.
 COOLING, STEPS, NARROWINGS = 4.0, 6, 6
+#: Narrowing looks at no more deviations than this, and ends where fewer jobs than that are at the wrong type.
+MOST_UNDECIDED, CLOSE = 16 * SAMPLE, 30
+#: A limit on regrets that only a type that is not allowed exceeds.
+EVERYTHING = float(np.finfo(float).max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +69,12 @@ class Priced:
     reduced: Array
     demand: Array
     value: float
+
+    @property
+    def off(self) -> float:
+        """About how many groups are asked for too much or too little."""
+        wrong = float(np.abs(self.groups.capacity - self.demand).sum())
+        return wrong * len(self.groups.gang) / float(self.groups.weight.sum())
 
     @classmethod
     def at(cls, groups: Groups, wages: Array) -> Priced:
@@ -111,7 +121,7 @@ class Priced:
         regret[base, np.arange(len(size))] = np.inf
         every = regret[: types + self.groups.waiting].ravel()
         wanted = columns // step + 1
-        return float(np.partition(every, wanted)[wanted]) if wanted < len(every) else float(np.inf)
+        return min(float(np.partition(every, wanted)[wanted]), EVERYTHING) if wanted < len(every) else EVERYTHING
 
 
 def smooth_wages(groups: Groups) -> Array:
@@ -131,22 +141,30 @@ def smooth_wages(groups: Groups) -> Array:
     wages = _newton(unit, weight, groups.capacity.astype(float), wages, groups.waiting, scale / COOLING ** np.arange(5))
     if step == 1:
         return wages
-    priced = Priced.at(groups, wages)
+    priced, columns = Priced.at(groups, wages), SAMPLE
     for _ in range(NARROWINGS):
-        limit = priced.limit_for(SAMPLE)
+        # those that are looked at must be able to take up what is asked too much or too little
+        columns = min(max(columns, int(8 * priced.off)), MOST_UNDECIDED)
+        limit = priced.limit_for(columns)
         undecided = np.unique(priced.near(limit)[0])
-        if not np.isfinite(limit) or not len(undecided):
+        if limit == EVERYTHING or not len(undecided):
             break
-        here = priced.base[undecided]
-        demand = np.bincount(here, weights=groups.weight[undecided], minlength=len(groups.capacity) + 1)[:-1]
+        demand = np.bincount(
+            priced.base[undecided], weights=groups.weight[undecided], minlength=len(groups.capacity) + 1
+        )[:-1]
         target = groups.capacity - (priced.demand - demand)
         unit = groups.cost[:, undecided] / groups.size[undecided]
         heat = limit / float(np.median(groups.size[undecided])) / COOLING ** np.arange(1, 4)
         wages = _newton(unit, groups.weight[undecided], target, priced.wages, groups.waiting, heat)
         better = Priced.at(groups, wages)
-        if better.value <= priced.value:
+        if better.value > priced.value:
+            priced, columns = better, SAMPLE
+            if better.off < CLOSE:
+                break
+        elif columns == MOST_UNDECIDED:
             break
-        priced = better
+        else:
+            columns *= 4
     return priced.wages
 
 

@@ -18,7 +18,7 @@ MOST_TYPES = 40
 class GangClasses:
     """Jobs that are alike to capacity: the same gang size and the same allowed types.
 
-    Shapes: ``gang`` (GPUs) and ``count`` (jobs) have one entry a class, ``allowed`` one row a class and a column a type.
+    Shapes: ``gang`` (GPUs) and ``count`` (jobs) have one entry a class, ``allowed`` a row a class and a column a type.
     """
 
     gang: Array
@@ -61,7 +61,7 @@ def _distinct(gangs: Array) -> tuple[Array, Array]:
 
 
 def largest_filling(gang: Array, count: Array, capacity: int) -> int:
-    """Return the most GPUs, up to ``capacity``, that some of the gangs fill exactly: a subset sum, as bits of an integer.
+    """Return the most GPUs, up to ``capacity``, that some of the gangs fill exactly: a subset sum, in bits.
 
     Shapes: ``gang`` and ``count`` one entry a class.
     """
@@ -135,7 +135,9 @@ def _by_milp(classes: GangClasses, capacity: Array, most: int, time_limit: float
     p = Formulation("usable GPUs")
     placed = np.argwhere(classes.allowed)
     gang, count = classes.gang[placed[:, 0]], classes.count[placed[:, 0]]
-    x = p.variable("jobs", (len(placed),), lower=0, upper=np.minimum(count, capacity[placed[:, 1]] // gang), integer=True)
+    x = p.variable(
+        "jobs", (len(placed),), lower=0, upper=np.minimum(count, capacity[placed[:, 1]] // gang), integer=True
+    )
     p.maximize((gang * x).sum(), equation="sum_gi d_g x_gi")
     own = (placed[:, :1] == np.arange(len(classes.gang))).T.astype(np.int64)
     p.constrain("jobs_once", own @ x <= classes.count, equation="sum_i x_gi <= m_g")
@@ -153,4 +155,3 @@ def _by_milp(classes: GangClasses, capacity: Array, most: int, time_limit: float
 
 
 __all__ = ["GangClasses", "fillable", "gang_classes", "largest_filling", "most_busy", "usable_gpus"]
-
