@@ -17,7 +17,7 @@ import typer
 
 from fairopt import discovery
 from fairopt.backends import Solver
-from fairopt.cli import as_json, lying, proving, tables
+from fairopt.cli import as_json, lying, proving, round_tables, running, tables
 from fairopt.cli.exits import Exit
 from fairopt.compare import Row, audit, compare
 from fairopt.errors import BadInput, FairoptError, NotCapable, NotSolved
@@ -230,9 +230,14 @@ def compare_command(
 
 @app.command("policies")
 def policies_command(json_: AsJson = False) -> None:
-    """List the policies that are installed and what each claims."""
+    """List the policies that are installed and what each claims: of shares (`solve`), then of rounds (`run`)."""
     listed = _chosen(None, discovery.POLICIES, discovery.policy)
-    _list(json_, as_json.policies(listed), lambda: tables.policies(listed))
+    rounds = _chosen(None, discovery.ROUND_POLICIES, discovery.round_policy)
+    if json_:
+        _print_json(as_json.policies([*listed, *rounds]))
+    else:
+        tables.policies(listed)
+        round_tables.policies(rounds)
 
 
 @app.command("backends")
@@ -252,6 +257,7 @@ def properties_command(json_: AsJson = False) -> None:
 app.command("check")(proving.check)
 app.command("claims")(proving.claims)
 app.command("lie")(lying.lie)
+app.command("run")(running.run_command)
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from fairopt.policy import Decision, Policy
 from fairopt.problem import Market
 from fairopt.properties import MechanismProperty, Property, Verdict
 from fairopt.properties.verdict import plain
+from fairopt.rounds import RoundPolicy
 from fairopt.uniqueness import Uniqueness
 
 SCHEMA = 1
@@ -122,11 +123,12 @@ def _metrics_json(numbers: Metrics, market: Market, *, exact: bool = False) -> d
     }
 
 
-def policies(policies: Sequence[Policy]) -> list[dict[str, Any]]:
+def policies(policies: Sequence[Policy | RoundPolicy]) -> list[dict[str, Any]]:
     """Return what ``policies --json`` prints."""
     return [
         {
             "name": policy.name,
+            "decides": "rounds" if isinstance(policy, RoundPolicy) else "shares",
             "source": policy.source,
             "own_algorithm": policy.own_algorithm,
             "available": policy.own_algorithm or Highs.available(),

@@ -50,11 +50,11 @@ STYLES: Mapping[Answer, str] = {Answer.HOLDS: "green", Answer.FAILS: "red", Answ
 def decision(decided: Decision, unique: Uniqueness) -> None:
     """Print who gets what."""
     market = decided.market
-    table = _table("user", *market.types, "throughput", "own partition would give")
+    table = table_of("user", *market.types, "throughput", "own partition would give")
     for i, user in enumerate(market.users):
         row = [number_text(share) for share in decided.shares[i]]
         table.add_row(user, *row, number_text(decided.utilities[i]), number_text(market.fair_utility()[i]))
-    console = _console()
+    console = terminal()
     console.print(table)
     said = {True: "yes", False: "no, another optimum has others", None: "nothing is optimised"}
     console.print(
@@ -66,12 +66,12 @@ def decision(decided: Decision, unique: Uniqueness) -> None:
 
 def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> None:
     """Print an audit."""
-    table = _table("property", "answer", "margin", "unit", "exact", "what shows it")
+    table = table_of("property", "answer", "margin", "unit", "exact", "what shows it")
     for name, verdict in found.items():
         margin = "" if verdict.margin is None else number_text(verdict.margin)
         shown = "" if verdict.witness is None else str(verdict.witness)
         table.add_row(name, MARKS[verdict.answer], margin, verdict.unit, "yes" if verdict.exact else "no", shown)
-    console = _console()
+    console = terminal()
     console.print(table)
     idle = ", ".join(
         f"{name} {float(part):.0%}"
@@ -87,13 +87,13 @@ def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> 
 
 def table(rows: Sequence[Row], market: Market, properties: Sequence[Property | MechanismProperty]) -> None:
     """Print the table of policies and properties, then what shows each failure."""
-    console = _console()
+    console = terminal()
     wide = console.width >= ROOM_FOR_ALL
     heads = {each.name: each.short or each.name for each in properties}
     columns = list(dict.fromkeys(column for row in rows for column in _cells(row)))
     titles = [" ".join([heads[name], kind]).strip().replace(" ", "\n") for name, kind in columns]
-    grid = _table("policy", *titles, *(METRICS if wide else ()))
-    described = _table("policy", *METRICS)
+    grid = table_of("policy", *titles, *(METRICS if wide else ()))
+    described = table_of("policy", *METRICS)
     for row in rows:
         cells, numbers = _cells(row), _numbers(row.metrics)
         marks = (_cell(cells.get(column), with_margin=wide) for column in columns)
@@ -147,7 +147,7 @@ def _short(margin: Number | None) -> str:
 
 def policies(listed: Sequence[Policy]) -> None:
     """Print the policies."""
-    grid = _table("policy", "source", "claims")
+    grid = table_of("policy", "source", "claims")
     for policy in listed:
         claims = [
             claim.property
@@ -157,36 +157,36 @@ def policies(listed: Sequence[Policy]) -> None:
             for claim in policy.claims
         ]
         grid.add_row(policy.name, policy.source, ", ".join(claims))
-    _console().print(grid)
+    terminal().print(grid)
 
 
 def backends(listed: Sequence[Any]) -> None:
     """Print the back ends."""
-    grid = _table("back end", "available", "numbers", "can")
+    grid = table_of("back end", "available", "numbers", "can")
     for backend in listed:
         missing = backend.missing()
         here = "yes" if not missing else f"no: needs {', '.join(missing)}"
         can = ", ".join(sorted(capability.name.lower() for capability in backend.capabilities))
         grid.add_row(backend.name, here, "floats" if backend.number is float else "exact rationals", can)
-    _console().print(grid)
+    terminal().print(grid)
 
 
 def properties(listed: Sequence[Property | MechanismProperty]) -> None:
     """Print the properties."""
-    grid = _table("property", "of", "definition", "source")
+    grid = table_of("property", "of", "definition", "source")
     for each in listed:
         kind = "policy" if isinstance(each, MechanismProperty) else "allocation"
         grid.add_row(each.name, kind, each.definition, each.source)
-    _console().print(grid)
+    terminal().print(grid)
 
 
 def lie(policy: Policy, market: Market, witness: Misreport) -> None:
     """Print a market, a lie on it, and what it brings."""
-    table = _table("user", *market.types, "weight", "demand")
+    table = table_of("user", *market.types, "weight", "demand")
     for i, user in enumerate(market.users):
         limit = "" if market.limit[i] == INFINITY else number_text(market.limit[i])
         table.add_row(user, *map(number_text, market.speedup[i]), number_text(market.weight[i]), limit)
-    console = _console()
+    console = terminal()
     gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
     console.print(f"{len(market.users)} users share {gpus} under {policy.name}:", soft_wrap=True)
     console.print(table)
@@ -196,9 +196,9 @@ def lie(policy: Policy, market: Market, witness: Misreport) -> None:
 
 def claims(rows: Sequence[Entry], *, in_full: bool) -> None:
     """Print rows of the ledger: a line each, or everything about those that were asked for."""
-    console = _console()
+    console = terminal()
     if not in_full:
-        grid = _table("claim", "where", "verdict", "in short")
+        grid = table_of("claim", "where", "verdict", "in short")
         for row in rows:
             short = shorten(row.evidence or f"waits for {row.waits_for}", IN_SHORT, placeholder=" ...")
             grid.add_row(row.id, row.where, _ruling(row), short)
@@ -218,7 +218,7 @@ def claims(rows: Sequence[Entry], *, in_full: bool) -> None:
 
 def recomputed(row: Entry, outcome: Finding | Exception, seconds: float, *, follows: bool) -> None:
     """Print what a computation says of one row now, or what stopped it."""
-    console = _console()
+    console = terminal()
     if not isinstance(outcome, Finding):
         console.print(f"{row.id}: not recomputed: {outcome}", soft_wrap=True)
         return
@@ -247,11 +247,13 @@ def progress(total: int) -> Iterator[Callable[[str], None]]:
         yield lambda done: bar.update(task, advance=1, description=f"{done} done")
 
 
-def _console() -> Console:
+def terminal() -> Console:
+    """Return where tables go: as wide as the terminal, or wide enough."""
     return Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else WIDE)
 
 
-def _table(*columns: str) -> Table:
+def table_of(*columns: str) -> Table:
+    """Return an empty table with these columns."""
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for number, name in enumerate(columns):
         grid.add_column(name, justify="left" if number == 0 or name in LEFT else "right")

@@ -1,4 +1,4 @@
-"""Small real data with its sources: measured speedups and the papers' own example markets.
+"""Small real data with its sources: measured speedups, a trace, and the papers' own example markets.
 
 Where each file comes from, under which licence, and its checksum, stands in SOURCES.md beside this file.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from fairopt.datasets.gandiva import Timing, gandiva_market, gandiva_table1
 from fairopt.datasets.gavel import Throughput, gavel_example, gavel_market, gavel_throughputs
 from fairopt.datasets.paper_markets import gandiva_table3, oef_eq6, oef_example
+from fairopt.datasets.philly import philly_cluster, philly_trace
 from fairopt.datasets.tables import dataset_path
 
 __all__ = [
@@ -22,4 +23,6 @@ __all__ = [
     "gavel_throughputs",
     "oef_eq6",
     "oef_example",
+    "philly_cluster",
+    "philly_trace",
 ]

@@ -52,7 +52,7 @@ def parse_table(text: str) -> tuple[tuple[str, ...], list[Row]]:
     Errors: `BadInput` that names the line, for a missing header, names that are blank or stand twice, rows of another
     length than the header, and broken quotes.
     """
-    records = _records(text)
+    records = csv_records(text)
     if not records:
         raise BadInput("the file is empty", place="line 1", remedy="Start with the header user,<type>,...")
     line, header = records[0]
@@ -98,7 +98,7 @@ def parse_table(text: str) -> tuple[tuple[str, ...], list[Row]]:
     return tuple(header[1:]), rows
 
 
-def _records(text: str) -> list[tuple[int, list[str]]]:
+def csv_records(text: str) -> list[tuple[int, list[str]]]:
     """Return the records that are not blank lines, each with the line where it ends."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     records = []

@@ -57,17 +57,31 @@ def write_market(market: Market, path: str | PathLike[str]) -> None:
     cannot be written.
     """
     with naming(_file(path)):
-        text = _format(path).write(market)
-        try:
-            Path(path).write_text(text, encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise BadInput(
-                f"cannot write: {error.strerror or error}", remedy="Check that the folder exists and is yours to write"
-            ) from error
+        write_text(path, _format(path).write(market))
+
+
+def write_text(path: str | PathLike[str], text: str) -> None:
+    """Write a text file; an existing one is replaced. Errors: `BadInput` where it cannot be written."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | PathLike[str], data: bytes) -> None:
+    """Write a file; errors as `write_text`."""
+    try:
+        Path(path).write_bytes(data)
+    except OSError as error:
+        raise BadInput(
+            f"cannot write: {error.strerror or error}", remedy="Check that the folder exists and is yours to write"
+        ) from error
 
 
 def read_text(path: str | PathLike[str]) -> str:
     """Return the text of a UTF-8 file of ordinary size, without a byte-order mark; `BadInput` where there is none."""
+    return decoded(read_bytes(path))
+
+
+def read_bytes(path: str | PathLike[str]) -> bytes:
+    """Return the bytes of a file of ordinary size; `BadInput` where there is none."""
     try:
         with open(path, "rb") as stream:
             data = stream.read(LARGEST_FILE + 1)
@@ -80,6 +94,11 @@ def read_text(path: str | PathLike[str]) -> str:
         raise BadInput(f"cannot read: {reason}", remedy="Check the file's name and permissions") from error
     if len(data) > LARGEST_FILE:
         raise BadInput(f"more than {LARGEST_FILE >> 20} MB", place="the file", remedy="Give a smaller one")
+    return data
+
+
+def decoded(data: bytes) -> str:
+    """Return UTF-8 text without a byte-order mark; `BadInput` where it is none, or empty."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -90,7 +109,7 @@ def read_text(path: str | PathLike[str]) -> str:
             remedy="Save the file as UTF-8",
         ) from error
     if not text.strip():
-        raise BadInput("the file is empty", place="line 1", remedy="See the market file in the documentation")
+        raise BadInput("the file is empty", place="line 1", remedy="See the file formats in the documentation")
     return text
 
 

@@ -81,18 +81,18 @@ class _Rows:
 
 def _market(data: Mapping[str, object]) -> Market:
     place = "the top level"
-    _check_table(data, place)
-    _check_version(data, place)
+    check_table(data, place)
+    check_version(data, place)
     check_keys(data, _TOP, _TOP, place)
     types = [
         check_name(name, f"types, entry {number}") for number, name in enumerate(listed(data["types"], "types"), 1)
     ]
-    tables = _tables(data["user"], "user", "users")
-    if len(tables) > MOST_ROWS:
-        raise BadInput(f"{len(tables)} users", place="user", remedy=f"Give at most {MOST_ROWS}")
+    users = tables(data["user"], "user", "users")
+    if len(users) > MOST_ROWS:
+        raise BadInput(f"{len(users)} users", place="user", remedy=f"Give at most {MOST_ROWS}")
     rows, seen = _Rows(), dict[str, int]()
-    for number, table in enumerate(tables, start=1):
-        place, name = _named(table, f"user {number}", _USER)
+    for number, table in enumerate(users, start=1):
+        place, name = named(table, f"user {number}", _USER)
         if name in seen:
             raise BadInput(
                 f"user {seen[name]} has the same name", place=place, remedy="Give each a name of its own, or use jobs"
@@ -111,7 +111,8 @@ def _market(data: Mapping[str, object]) -> Market:
     )
 
 
-def _check_version(data: Mapping[str, object], place: str) -> None:
+def check_version(data: Mapping[str, object], place: str) -> None:
+    """Refuse a file of another version of the schema."""
     if "schema" not in data:
         raise BadInput("the key 'schema' is missing", place=place, remedy=f"Add schema = {VERSION}")
     version = data["schema"]
@@ -123,12 +124,14 @@ def _check_version(data: Mapping[str, object], place: str) -> None:
         )
 
 
-def _check_table(value: object, place: str) -> None:
+def check_table(value: object, place: str) -> None:
+    """Refuse what is no table of keys and values."""
     if not isinstance(value, Mapping):
         raise BadInput(f"got {type(value).__name__}", place=place, remedy="Give a table of keys and values")
 
 
-def _tables(value: object, place: str, what: str) -> Sequence[Mapping[str, object]]:
+def tables(value: object, place: str, what: str) -> Sequence[Mapping[str, object]]:
+    """Return a list of tables that is not empty; ``what`` is what messages call them."""
     if not isinstance(value, list | tuple):
         raise BadInput(f"got {type(value).__name__}", place=place, remedy=f"Give a list of {what}, each a table")
     if not value:
@@ -136,9 +139,9 @@ def _tables(value: object, place: str, what: str) -> Sequence[Mapping[str, objec
     return value
 
 
-def _named(table: Mapping[str, object], place: str, known: Sequence[str]) -> tuple[str, str]:
+def named(table: Mapping[str, object], place: str, known: Sequence[str]) -> tuple[str, str]:
     """Return how messages call a table, by position and name, and its name; its keys are checked on the way."""
-    _check_table(table, place)
+    check_table(table, place)
     called = f"{place} ({shown(table['name'])})" if isinstance(table.get("name"), str) else place
     check_keys(table, known, ["name"], called)
     return called, check_name(table["name"], f"{place}, name")
@@ -166,8 +169,8 @@ def _add_user(rows: _Rows, table: Mapping[str, object], place: str, name: str) -
     if "speedup" in table:
         rows.add(name, name, place, _speedup(table, place), weight, demand)
         return
-    jobs = _tables(table["job"], f"{place}, job", "jobs")
-    called = [_named(job, f"{place}, job {number}", _JOB) for number, job in enumerate(jobs, start=1)]
+    jobs = tables(table["job"], f"{place}, job", "jobs")
+    called = [named(job, f"{place}, job {number}", _JOB) for number, job in enumerate(jobs, start=1)]
     part = [
         _positive(job, "weight", where) if "weight" in job else Fraction(1)
         for job, (where, _) in zip(jobs, called, strict=True)

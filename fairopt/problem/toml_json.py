@@ -114,14 +114,18 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # -- writing -------------------------------------------------------------------------------------------------------
-def toml_text(data: Mapping[str, Any]) -> str:
-    """Return the TOML text of a dictionary that `market_to_dict` made."""
-    top = {key: value for key, value in data.items() if key != "user"}
-    blocks = [_toml_lines(top)]
-    for user in data["user"]:
-        blocks.append("\n[[user]]\n" + _toml_lines({key: value for key, value in user.items() if key != "job"}))
-        blocks.extend("\n[[user.job]]\n" + _toml_lines(job) for job in user.get("job", []))
+def toml_text(data: Mapping[str, Any], within: str = "") -> str:
+    """Return the TOML text of a dictionary of numbers, strings, lists of them, and lists of such dictionaries."""
+    own = {key: value for key, value in data.items() if not _is_tables(value)}
+    blocks = [_toml_lines(own)] if own else []
+    for key, tables in data.items():
+        if _is_tables(tables):
+            blocks.extend(f"\n[[{within}{key}]]\n" + toml_text(table, f"{within}{key}.") for table in tables)
     return "".join(blocks)
+
+
+def _is_tables(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
 
 
 def _toml_lines(table: Mapping[str, Any]) -> str:
@@ -135,7 +139,7 @@ def _inline(value: Any) -> str:
 
 
 def json_text(data: Mapping[str, Any]) -> str:
-    """Return the JSON text of a dictionary that `market_to_dict` made, with one line for each list of numbers."""
+    """Return the JSON text of a dictionary such as `toml_text` takes, with one line for each list of numbers."""
     return _json_object(data, "") + "\n"
 
 
@@ -143,7 +147,7 @@ def _json_object(table: Mapping[str, Any], indent: str) -> str:
     inner = indent + "  "
     entries = []
     for key, value in table.items():
-        if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        if _is_tables(value):
             items = ",\n".join(f"{inner}  {_json_object(item, inner + '  ')}" for item in value)
             entries.append(f"{inner}{_inline(key)}: [\n{items}\n{inner}]")
         else:

@@ -5,7 +5,7 @@ from fairopt.rounds.greedy import by_throughput, choose, placed
 from fairopt.rounds.history import History
 from fairopt.rounds.mechanics import Mechanics
 from fairopt.rounds.placement import Consolidated, Placement, Want
-from fairopt.rounds.policy import BrokenSchedule, RoundPolicy, Schedule
+from fairopt.rounds.policy import BrokenSchedule, RoundPolicy, RoundTrait, Schedule
 from fairopt.rounds.record import Change, Ran, Round, Snapshot, Standing
 from fairopt.rounds.run import Stalled, advance, begin, next_queue, present, run
 
@@ -19,6 +19,7 @@ __all__ = [
     "Ran",
     "Round",
     "RoundPolicy",
+    "RoundTrait",
     "Schedule",
     "Snapshot",
     "Stalled",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -44,6 +45,17 @@ class Schedule:
     seconds: Seconds = field(default_factory=Seconds)
 
 
+class RoundTrait(enum.Enum):
+    """What a policy of rounds declares of itself; the conformance suite holds it to it, and fails closed."""
+
+    PROGRAM = "a program that back ends solve"
+    EXACT = "the same placements in floats as in Fractions, where no two numbers are alike by accident"
+    WORK_CONSERVING = "no job waits for which GPUs of one type, all free, would do"
+    ONE_TYPE = "the GPUs of a gang are of one type"
+    RUNS_TO_COMPLETION = "a job that runs stays where it is until it is done or its host fails"
+    NAMELESS = "what jobs, tenants and hosts are called does not matter"
+
+
 class RoundPolicy(ABC):
     """A rule that says who runs where, round after round.
 
@@ -55,6 +67,7 @@ class RoundPolicy(ABC):
 
     name: ClassVar[str]
     source: ClassVar[str]
+    traits: ClassVar[frozenset[RoundTrait]] = frozenset()
     claims: ClassVar[tuple[Claim, ...]] = ()
     states: ClassVar[tuple[type, ...]] = ()
     #: Whether `decide` can do without a solver; it is then called with ``solve=None`` by default.

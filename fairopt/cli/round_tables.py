@@ -1,0 +1,119 @@
+"""A run as tables for people, and its progress; plain text where there is no terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+
+from fairopt.cli.tables import table_of, terminal
+from fairopt.problem import Trace
+from fairopt.program import Number
+from fairopt.rounds import Round, RoundPolicy
+from fairopt.rounds.measures import UNITS, Measures, Spread
+
+#: How many names of jobs a line shows.
+SHOWN = 10
+
+
+def measures(found: Measures, policy: RoundPolicy, trace: Trace) -> None:
+    """Print what a run was like: its measures, then its tenants, then who was left."""
+    out = terminal()
+    out.print(
+        f"{policy.name}: {found.completed} of {len(trace.jobs)} jobs completed in {found.rounds} rounds; times in the "
+        "trace's unit (seconds in files)",
+        soft_wrap=True,
+    )
+    spreads = table_of("of jobs", "jobs", "mean", "median", "90%", "99%", "least", "most")
+    for name, spread in (
+        ("completion time (JCT)", found.jct),
+        ("slowdown", found.slowdown),
+        ("first wait", found.first_wait),
+        ("finish-time fairness", found.finish_time),
+        ("long-term GPU-time fairness", found.ltgf),
+    ):
+        spreads.add_row(name, *_spread(spread))
+    out.print(spreads)
+    row = found.row()
+    single = table_of("of the run", "", "unit")
+    for name in (
+        *("makespan", "utilisation", "useful", "loading", "lost", "fragmentation", "scattered", "worse_off"),
+        *("sharing_loss", "migrations", "to_faster", "restarts", "deciding"),
+    ):
+        single.add_row(name, short(row[name]), UNITS[name])
+    out.print(single)
+    whose = table_of("tenant", "jobs", "completed", "mean JCT", "GPU-time", "LTGF")
+    for name, tenant in found.tenants.items():
+        numbers = (tenant.jct_mean, tenant.held, tenant.ltgf)
+        whose.add_row(name, str(tenant.jobs), str(tenant.completed), *map(short, numbers))
+    out.print(whose)
+    for what, names in (
+        ("not completed", found.unfinished),
+        ("never started", found.never_started),
+        ("fit no type of the cluster", found.misfits),
+    ):
+        if names:
+            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+            out.print(f"{what}: {len(names)} jobs: {', '.join(names[:SHOWN])}{more}", soft_wrap=True)
+
+
+def policies(listed: Sequence[RoundPolicy]) -> None:
+    """Print the policies of rounds."""
+    table = table_of("policy of rounds", "source", "claims")
+    for policy in listed:
+        claims = [claim.property + (" [refuted]" if claim.refuted_by is not None else "") for claim in policy.claims]
+        table.add_row(policy.name, policy.source, ", ".join(claims))
+    terminal().print(table)
+
+
+def short(value: Number | None) -> str:
+    """Return a number in four digits, "-" for none."""
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, int) else f"{float(value):.4g}"
+
+
+def _spread(spread: Spread) -> tuple[str, ...]:
+    middle = (spread.percentiles[50], spread.percentiles[90], spread.percentiles[99])
+    return (str(spread.count), *map(short, (spread.mean, *middle, spread.least, spread.most)))
+
+
+@contextmanager
+def progress(trace: Trace, rounds: int | None, before: Sequence[Round]) -> Iterator[Callable[[Round], None]]:
+    """Show on standard error how much of all jobs' work is done, with the time left; nothing off a terminal.
+
+    Each job counts alike, by the part of its own work that is done; with ``rounds``, the rounds count where they will
+    end sooner.
+    """
+    if not sys.stderr.isatty():
+        yield lambda record: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    work = dict(zip(trace.jobs.names, trace.jobs.work, strict=True))
+    misfits: set[str] = set()
+    parts, played, completed = 0.0, 0, 0
+
+    def done(record: Round) -> float:
+        nonlocal parts, completed
+        misfits.update(record.misfits)
+        parts += sum(float(ran.progress / work[ran.job]) for ran in record.ran)
+        completed += len(record.completed)
+        return parts / max(len(work) - len(misfits), 1)
+
+    for record in before:
+        done(record)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("rounds", total=1.0)
+
+        def advance(record: Round) -> None:
+            nonlocal played
+            played += 1
+            part = max(done(record), played / rounds if rounds else 0.0)
+            said = f"round {record.index}, {completed} of {len(work)} jobs done, {len(record.waiting)} wait"
+            bar.update(task, completed=part, description=said)
+
+        yield advance

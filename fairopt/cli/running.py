@@ -1,0 +1,167 @@
+"""The command ``run``: a trace on a cluster under a policy of rounds, stopped and gone on from as one likes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fairopt import discovery
+from fairopt.backends import Solver
+from fairopt.cli import round_json, round_tables
+from fairopt.cli.exits import Exit
+from fairopt.cli.journal import Journal, Resumed, header, read_journal
+from fairopt.cli.settings import configured
+from fairopt.errors import BadInput, FairoptError
+from fairopt.problem import Cluster, Trace, exact
+from fairopt.rounds import History, Mechanics, Round, RoundPolicy, run
+from fairopt.rounds.measures import Measures, measure
+
+
+def run_command(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace file: .csv, .csv.gz, .toml or .json.")],
+    cluster: Annotated[Path, typer.Option(metavar="FILE", help="A cluster file: .toml or .json.")],
+    policy: Annotated[str, typer.Option(help="A policy of rounds by name; `fairopt policies` lists them.")],
+    rounds: Annotated[int | None, typer.Option(help="Stop after so many rounds, counted from here.", min=0)] = None,
+    length: Annotated[str, typer.Option(help="Seconds of a round.")] = "300",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="OPTION=VALUE", help="An option of the policy. May be repeated."),
+    ] = None,
+    backend: Annotated[str, typer.Option(help="A back end by name; auto: the policy's own algorithm.")] = "auto",
+    floats: Annotated[bool, typer.Option("--floats", help="Count in floats, not in fractions: faster.")] = False,
+    restart: Annotated[str, typer.Option(help="Seconds to stop a job and start it again.")] = "0",
+    launch: Annotated[str, typer.Option(help="Seconds to start a job for the first time.")] = "0",
+    spread: Annotated[str, typer.Option(help="Factor on the speed of a gang on several hosts (intra-operator).")] = "1",
+    local_data: Annotated[bool, typer.Option("--local-data", help="Copy datasets to hosts before jobs run.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")] = False,
+    parquet: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a row for each job and round.")] = None,
+    state: Annotated[Path | None, typer.Option(metavar="FILE", help="Write down how to go on from any round.")] = None,
+    resume: Annotated[Path | None, typer.Option(metavar="FILE", help="Go on from what --state wrote.")] = None,
+) -> None:
+    """Play a trace on a cluster, round after round, and measure what came of it.
+
+    A run that is interrupted prints what it has, writes its state, and says so by exit status 130; one that was
+    gone on from prints all of its rounds, as if it had never stopped. Exit status 3: the policy could not go on.
+    """
+    _require(parquet)
+    # exact numbers of a long run may have more digits than Python prints by default
+    sys.set_int_max_str_digits(0)
+    there = Cluster.read(cluster)
+    given = Trace.read(trace, there.types)
+    rule = configured(discovery.round_policy(policy), settings or [])
+    mechanics = Mechanics(
+        restart=exact(restart, "--restart"),
+        launch=exact(launch, "--launch"),
+        spread=exact(spread, "--spread"),
+        local_data=local_data,
+    )
+    seconds = exact(length, "--length")
+    solver: Solver | None = None if backend == "auto" else discovery.backend(backend)
+    began = header(
+        policy,
+        settings or [],
+        given,
+        there,
+        length=seconds,
+        mechanics=mechanics,
+        backend=backend,
+        floats=floats,
+    )
+    before = None if resume is None else read_journal(resume, began, rule.states)
+    played = _Played(rule, given.as_(float) if floats else given, there, mechanics, seconds)
+    played.play(solver, rounds, before, None if state is None else Journal(state, began, before))
+    found = measure(played.history)
+    if parquet is not None:
+        round_json.write_parquet(played.history, parquet)
+    if json_:
+        data = round_json.result(
+            played.history,
+            found,
+            policy=policy,
+            options=settings or [],
+            mechanics=mechanics,
+            length=seconds,
+            stopped=played.stopped(found),
+        )
+        print(json.dumps(data, ensure_ascii=False, allow_nan=False))
+    else:
+        round_tables.measures(found, rule, played.trace)
+    played.leave()
+
+
+@dataclass
+class _Played:
+    """A run and what has come of it so far."""
+
+    policy: RoundPolicy
+    trace: Trace
+    cluster: Cluster
+    mechanics: Mechanics
+    length: Any
+
+    def __post_init__(self) -> None:
+        self.records: list[Round] = []
+        self.interrupted = False
+        self.error: FairoptError | None = None
+
+    @property
+    def history(self) -> History:
+        return History.of(self.trace, self.cluster, self.records)
+
+    def play(self, solver: Solver | None, rounds: int | None, before: Resumed | None, journal: Journal | None) -> None:
+        """Play the rounds; an interruption and an error of fairopt's keep what there is, and are remembered."""
+        self.records = [] if before is None else list(before.rounds)
+        with ExitStack() as stack:
+            book = None if journal is None else stack.enter_context(journal)
+            advance = stack.enter_context(round_tables.progress(self.trace, rounds, self.records))
+            try:
+                for record in run(
+                    self.policy,
+                    self.trace,
+                    self.cluster,
+                    length=self.length,
+                    mechanics=self.mechanics,
+                    backend=solver,
+                    rounds=rounds,
+                    after=None if before is None else before.snapshot,
+                ):
+                    self.records.append(record)
+                    if book is not None:
+                        book.add(record)
+                    advance(record)
+            except KeyboardInterrupt:
+                self.interrupted = True
+            except FairoptError as error:
+                self.error = error
+
+    def stopped(self, found: Measures) -> str | None:
+        """Return why the run ended before all jobs that can run were done; None where it did not."""
+        if self.error is not None:
+            return str(self.error)
+        if self.interrupted:
+            return "interrupted"
+        done = found.jobs == len(self.trace.jobs) and not found.unfinished
+        return None if done else "--rounds"
+
+    def leave(self) -> None:
+        """Say how the run ended, by error or exit status."""
+        if self.error is not None:
+            raise self.error
+        if self.interrupted:
+            print(f"interrupted after {len(self.records)} rounds", file=sys.stderr)
+            raise typer.Exit(Exit.INTERRUPTED)
+
+
+def _require(parquet: Path | None) -> None:
+    """Refuse, before anything is computed, a table that could not be written."""
+    if parquet is None:
+        return
+    round_json.require_parquet()
+    if parquet.is_dir() or not parquet.parent.is_dir():
+        raise BadInput(f"{parquet} cannot be written", place="--parquet", remedy="Name a file in a folder that exists")

@@ -1,0 +1,88 @@
+"""Options of a policy of rounds from the command line: ``--set OPTION=VALUE``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import Field, fields, is_dataclass, replace
+from enum import Enum
+from fractions import Fraction
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from fairopt import discovery
+from fairopt.errors import BadInput, FairoptError
+from fairopt.policy import Policy
+from fairopt.problem import exact
+from fairopt.problem.labels import nearest
+from fairopt.rounds import RoundPolicy
+
+_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def configured(policy: RoundPolicy, settings: Sequence[str]) -> RoundPolicy:
+    """Return a policy with the options that ``settings`` name; truth values, numbers, lists of them, and policies.
+
+    Errors: `BadInput` for an unknown option, a value of another kind, and an option that only Python can give.
+    """
+    options: list[Field[Any]] = [each for each in fields(policy) if each.init] if is_dataclass(policy) else []
+    names = [each.name for each in options]
+    values: dict[str, Any] = {}
+    hints = get_type_hints(type(policy))
+    for text in settings:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals:
+            raise BadInput(f"got {text!r}", place="--set", remedy="Write OPTION=VALUE")
+        if name not in names:
+            raise BadInput(
+                f"{policy.name} has no option {name!r}", place="--set", remedy=nearest(name, names, "option")
+            )
+        values[name] = _value(value, hints[name], f"--set {name}")
+    changed: RoundPolicy = replace(policy, **values)  # type: ignore[type-var]
+    return changed
+
+
+def _value(text: str, hint: Any, place: str) -> Any:
+    """Return the value that a text means for an option of a type; of a union, the first that takes it."""
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if type(None) in kinds and text.lower() == "none":
+        return None
+    problems = []
+    for kind in (kind for kind in kinds if kind is not type(None)):
+        try:
+            return _of_kind(text, kind, place)
+        except FairoptError as error:
+            problems.append(error)
+    raise problems[0]
+
+
+def _of_kind(text: str, kind: Any, place: str) -> Any:
+    if kind is bool:
+        if text.lower() not in _TRUTH:
+            raise BadInput(f"got {text!r}", place=place, remedy="Give true or false")
+        return _TRUTH[text.lower()]
+    if kind is str:
+        return text
+    if kind is int:
+        number = exact(text, place)
+        if number.denominator != 1:
+            raise BadInput(f"got {text!r}", place=place, remedy="Give a whole number")
+        return int(number)
+    if kind in (Fraction, object):  # an option of no type takes whatever is a number, and None
+        return None if kind is object and text.lower() == "none" else exact(text, place)
+    if kind is float:
+        return float(exact(text, place))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        names = [str(each.value) for each in kind]
+        if text not in names:
+            raise BadInput(f"got {text!r}", place=place, remedy=nearest(text, names, "value"))
+        return next(each for each in kind if str(each.value) == text)
+    if kind is Policy:
+        return discovery.policy(text)
+    if get_origin(kind) in (Sequence, tuple, list):
+        of = get_args(kind)[0]
+        return tuple(_value(part.strip(), of, place) for part in text.split(",") if part.strip())
+    raise BadInput(
+        f"an option of type {getattr(kind, '__name__', kind)}",
+        place=place,
+        remedy="It can be given in Python only, to the policy's class",
+    )

@@ -1,0 +1,54 @@
+"""How long the jobs of two production clusters ran, and on how many GPUs: Philly and Venus, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fairopt.datasets.tables import records
+
+
+class JobCount(NamedTuple):
+    """Jobs of a trace that are alike: their GPUs, their end, and run times from ``at_least_s`` to below ``below_s``.
+
+    ``below_s`` None means no limit; ``status`` "" that it is not known. Of ``jobs``, the run times of ``clipped`` were
+    cut off at 48 hours by the source. ``gpu_seconds`` is the sum of GPUs times run time.
+    """
+
+    trace: str
+    gpus: int
+    status: str
+    at_least_s: int
+    below_s: int | None
+    jobs: int
+    clipped: int
+    gpu_seconds: int
+
+
+def job_counts(trace: str) -> tuple[JobCount, ...]:
+    """Return the counts of a trace, "philly" or "venus"; () for another.
+
+    Source: Jeon et al., USENIX ATC 2019 (Philly); Hu et al., SC 2021 (Venus).
+
+    >>> sum(count.jobs for count in job_counts("venus"))
+    125303
+    """
+    return tuple(_count(row) for row in records("philly_venus_distributions.csv") if row["trace"] == trace)
+
+
+def jobs_in(counts: Iterable[JobCount]) -> int:
+    """Return how many jobs there are in some counts."""
+    return sum(count.jobs for count in counts)
+
+
+def _count(row: dict[str, str]) -> JobCount:
+    return JobCount(
+        row["trace"],
+        int(row["gpus"]),
+        row["status"],
+        int(row["at_least_s"]),
+        int(row["below_s"]) if row["below_s"] else None,
+        int(row["jobs"]),
+        int(row["clipped"]),
+        int(row["gpu_seconds"]),
+    )

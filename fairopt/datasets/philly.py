@@ -1,0 +1,38 @@
+"""A thousand jobs of Microsoft's Philly trace, and a cluster that they keep busy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairopt.datasets.tables import dataset_path
+from fairopt.problem.cluster import Cluster
+from fairopt.problem.cluster_files import read_cluster
+from fairopt.problem.trace import Trace
+from fairopt.problem.trace_files import read_trace
+
+PHILLY_TYPES = ("K80", "P100", "V100")
+
+
+def philly_trace(types: Sequence[str] = PHILLY_TYPES) -> Trace:
+    """Return 1,000 jobs of eight tenants that arrive within a day; times in seconds, sizes in gigabytes.
+
+    Real are the jobs, tenants, times of submission, running times and GPUs; assigned, by a seeded draw, are models, with
+    throughputs as Gavel measured them, and sizes of training state. A job takes its real running time on P100, of
+    which its throughput is 1. `SOURCES.md` beside the data has the rules. ``types``: those of K80, P100, V100 that the
+    cluster has, in its order.
+
+    Source: Jeon et al., USENIX ATC 2019 (the trace); Narayanan et al., OSDI 2020 (throughputs).
+
+    >>> philly_trace()
+    <Trace: <Jobs: 1000 of 8 tenants, types K80, P100, V100>, 0 outages>
+    """
+    return read_trace(dataset_path("philly_1000.csv"), types)
+
+
+def philly_cluster() -> Cluster:
+    """Return 64 GPUs on eight hosts, which the jobs of `philly_trace` keep busy and do not overload.
+
+    >>> philly_cluster()
+    <Cluster: 8 hosts, GPUs: 32 K80, 16 P100, 16 V100>
+    """
+    return read_cluster(dataset_path("philly_cluster.toml"))

@@ -1,0 +1,49 @@
+"""The same trace under several policies, measured side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from fairopt.backends import Solver
+from fairopt.errors import FairoptError
+from fairopt.problem.cluster import Cluster
+from fairopt.problem.trace import Trace
+from fairopt.rounds.history import History
+from fairopt.rounds.measures import Measures, measure
+from fairopt.rounds.measures_finish_time import Ideal
+from fairopt.rounds.mechanics import Mechanics
+from fairopt.rounds.policy import RoundPolicy
+from fairopt.rounds.run import run
+
+
+class Compared(NamedTuple):
+    """A policy and its measures; where it stopped, those of the rounds until then, and the error that stopped it."""
+
+    policy: RoundPolicy
+    measures: Measures
+    error: FairoptError | None = None
+
+
+def compare_runs(
+    policies: Iterable[RoundPolicy],
+    trace: Trace,
+    cluster: Cluster,
+    *,
+    length: object,
+    mechanics: Mechanics | None = None,
+    backend: Solver | None = None,
+    rounds: int | None = None,
+    ideal: Ideal | None = None,
+) -> Iterator[Compared]:
+    """Yield each policy's measures on a trace, as soon as they are there; arguments as `run`'s and `measure`'s."""
+    for policy in policies:
+        records, stopped = [], None
+        try:
+            for record in run(
+                policy, trace, cluster, length=length, mechanics=mechanics, backend=backend, rounds=rounds
+            ):
+                records.append(record)
+        except FairoptError as error:
+            stopped = error
+        yield Compared(policy, measure(History.of(trace, cluster, records), ideal=ideal), stopped)

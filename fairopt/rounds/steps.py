@@ -1,0 +1,80 @@
+"""`Steps`: functions of time that are constant between events, with their exact integrals."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from fairopt.program import Number
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """A function of time: 0 before ``times[0]``, then ``values[i]`` from ``times[i]`` until ``times[i + 1]``.
+
+    ``times`` rise strictly; the last value lasts for ever. Numbers are Fractions or floats, and so are the integrals.
+
+    >>> held = Steps.of_changes([(0, 2), (10, -2), (20, 4)])
+    >>> held.at(5), held.at(10), held.integral(5, 25)
+    (2, 0, 30)
+    """
+
+    times: tuple[Number, ...]
+    values: tuple[Number, ...]
+
+    @classmethod
+    def of_changes(cls, changes: Iterable[tuple[Number, Number]]) -> Steps:
+        """Return the function that is 0 and changes by the given amounts at the given times, in any order."""
+        at: dict[Number, Number] = {}
+        for time, change in changes:
+            at[time] = at.get(time, 0) + change
+        value: Number = 0
+        times, values = [], []
+        for time in sorted(at):
+            if at[time]:
+                value += at[time]
+                times.append(time)
+                values.append(value)
+        return cls(tuple(times), tuple(values))
+
+    def at(self, time: Number) -> Number:
+        """Return the value at a time; at an event, the value after it."""
+        place = bisect_right(self.times, time)
+        return self.values[place - 1] if place else 0
+
+    @cached_property
+    def _areas(self) -> tuple[Number, ...]:
+        """The integral from the first event to each event."""
+        area: Number = 0
+        areas = [area]
+        for begin, end, value in zip(self.times, self.times[1:], self.values, strict=False):
+            area += value * (end - begin)
+            areas.append(area)
+        return tuple(areas)
+
+    def integral(self, begin: Number, end: Number) -> Number:
+        """Return the integral from ``begin`` to ``end``; 0 where nothing lies between."""
+        return self._until(end) - self._until(begin) if begin < end else begin * 0
+
+    def _until(self, time: Number) -> Number:
+        place = bisect_right(self.times, time)
+        if not place:
+            return time * 0
+        return self._areas[place - 1] + self.values[place - 1] * (time - self.times[place - 1])
+
+
+def combine(rule: Callable[..., Number], *parts: Steps) -> Steps:
+    """Return the function whose value at each time is ``rule`` of the values of ``parts``, from the first event on."""
+    times = sorted({time for part in parts for time in part.times})
+    places = [0] * len(parts)
+    values = []
+    for time in times:
+        for number, part in enumerate(parts):
+            if places[number] < len(part.times) and part.times[places[number]] == time:
+                places[number] += 1
+        values.append(
+            rule(*(part.values[place - 1] if place else 0 for part, place in zip(parts, places, strict=True)))
+        )
+    return Steps(tuple(times), tuple(values))

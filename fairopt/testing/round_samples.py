@@ -1,0 +1,154 @@
+"""Seeded settings for policies of rounds: small clusters with traces that hold everything that can go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from random import Random
+
+from fairopt.problem import Cluster, Jobs, Outage, Pattern, Trace
+from fairopt.program import INFINITY, Number
+from fairopt.rounds import Mechanics
+
+#: The length of a round. No job ever loads that long, so that whoever runs for a whole round gets on.
+LENGTH = Fraction(60)
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A cluster, what happens to it, what moving costs there, and the length of a round."""
+
+    cluster: Cluster
+    trace: Trace
+    mechanics: Mechanics
+    length: Fraction = LENGTH
+
+    def as_(self, number: type) -> Setting:
+        """Return the same setting in ``float`` or in ``Fraction``."""
+        return replace(self, cluster=self.cluster.as_(number), trace=self.trace.as_(number))
+
+
+def sample_settings(
+    count: int,
+    *,
+    seed: int = 0,
+    jobs: tuple[int, int] = (5, 25),
+    types: tuple[int, int] = (1, 3),
+    hosts: tuple[int, int] = (2, 6),
+    most: int = 8,
+    outages: bool = True,
+    ties: bool = True,
+) -> Iterator[Setting]:
+    """Yield ``count`` exact settings, the same ones in every run for a ``seed``.
+
+    Among them: gangs of up to ``most`` GPUs, larger than any host; jobs that fit no type (too many GPUs, too much
+    memory, no throughput); types without throughput; jobs that arrive together, and long after the others are done;
+    tenants of different weights; states and datasets to move; hosts that fail at boundaries and between them, and for
+    good where everybody can do without. Without ``ties`` no two numbers are alike by accident, which is what makes
+    the choice of a policy the same in floats. Every job that fits is done in the end if it is run often enough.
+    """
+    for number in range(count):
+        random = Random(f"{seed}/{number}")
+        cluster = sample_cluster(random, types, hosts)
+        drawn = sample_jobs(random, cluster, random.randint(*jobs), most, ties)
+        yield Setting(
+            cluster,
+            Trace(drawn, _outages(random, cluster, drawn) if outages else ()),
+            Mechanics(
+                restart=Fraction(random.choice([0, 2, 5])),
+                launch=Fraction(random.choice([0, 1, 3])),
+                spread=random.choice([Fraction(1), Fraction(4, 5), Fraction(1, 2)]),
+                local_data=random.random() < 0.5,
+            ),
+        )
+
+
+def sample_cluster(random: Random, types: tuple[int, int], hosts: tuple[int, int]) -> Cluster:
+    """Return a cluster in which each type has a host, and memory and bandwidth bind on some."""
+    count = random.randint(*hosts)
+    names = [f"T{number}" for number in range(min(count, random.randint(*types)))]
+    kind = [*names, *random.choices(names, k=count - len(names))]
+    random.shuffle(kind)
+    return Cluster.of(
+        kind,
+        [random.choice([1, 2, 4, 4, 8]) for _ in kind],
+        types=names,
+        memory={name: random.choice([12, 16, 40, None]) for name in names},
+        bandwidth=[random.choice([1, 2, Fraction(5, 2), None]) for _ in kind],
+        hosts=[f"host-{number}" for number in range(len(kind))],
+    )
+
+
+def sample_jobs(random: Random, cluster: Cluster, count: int, most: int, ties: bool) -> Jobs:
+    """Return jobs that arrive over some ten rounds and take about as long; some fit no type."""
+    names = [f"tenant-{number}" for number in range(random.randint(1, 4))]
+    tenant = [random.choice(names) for _ in range(count)]
+    pattern = [random.choice(list(Pattern)) for _ in range(count)]
+    return Jobs.of(
+        gpus=[random.choice([1, 1, 2, 2, 4, random.randint(1, most)]) for _ in range(count)],
+        work=[_number(random, 20, 600, ties) for _ in range(count)],
+        types=cluster.types,
+        throughput=[_speeds(random, len(cluster.types), ties) for _ in range(count)],
+        arrival=_arrivals(random, count, ties),
+        tenant=tenant,
+        tenant_weight={name: _number(random, 1, 3, ties) for name in dict.fromkeys(tenant)},
+        memory=[random.choice([0, 0, 8, 14, 20]) for _ in range(count)],
+        state_size=[random.choice([0, _number(random, 1, 10, ties)]) for _ in range(count)],
+        pattern=pattern,
+        dataset=[random.choice(["", "images", "words"]) for _ in range(count)],
+        dataset_size=[random.randint(0, 20) for _ in range(count)],
+        weight=[_number(random, 1, 3, ties) for _ in range(count)],
+        priority=[random.randint(0, 2) for _ in range(count)],
+        names=[f"job-{number:03}" for number in range(count)],
+    )
+
+
+def _number(random: Random, least: int, most: int, ties: bool) -> Fraction:
+    """Return a number of the range; without ties, one whose denominator is a large prime."""
+    if ties:
+        return Fraction(random.randint(least, most))
+    return least + Fraction(random.randrange(1, 10_007 * (most - least)), 10_007)
+
+
+def _speeds(random: Random, count: int, ties: bool) -> list[Fraction]:
+    if random.random() < 0.04:
+        return [Fraction(0)] * count
+    speeds = [_number(random, 1, 4, ties) for _ in range(count)]
+    return [Fraction(0) if random.random() < 0.12 else speed for speed in speeds]
+
+
+def _arrivals(random: Random, count: int, ties: bool) -> list[Fraction]:
+    late = 40 * LENGTH if random.random() < 0.3 else Fraction(0)
+    out, now = [], Fraction(0)
+    for row in range(count):
+        if random.random() < 0.6:
+            now += _number(random, 1, 90, ties) if random.random() < 0.7 else LENGTH
+        out.append(now + (late if row >= count - 2 else 0))
+    return out
+
+
+def _outages(random: Random, cluster: Cluster, jobs: Jobs) -> tuple[Outage, ...]:
+    out: list[Outage] = []
+    for host in random.choices(cluster.hosts, k=random.choice([0, 1, 1, 2, 3])):
+        begin = random.choice([LENGTH * random.randint(0, 8), Fraction(random.randint(0, 500))])
+        end: Number = begin + random.choice([Fraction(random.randint(1, 200)), LENGTH])
+        if random.random() < 0.25 and not out and _spare(cluster, jobs, host):
+            end = INFINITY
+        out.append(Outage(host, begin, end))
+    return tuple(out)
+
+
+def _spare(cluster: Cluster, jobs: Jobs, host: str) -> bool:
+    """Whether everybody who fits the cluster fits it without ``host`` as well."""
+    at = cluster.hosts.index(host)
+    whole = cluster.capacity.tolist()
+    rest = [gpus - (int(cluster.gpus[at]) if kind == cluster.kind[at] else 0) for kind, gpus in enumerate(whole)]
+
+    def fits(row: int, there: list[int]) -> bool:
+        return any(
+            jobs.throughput[row, kind] > 0 and jobs.memory[row] <= cluster.memory[kind] and jobs.gpus[row] <= gpus
+            for kind, gpus in enumerate(there)
+        )
+
+    return all(fits(row, rest) or not fits(row, whole) for row in range(len(jobs)))

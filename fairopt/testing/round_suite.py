@@ -1,0 +1,398 @@
+"""The conformance suite of policies of rounds: what every `RoundPolicy` must do, and what it declares of itself.
+
+from fairopt.proofs.verify_run import decide
+from fairopt.testing.round_suite import round_suite
+report = round_suite(decide).run([MyPolicy()])
+print(report)
+report.require_complete()
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from fractions import Fraction
+from random import Random
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fairopt.backends import Highs, Options
+from fairopt.discovery import BACKENDS, ROUND_POLICIES, load, names
+from fairopt.errors import NotCapable
+from fairopt.policy import Solve
+from fairopt.problem import Cluster, Jobs, Queue, Trace
+from fairopt.rounds import (
+    History,
+    Round,
+    RoundPolicy,
+    RoundTrait,
+    Schedule,
+    Snapshot,
+    advance,
+    begin,
+    choose,
+    next_queue,
+    placed,
+    run,
+    snapshot_from,
+    snapshot_text,
+)
+from fairopt.rounds.codec import encode
+from fairopt.rounds.document import document
+from fairopt.rounds.placement import Consolidated
+from fairopt.rounds.policy import refuse_broken
+from fairopt.testing.round_samples import Setting, sample_settings
+from fairopt.testing.suite import Suite, Traits, check
+
+#: What replays a run's document and returns the violations with a statement, within a tolerance.
+Judge = Callable[[str, Fraction], tuple[Sequence[str], str]]
+#: A sampled setting in which everybody gets on needs a fraction of these rounds.
+MOST_ROUNDS = 1500
+#: What floats may be off by in one round.
+NEAR = Fraction(1, 10**9)
+#: Two back ends agree on an objective to this, relative to its size.
+AGREE = 1e-6
+
+
+def round_suite(
+    judge: Judge, *, settings: int = 20, expected_failures: Mapping[str, Mapping[str, str]] | None = None
+) -> Suite[RoundPolicy]:
+    """Return the suite, with runs over ``settings`` sampled settings judged by ``judge``.
+
+    ``judge`` replays a run by itself, knowing nothing of policies: `decide` of ``proofs/verify_run.py``.
+    ``expected_failures`` maps a policy's name to {check: measured reason}.
+    """
+    known = expected_failures or {}
+    on = Checks(judge, settings)
+    return Suite(
+        "policies of rounds",
+        [
+            check(on.says_what_it_is),
+            check(on.every_round_is_possible),
+            check(on.every_round_is_possible_in_floats),
+            check(on.everybody_is_done_in_the_end),
+            check(on.run_is_a_fold_of_decide),
+            check(on.a_run_stopped_and_resumed_is_the_same),
+            check(on.leaves_the_queue_and_the_state_alone),
+            check(on.keeps_leases_that_it_did_not_give),
+            check(on.copes_where_nobody_can_run),
+            check(on.forgets_who_is_done),
+            check(on.refuses_a_back_end_without_a_program),
+            check(on.back_ends_agree, RoundTrait.PROGRAM),
+            check(on.floats_place_like_fractions, RoundTrait.EXACT),
+            check(on.no_gpu_is_idle_for_which_somebody_waits, RoundTrait.WORK_CONSERVING),
+            check(on.gangs_lie_on_one_type, RoundTrait.ONE_TYPE),
+            check(on.nobody_who_runs_is_stopped, RoundTrait.RUNS_TO_COMPLETION),
+            check(on.names_do_not_matter, RoundTrait.NAMELESS),
+        ],
+        lambda policy: Traits(policy.name, frozenset(policy.traits), "", known.get(policy.name, {})),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One round of a fold: what a policy was given, what it decided, what came of it."""
+
+    queue: Queue
+    schedule: Schedule
+    record: Round
+
+
+@dataclass(frozen=True, eq=False)
+class Play:
+    """A fold over a setting, and whether it came to an end within `MOST_ROUNDS`."""
+
+    setting: Setting
+    steps: tuple[Step, ...]
+    ended: bool
+
+    def text(self, before: Sequence[Round] = ()) -> str:
+        """Return the document of the run, with the records ``before`` it."""
+        records = [*before, *(step.record for step in self.steps)]
+        history = History.of(self.setting.trace, self.setting.cluster, records)
+        return json.dumps(document(history, self.setting.mechanics, self.setting.length, self.steps[-1].record.policy))
+
+
+def fold(policy: RoundPolicy, setting: Setting, after: Snapshot | None = None) -> Play:
+    """Return the rounds of a setting, by hand: a pristine copy of the policy decides each, given the state alone."""
+    number = Fraction if setting.trace.jobs.exact else float
+    length = number(setting.length)
+    snapshot = begin(setting.cluster, number) if after is None else after
+    steps: list[Step] = []
+    while len(steps) < MOST_ROUNDS:
+        coming = next_queue(snapshot, setting.trace, setting.cluster, length)
+        if coming is None:
+            return Play(setting, tuple(steps), True)
+        moved, queue = coming
+        schedule = decided(policy, queue, moved.state if moved.started else MISSING)
+        record = advance(moved, setting.trace, schedule, setting.mechanics)
+        steps.append(Step(queue, schedule, record))
+        snapshot = record.after
+    return Play(setting, tuple(steps), False)
+
+
+def decided(policy: RoundPolicy, queue: Queue, state: Any = MISSING) -> Schedule:
+    """Return what a pristine copy of a policy decides, after its own first state where none is given."""
+    own = copy.deepcopy(policy)
+    solve = None if own.own_algorithm else Solve(Highs(), Options())
+    return own.decide(queue, own.start(queue) if state is MISSING else state, solve)
+
+
+def installed() -> list[RoundPolicy]:
+    """Return one of each installed policy of rounds, with default options."""
+    return [load(ROUND_POLICIES, name)() for name in names(ROUND_POLICIES)]
+
+
+@dataclass(frozen=True, eq=False)
+class Checks:
+    """The checks; runs over the sampled settings are made once a policy and kept."""
+
+    judge: Judge
+    settings: int
+    _plays: dict[int, tuple[RoundPolicy, list[Play]]] = field(default_factory=dict)
+
+    def plays(self, policy: RoundPolicy) -> list[Play]:
+        """Return the folds of a policy over the sampled settings."""
+        if id(policy) not in self._plays:
+            self._plays[id(policy)] = policy, [fold(policy, each) for each in sample_settings(self.settings, seed=1)]
+        return self._plays[id(policy)][1]
+
+    def says_what_it_is(self, policy: RoundPolicy) -> None:
+        """Guards against plug-ins without name, source or defaults, and states that cannot be written down."""
+        assert policy.name
+        assert policy.source
+        assert all(isinstance(trait, RoundTrait) for trait in policy.traits)
+        for kind in (type(policy), *policy.states):
+            assert is_dataclass(kind), f"{kind.__name__} is no dataclass"
+            assert kind.__dataclass_params__.frozen, f"{kind.__name__} is not frozen"  # type: ignore[attr-defined]
+        bare = [each.name for each in fields(policy) if each.default is each.default_factory is MISSING]  # type: ignore[arg-type]
+        assert not bare, f"options without default: {bare}"
+
+    def every_round_is_possible(self, policy: RoundPolicy) -> None:
+        """Guards against torn gangs, overbooked or broken hosts, wrong types, broken leases and wrong records."""
+        for play in self.plays(policy):
+            self._judged(play.text(), play.setting)
+
+    def every_round_is_possible_in_floats(self, policy: RoundPolicy) -> None:
+        """Guards against arithmetic that works in Fractions only."""
+        for setting in sample_settings(max(1, self.settings // 4), seed=2):
+            play = fold(policy, setting.as_(float))
+            assert play.ended, f"not over after {MOST_ROUNDS} rounds in floats"
+            self._judged(play.text(), setting, NEAR)
+
+    def everybody_is_done_in_the_end(self, policy: RoundPolicy) -> None:
+        """Guards against starvation without end, and against jobs that are lost from sight."""
+        for number, play in enumerate(self.plays(policy)):
+            done = {job for step in play.steps for job in step.record.completed}
+            stuck = {job for step in play.steps for job in step.record.misfits}
+            left = sorted(set(play.setting.trace.jobs.names) - done - stuck)
+            assert play.ended, f"setting {number}: after {MOST_ROUNDS} rounds {left} wait still"
+            assert not left, f"setting {number}: {left} are neither done nor reported"
+
+    def run_is_a_fold_of_decide(self, policy: RoundPolicy) -> None:
+        """Guards against state kept in the object, unseeded randomness, and a loop that carries more than the state."""
+        for play in self.plays(policy)[:6]:
+            one = play.setting
+            rounds = run(policy, one.trace, one.cluster, length=one.length, mechanics=one.mechanics, rounds=MOST_ROUNDS)
+            _same_records([step.record for step in play.steps], list(rounds))
+
+    def a_run_stopped_and_resumed_is_the_same(self, policy: RoundPolicy) -> None:
+        """Guards against states that lose something when they are written down, at any boundary of rounds."""
+        for play in self.plays(policy)[:3]:
+            one = play.setting
+            for before, then in zip(play.steps, play.steps[1:], strict=False):
+                read = snapshot_from(snapshot_text(before.record.after), policy.states)
+                own, kept = copy.deepcopy(policy), one.mechanics
+                again = run(own, one.trace, one.cluster, length=one.length, mechanics=kept, rounds=1, after=read)
+                _same_records([then.record], list(again))
+
+    def leaves_the_queue_and_the_state_alone(self, policy: RoundPolicy) -> None:
+        """Guards against policies that write into what they are given."""
+        for play in self.plays(policy)[:3]:
+            state: Any = MISSING
+            for step in play.steps:
+                before = copy.deepcopy(step.queue)
+                written = None if state is MISSING else encode(state)
+                schedule = decided(policy, step.queue, state)
+                for name in before.__dataclass_fields__:
+                    assert _alike(getattr(step.queue, name), getattr(before, name)), f"the queue's {name} has changed"
+                assert state is MISSING or encode(state) == written, "the state that was given has changed"
+                state = schedule.state
+
+    def keeps_leases_that_it_did_not_give(self, policy: RoundPolicy) -> None:
+        """Guards against policies that know their own leases only, or none, and fail on a queue in full swing."""
+        met = 0
+        for number, setting in enumerate(sample_settings(max(3, self.settings // 4), seed=3, jobs=(8, 20))):
+            first = [step.record for step in fold(Lender(seed=number), setting).steps[: 2 + number % 3]]
+            play = fold(policy, setting, replace(first[-1].after, state=None, started=False))
+            for step in play.steps:
+                leased = step.queue.leased
+                met += len(leased)
+                kept = {row: step.schedule.placements.get(row) for row in leased}
+                assert kept == dict(leased), f"{step.queue!r}: leases on {dict(leased)} and placed at {kept}"
+            if play.steps:
+                self._judged(play.text(first), setting)
+        assert met, "no lease was met; sample more settings"
+
+    def copes_where_nobody_can_run(self, policy: RoundPolicy) -> None:
+        """Guards against divisions by zero, programs without variables and lost states where nobody can be placed."""
+        for setting in sample_settings(4, seed=4, outages=False):
+            jobs, cluster = setting.trace.jobs, setting.cluster
+            now = jobs.arrival[-1]
+            queue = Queue.fresh(jobs, cluster, length=setting.length, now=now)
+            dark = replace(queue, up=np.zeros_like(queue.up))
+            huge = replace(queue, jobs=replace(jobs, gpus=jobs.gpus + 1000))
+            state: Any = MISSING
+            for each in (dark, huge, queue, dark):
+                schedule = decided(policy, each, state)
+                refuse_broken(schedule)
+                assert each is queue or not schedule.placements
+                state = schedule.state
+                encode(state)
+
+    def forgets_who_is_done(self, policy: RoundPolicy) -> None:
+        """Guards against states that grow with everybody who ever was there."""
+        for play in self.plays(policy)[:6]:
+            for step in play.steps:
+                known = set(re.findall(r"job-\d+", json.dumps(encode(step.schedule.state))))
+                gone = known - set(step.queue.jobs.names)
+                assert not gone, f"round {step.queue.index}: the state holds {sorted(gone)[:5]}, who are not present"
+
+    def refuses_a_back_end_without_a_program(self, policy: RoundPolicy) -> None:
+        """Guards against a back end that is named and silently ignored."""
+        if RoundTrait.PROGRAM in policy.traits:
+            return
+        assert policy.own_algorithm, "declares neither a program nor an algorithm of its own"
+        queue = self.plays(policy)[0].steps[0].queue
+        try:
+            policy.decide(queue, policy.start(queue), Solve(Highs(), Options()))
+        except NotCapable:
+            return
+        raise AssertionError("declares no program, yet takes a back end")
+
+    def back_ends_agree(self, policy: RoundPolicy) -> None:
+        """Guards against answers that depend on the solver: every capable one reaches the same objective."""
+        asked = 0
+        for setting in sample_settings(2, seed=5, jobs=(5, 7), hosts=(2, 3)):
+            for step in fold(policy, setting).steps[:4]:
+                state = policy.start(step.queue)
+                found = dict(_objectives(policy, step.queue, state))
+                asked = max(asked, len(found))
+                least, most = min(found.values(), default=0.0), max(found.values(), default=0.0)
+                assert most - least <= AGREE * (1 + abs(most)), f"{step.queue!r}: {found}"
+        assert asked >= 2, f"declares a program, and {asked} back ends took it"
+
+    def floats_place_like_fractions(self, policy: RoundPolicy) -> None:
+        """Guards against rules that are right in one number type only."""
+        for setting in sample_settings(max(2, self.settings // 4), seed=6, ties=False):
+            exactly, nearly = (fold(policy, each) for each in (setting, setting.as_(float)))
+            for one, other in zip(exactly.steps, nearly.steps, strict=True):
+                _same_places(one, other)
+
+    def no_gpu_is_idle_for_which_somebody_waits(self, policy: RoundPolicy) -> None:
+        """Guards against GPUs left idle although a whole gang that waits would fit on them."""
+        for step in self._steps(policy):
+            left = step.queue.free(step.schedule.placements)
+            types = len(step.queue.cluster.types)
+            free = np.bincount(step.queue.cluster.kind, weights=left, minlength=types)
+            for row in set(range(len(step.queue))) - set(step.schedule.placements):
+                fits = step.queue.allowed[row] & (step.queue.jobs.gpus[row] <= free)
+                assert not fits.any(), f"{step.queue!r}: {step.queue.jobs.names[row]} waits, {free.tolist()} are free"
+
+    def gangs_lie_on_one_type(self, policy: RoundPolicy) -> None:
+        """Guards against gangs of which the slowest type holds the others up."""
+        for step in self._steps(policy):
+            for row, spots in step.schedule.placements.items():
+                assert len(step.queue.kinds(spots)) == 1, f"{step.queue!r}: {step.queue.jobs.names[row]} at {spots}"
+
+    def nobody_who_runs_is_stopped(self, policy: RoundPolicy) -> None:
+        """Guards against preemption by a policy that promises none."""
+        for step in self._steps(policy):
+            for row in np.flatnonzero(step.queue.running).tolist():
+                name, spots = step.queue.jobs.names[row], step.schedule.placements.get(row)
+                assert spots == step.queue.last[row], f"{step.queue!r}: {name} is taken from {step.queue.last[row]}"
+
+    def names_do_not_matter(self, policy: RoundPolicy) -> None:
+        """Guards against choices by alphabet, and by the order of a set of names."""
+        for play in self.plays(policy)[:4]:
+            other = fold(policy, _renamed(play.setting))
+            for one, two in zip(play.steps, other.steps, strict=True):
+                _same_places(one, two)
+
+    def _steps(self, policy: RoundPolicy) -> Iterator[Step]:
+        return (step for play in self.plays(policy) for step in play.steps)
+
+    def _judged(self, text: str, setting: Setting, tolerance: Fraction = Fraction(0)) -> None:
+        violations, _ = self.judge(text, tolerance)
+        assert not violations, f"{setting.cluster!r}, {setting.trace!r}: {violations[:3]}"
+
+
+@dataclass(frozen=True)
+class Lender(RoundPolicy):
+    """Places whom it can, and leases GPUs at random, for up to five rounds; what other policies must put up with."""
+
+    name: ClassVar[str] = "lender"
+    source: ClassVar[str] = "the conformance suite"
+    seed: int = 0
+
+    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
+        """Return placements in the queue's order, with leases for about half of them."""
+        if solve is not None:
+            raise NotCapable(f"{self.name} has no program for {solve.backend.name}")
+        random = Random(f"{self.seed}/{problem.index}")
+        placements = placed(problem, choose(problem, range(len(problem))), Consolidated())
+        new = [row for row in placements if row not in problem.leased]
+        leases = {row: problem.end + random.choice([0, 0, 1, 5]) * problem.length for row in new}
+        return Schedule(self.name, problem, placements, leases)
+
+
+def _objectives(policy: RoundPolicy, queue: Queue, state: Any) -> Iterator[tuple[str, float]]:
+    solvers: list[Any] = [load(BACKENDS, name)() for name in names(BACKENDS)]
+    ways = [Solve(solver, Options()) for solver in solvers if solver.available()]
+    for way in [*ways, *([None] if policy.own_algorithm else [])]:
+        try:
+            schedule = policy.decide(queue, state, way)
+        except NotCapable:
+            continue  # one that cannot is not asked
+        if schedule.solution is not None and schedule.solution.objective is not None:
+            yield schedule.backend, float(schedule.solution.objective)
+
+
+def _renamed(setting: Setting) -> Setting:
+    """Return the same setting with names whose alphabetical order is the reverse."""
+    jobs, cluster = setting.trace.jobs, setting.cluster
+
+    def reverse(found: Sequence[str], letter: str) -> tuple[str, ...]:
+        return tuple(f"{letter}{len(found) - at:04}" for at in range(len(found)))
+
+    hosts = dict(zip(cluster.hosts, reverse(cluster.hosts, "z"), strict=True))
+    new: Jobs = replace(jobs, names=reverse(jobs.names, "y"), tenants=reverse(jobs.tenants, "x"))
+    moved: Cluster = replace(cluster, hosts=tuple(hosts.values()))
+    outages = tuple(replace(each, host=hosts[each.host]) for each in setting.trace.outages)
+    return replace(setting, cluster=moved, trace=Trace(new, outages))
+
+
+def _same_records(one: Sequence[Round], other: Sequence[Round]) -> None:
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            differ = [each.name for each in fields(left) if getattr(left, each.name) != getattr(right, each.name)]
+            raise AssertionError(f"round {left.index} differs in {differ}")
+    assert len(one) == len(other), f"{len(one)} rounds, and {len(other)}"
+
+
+def _same_places(one: Step, other: Step) -> None:
+    left, right = dict(one.schedule.placements), dict(other.schedule.placements)
+    differ = {row: (left.get(row), right.get(row)) for row in {*left, *right} if left.get(row) != right.get(row)}
+    assert not differ, f"{one.queue!r}: placements differ, row by row: {differ}"
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray):
+        return not one.flags.writeable and one.dtype == other.dtype and np.array_equal(one, other)
+    if isinstance(one, Jobs | Cluster):
+        return all(_alike(value, vars(other)[name]) for name, value in vars(one).items())
+    return bool(one == other)

@@ -1,0 +1,124 @@
+"""Jobs on unrelated machines with the least total completion time, as a matching of jobs to places in sequences."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.errors import NotInstalled
+from fairopt.program import Number
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a machine's sequence: its type, its number among them, when it is ready, and the place from the end.
+
+    A job at place k from the end delays k - 1 others and itself: its time counts k times in the total, and the time
+    until the machine is ready counts once for each job.
+    """
+
+    kind: int
+    machine: int
+    ready: Number
+    from_end: int
+
+
+def places(kind: int, ready: Sequence[Number], jobs: int) -> list[Place]:
+    """Return the places of one type's machines that ``jobs`` jobs can have use for; ``ready`` rises.
+
+    A place is left out that at least ``jobs`` others are no worse than for every job, whatever its time: those of
+    machines that are ready no later, no farther from the end. In a matching that uses it one of those is free, and
+    moving the job there costs nothing. That leaves about n log n places of n for each machine.
+    """
+    found = []
+    for machine, when in enumerate(ready):
+        no_later = bisect_right(ready, when)
+        from_end = 1
+        while (from_end - 1) * no_later + machine < jobs:
+            found.append(Place(kind, machine, when, from_end))
+            from_end += 1
+    return found
+
+
+def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[Number]]) -> list[Place]:
+    """Return each job's place such that the sum of all completion times is least.
+
+    * ``times`` (n, k): how long job j takes on a machine of type i, positive; None where it cannot run. Each job can
+      run on some type that has machines.
+    * ``ready``: for each type, when each of its machines is ready; rising, from 0.
+
+    The matching is found in floats. Of two that cost the same, up to their rounding, either may be returned; `starts`
+    removes the differences that identical machines make.
+
+    For each job only the cheapest n places are edges: a matching that uses another leaves one of them free.
+
+    Errors: `NotInstalled` where networkx or scipy is missing.
+
+    Source: AlloX, EuroSys 2020 (the bipartite graph); Horn, 1973, and Bruno et al., 1974 (why it is exact).
+    """
+    count = len(times)
+    if not count:
+        return []
+    try:
+        import scipy.optimize  # noqa: F401  (networkx's matching is that of scipy)
+        from networkx import Graph, bipartite
+    except ImportError as error:
+        raise NotInstalled(
+            "matching jobs to machines needs networkx and scipy: pip install 'fairopt[rounds]'"
+        ) from error
+    found = [place for kind, each in enumerate(ready) for place in places(kind, each, count)]
+    kinds = np.array([place.kind for place in found], dtype=np.int64)
+    when = np.array([place.ready for place in found], dtype=float)
+    from_end = np.array([place.from_end for place in found], dtype=float)
+    length = np.array([[np.inf if time is None else float(time) for time in row] for row in times])
+    graph = Graph()
+    graph.add_nodes_from(range(count))
+    for job in range(count):
+        cost = when + from_end * length[job, kinds]
+        cheapest = np.argsort(cost, kind="stable")[:count]
+        edges = cheapest[np.isfinite(cost[cheapest])]
+        graph.add_weighted_edges_from(
+            (job, count + place, value) for place, value in zip(edges.tolist(), cost[edges].tolist(), strict=True)
+        )
+    match = bipartite.minimum_weight_full_matching(graph, top_nodes=range(count))
+    return [found[match[job] - count] for job in range(count)]
+
+
+def starts(times: Sequence[Sequence[Number | None]], matching: Sequence[Place]) -> list[Number]:
+    """Return when each job begins.
+
+    Jobs at the same place from the end, on machines of one type, can change machines at no cost in the total; so which
+    of them goes where is settled here: of those that are to be equally far from the end the shortest goes to the
+    machine that is free first. Matchings that differ in nothing else begin the same jobs at the same times.
+    """
+    free: dict[tuple[int, int], Number] = {(place.kind, place.machine): place.ready for place in matching}
+    levels: dict[tuple[int, int], list[int]] = {}
+    for job, place in enumerate(matching):
+        levels.setdefault((place.kind, place.from_end), []).append(job)
+    begin: dict[int, Number] = {}
+    for kind, from_end in sorted(levels, reverse=True):
+        alike = levels[kind, from_end]
+        lasting = sorted((times[job][kind] or 0, job) for job in alike)
+        machines = sorted((free[kind, matching[job].machine], matching[job].machine) for job in alike)
+        for (time, job), (now, machine) in zip(lasting, machines, strict=True):
+            begin[job] = now
+            free[kind, machine] = now + time
+    return [begin[job] for job in range(len(matching))]
+
+
+def ready_times(held: Sequence[tuple[int, Number]], gpus: int, size: int) -> list[Number]:
+    """Return when each of the machines of ``size`` GPUs that ``gpus`` GPUs make is ready, rising.
+
+    ``held`` are (GPUs, time until they are free) of those in use. GPUs are put together in the order in which they
+    become free, and a machine is ready when the last of its own is; what is left over makes none.
+
+    >>> ready_times([(2, 30), (2, 10)], 6, 2)
+    [0, 10, 30]
+    """
+    taken = sum(count for count, _ in held)
+    free: list[Number] = [0] * (gpus - taken)
+    free += sorted(until for count, until in held for _ in range(count))
+    return free[size - 1 :: size]

@@ -1,0 +1,183 @@
+"""From a queue to a market: of tenants with their types of jobs, or of the jobs themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairopt.policy import Policy, Solve
+from fairopt.problem import Market
+from fairopt.problem.queue import Queue
+from fairopt.program import INFINITY, Array, Number, cast
+
+#: Speedups in floats that differ by less than this part are those of one type of job.
+DIGITS = 12
+
+
+def jobs_with_room(queue: Queue) -> list[int]:
+    """Return the jobs that could run now on some type; a market has no place for the others."""
+    return np.flatnonzero(queue.allowed.any(axis=1)).tolist()
+
+
+def per_gpu(queue: Queue, rows: Sequence[int], runs: Array) -> Array:
+    """Return what one GPU does for each of ``rows`` (n, k): its gang's throughput over its size; 0 unless it ``runs``.
+
+    ``runs`` (all jobs, k) is `Queue.allowed` where a gang is on one type, `Queue.suits` where types may mix.
+
+    Source: OEF Sec. 2.3 (speedups are of one worker).
+    """
+    at = list(rows)
+    sizes = cast(queue.jobs.gpus[at], Fraction if queue.exact else float)
+    return np.asarray(queue.jobs.throughput[at] / sizes[:, None] * runs[at])
+
+
+# -- tenants -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Asked:
+    """What tenants ask for, in plain numbers, so that two rounds can be compared and a state can hold it.
+
+    For each type of job of each tenant (a virtual user): ``tenant``, ``speedup`` on one GPU of each type, ``weight``,
+    and ``demand``, the most GPUs that it can use (infinity where that is not to count). ``capacity``: GPUs by type.
+    """
+
+    tenant: tuple[str, ...]
+    speedup: tuple[tuple[Number, ...], ...]
+    weight: tuple[Number, ...]
+    demand: tuple[Number, ...]
+    capacity: tuple[int, ...]
+
+
+def asked_by_tenants(
+    queue: Queue, *, common_units: bool = True, demand: bool = False, cross_type: bool = True
+) -> Asked:
+    """Return what the tenants of a queue ask for; only jobs that could run now count.
+
+    Jobs of a tenant with the same speedups are one type of job. ``common_units`` compares, and counts, relative to the
+    job's fastest type; False takes throughputs as they are, in the jobs' own units. A tenant's weight is divided
+    equally among its types of jobs. ``demand`` limits each to the GPUs that its jobs can use. Without ``cross_type`` a
+    job has no speedup on a type that has not got GPUs enough for all of it.
+
+    Source: OEF Sec. 4.2.4.
+    """
+    rows, jobs = jobs_with_room(queue), queue.jobs
+    speeds = per_gpu(queue, rows, queue.suits if cross_type else queue.allowed)
+    if common_units and rows:
+        speeds = speeds / speeds.max(axis=1)[:, None]
+    if not queue.exact:
+        speeds = np.array([[float(f"{value:.{DIGITS}g}") for value in row] for row in speeds]).reshape(speeds.shape)
+    wanted: dict[tuple[int, tuple[Number, ...]], int] = {}
+    for row, speed in zip(rows, speeds.tolist(), strict=True):
+        key = int(jobs.tenant[row]), tuple(speed)
+        wanted[key] = wanted.get(key, 0) + int(jobs.gpus[row])
+    kinds = [tenant for tenant, _ in wanted]
+    return Asked(
+        tenant=tuple(jobs.tenants[tenant] for tenant in kinds),
+        speedup=tuple(speed for _, speed in wanted),
+        weight=tuple(jobs.tenant_weight[tenant] / kinds.count(tenant) for tenant in kinds),
+        demand=tuple(gpus if demand else INFINITY for gpus in wanted.values()),
+        capacity=tuple(queue.capacity.tolist()),
+    )
+
+
+def market_of(asked: Asked, types: Sequence[str], *, common_units: bool = True) -> Market:
+    """Return the market of what tenants ask for; each row is owned by a tenant. ``common_units``: the slowest type's.
+
+    Source: OEF Sec. 2.3 (the speedup on the slowest type is 1), 4.2.4 (virtual users).
+    """
+    seen: dict[str, int] = {}
+    names: list[str] = []
+    for tenant in asked.tenant:
+        seen[tenant] = seen.get(tenant, 0) + 1
+        names.append(f"{tenant[:150]}/{seen[tenant]}/{len(names) + 1}")
+    market = Market.of(
+        asked.speedup,
+        asked.capacity,
+        weight=asked.weight,
+        demand=None if all(value == INFINITY for value in asked.demand) else asked.demand,
+        users=names,
+        types=types,
+        owner=asked.tenant,
+    )
+    return market.normalised() if common_units else market
+
+
+def ideal_shares(
+    policy: Policy, market: Market, solve: Solve | None, number: type
+) -> tuple[dict[str, tuple[Number, ...]], Any]:
+    """Return what a share policy gives each tenant of each type, in ``number``, with the decision itself.
+
+    A share policy without memory is meant: it begins anew each time. Where a float solver gives out more than there is,
+    by as little as it may, all shares of that type are scaled down.
+    """
+    decision = policy.decide(market if solve is not None else market.as_(number), policy.start(market), solve)
+    shares = cast(np.asarray(decision.shares), number)
+    capacity, given = cast(market.capacity, number), shares.sum(axis=0)
+    over = np.asarray(given > capacity, dtype=bool)
+    if over.any():
+        shares = shares.copy()
+        shares[:, over] = shares[:, over] * (capacity[over] / given[over])
+    ideal: dict[str, tuple[Number, ...]] = {}
+    for owner, row in zip(market.owner, shares.tolist(), strict=True):
+        before = ideal.get(owner, (number(0),) * len(row))
+        ideal[owner] = tuple(one + other for one, other in zip(before, row, strict=True))
+    return ideal, decision
+
+
+# -- jobs ----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class JobMarket:
+    """The jobs of a queue that could run now, as users of a market; shapes for n jobs on k types.
+
+    * ``rows``: their rows in the queue. ``market``: speedup for one GPU, demand the GPUs of the gang, weight the job's
+      own: shares are GPUs in the mean over time, the time fraction X times the gang's size.
+    * ``remaining``, ``work`` (n,): left, and in all. ``elapsed`` (n,): time since arrival.
+
+    Source: Gavel, OSDI 2020, Sec. 3.1 (0 <= X_mj, sum_j X_mj <= 1, sum_m scale_m X_mj <= workers of type j).
+    """
+
+    rows: tuple[int, ...]
+    market: Market
+    remaining: Array
+    work: Array
+    elapsed: Array
+
+    @classmethod
+    def of(cls, queue: Queue) -> JobMarket | None:
+        """Return the market of the jobs that could run now, in Fractions; None where there are none."""
+        rows = jobs_with_room(queue)
+        if not rows:
+            return None
+        market = Market.of(
+            per_gpu(queue, rows, queue.allowed),
+            queue.capacity.tolist(),
+            weight=queue.jobs.weight[rows],
+            demand=queue.jobs.gpus[rows].tolist(),
+            users=[queue.jobs.names[row] for row in rows],
+            types=queue.cluster.types,
+        )
+        columns = (queue.remaining[rows], queue.jobs.work[rows], queue.now - queue.jobs.arrival[rows])
+        return cls(tuple(rows), market, *(cast(np.asarray(column), Fraction) for column in columns))
+
+    def as_(self, number: type) -> JobMarket:
+        """Return the same in ``float`` or in ``Fraction``."""
+        numbers: dict[str, Any] = {name: cast(getattr(self, name), number) for name in ("remaining", "work", "elapsed")}
+        return replace(self, market=self.market.as_(number), **numbers)
+
+    def fastest(self) -> Array:
+        """Return the throughput (n,) that each job would have with the cluster to itself."""
+        market = self.market
+        return np.array([_alone(market, row) for row in range(len(self.rows))], dtype=market.speedup.dtype)
+
+
+def _alone(market: Market, row: int) -> Number:
+    left: Number = market.limit[row]
+    worth: Number = market.speedup[row, 0] * 0
+    for kind in sorted(range(len(market.types)), key=lambda kind: -market.speedup[row, kind]):
+        here = min(left, market.capacity[kind])
+        worth += here * market.speedup[row, kind]
+        left -= here
+    return worth

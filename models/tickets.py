@@ -1,0 +1,72 @@
+"""Tickets: what a user's stand for per GPU, what a node must serve, and what small users leave to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from fairopt.program import Number
+
+
+def tickets_per_gpu(tickets: Mapping[str, Number], demand: Mapping[str, int]) -> dict[str, Number]:
+    """Return, for each user of ``demand``, its tickets over the GPUs that its jobs want.
+
+    Source: Gandiva_fair Eq. (1).
+    """
+    return {user: tickets[user] / gpus for user, gpus in demand.items()}
+
+
+def load_per_gpu(jobs: Iterable[tuple[int, Number]], gpus: int) -> Number:
+    """Return the tickets that each of a node's ``gpus`` has to serve; ``jobs`` are (GPUs, tickets per GPU).
+
+    Source: Gandiva_fair Eq. (2).
+    """
+    load: Number = sum(wanted * per_gpu / gpus for wanted, per_gpu in jobs)
+    return load
+
+
+def job_tickets(per_gpu: Number, gpus: int) -> Number:
+    """Return a job's tickets.
+
+    Source: Gandiva_fair Eq. (3).
+    """
+    return per_gpu * gpus
+
+
+def entitled(tickets: Mapping[str, Number], demand: Mapping[str, int], gpus: int) -> dict[str, Number]:
+    """Return the GPUs, in the mean over time, that each user of ``demand`` is entitled to of ``gpus``.
+
+    In proportion to tickets, but nobody more than it can use: who demands least for its tickets is satisfied first and
+    leaves the list, and the rest is divided again among the others. All of ``gpus`` are handed out, or all demands are
+    met. A user without tickets gets nothing.
+
+    The weight readjustment of Chandra and Shenoy does this for threads, each of which can use one processor; a user
+    can use as many GPUs as its jobs want, so users go by the ratio of demand to tickets and not by tickets alone.
+
+    Source: Gandiva_fair Sec. 2.1 (inter-user fairness), 3.2 (effective tickets); Chandra and Shenoy, Hierarchical
+    scheduling for symmetric multiprocessors, IEEE TPDS 19(3), 2008.
+
+    >>> entitled({"A": 1, "B": 1, "C": 1}, {"A": 4, "B": 4, "C": 2}, 8)
+    {'A': 3.0, 'B': 3.0, 'C': 2}
+    """
+    share: dict[str, Number] = {user: tickets[user] * 0 for user in demand}
+    order = sorted((user for user in demand if tickets[user] > 0), key=lambda user: demand[user] / tickets[user])
+    left: Number = gpus
+    open_tickets = sum(tickets[user] for user in order)
+    for place, user in enumerate(order):
+        if demand[user] * open_tickets > tickets[user] * left:
+            share |= {other: tickets[other] * left / open_tickets for other in order[place:]}
+            break
+        share[user] += demand[user]  # in the numbers of the tickets
+        left -= demand[user]
+        open_tickets -= tickets[user]
+    return share
+
+
+def effective_tickets(tickets: Mapping[str, Number], demand: Mapping[str, int], gpus: int) -> dict[str, Number]:
+    """Return the tickets that the users of ``demand`` count with: as many together as they have, as `entitled` divides.
+
+    Source: Gandiva_fair Sec. 3.2 (effective tickets, bonus share).
+    """
+    share = entitled(tickets, demand, gpus)
+    whole, parts = sum(tickets[user] for user in demand), sum(share.values())
+    return {user: part * whole / parts if parts > 0 else part for user, part in share.items()}
