@@ -14,9 +14,10 @@ from fairopt.errors import BadInput, NotInstalled
 from fairopt.policy import Policy
 from fairopt.properties import MechanismProperty, Property
 from fairopt.rounds import RoundPolicy
+from fairopt.schedules import SchedulePolicy
 
 POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairopt.properties"
-ROUND_POLICIES = "fairopt.round_policies"
+ROUND_POLICIES, SCHEDULE_POLICIES = "fairopt.round_policies", "fairopt.schedule_policies"
 
 
 def names(group: str) -> list[str]:
@@ -33,6 +34,12 @@ def policy(name: str) -> Policy:
 def round_policy(name: str) -> RoundPolicy:
     """Return the policy of rounds registered under ``name``, with its default options."""
     made: RoundPolicy = _made(ROUND_POLICIES, name, RoundPolicy)
+    return made
+
+
+def schedule_policy(name: str) -> SchedulePolicy:
+    """Return the policy of schedules registered under ``name``, with its default options."""
+    made: SchedulePolicy = _made(SCHEDULE_POLICIES, name, SchedulePolicy)
     return made
 
 

@@ -90,20 +90,22 @@ def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[N
 def starts(times: Sequence[Sequence[Number | None]], matching: Sequence[Place]) -> list[Number]:
     """Return when each job begins.
 
-    Jobs at the same place from the end, on machines of one type, can change machines at no cost in the total; so which
-    of them goes where is settled here: of those that are to be equally far from the end the shortest goes to the
-    machine that is free first. Matchings that differ in nothing else begin the same jobs at the same times.
+    Jobs at the same place from the end of machines of one type can change machines at no cost in the total, and so can
+    jobs that take equally long. Who goes where is settled here: in each type, the shortest are farthest from the end,
+    among equals the first, and of those equally far the shortest goes to the machine that is free first. Matchings
+    that differ in nothing else begin the same jobs at the same times.
     """
     free: dict[tuple[int, int], Number] = {(place.kind, place.machine): place.ready for place in matching}
+    shortest: dict[int, list[tuple[Number, int]]] = {}
     levels: dict[tuple[int, int], list[int]] = {}
     for job, place in enumerate(matching):
-        levels.setdefault((place.kind, place.from_end), []).append(job)
+        shortest.setdefault(place.kind, []).append((times[job][place.kind] or 0, job))
+        levels.setdefault((place.kind, place.from_end), []).append(place.machine)
+    coming = {kind: iter(sorted(jobs)) for kind, jobs in shortest.items()}
     begin: dict[int, Number] = {}
     for kind, from_end in sorted(levels, reverse=True):
-        alike = levels[kind, from_end]
-        lasting = sorted((times[job][kind] or 0, job) for job in alike)
-        machines = sorted((free[kind, matching[job].machine], matching[job].machine) for job in alike)
-        for (time, job), (now, machine) in zip(lasting, machines, strict=True):
+        for now, machine in sorted((free[kind, machine], machine) for machine in levels[kind, from_end]):
+            time, job = next(coming[kind])
             begin[job] = now
             free[kind, machine] = now + time
     return [begin[job] for job in range(len(matching))]

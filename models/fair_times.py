@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -44,10 +45,11 @@ def finish_time_fairness(
     Source: ASTRAEA Sec. 4.1.2 (rho = T / (T* N)); FFT Sec. 6.1.5 (rho = T_sh / T_id, 1/N of the cluster).
     """
     speed, gpus = fastest(queue), int(queue.cluster.capacity.sum())
+    number: type = Fraction if queue.exact else float
     rhos = []
     for row, jobs in zip(rows, contention, strict=True):
         shared = queue.now - queue.jobs.arrival[row] + queue.remaining[row] / speed[row]
         alone = queue.jobs.work[row] / speed[row]
-        slowdown = max(1, int(queue.jobs.gpus[row]) * jobs / gpus) if gang_share else jobs
+        slowdown = max(1, number(int(queue.jobs.gpus[row]) * jobs) / gpus) if gang_share else jobs
         rhos.append(shared / (alone * slowdown))
     return rhos

@@ -18,6 +18,7 @@ from fairopt.models.posted_prices_theta import Admissible, Theta
 from fairopt.policy import Seconds, Solve
 from fairopt.problem.batch import Batch
 from fairopt.schedules import Admission, Plan, SchedulePolicy
+from fairopt.schedules.prices import Bases
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,14 @@ class PostedPricePacking(SchedulePolicy):
             raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
         begun = perf_counter()
         admissions: list[Admission] = []
+        bases: list[Bases] = []
         waiting: list[int] = []
         last = self.intervals or last_interval(problem)
         for interval in range(1, last + 1):
             waiting += arrivals(problem, interval)
-            made = self.batch(problem, waiting, interval)
+            workers, ps = self.theta.bases(problem, waiting)
+            bases.append(Bases(interval, self.rounds, 2**interval, tuple(workers), tuple(ps)))
+            made = self.batch(problem, waiting, bases[-1])
             admissions += made
             admitted = {each.job for each in made if each.admitted}
             waiting = [job for job in waiting if job not in admitted]
@@ -73,22 +77,22 @@ class PostedPricePacking(SchedulePolicy):
             schedules=tuple(each.schedule for each in taken if each.schedule is not None),
             admissions=tuple(admissions),
             payments=tuple(payments(problem, admissions)),
+            evidence=tuple(bases),
             seconds=Seconds(solve=perf_counter() - begun),
         )
 
-    def batch(self, problem: Batch, jobs: list[int], interval: int) -> list[Admission]:
+    def batch(self, problem: Batch, jobs: list[int], bases: Bases) -> list[Admission]:
         """Return the decisions on one batch, in order. Source: Algorithm 2."""
-        length = 2**interval  # tau_l
-        workers, ps = self.theta.bases(problem, jobs)
+        length = bases.slots  # tau_l
         decisions: list[Admission] = []
         left = list(jobs)
         for number in range(1, self.rounds + 1):
             origin = (self.rounds + number - 1) * length
-            state = RoundState.fresh(problem, origin, length, np.asarray(workers), np.asarray(ps))
+            state = RoundState.fresh(problem, origin, length, np.asarray(bases.workers), np.asarray(bases.ps))
             for own in (True, False):
                 if not own:
                     state.share()
-                made = [self.offer(state, job, interval, number, own) for job in left]
+                made = [self.offer(state, job, bases.interval, number, own) for job in left]
                 decisions += made
                 admitted = {each.job for each in made if each.admitted}
                 left = [job for job in left if job not in admitted]

@@ -113,7 +113,8 @@ class Replay:
 
     def __init__(self, data: Any, tolerance: Fraction = ZERO) -> None:
         data = {k: v for k, v in data.items() if k not in ("measures", "outcome")} if type(data) is dict else data
-        told = fields(data, "schema policy length mechanics cluster trace rounds standing", "document")
+        asked = {key: data[key] for key in data if key not in ("outcome", "measures")}
+        told = fields(asked, "schema policy length mechanics cluster trace rounds standing", "document")
         need(of(int, told["schema"], "schema") == 1, "schema: it is not 1")
         self.policy, self.length = of(str, told["policy"], "policy"), amount(told["length"], "length", above=True)
         self.tolerance = tolerance
@@ -181,9 +182,9 @@ class Replay:
             return bool(one == other)
         return bool(abs(one - other) <= self.tolerance * max(1, abs(one), abs(other)))
 
-    def at_most(self, one: Fraction, other: Fraction, claimed: bool) -> bool:
+    def at_most(self, one: Any, other: Any, claimed: bool) -> bool:
         """Return whether ``one`` <= ``other``; where floats are too close to tell, what is claimed."""
-        return claimed if self.tolerance and self.near(one, other) else one <= other
+        return bool(claimed if self.tolerance and self.near(one, other) else one <= other)
 
     def suits(self, job: Any, kind: int) -> bool:
         """Return whether a job can run on GPUs of a type."""
@@ -256,9 +257,8 @@ class Replay:
         yield from self._booked(ran, down, now)
         for row, (spots, told) in ran.items():
             yield from (f"job {told['job']!r}: {what}" for what in self._play(row, spots, told, now, end))
-        for row, (spots, _) in ran.items():  # a copy can be used from the next round on
-            for host, _ in spots:
-                self.held[host].add(self.jobs[row].dataset)
+        for row, host in [(row, host) for row, (spots, _) in ran.items() for host, _ in spots]:
+            self.held[host].add(self.jobs[row].dataset)  # which is of use from the next round on
         for row, one in [*self.present.items()]:
             if row not in ran:
                 one.running, one.setup, one.lease = False, ZERO, end

@@ -128,8 +128,8 @@ def test_no_file_is_long() -> None:
 
 
 def test_every_entry_point_loads_and_is_called_as_it_is_registered() -> None:
-    from fairopt.discovery import BACKENDS, POLICIES, PROPERTIES, ROUND_POLICIES, load, names
+    from fairopt.discovery import BACKENDS, POLICIES, PROPERTIES, ROUND_POLICIES, SCHEDULE_POLICIES, load, names
 
-    for group in (POLICIES, ROUND_POLICIES, BACKENDS, PROPERTIES):
+    for group in (POLICIES, ROUND_POLICIES, SCHEDULE_POLICIES, BACKENDS, PROPERTIES):
         for name in names(group):
             assert load(group, name).name == name

@@ -106,16 +106,6 @@ def test_speed(spots: Spots, pattern: Pattern, speed: Fraction) -> None:
 )
 def test_setup(state: dict[str, Any], spots: Spots, setup: int) -> None:
     assert COSTS.setup(queue_of(**state), 0, spots) == setup
-    assert (
-        Mechanics().setup(queue_of(**state | {"rest": 0}), 0, spots)
-        == (
-            # without costs of its own a cluster still has links
-            0
-            if not state.get("last") or {host for host, _ in spots} <= {host for host, _ in state["last"]}
-            else setup - 5
-        )
-        or "held" in state
-    )
 
 
 def test_a_link_without_limit_moves_anything_at_once() -> None:

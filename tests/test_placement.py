@@ -194,8 +194,8 @@ def test_what_cannot_be_is_refused(placements: dict[int, Spots], says: str) -> N
     queue = replace(
         queue,
         up=np.array([True, True, False]),
-        last=((), (), (), ((1, 1),)) if "lease" not in says else ((), (), (), ((0, 1),)),
-        running=np.array([False, False, False, "lease" in says]),
+        last=((), (), (), ((0, 1),)),
+        running=np.array([False, False, False, True]),
         lease=queue.lease + 100,
     )
     with pytest.raises(BrokenSchedule, match="odd, round 0: ") as caught:

@@ -133,6 +133,16 @@ def test_mechanics_of_ones_own_are_not_decided() -> None:
         decide(json.dumps(data))
 
 
+def test_a_round_that_somebody_arrives_for_is_not_skipped() -> None:
+    """The arrival is at the very beginning of the round that has no record."""
+    cluster, jobs = Cluster.of(["T"], [1]), Jobs.of(gpus=[1], work=[30], types=["T"], arrival=[60])
+    data = documented(ShortestRemainingTimeFirst(), Setting(cluster, Trace(jobs), Mechanics()))
+    assert [record["index"] for record in data["rounds"]] == [1]
+    assert not decide(json.dumps(data))[0]
+    data["trace"]["jobs"][0]["arrival"] = 0
+    assert "rounds 0 to 0 have no record" in decide(json.dumps(data))[0][0]
+
+
 def _first(data: dict[str, Any], job: str) -> dict[str, Any]:
     return next(ran for record in data["rounds"] for ran in record["ran"] if ran["job"] == job)
 

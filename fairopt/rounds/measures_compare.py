@@ -18,9 +18,10 @@ from fairopt.rounds.run import run
 
 
 class Compared(NamedTuple):
-    """A policy and its measures; where it stopped, those of the rounds until then, and the error that stopped it."""
+    """A policy, its run and its measures; where it stopped, until then, and the error that stopped it."""
 
     policy: RoundPolicy
+    history: History
     measures: Measures
     error: FairoptError | None = None
 
@@ -46,4 +47,5 @@ def compare_runs(
                 records.append(record)
         except FairoptError as error:
             stopped = error
-        yield Compared(policy, measure(History.of(trace, cluster, records), ideal=ideal), stopped)
+        history = History.of(trace, cluster, records)
+        yield Compared(policy, history, measure(history, ideal=ideal), stopped)

@@ -1,0 +1,158 @@
+"""A plan as one self-contained JSON document, which ``proofs/verify_schedule.py`` judges without anything of fairopt.
+
+Its keys:
+
+* ``schema``: 1. ``policy``: name.
+* ``batch``: ``worker_types`` and ``ps_types``: each ``name``, ``bandwidth``; ``tenants`` and ``servers``: each ``name``,
+  ``workers``, ``ps`` (what it owns or holds, one a type); ``jobs``: each ``name``, ``tenant``, ``arrival``, ``epochs``,
+  ``chunks``, ``minibatches``, ``minibatch_time`` (one a worker type), ``update_time`` (one a type of PS), ``gradient``,
+  ``utility``: ``form`` and its numbers (linear: ``slope``, ``height``; power: ``scale``, ``exponent``; steps:
+  ``values``).
+* ``bases``: what posted prices are based on, empty where there are none: each ``interval``, ``rounds``, ``slots``,
+  ``workers``, ``ps`` (`Bases`).
+* ``schedules``: each ``job``, ``first``, ``last``, ``workers``, ``ps`` (lists [server, how many]), ``worker_type``,
+  ``ps_type``, ``together``.
+* ``admissions``: each decision in order, with the fields of `Admission`; ``schedule`` as above or null.
+* ``payments``: each ``job``, ``slot``, ``workers``, ``ps``, ``incomes`` (one a tenant).
+
+Numbers: an integer or a string "p/q" where they are exact; a JSON float where they are not (costs at irrational
+prices), which stands for the fraction that it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any
+
+from fairopt.errors import BadInput
+from fairopt.problem.batch import Batch, JobSchedule
+from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
+from fairopt.schedules.policy import Admission, Payment, Plan
+from fairopt.schedules.prices import Bases
+
+SCHEMA = 1
+#: How the utilities that the document knows are called there.
+FORMS: dict[type[CompletionUtility], str] = {Linear: "linear", Power: "power", Steps: "steps"}
+
+
+def document(plan: Plan) -> dict[str, Any]:
+    """Return the JSON document of a plan.
+
+    Errors: `BadInput` where a utility is of a class of one's own, which no verifier knows.
+    """
+    batch = plan.batch
+    bases = plan.evidence if isinstance(plan.evidence, tuple) else ()
+    return {
+        "schema": SCHEMA,
+        "policy": plan.policy,
+        "batch": _batch(batch),
+        "bases": [_bases(each) for each in bases if isinstance(each, Bases)],
+        "schedules": [_schedule(batch, each) for each in plan.schedules],
+        "admissions": [_admission(batch, each) for each in plan.admissions],
+        "payments": [_payment(batch, each) for each in plan.payments],
+    }
+
+
+def number(value: Any) -> int | float | str:
+    """Return a number as the document holds it."""
+    if isinstance(value, float):
+        return float(value)
+    exact = Fraction(value)
+    return exact.numerator if exact.denominator == 1 else f"{exact.numerator}/{exact.denominator}"
+
+
+def _batch(batch: Batch) -> dict[str, Any]:
+    servers, jobs = batch.servers, batch.jobs
+    return {
+        "tenants": _holdings(batch.tenants, batch.worker_quota, batch.ps_quota),
+        "worker_types": _types(servers.worker_types, servers.worker_bandwidth),
+        "ps_types": _types(servers.ps_types, servers.ps_bandwidth),
+        "servers": _holdings(servers.names, servers.workers, servers.ps),
+        "jobs": [
+            {
+                "name": name,
+                "tenant": batch.tenants[jobs.tenant[row]],
+                **{key: int(getattr(jobs, key)[row]) for key in ("arrival", "epochs", "chunks", "minibatches")},
+                "minibatch_time": [number(each) for each in jobs.minibatch_time[row]],
+                "update_time": [number(each) for each in jobs.update_time[row]],
+                "gradient": number(jobs.gradient[row]),
+                "utility": _utility(name, jobs.utility[row]),
+            }
+            for row, name in enumerate(jobs.names)
+        ],
+    }
+
+
+def _holdings(names: tuple[str, ...], workers: Any, ps: Any) -> list[dict[str, Any]]:
+    return [{"name": name, "workers": workers[row].tolist(), "ps": ps[row].tolist()} for row, name in enumerate(names)]
+
+
+def _types(names: tuple[str, ...], bandwidth: Any) -> list[dict[str, Any]]:
+    return [{"name": name, "bandwidth": number(each)} for name, each in zip(names, bandwidth, strict=True)]
+
+
+def _utility(job: str, utility: CompletionUtility) -> dict[str, Any]:
+    if type(utility) not in FORMS:
+        raise BadInput(
+            f"got a {type(utility).__name__}",
+            place=f"job {job!r}, utility",
+            remedy="Write it as Steps, slot by slot: a verifier cannot know a class of your own",
+        )
+    told = {field.name: getattr(utility, field.name) for field in fields(utility)}  # type: ignore[arg-type]
+    return {
+        "form": FORMS[type(utility)],
+        **{
+            key: [number(v) for v in value] if isinstance(value, tuple) else number(value)
+            for key, value in told.items()
+        },
+    }
+
+
+def _bases(bases: Bases) -> dict[str, Any]:
+    return {
+        "interval": bases.interval,
+        "rounds": bases.rounds,
+        "slots": bases.slots,
+        "workers": [number(each) for each in bases.workers],
+        "ps": [number(each) for each in bases.ps],
+    }
+
+
+def _schedule(batch: Batch, each: JobSchedule) -> dict[str, Any]:
+    servers = batch.servers
+    return {
+        "job": batch.jobs.names[each.job],
+        "first": each.first,
+        "last": each.last,
+        "workers": [[servers.names[server], count] for server, count in each.workers],
+        "ps": [[servers.names[server], count] for server, count in each.ps],
+        "worker_type": servers.worker_types[each.worker_type],
+        "ps_type": servers.ps_types[each.ps_type],
+        "together": each.together,
+    }
+
+
+def _admission(batch: Batch, each: Admission) -> dict[str, Any]:
+    return {
+        "job": batch.jobs.names[each.job],
+        "interval": each.interval,
+        "round": each.round,
+        "own": each.own,
+        "schedule": None if each.schedule is None else _schedule(batch, each.schedule),
+        "worker_cost": number(each.worker_cost),
+        "ps_cost": number(each.ps_cost),
+        "utility": number(each.utility),
+        "origin": each.origin,
+        "admitted": each.admitted,
+    }
+
+
+def _payment(batch: Batch, each: Payment) -> dict[str, Any]:
+    return {
+        "job": batch.jobs.names[each.job],
+        "slot": each.slot,
+        "workers": number(each.workers),
+        "ps": number(each.ps),
+        "incomes": [number(income) for income in each.incomes],
+    }

@@ -1,0 +1,208 @@
+"""The schedules that a job may have: when, with how many workers, and on which servers; worse ones are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import ceil, lcm
+
+from fairopt.errors import BadInput
+from fairopt.problem.batch import Batch, JobSchedule
+from fairopt.program import Number
+
+#: Where a job's workers and its PS are: (server, how many), servers rising.
+Spots = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a job may run, apart from where and from when on.
+
+    ``worker`` and ``ps``: types. ``together``: whether all is on one server (zeta_j). ``workers``: how many in all.
+    ``slots``: how long that takes at least (3k).
+    """
+
+    worker: int
+    ps: int
+    together: bool
+    workers: int
+    slots: int
+
+
+@dataclass(frozen=True, eq=False)
+class Times:
+    """When jobs may run, and what completing is worth: slots 1 to ``slots``, utilities counted from the arrival.
+
+    ``first`` (n,): the first slot that a job may run in. ``last`` (n,): the last slot in which its completion is worth
+    more than nothing, 0 where there is none; completing later is never better than not to run. ``worth``: for each job
+    f(t - r) at t = 1, ..., ``slots``, 0 before ``first``.
+    """
+
+    slots: int
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+    worth: tuple[tuple[Number, ...], ...]
+
+    @classmethod
+    def of(cls, batch: Batch, slots: int | None = None, in_slot_of_arrival: bool = False) -> Times:
+        """Return the times of a batch; ``slots`` None for as many as the optimum can need, see `needed_slots`.
+
+        A job that arrives at r runs from slot r + 1 on, as slot r has passed: it is the interval (r - 1, r]. (3l) as
+        printed allows slot r too: ``in_slot_of_arrival``. Errors: `BadInput` where the slots or an f(0) are none.
+        """
+        if slots is not None and (not isinstance(slots, int) or isinstance(slots, bool) or slots < 1):
+            raise BadInput(f"got {slots!r}", place="option slots", remedy="Give a whole number from 1, or None")
+        count = needed_slots(batch) if slots is None else slots
+        first = tuple(max(1, int(r) + (0 if in_slot_of_arrival else 1)) for r in batch.jobs.arrival)
+        worth = tuple(
+            tuple(_worth(batch, job, slot) if slot >= first[job] else Fraction(0) for slot in range(1, count + 1))
+            for job in range(len(batch.jobs))
+        )
+        last = tuple(max((t for t, value in enumerate(row, start=1) if value > 0), default=0) for row in worth)
+        return cls(count, first, last, worth)
+
+    @property
+    def unit(self) -> Fraction | None:
+        """A number that every worth is a multiple of; None where one is a float."""
+        values = [value for row in self.worth for value in row]
+        if any(isinstance(value, float) for value in values):
+            return None
+        common = 1
+        for value in values:
+            common = lcm(common, Fraction(value).denominator)
+        return Fraction(1, common)
+
+
+def needed_slots(batch: Batch) -> int:
+    """Return a number of slots within which some optimal schedule ends; 1 at least.
+
+    No job runs for nothing, so that none completes after the last slot in which its utility is positive. And after the
+    last arrival no slot is left empty, so that all jobs end within the sum of their longest durations; also the i-th to
+    complete does so at most the shortest durations of itself and of all that complete later after the one before, else
+    these would all complete sooner one by one. The least of the three is taken.
+    """
+    durations = [[kind.slots for kind in kinds(batch, job)] for job in range(len(batch.jobs))]
+    runnable = [each for each in durations if each]
+    latest = int(batch.jobs.arrival.max(initial=0))
+    ranked = sorted(min(each) for each in runnable)
+    cap = latest + min(
+        sum(max(each) for each in runnable), sum(place * each for place, each in enumerate(ranked, start=1))
+    )
+    useful = 1
+    for job, each in enumerate(durations):
+        if each:
+            useful = max(useful, _last_positive(batch, job, cap))
+    return max(1, min(cap, useful))
+
+
+def kinds(batch: Batch, job: int) -> tuple[Kind, ...]:
+    """Return the ways in which a job may run; those with more workers that take as many slots are left out.
+
+    Fewer workers in as many slots use less on the same servers, so that no optimum is lost, of whatever prices.
+
+    Source: Astraea (posted prices) (3e), (3g), (3i), (3k).
+    """
+    servers, found = batch.servers, []
+    for worker, ps in product(range(len(servers.worker_types)), range(len(servers.ps_types))):
+        if not servers.ps[:, ps].any():
+            continue
+        with_ps = servers.workers[servers.ps[:, ps] > 0, worker]
+        for together, most in ((True, with_ps.max(initial=0)), (False, servers.workers[:, worker].sum())):
+            before = 0
+            for workers in range(1, min(int(batch.jobs.chunks[job]), int(most)) + 1):
+                slots = batch.duration(job, workers, together, worker, ps)
+                kind = Kind(worker, ps, together, workers, slots)
+                if slots != before and (together or _placeable(batch, kind)):
+                    found.append(kind)
+                    before = slots
+    return tuple(found)
+
+
+def ps_needed(batch: Batch, kind: Kind, elsewhere: int) -> int:
+    """Return the PS that a server must give for ``elsewhere`` workers on other servers: b_p z >= b_w y, 1 at least.
+
+    Source: Astraea (posted prices) (3g), (3i).
+    """
+    servers = batch.servers
+    return max(1, ceil(elsewhere * servers.worker_bandwidth[kind.worker] / servers.ps_bandwidth[kind.ps]))
+
+
+def hosts(batch: Batch, kind: Kind) -> Iterator[tuple[int, int, int]]:
+    """Yield (server of the PS, workers there, PS there) for a kind, with as few PS as (3g) and (3i) let it.
+
+    (3i) as printed holds of servers without PS too, and then forbids every placement on one server; it is read of
+    servers with PS. Each of them must then serve all workers elsewhere, so that a second one is never of use.
+    """
+    servers = batch.servers
+    for server, (here, there) in enumerate(zip(servers.workers[:, kind.worker], servers.ps[:, kind.ps], strict=True)):
+        least, most = (kind.workers, kind.workers) if kind.together else (0, kind.workers - 1)
+        for workers in range(least, min(most, int(here)) + 1):
+            ps = ps_needed(batch, kind, kind.workers - workers)
+            if ps <= there:
+                yield server, workers, ps
+
+
+def placements(batch: Batch, kind: Kind) -> Iterator[tuple[Spots, Spots]]:
+    """Yield every (workers, PS) by server of a kind, with no more PS than needed."""
+    room = [int(each) for each in batch.servers.workers[:, kind.worker]]
+    for server, workers, ps in hosts(batch, kind):
+        others = [(other, there) for other, there in enumerate(room) if other != server and there]
+        for rest in _spread(kind.workers - workers, others):
+            yield tuple(sorted([*rest, *([(server, workers)] if workers else [])])), ((server, ps),)
+
+
+def columns(batch: Batch, job: int, times: Times) -> Iterator[JobSchedule]:
+    """Yield the schedules of a job that (5) needs: for each way and place to run, every slot to start in.
+
+    Left out are only schedules that another one is at least as good as with no more of anything: longer than (3k) asks
+    for, with more PS than (3g) and (3i) ask for, worth nothing.
+
+    Source: Astraea (posted prices) Sec. 4.4, L_j of Eq. (5).
+    """
+    for kind in kinds(batch, job):
+        starts = range(times.first[job], times.last[job] - kind.slots + 2)
+        if starts:
+            for workers, ps in placements(batch, kind):
+                for first in starts:
+                    yield JobSchedule(job, first, first + kind.slots - 1, workers, ps, kind.worker, kind.ps)
+
+
+def _spread(count: int, room: list[tuple[int, int]]) -> Iterator[Spots]:
+    """Yield every way to put ``count`` workers on servers with room."""
+    if not count:
+        yield ()
+    elif room and sum(there for _, there in room) >= count:
+        (server, there), others = room[0], room[1:]
+        for here in range(min(there, count), -1, -1):
+            for rest in _spread(count - here, others):
+                yield ((server, here), *rest) if here else rest
+
+
+def _placeable(batch: Batch, kind: Kind) -> bool:
+    total = int(batch.servers.workers[:, kind.worker].sum())
+    there = batch.servers.workers[:, kind.worker]
+    return any(total - int(there[server]) >= kind.workers - workers for server, workers, _ in hosts(batch, kind))
+
+
+def _last_positive(batch: Batch, job: int, cap: int) -> int:
+    """Return the last slot up to ``cap`` whose completion is worth something; utilities never rise."""
+    low, high = int(batch.jobs.arrival[job]), max(cap, int(batch.jobs.arrival[job]))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _worth(batch, job, middle) > 0 else (low, middle - 1)
+    return low
+
+
+def _worth(batch: Batch, job: int, slot: int) -> Number:
+    time = Fraction(slot - int(batch.jobs.arrival[job]))
+    try:
+        return batch.jobs.utility[job].value(time)
+    except ZeroDivisionError:
+        raise BadInput(
+            f"its utility is infinite at time {time}",
+            place=f"job {batch.jobs.names[job]!r}, slot {slot}",
+            remedy="Let jobs run from the slot after their arrival on, or give it another utility",
+        ) from None
+
