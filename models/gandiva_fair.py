@@ -16,7 +16,7 @@ from fairopt.models.second_price_trading import Trade
 from fairopt.models.split_stride import fair_tickets
 from fairopt.policy import Solve
 from fairopt.problem.queue import Queue, Spots
-from fairopt.rounds import RoundPolicy, Schedule
+from fairopt.rounds import RoundPolicy, RoundTrait, Schedule
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class GandivaFair(RoundPolicy):
 
     name = "gandiva-fair"
     source = "Gandiva_fair, EuroSys 2020, Sec. 3.5"
+    traits = frozenset({RoundTrait.ONE_TYPE, RoundTrait.NAMELESS})
     states = (Shared, Split, Traded, Trade)
     trading: bool = True
     profiling: bool = True

@@ -112,17 +112,13 @@ class Servers:
 
     # -- the greedy choice -------------------------------------------------------------------------------------------
     def spans(self, row: int, kind: int) -> bool:
-        """Whether a job is large for a type: no host of it, working or not, has its GPUs."""
-        cluster = self.queue.cluster
-        return bool(self.queue.jobs.gpus[row] > max(cluster.gpus[host] for host in cluster.of_type(kind)))
+        """Whether a job is large for a type: no host of it that works has its GPUs."""
+        up = [int(self.queue.cluster.gpus[host]) for host in self.queue.cluster.of_type(kind) if self.queue.up[host]]
+        return bool(self.queue.jobs.gpus[row] > max(up, default=0))
 
     def places(self, row: int, kind: int) -> bool:
-        """Whether a job can be allocated on a type now: it suits, and a working host, or those together, has room."""
-        if not self.queue.allowed[row, kind]:
-            return False
-        hosts = [host for host in self.queue.cluster.of_type(kind) if self.queue.up[host]]
-        gpus = self.queue.jobs.gpus[row]
-        return self.spans(row, kind) or any(self.queue.cluster.gpus[host] >= gpus for host in hosts)
+        """Whether a job can be allocated on a type now: it suits, and the hosts that work together have room."""
+        return bool(self.queue.allowed[row, kind])
 
     def allocate(self, row: int, kind: int) -> None:
         """Give a job the least loaded servers of a type: one for a small job, as many as it takes for a large one.

@@ -76,7 +76,7 @@ class GavelRounds(RoundPolicy):
     states = (GavelState, Claimed)
     own_algorithm = False
     claims = (Claim("approaches_time_fractions", "Gavel Sec. 5", assumes="no job comes or goes"),)
-    traits = frozenset({RoundTrait.PROGRAM, RoundTrait.ONE_TYPE, RoundTrait.WORK_CONSERVING})
+    traits = frozenset({RoundTrait.PROGRAM, RoundTrait.ONE_TYPE, RoundTrait.WORK_CONSERVING, RoundTrait.NAMELESS})
     objective: Objective = field(default_factory=MaxMinShare)
     reset: bool = True
     backfill: bool = True

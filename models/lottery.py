@@ -12,7 +12,7 @@ from fairopt.errors import NotCapable
 from fairopt.models.gandiva_pools import Assign, Pool, assigned, least_crowded, pools
 from fairopt.policy import Claim, Solve
 from fairopt.problem.queue import Queue
-from fairopt.rounds import Consolidated, Placement, RoundPolicy, Schedule, Want, placed
+from fairopt.rounds import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, Want, placed
 
 
 def draw(dice: Random, tickets: Sequence[float]) -> int:
@@ -103,6 +103,7 @@ class LotteryWithBackfilling(RoundPolicy):
 
     name = "lottery-backfilling"
     source = "Gandiva_fair, EuroSys 2020, Sec. 3.1"
+    traits = frozenset({RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS})
     states = (Winners,)
     seed: int = 0
     readjust: bool = True

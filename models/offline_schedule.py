@@ -71,8 +71,8 @@ def without_gap() -> Solve:
 class _Variables(NamedTuple):
     """Affine arrays, for J jobs, S servers, W and P types, T slots.
 
-    ``begins``, ``ends``, ``runs`` (J, T): whether t- = t, whether t+ = t, whether t lies between. ``mode`` (J, W, P, 2):
-    which types, and zeta_j. ``y`` (J, S, W, T) and ``z`` (J, S, P, T). ``uses`` (J, S): whether the job has anything on
+    ``begins``, ``ends``, ``runs`` (J, T): whether t- = t, whether t+ = t, whether t lies between. ``mode``
+    (J, W, P, 2): which types, and zeta_j. ``y`` (J, S, W, T) and ``z`` (J, S, P, T). ``uses`` (J, S): whether the job has anything on
     the server; ``serves`` (J, S): whether it has PS there.
     """
 

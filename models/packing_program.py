@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt.models.schedule_columns import Times
-from fairopt.models.schedule_prices import Prices, Pricing, exact_upper_bound
+from fairopt.models.schedule_prices import Prices, Pricing, weak_duality
 from fairopt.policy import Solve
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Affine, Array, Formulation, Program
@@ -33,6 +33,7 @@ class Relaxation:
     value: float
     prices: Prices
     bound: Fraction
+    proved: Fraction
     rounds: int
 
 
@@ -66,11 +67,11 @@ def packing_program(
         room = np.zeros((int(of.max()) + 1, there.shape[1]), dtype=np.int64)
         np.add.at(room, of, there)
         shape = (*room.shape, times.slots)
-        use = _sparse(o, *_use(columns, which, of, shape), shape)
+        use = _sums(o, *_use(columns, which, of, shape), shape)
         rows = (use <= room[..., None]).where(np.diff(use.start).reshape(shape) > 0)
         p.constrain(name, rows, equation="sum o y(t) <= C_s", source=f"{SOURCE} Eq. (5{name[1]})")
     job_of = np.array([each.job for each in columns], dtype=np.int64)
-    once = _sparse(o, job_of, np.arange(len(columns)), np.ones(len(columns), dtype=np.int64), (len(jobs),))
+    once = _sums(o, job_of, np.arange(len(columns)), np.ones(len(columns), dtype=np.int64), (len(jobs),))
     p.constrain("5c_once", once <= 1, equation="sum_i o_j <= 1", source=f"{SOURCE} Eq. (5c)", labels=(jobs.names,))
     return p.program()
 
@@ -105,7 +106,8 @@ def relax(batch: Batch, times: Times, solve: Solve) -> Relaxation:
             break
         program = packing_program(batch, times, tuple(columns), groups=groups, integer=False)
         solution = solve(program).require_optimal()
-        assert solution.dual is not None and solution.objective is not None
+        assert solution.dual is not None
+        assert solution.objective is not None
         value = float(solution.objective)
         tables = []
         for name, shape in zip(("5a_workers", "5b_ps"), shapes, strict=True):
@@ -116,7 +118,8 @@ def relax(batch: Batch, times: Times, solve: Solve) -> Relaxation:
         prices = Prices(*tables)
         floors = np.asarray(solution.dual[program.row_block("5c_once").span], dtype=float)
     kept = prices.rounded()
-    return Relaxation(tuple(columns), value, kept, exact_upper_bound(batch, kept, times), rounds)
+    proved = weak_duality(batch, kept, times)
+    return Relaxation(tuple(columns), value, kept, times.rounded(proved), proved, rounds)
 
 
 def _use(
@@ -136,7 +139,13 @@ def _use(
     return np.array(row, dtype=np.int64), np.array(column, dtype=np.int64), np.array(count, dtype=np.int64)
 
 
-def _sparse(variables: Affine, row: Array, column: Array, value: Array, shape: tuple[int, ...]) -> Affine:
+def weighted_sums(variables: Affine, weights: Array) -> Affine:
+    """Return ``weights @ variables`` for weights (rows, variables) that mostly are 0; these leave no trace."""
+    row, column = np.nonzero(weights)
+    return _sums(variables, row, column, weights[row, column], weights.shape[:1])
+
+
+def _sums(variables: Affine, row: Array, column: Array, value: Array, shape: tuple[int, ...]) -> Affine:
     """Return the expressions ``sum value * variables[column]`` by ``row``; written out whole they would be too many."""
     size = int(np.prod(shape))
     order = np.argsort(row, kind="stable")

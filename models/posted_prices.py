@@ -14,7 +14,7 @@ from fairopt.models.posted_prices_fast import Fast
 from fairopt.models.posted_prices_payments import payments
 from fairopt.models.posted_prices_reference import Search
 from fairopt.models.posted_prices_round import RoundState
-from fairopt.models.posted_prices_theta import Admissible, Theta
+from fairopt.models.posted_prices_theta import Admissible, Theta, read_theta
 from fairopt.policy import Seconds, Solve
 from fairopt.problem.batch import Batch
 from fairopt.schedules import Admission, Plan, SchedulePolicy
@@ -43,7 +43,7 @@ class PostedPricePacking(SchedulePolicy):
     name = "posted-prices"
     source = "Astraea, IEEE TC 2022, Algorithms 1-5"
     rounds: int = 2
-    theta: Theta = field(default_factory=Admissible)
+    theta: Theta = field(default_factory=Admissible, metadata={"read": read_theta})
     search: Search = field(default_factory=Fast)
     intervals: int | None = None
 

@@ -9,7 +9,9 @@ from itertools import product
 from math import floor, log
 from typing import Protocol
 
+from fairopt.errors import BadInput
 from fairopt.problem.batch import Batch, slots_for
+from fairopt.problem.numbers import exact
 
 
 class Theta(Protocol):
@@ -61,6 +63,16 @@ class Admissible:
                     workers[w] = max(workers[w], worth / (count * slots))
                     ps[p] = max(ps[p], worth / slots)
         return [float(each + 1) for each in workers], [float(each + 1) for each in ps]
+
+
+def read_theta(text: str, place: str) -> Theta:
+    """Return the source that a text names: "admissible", a base for all, or two for workers and PS, as "16, 8"."""
+    if text.strip().lower() == "admissible":
+        return Admissible()
+    numbers = [exact(part, place) for part in text.split(",")]
+    if len(numbers) > 2 or min(numbers) <= 1:
+        raise BadInput(f"got {text!r}", place=place, remedy="Give admissible, or one or two numbers above 1")
+    return Given(float(numbers[0]), float(numbers[-1]))
 
 
 def rounds(total: float, least: float, theta_workers: float, theta_ps: float) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from math import ceil, lcm
 
@@ -63,16 +64,17 @@ class Times:
         last = tuple(max((t for t, value in enumerate(row, start=1) if value > 0), default=0) for row in worth)
         return cls(count, first, last, worth)
 
-    @property
+    @cached_property
     def unit(self) -> Fraction | None:
-        """A number that every worth is a multiple of; None where one is a float."""
+        """A number that every worth is a multiple of, and so every revenue; None where one is a float."""
         values = [value for row in self.worth for value in row]
         if any(isinstance(value, float) for value in values):
             return None
-        common = 1
-        for value in values:
-            common = lcm(common, Fraction(value).denominator)
-        return Fraction(1, common)
+        return Fraction(1, lcm(*{Fraction(value).denominator for value in values}))
+
+    def rounded(self, bound: Fraction) -> Fraction:
+        """Return the largest revenue that there can be up to a bound on it."""
+        return bound if self.unit is None else bound // self.unit * self.unit
 
 
 def needed_slots(batch: Batch) -> int:
@@ -205,4 +207,3 @@ def _worth(batch: Batch, job: int, slot: int) -> Number:
             place=f"job {batch.jobs.names[job]!r}, slot {slot}",
             remedy="Let jobs run from the slot after their arrival on, or give it another utility",
         ) from None
-

@@ -118,7 +118,8 @@ class Pricing:
             if starts.start >= starts.stop:
                 continue
             ends = slice(starts.start + kind.slots - 1, starts.stop + kind.slots - 1)
-            for here in [kind.workers] if kind.together else range(kind.workers):
+            most_here = min(kind.workers - 1, int(self.batch.servers.workers[:, kind.worker].max()))
+            for here in [kind.workers] if kind.together else range(most_here + 1):
                 self._offer(best, kind, number, here, starts, ends)
         return best
 
@@ -185,10 +186,16 @@ class Pricing:
 def exact_upper_bound(batch: Batch, prices: Prices, times: Times) -> Fraction:
     """Return what no schedule within ``times`` earns more than, proved by ``prices`` of whatever origin.
 
-    sum_j mu_j + sum eta C, with mu_j the most that any schedule of the job gains at the prices: (6) with (6a) tight,
-    a bound by weak duality. Computed in rationals over all schedules; a utility in floats is the fraction that it is.
-    As revenues are multiples of `Times.unit`, so is the bound. Errors: `BadInput` for prices that are negative or of
-    another shape.
+    `weak_duality`, down to the next multiple of `Times.unit`, as all revenues are multiples of it.
+    """
+    return times.rounded(weak_duality(batch, prices, times))
+
+
+def weak_duality(batch: Batch, prices: Prices, times: Times) -> Fraction:
+    """Return sum_j mu_j + sum eta C in rationals, mu_j the most that any schedule of the job gains: (6), (6a) tight.
+
+    All schedules are looked at; a utility in floats is the fraction that it is. Errors: `BadInput` for prices that are
+    negative or of another shape.
 
     Source: Astraea (posted prices) Eq. (6), (7).
     """
@@ -198,15 +205,13 @@ def exact_upper_bound(batch: Batch, prices: Prices, times: Times) -> Fraction:
     pricing = Pricing(batch, times, whole)
     total = Fraction(int(pricing.income), common)
     for job in range(len(batch.jobs)):
-        best = pricing.cheapest(job)
         gains = [
             Fraction(times.worth[job][at]) - Fraction(int(cost), common)
-            for at, cost in enumerate(best.cost.tolist())
+            for at, cost in enumerate(pricing.cheapest(job).cost.tolist())
             if cost < pricing.most
         ]
-        total += max(gains, default=Fraction(0)) if max(gains, default=0) > 0 else 0
-    unit = times.unit
-    return total if unit is None else total // unit * unit
+        total += max([Fraction(0), *gains])
+    return total
 
 
 def _totals(prices: Array) -> Array:

@@ -13,7 +13,7 @@ from fairopt.models.gandiva_split import Split, SplitRules, quantum
 from fairopt.policy import Claim, Solve
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.rounds import RoundPolicy, Schedule
+from fairopt.rounds import RoundPolicy, RoundTrait, Schedule
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class SplitStride(RoundPolicy):
     """Each round is a quantum of `fairopt.models.gandiva_split.quantum`; jobs stay on the servers that they came to.
 
     A new job goes to the servers with the least load per GPU (Algorithm 2): one for a small job, for a large one as
-    many as it needs. It is large if no server of its type has its GPUs. It runs there or pauses there, so that nothing
-    ever migrates except from servers that fail. A job whose every server that is big enough is down waits.
+    many as it needs. It is large if no server of its type that works has its GPUs. It runs there or pauses there, so
+    that nothing ever migrates except from servers that fail.
 
     What the paper leaves open, and what is taken:
 
@@ -39,6 +39,7 @@ class SplitStride(RoundPolicy):
 
     name = "split-stride"
     source = "Gandiva_fair, EuroSys 2020, Sec. 3.1"
+    traits = frozenset({RoundTrait.ONE_TYPE, RoundTrait.NAMELESS})
     claims = (Claim("shares as under one stride for the cluster", "Sec. 3.1", assumes="equal tickets on all servers"),)
     states = (Split,)
     whole: bool = False

@@ -8,7 +8,7 @@ from typing import Any
 from fairopt.errors import NotCapable
 from fairopt.policy import Solve
 from fairopt.problem.queue import Queue
-from fairopt.rounds import Consolidated, Placement, RoundPolicy, Schedule, choose, placed
+from fairopt.rounds import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, choose, placed
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class ShortestRemainingTimeFirst(RoundPolicy):
 
     name = "srtf"
     source = "FFT, ICS 2025, Sec. 2.2"
+    traits = frozenset({RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS, RoundTrait.WORK_CONSERVING})
     placement: Placement = field(default_factory=Consolidated)
 
     def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:

@@ -10,7 +10,7 @@ from fairopt.models.gandiva_pools import Assign, assigned, least_crowded, pools
 from fairopt.policy import Claim, Solve
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.rounds import Consolidated, Placement, RoundPolicy, Schedule, Want, placed
+from fairopt.rounds import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, Want, placed
 
 
 def gang_aware(passes: Sequence[Number], sizes: Sequence[int], gpus: int) -> list[int]:
@@ -77,6 +77,7 @@ class GangAwareStride(RoundPolicy):
 
     name = "stride"
     source = "Gandiva_fair, EuroSys 2020, Algorithm 1"
+    traits = frozenset({RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS})
     claims = (Claim("service delay of at most one quantum", "Sec. 3.1"),)
     states = (Strides,)
     readjust: bool = True

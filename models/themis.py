@@ -55,7 +55,8 @@ class Themis(RoundPolicy):
 
     name = "themis"
     source = "Themis, NSDI 2020; ASTRAEA, TPDS 2022, Sec. 4.1.2"
-    traits = frozenset({RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS, RoundTrait.WORK_CONSERVING})
+    # not EXACT: all who have waited from the start have the same rho, which floats part by its last digit
+    traits = frozenset({RoundTrait.ONE_TYPE, RoundTrait.NAMELESS, RoundTrait.WORK_CONSERVING})
     states = (Contention,)
 
     knob: object = Fraction(4, 5)

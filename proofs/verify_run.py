@@ -113,8 +113,7 @@ class Replay:
 
     def __init__(self, data: Any, tolerance: Fraction = ZERO) -> None:
         data = {k: v for k, v in data.items() if k not in ("measures", "outcome")} if type(data) is dict else data
-        asked = {key: data[key] for key in data if key not in ("outcome", "measures")}
-        told = fields(asked, "schema policy length mechanics cluster trace rounds standing", "document")
+        told = fields(data, "schema policy length mechanics cluster trace rounds standing", "document")
         need(of(int, told["schema"], "schema") == 1, "schema: it is not 1")
         self.policy, self.length = of(str, told["policy"], "policy"), amount(told["length"], "length", above=True)
         self.tolerance = tolerance

@@ -1,23 +1,21 @@
-"""Judge schedules of a batch: ``python proofs/verify_schedule.py FILE... [--tolerance 1e-9]``. Trusts nothing of fairopt.
+"""Judge schedules: ``python proofs/verify_schedule.py FILE... [--tolerance 1e-9]``. Trusts nothing of fairopt.
 
 A plan is one JSON document (`fairopt.schedules.document` says what its keys are): a batch, a schedule for each job that
 runs, the decisions that led to them and what jobs pay. In fractions, this file decides of any plan that
 
-* the schedules keep (3a)-(3o) of the revenue maximisation; every violation is named by its letter. That a job holds the
-  same resources from its first slot to its last, (3f), (3h), (3m), (3n), is in the form of a schedule. (3i) is read
-  for servers that hold PS: for all servers, as printed, it would forbid all that leaves a server empty.
-  (3l) is as printed: the first slot is not before the arrival. Quotas add up to what the servers hold;
-* where decisions are told: those admitted are the schedules, no job twice; what was admitted as its tenant's own fits
-  into its tenant's quota, slot by slot; utilities are those of the completion, counted from the round's origin;
-* where jobs pay: each slot costs the same part of the job's cost, and is divided among the tenants in proportion to
-  what they leave unused, workers and PS apart, Eq. (2) and (11); incomes add up to what is paid, exactly;
+* the schedules keep (3a)-(3o) of the revenue maximisation; a violation is named by its letter. (3f), (3h), (3m), (3n)
+  are in the form of a schedule: the same resources from its first slot to its last. (3i) is read for servers that hold
+  PS: for all servers, as printed, it would forbid any that stays empty. Quotas add up to what servers hold;
+* where decisions are told: those admitted are the schedules; what was admitted as its tenant's own fits into its quota
+  in every slot; utilities are those of the completion, counted from the round's origin;
+* where jobs pay: each slot costs the same part of a job's cost, divided among the tenants in proportion to what they
+  leave unused, workers and PS apart, Eq. (2) and (11); incomes add up to what is paid, exactly;
 * where bases of prices are told: intervals, rounds and passes are those of Algorithms 1 and 2, each offers every job
   that waits, own shares first; costs are those at the prices (8) of what was in use then; admitted is who gains.
 
 It does not decide whether a schedule was the best for its job, nor where bases come from. Prices are irrational: costs
 (and powers that are no whole number) may be off by ``--tolerance``, relative to the prices of the round so far.
 Exit status: 0 all accepted, 1 something is rejected, 2 something cannot be read.
-
 Source: Astraea (posted prices), Eq. (1)-(3), (8), (11), Algorithms 1-3.
 """
 
@@ -28,21 +26,20 @@ import sys
 from collections import Counter, namedtuple
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
 NEAR, MOST_SHOWN, MOST_SLOTS = Fraction(1, 10**9), 20, 10**7
 Spots = tuple[tuple[int, int], ...]  # (server, how many there), servers rising
 Kind = namedtuple("Kind", "name bandwidth")
-Tenant = namedtuple("Tenant", "name workers ps")  # quotas, one a type
-Server = namedtuple("Server", "name workers ps")
+Holding = namedtuple("Holding", "name workers ps")  # a tenant's quotas, or what a server holds, one a type
 Schedule = namedtuple("Schedule", "job first last workers ps worker_type ps_type together")
 Bases = namedtuple("Bases", "interval rounds slots workers ps")
 Job = namedtuple("Job", "name tenant arrival chunks work minibatch_time update_time gradient utility")  # work: E D M
 OFFER = "job interval round own schedule worker_cost ps_cost utility origin admitted"
 JOB = "name tenant arrival epochs chunks minibatches minibatch_time update_time gradient utility"
-PARTS = ("workers", "ps")
+PARTS, TIMES, TYPES = ("workers", "ps"), ("minibatch", "update"), ("worker_type", "ps_type")
 
 
 class Unreadable(Exception):
@@ -97,34 +94,31 @@ def index(entries: list[Any], place: str) -> dict[str, int]:
 
 def row(known: dict[str, int], name: Any, place: str) -> int:
     """Return where a name stands."""
-    need(type(name) is str and name in known, f"{place}: {name!r:.60} is not in the batch")
-    return known[name]
+    return known[name] if need(type(name) is str and name in known, f"{place}: {name!r:.60} is unknown") else -1
 
 
-#: For each form of a utility f: what its numbers are called, whether it falls, and f(t).
-FORMS: dict[str, tuple[str, Callable[..., bool], Callable[..., Any]]] = {
-    "linear": ("slope height", lambda k, g: k[0] <= 0, lambda t, k, g: k[0] * t + g[0]),
-    "power": (
-        "scale exponent",
-        lambda e, kappa: e[0] > 0 and kappa[0] > 0,
-        lambda t, e, k: (e[0] / t) ** int(k[0]) if k[0].denominator == 1 else float(e[0] / t) ** float(k[0]),
-    ),
-    "steps": (
-        "values",
-        lambda values: all(a >= b for a, b in pairwise(values)),
-        lambda t, values: values[min(max(-int(-t // 1), 0), len(values) - 1)],
-    ),
+#: Utilities f by form: what their numbers are called, whether they fall, and f(t).
+KEYS = {"linear": "slope height", "power": "scale exponent", "steps": "values"}
+FALLS: dict[str, Callable[..., bool]] = {
+    "linear": lambda k, g: k <= 0,
+    "power": lambda e, kappa: e > 0 and kappa > 0,
+    "steps": lambda values: len(values) > 0 and values == sorted(values, reverse=True),
+}
+VALUE: dict[str, Callable[..., Any]] = {
+    "linear": lambda t, k, g: k * t + g,
+    "power": lambda t, e, kappa: (e / t) ** (kappa if kappa % 1 else int(kappa)),
+    "steps": lambda t, values: values[min(max(-int(-t // 1), 0), len(values) - 1)],
 }
 
 
 def utility(data: Any, place: str) -> Callable[[Fraction], Fraction]:
     """Return the function that an object describes."""
-    form = data.get("form") if type(data) is dict else None
-    keys, falls, value = FORMS[form] if need(type(form) is str and form in FORMS, f"{place}: {form!r:.60}") else ...
-    told = fields(data, f"form {keys}", place)
-    given = [[number(v, place) for v in (told[k] if type(told[k]) is list else [told[k]])] for k in keys.split()]
-    need(all(given) and falls(*given), f"{place}: it rises, or there is none")
-    return lambda time: Fraction(value(time, *given))
+    form = str(data.get("form")) if type(data) is dict else ""
+    need(form in KEYS, f"{place}: no form {form!r:.60}")
+    told = [fields(data, f"form {KEYS[form]}", place)[key] for key in KEYS[form].split()]
+    given = [[number(v, place) for v in items(x, place)] if form == "steps" else number(x, place) for x in told]
+    need(FALLS[form](*given), f"{place}: it rises, or there is none")
+    return lambda time: Fraction(VALUE[form](time, *given))
 
 
 class Plan:
@@ -141,47 +135,37 @@ class Plan:
         self.payments = [self._payment(each) for each in items(told["payments"], "payments")]
 
     def _read_batch(self, told: dict[str, Any]) -> None:
-        self.kinds = [
-            [
-                Kind(each["name"], amount(each["bandwidth"], "bandwidth", above=True))
-                for each in (fields(entry, "name bandwidth", key) for entry in items(told[key], key))
-            ]
-            for key in ("worker_types", "ps_types")
-        ]
+        told_types = (items(told[f"{key}s"], key) for key in TYPES)
+        self.kinds = [[Kind(**fields(each, "name bandwidth", "types")) for each in types] for types in told_types]
+        self.links = [[amount(each.bandwidth, "bandwidth", above=True) for each in kinds] for kinds in self.kinds]
         self.kind = [index(kinds, "types") for kinds in self.kinds]
         need(all(self.kind), "types: there is none")
-        self.tenants = [self._holding(each, Tenant) for each in items(told["tenants"], "tenants")]
-        self.servers = [self._holding(each, Server) for each in items(told["servers"], "servers")]
+        self.tenants = [self._holding(each) for each in items(told["tenants"], "tenants")]
+        self.servers = [self._holding(each) for each in items(told["servers"], "servers")]
         self.tenant, self.server = index(self.tenants, "tenants"), index(self.servers, "servers")
         self.jobs = [self._job(each) for each in items(told["jobs"], "jobs")]
         self.job = index(self.jobs, "jobs")
 
-    def _holding(self, data: Any, kind: Any) -> Any:
+    def _holding(self, data: Any) -> Holding:
         told = fields(data, "name workers ps", "tenant or server")
         held = (items(told[part], part, len(self.kinds[at])) for at, part in enumerate(PARTS))
-        return kind(told["name"], *([of(int, count, "workers or ps") for count in counts] for counts in held))
+        return Holding(told["name"], *([of(int, count, "workers or ps") for count in counts] for counts in held))
 
     def _job(self, data: Any) -> Job:
         told = fields(data, JOB, "job")
         place = f"job {told['name']!r:.60}"
-        epochs, chunks, small = (
-            of(int, told[key], f"{place}, {key}", 1) for key in ("epochs", "chunks", "minibatches")
-        )
-        times = [
-            [amount(each, f"{place}, {key}", above=not at) for each in items(told[key], place, len(self.kinds[at]))]
-            for at, key in enumerate(("minibatch_time", "update_time"))
-        ]
+        epochs, chunks, small = (of(int, told[key], place, 1) for key in ("epochs", "chunks", "minibatches"))
+        told_times = (items(told[f"{key}_time"], place, len(self.kinds[at])) for at, key in enumerate(TIMES))
+        small_time, update = ([amount(v, place, above=not at) for v in each] for at, each in enumerate(told_times))
         tenant, arrival = row(self.tenant, told["tenant"], place), of(int, told["arrival"], f"{place}, arrival")
         gradient, worth = amount(told["gradient"], place), utility(told["utility"], f"{place}, utility")
-        return Job(told["name"], tenant, arrival, chunks, epochs * chunks * small, *times, gradient, worth)
+        return Job(told["name"], tenant, arrival, chunks, epochs * chunks * small, small_time, update, gradient, worth)
 
     def _bases(self, data: Any) -> Bases:
         told = fields(data, " ".join(Bases._fields), "bases")
-        theta = [
-            [number(each, "bases") for each in items(told[part], f"bases, {part}", len(self.kinds[at]))]
-            for at, part in enumerate(PARTS)
-        ]
-        need(min(min(each) for each in theta) >= 1, "bases: one is below 1")
+        told_theta = (items(told[part], "bases", len(self.kinds[at])) for at, part in enumerate(PARTS))
+        theta = [[number(each, "bases") for each in each_part] for each_part in told_theta]
+        need(min(map(min, theta)) >= 1, "bases: one is below 1")
         whole = (of(int, told[key], f"bases, {key}", 1) for key in ("interval", "rounds", "slots"))
         return Bases(*whole, *theta)
 
@@ -189,10 +173,10 @@ class Plan:
         told = fields(data, " ".join(Schedule._fields), place)
         first, last = (of(int, told[key], f"{place}, {key}", 1) for key in ("first", "last"))  # (3o): t-, t+ in [T]
         need(first <= last <= MOST_SLOTS, f"{place}: slots {first} to {last}")
-        spots = [self._spots(told[part], f"{place}, {part}") for part in PARTS]
-        types = [row(self.kind[at], told[key], place) for at, key in enumerate(("worker_type", "ps_type"))]
-        together = of(bool, told["together"], f"{place}, together")
-        return Schedule(row(self.job, told["job"], place), first, last, *spots, *types, together)
+        job, together = row(self.job, told["job"], place), of(bool, told["together"], f"{place}, together")
+        workers, ps = (self._spots(told[part], f"{place}, {part}") for part in PARTS)
+        worker, server = (row(kind, told[key], place) for kind, key in zip(self.kind, TYPES, strict=True))
+        return Schedule(job, first, last, workers, ps, worker, server, together)
 
     def _spots(self, data: Any, place: str) -> Spots:
         pairs = [items(each, place, 2) for each in items(data, place)]
@@ -204,33 +188,28 @@ class Plan:
         told = fields(data, OFFER, "admission")
         place = f"admission of {told['job']!r:.60}"
         told["job"] = row(self.job, told["job"], place)
-        if told["schedule"] is not None:
-            told["schedule"] = self._schedule(told["schedule"], place)
-            need(told["schedule"].job == told["job"], f"{place}: the schedule is another job's")
-        for key, least in (("interval", 1), ("round", 1), ("origin", 0)):
-            of(int, told[key], f"{place}, {key}", least)
-        for key in ("own", "admitted"):
-            of(bool, told[key], f"{place}, {key}")
-        for key in ("worker_cost", "ps_cost"):
-            told[key] = amount(told[key], f"{place}, {key}")
-        told["utility"] = number(told["utility"], f"{place}, utility")
+        for key, kind, least in (("interval", int, 1), ("round", int, 1), ("own", bool, 0), ("admitted", bool, 0)):
+            of(kind, told[key], f"{place}, {key}", least)
+        told["costs"] = [amount(told[key], place) for key in ("worker_cost", "ps_cost")]
+        told["utility"], _ = number(told["utility"], place), of(int, told["origin"], f"{place}, origin")
         need(told["schedule"] is not None or not told["admitted"], f"{place}: admitted to nothing")
+        told["schedule"] = None if told["schedule"] is None else self._schedule(told["schedule"], place)
+        need(told["schedule"] is None or told["schedule"].job == told["job"], f"{place}: another job's schedule")
         return told
 
     def _payment(self, data: Any) -> dict[str, Any]:
         told = fields(data, "job slot workers ps incomes", "payment")
         told["job"] = row(self.job, told["job"], "payment")
-        of(int, told["slot"], "payment, slot", 1)
-        for part in PARTS:
-            told[part] = amount(told[part], f"payment, {part}")
+        of(int, told["slot"], "slot", 1)
+        told["paid"] = [amount(told[part], "payment") for part in PARTS]
         told["incomes"] = [amount(each, "income") for each in items(told["incomes"], "incomes", len(self.tenants))]
         return told
 
     def violations(self) -> Iterator[str]:
         """Yield what is wrong."""
         yield from self._quotas()
-        once = Counter(each.job for each in self.schedules)
-        yield from (f"job {self.jobs[job].name!r} has {n} schedules" for job, n in once.items() if n > 1)
+        if len({each.job for each in self.schedules}) < len(self.schedules):
+            yield "a job has two schedules"
         for each in self.schedules:
             yield from (f"job {self.jobs[each.job].name!r}: {what}" for what in self._alone(each))
         yield from self._capacities()
@@ -242,24 +221,21 @@ class Plan:
     def _quotas(self) -> Iterator[str]:
         for at, part in enumerate(PARTS):
             for kind, (name, _) in enumerate(self.kinds[at]):
-                owned, held = (
-                    sum(getattr(each, part)[kind] for each in several) for several in (self.tenants, self.servers)
-                )
+                owned, held = (sum(each[1 + at][kind] for each in those) for those in (self.tenants, self.servers))
                 if owned != held:
                     yield f"quotas: tenants own {owned} {part} of type {name!r}, servers hold {held}"
 
     def _alone(self, it: Schedule) -> Iterator[str]:
-        """Yield what a schedule breaks by itself."""
-        job, workers, ps = self.jobs[it.job], count(it.workers), count(it.ps)
+        job, workers, ps = self.jobs[it.job], *(sum(dict(each).values()) for each in (it.workers, it.ps))
         if workers > job.chunks:
             yield f"(3e) {workers} workers for {job.chunks} chunks"
-        if workers < 1 or ps < 1:
+        if not (workers and ps):
             yield f"(3g) {workers} workers and {ps} PS"
-        b_w, b_p = self.kinds[0][it.worker_type].bandwidth, self.kinds[1][it.ps_type].bandwidth
+        b_w, b_p = self.links[0][it.worker_type], self.links[1][it.ps_type]
         for server, here in it.ps:
             away = workers - dict(it.workers).get(server, 0)
             if away * b_w > here * b_p:
-                yield f"(3i) {here} PS on {self.servers[server].name!r} cover {here * b_p} of {away * b_w} from elsewhere"
+                yield f"(3i) {here} PS on {self.servers[server].name!r} carry {here * b_p} of {away * b_w}"
         together = len({server for server, _ in (*it.workers, *it.ps)}) == 1
         if it.together is not together:
             yield f"(3j) zeta is {int(it.together)}"
@@ -272,57 +248,46 @@ class Plan:
             yield f"(3l) it begins in slot {it.first} and arrives at {job.arrival}"
 
     def _capacities(self) -> Iterator[str]:
-        """Yield where servers, or all quotas together, give out more than there is."""
-        for at, (part, letters) in enumerate(zip(PARTS, ("(3a) (3c)", "(3b) (3d)"), strict=True)):
-            whole, server_letter = letters.split()
+        for at, (whole, alone) in enumerate((("(3a)", "(3c)"), ("(3b)", "(3d)"))):
             use = Counter[Any]()
             for it in self.schedules:
-                for slot in range(it.first, it.last + 1):
-                    for server, here in it[3 + at]:
-                        use[server, it[5 + at], slot] += here
-                        use[None, it[5 + at], slot] += here
+                for server, here in (*it[3 + at], (None, sum(dict(it[3 + at]).values()))):
+                    use.update({(server, it[5 + at], slot): here for slot in range(it.first, it.last + 1)})
             for (server, kind, slot), used in use.items():
-                holders = self.tenants if server is None else [self.servers[server]]
-                there = sum(getattr(each, part)[kind] for each in holders)
+                there = sum(each[1 + at][kind] for each in (self.tenants if server is None else [self.servers[server]]))
                 if used > there:
-                    place = whole if server is None else f"{server_letter} server {self.servers[server].name!r},"
-                    yield f"{place} slot {slot}: {used} {part} of {there}, type {self.kinds[at][kind].name!r}"
+                    place = whole if server is None else f"{alone} server {self.servers[server].name!r},"
+                    yield f"{place} slot {slot}: {used} {PARTS[at]} of {there}, type {self.kinds[at][kind].name!r}"
 
     def _decisions(self) -> Iterator[str]:
-        """Yield where decisions, schedules and own shares do not go together."""
         taken = [each for each in self.offers if each["admitted"]]
         if self.offers and Counter(each["schedule"] for each in taken) != Counter(self.schedules):
             yield "the schedules are not those admitted"
         for each in self.offers:
             found, name = each["schedule"], self.jobs[each["job"]].name
-            told = (each["worker_cost"], each["ps_cost"], each["utility"])
-            if found is None and any(told):
-                yield f"admission of {name!r}: costs or utility of nothing"
-            if found is not None:
-                right = self.jobs[each["job"]].utility(Fraction(found.last - each["origin"]))
-                if not self.near(each["utility"], right, abs(right)):
-                    yield f"admission of {name!r}: utility {each['utility']} and should be {right}"
+            right = self.jobs[each["job"]].utility(Fraction(found.last - each["origin"])) if found else Fraction(0)
+            if not self._near(each["utility"], right, abs(right)):
+                yield f"admission of {name!r}: utility {each['utility']} and should be {right}"
+            if found is None and any(each["costs"]):
+                yield f"admission of {name!r}: nothing costs something"
         for (slot, tenant, at, kind), used in self._own_use().items():
             there = self.tenants[tenant]
             if used > there[1 + at][kind]:
                 yield f"slot {slot}: {there.name!r} has {used} {PARTS[at]} within a share of {there[1 + at][kind]}"
 
-    def _own_use(self) -> Counter[Any]:
-        """Return by (slot, tenant, workers or PS, type) what jobs admitted as their tenant's own use."""
+    def _own_use(self) -> Counter[Any]:  # by slot, tenant, workers or PS, type: what jobs admitted as own use
         use = Counter[Any]()
         for it in (each["schedule"] for each in self.offers if each["admitted"] and each["own"]):
-            for slot in range(it.first, it.last + 1):
-                for at in (0, 1):
-                    use[slot, self.jobs[it.job].tenant, at, it[5 + at]] += count(it[3 + at])
+            for slot, at in product(range(it.first, it.last + 1), (0, 1)):
+                use[slot, self.jobs[it.job].tenant, at, it[5 + at]] += sum(dict(it[3 + at]).values())
         return use
 
     def _division(self) -> Iterator[str]:
-        """Yield where payments are not what Eq. (2) and (11) make of the costs."""
         used, told = self._own_use(), {(each["job"], each["slot"]): each for each in self.payments}
         if len(told) < len(self.payments):
             yield "a job pays twice for a slot"
         for each in self.offers:
-            it, costs = each["schedule"], (each["worker_cost"], each["ps_cost"])
+            it, costs = each["schedule"], each["costs"]
             if not each["admitted"] or each["own"]:
                 continue
             free = not any(costs) and not any(job == it.job for job, _ in told)  # nothing to pay, and nobody does
@@ -333,21 +298,20 @@ class Plan:
                     kind, part = it[5 + at], cost / (it.last - it.first + 1)
                     left = [own[1 + at][kind] - used[slot, u, at, kind] for u, own in enumerate(self.tenants)]
                     right = [a + part * b / max(sum(left), 1) for a, b in zip(right, left, strict=True)]
-                    if paid is not None and paid[PARTS[at]] != part:
-                        yield f"{place}: {PARTS[at]} cost {paid[PARTS[at]]} and should cost {part}"
+                    if paid is not None and paid["paid"][at] != part:
+                        yield f"{place}: {PARTS[at]} cost {paid['paid'][at]} and should cost {part}"
                 if paid is None:
                     yield f"{place}: missing"
-                elif paid["incomes"] != right or sum(right) != paid["workers"] + paid["ps"]:
+                elif paid["incomes"] != right or sum(right) != sum(paid["paid"]):
                     yield f"{place}: incomes {paid['incomes']!s:.200} and should be {right!s:.200}"
         yield from (f"payment of {self.jobs[job].name!r}, slot {slot}: for nothing" for job, slot in told)
 
     def _trace(self) -> Iterator[str]:
-        """Yield where intervals, rounds, passes, prices or gains are not those of Algorithms 1 to 3."""
         offers, waiting, use = iter(self.offers), list[int](), Counter[Any]()
         arrived = {job: max(each.arrival, 1).bit_length() for job, each in enumerate(self.jobs)}
         for number, base in enumerate(self.bases, start=1):
             if (base.interval, base.rounds, base.slots) != (number, self.bases[0].rounds, 2**number):
-                yield f"interval {number}: bases of interval {base.interval}, {base.rounds} rounds of {base.slots} slots"
+                yield f"interval {number}: its bases are those of {base.interval}, {base.rounds}, {base.slots} slots"
                 return
             waiting += [job for job, interval in arrived.items() if interval == number]
             for turn in range(1, base.rounds + 1):
@@ -367,7 +331,6 @@ class Plan:
             yield "jobs are offered a place after the last interval"
 
     def _priced(self, each: dict[str, Any], base: Bases, use: Counter[Any]) -> Iterator[str]:
-        """Yield what is wrong in one decision, and count what it takes."""
         it, origin, job = each["schedule"], (base.rounds + each["round"] - 1) * base.slots, self.jobs[each["job"]]
         if each["origin"] != origin:
             yield f"{job.name!r}: the round begins at {origin}, not {each['origin']}"
@@ -375,35 +338,28 @@ class Plan:
             return
         if not origin < it.first <= it.last <= origin + base.slots:
             yield f"{job.name!r}: slots {it.first} to {it.last} leave the round"
-        gain = each["utility"] - each["worker_cost"] - each["ps_cost"]
-        for at, key in enumerate(("worker_cost", "ps_cost")):
-            kind, taken = it[5 + at], count(it[3 + at])
+        gain = each["utility"] - sum(each["costs"])
+        for at, cost in enumerate(each["costs"]):
+            kind, taken = it[5 + at], sum(dict(it[3 + at]).values())
             total, theta = sum(server[1 + at][kind] for server in self.servers), float(base[3 + at][kind])
             # Eq. (8): theta to the part in use, less 1
             price = {t: theta ** (use[at, kind, t] / max(total, 1)) - 1 for t in range(origin + 1, it.last + 1)}
             right = Fraction(taken * sum(price.get(slot, 0.0) for slot in range(it.first, it.last + 1)))
-            if not self.near(each[key], right, Fraction(taken * sum(price.values()))):
-                yield f"{job.name!r}: {key} {float(each[key])} and should be {float(right)}"
-            for slot in range(it.first, it.last + 1) if each["admitted"] else ():
-                use[at, kind, slot] += taken
-        if each["admitted"] is not (gain > 0) and not self.near(gain, Fraction(0), abs(each["utility"])):
+            if not self._near(cost, right, Fraction(taken * sum(price.values()))):
+                yield f"{job.name!r}: {PARTS[at]} cost {float(cost)} and should cost {float(right)}"
+            use.update({(at, kind, slot): taken * each["admitted"] for slot in range(it.first, it.last + 1)})
+        if each["admitted"] is not (gain > 0) and not self._near(gain, Fraction(0), abs(each["utility"])):
             yield f"{job.name!r}: gains {float(gain)} and is {'admitted' if each['admitted'] else 'refused'}"
 
-    def near(self, found: Fraction, right: Fraction, size: Fraction) -> bool:
-        """Whether two numbers are the same but for what floats of a size cannot tell."""
+    def _near(self, found: Fraction, right: Fraction, size: Fraction) -> bool:
         return abs(found - right) <= self.tolerance * max(size, Fraction(1))
 
     def statement(self) -> str:
         """Return what has been checked, for a document without violations."""
-        paid = sum((each["workers"] + each["ps"] for each in self.payments), start=Fraction(0))
-        feasible = f"{len(self.schedules)} of {len(self.jobs)} jobs of {self.policy!r} run within (3a)-(3o)"
+        paid = sum(sum(each["paid"]) for each in self.payments)
         told = f"{len(self.offers)} decisions {'at posted prices' if self.bases else 'without bases of prices'}"
-        return f"{feasible}; {told}; {len(self.payments)} payments, {float(paid):.6g} in all, reach the owners exactly"
-
-
-def count(spots: Spots) -> int:
-    """Return how many there are on all servers."""
-    return sum(here for _, here in spots)
+        told = f"{len(self.schedules)} of {len(self.jobs)} jobs of {self.policy!r} run within (3a)-(3o); {told}"
+        return f"{told}; {len(self.payments)} payments, {float(paid):.6g} in all, reach the owners exactly"
 
 
 def decide(text: str, tolerance: Fraction = NEAR) -> tuple[list[str], str]:
@@ -415,13 +371,13 @@ def decide(text: str, tolerance: Fraction = NEAR) -> tuple[list[str], str]:
     try:
         plan = Plan(json.loads(text, object_pairs_hook=of_object), tolerance)
         found = list(plan.violations())
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+    except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
         raise Unreadable(f"not the JSON of a plan: {error!r:.200}") from error
     return found, "" if found else plan.statement()
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Decide the files that are named, print what was found, and return the exit status."""
+    """Decide the named files, print what was found, and return the exit status."""
     parser = argparse.ArgumentParser(description="Judge schedules of a batch and say where a plan is wrong.")
     parser.add_argument("file", nargs="+", type=Path, help="JSON document of a plan")
     parser.add_argument("--tolerance", type=Fraction, default=NEAR, help="what prices may be off by; 1e-9")
@@ -433,8 +389,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{file}: cannot be read: {error}")
             worst = 2
             continue
-        for what in found[:MOST_SHOWN]:
-            print(f"{file}: REJECTED: {what}")
+        print(*(f"{file}: REJECTED: {what}\n" for what in found[:MOST_SHOWN]), sep="", end="")
         print(f"{file}: {len(found)} violations" if found else f"{file}: accepted: {statement}")
         worst = max(worst, min(len(found), 1))
     return worst

@@ -201,6 +201,18 @@ def test_a_state_cut_short_while_it_was_written_is_read_to_its_last_snapshot(
         assert without_seconds(fairopt("--json", "--resume", state).data) == whole
 
 
+def test_a_round_that_was_written_after_the_last_snapshot_is_played_again(
+    fairopt: Callable[..., Ran], tmp_path: Path
+) -> None:
+    state = tmp_path / "state.jsonl"
+    whole = without_seconds(fairopt("--json", "--state", state).data)
+    _, *rounds, _ = fairopt("--state", state, "--rounds", 3) and state.read_text().splitlines()
+    fairopt("--state", state, "--rounds", 2)
+    begun, *_, snapshot = state.read_text().splitlines()
+    state.write_text("\n".join([begun, *rounds, snapshot]) + "\n")
+    assert without_seconds(fairopt("--json", "--resume", state).data) == whole
+
+
 def test_a_policy_that_cannot_go_on_keeps_the_rounds_before(
     fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:

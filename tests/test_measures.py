@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from fairopt import discovery
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.models.srtf import ShortestRemainingTimeFirst
 from fairopt.policy import Solve
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace
+from fairopt.proofs import verify_run
 from fairopt.rounds import History, Mechanics, RoundPolicy, Schedule, run
+from fairopt.rounds.document import document
 from fairopt.rounds.measures import UNITS, Spread, measure
 from fairopt.rounds.measures_compare import compare_runs
 from fairopt.rounds.measures_finish_time import OwnPart, WholeCluster, finish_time_fairness
@@ -205,3 +210,40 @@ def test_policies_side_by_side_and_one_that_stops() -> None:
     assert "host 'A' gives out 4 GPUs and has 2" in str(rows[1].error)
     assert rows[0].measures.completed == 3
     assert rows[1].measures.rounds == 0
+
+
+# -- every policy ----------------------------------------------------------------------------------------------------
+def jobs_under_every_policy(count: int) -> None:
+    """Run the first jobs of the excerpt under each registered policy, and replay the records."""
+    trace = Trace(philly_trace().jobs.take(range(count))).as_(float)
+    mechanics, names = Mechanics(restart=Fraction(30)), discovery.names(discovery.ROUND_POLICIES)
+    policies = [discovery.round_policy(name) for name in names]
+    done = []
+    for row in compare_runs(policies, trace, philly_cluster(), length=300, mechanics=mechanics):
+        assert row.error is None, f"{row.policy.name}: {row.error}"
+        assert row.measures.completed == count, row.policy.name
+        text = json.dumps(document(row.history, mechanics, 300, row.policy.name))
+        found, statement = verify_run.decide(text, Fraction(1, 10**6))
+        assert not found, f"{row.policy.name}: {found[:3]}"
+        assert statement
+        done.append(row.policy.name)
+    assert done == names
+
+
+def test_jobs_of_the_excerpt_run_under_every_policy() -> None:
+    jobs_under_every_policy(20)
+
+
+@pytest.mark.slow
+def test_the_excerpt_runs_under_every_policy() -> None:
+    jobs_under_every_policy(1000)
+
+
+def test_the_table_in_the_documentation_has_every_measure_of_every_policy() -> None:
+    text = (Path(__file__).parent.parent / "docs" / "rounds.md").read_text(encoding="utf-8")
+    table = text.split("<!-- measures: written by benchmarks/rounds_table.py -->")[1].split("<!-- measures: end -->")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("|")]
+    assert rows[0][2:] == discovery.names(discovery.ROUND_POLICIES)
+    assert [row[0] for row in rows[2:]] == [*UNITS, "record replayed"]
+    assert set(rows[-1][2:]) == {"yes"}
+    assert set(next(row for row in rows if row[0] == "completed")[2:]) == {"1000"}

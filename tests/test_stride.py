@@ -22,6 +22,14 @@ from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue
 from fairopt.problem.trace import Outage, Trace
+from fairopt.proofs.claims.gandiva_rounds import backfilling_exactly
+from fairopt.proofs.claims.gandiva_stride import (
+    delay,
+    gang_aware_service,
+    gpu_by_gpu,
+    one_at_a_time,
+    without_overtaking,
+)
 from fairopt.rounds import Change, RoundPolicy, Schedule, run, snapshot_from, snapshot_text
 
 POLICIES = (GangAwareStride(), LotteryWithBackfilling(), GangAwareLottery(), SplitStride(), GandivaFair())
@@ -95,12 +103,36 @@ def test_types_are_pools_of_their_own():
     assert kinds(GangAwareStride(assign=fastest), 2, 3) == "VVVV"
 
 
+def test_never_later_than_one_at_a_time_or_without_overtaking():
+    dice = Random(1)
+    for _ in range(60):
+        gpus = dice.choice([2, 4, 8])
+        mix = tuple((dice.randint(1, gpus), dice.randint(1, 5)) for _ in range(dice.randint(1, 6)))
+        own = gang_aware_service(mix, gpus, 30)
+        assert delay(own, one_at_a_time(mix, gpus, 30)).quanta <= 0
+        assert delay(own, without_overtaking(mix, gpus, 30)).quanta <= 0
+
+
+def test_a_gang_is_later_than_its_gpus_one_by_one():
+    # with a GPU by itself the large job takes what the small one leaves, half of it in each quantum
+    mix = ((1, 1), (2, 1))
+    assert gang_aware_service(mix, 2, 9) == [[1, 3, 4, 6, 7, 9], [2, 5, 8]]
+    assert gpu_by_gpu(mix, 2, 9) == [list(range(1, 10)), [2, 4, 6, 8]]
+
+
 # -- lotteries ---------------------------------------------------------------------------------------------------------
 def test_backfilling_fills_the_server_and_never_takes_a_job_twice():
     for seed in range(200):
         chosen = backfilled(Random(seed), [1, 1, 0.5, 0.5, 0.25, 0.25], [1, 1, 2, 2, 4, 4], 4)
         assert len(chosen) == len(set(chosen))
         assert sum([1, 1, 2, 2, 4, 4][job] for job in chosen) == 4
+
+
+def test_backfilling_by_hand():
+    # the job of 3 GPUs is drawn first at 1/5, else it does not fit any more; the others then fill the server
+    assert backfilling_exactly([F(2), F(2), F(1)], [1, 2, 3], 3) == [F(4, 5), F(4, 5), F(1, 5)]
+    # two of three single GPUs: the one with half the tickets of the others is in at 1/5 + 4/5 * 1/3
+    assert backfilling_exactly([F(2), F(2), F(1)], [1, 1, 1], 2) == [F(23, 30), F(23, 30), F(7, 15)]
 
 
 def test_gang_aware_lottery_serves_who_waits_first():

@@ -17,7 +17,7 @@ import typer
 
 from fairopt import discovery
 from fairopt.backends import Solver
-from fairopt.cli import as_json, lying, proving, round_tables, running, tables
+from fairopt.cli import as_json, lying, proving, round_tables, running, scheduling, tables
 from fairopt.cli.exits import Exit
 from fairopt.compare import Row, audit, compare
 from fairopt.errors import BadInput, FairoptError, NotCapable, NotSolved
@@ -130,8 +130,14 @@ def solve_command(
 
 @app.command("verify")
 def verify_command(
-    market: MarketFile,
-    allocation: Annotated[Path, typer.Argument(metavar="ALLOCATION", help="An allocation by anyone: .csv or .json.")],
+    market: Annotated[Path, typer.Argument(metavar="MARKET", help="A market file; or a batch file, .toml or .json.")],
+    allocation: Annotated[
+        Path,
+        typer.Argument(
+            metavar="ALLOCATION",
+            help="An allocation by anyone, .csv or .json; of a batch, a schedule by anyone, .json.",
+        ),
+    ],
     property_names: Annotated[
         list[str] | None, typer.Option("--property", help="A property by name; all by default. May be repeated.")
     ] = None,
@@ -143,7 +149,11 @@ def verify_command(
         typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`; implies --exact."),
     ] = None,
 ) -> None:
-    """Audit an allocation made by anyone; exit status 1 if a property fails."""
+    """Audit an allocation, or a schedule, made by anyone; exit status 1 if a property fails, or a constraint."""
+    slack = Fraction(0) if exact or certificates is not None else rational(tolerance, "--tolerance")
+    if scheduling.is_batch(market):
+        refused = {"--property": property_names, "--certificates": certificates}
+        return scheduling.verify(market, allocation, json_=json_, tolerance=slack, refused=refused)
     problem = _read(market, False)
     shares = read_allocation(allocation, problem)
     chosen = _properties(property_names)
@@ -157,7 +167,6 @@ def verify_command(
     of_allocations = [each for each in chosen if isinstance(each, Property)]
     exact = exact or certificates is not None
     proving.require_empty(certificates)
-    slack = Fraction(0) if exact else rational(tolerance, "--tolerance")
     verdicts = audit(problem, shares, of_allocations, tolerance=slack)
     fits = Feasibility().check(problem, shares, tolerance=slack)
     if fits.answer is Answer.FAILS:  # nothing else means anything if GPUs are given out twice
@@ -230,14 +239,16 @@ def compare_command(
 
 @app.command("policies")
 def policies_command(json_: AsJson = False) -> None:
-    """List the policies that are installed and what each claims: of shares (`solve`), then of rounds (`run`)."""
+    """List the policies that are installed and what each claims: of shares (`solve`), rounds (`run`), `schedule`s."""
     listed = _chosen(None, discovery.POLICIES, discovery.policy)
     rounds = _chosen(None, discovery.ROUND_POLICIES, discovery.round_policy)
+    schedules = _chosen(None, discovery.SCHEDULE_POLICIES, discovery.schedule_policy)
     if json_:
-        _print_json(as_json.policies([*listed, *rounds]))
+        _print_json(as_json.policies([*listed, *rounds, *schedules]))
     else:
         tables.policies(listed)
-        round_tables.policies(rounds)
+        round_tables.policies(rounds, "rounds")
+        round_tables.policies(schedules, "schedules")
 
 
 @app.command("backends")
@@ -258,6 +269,7 @@ app.command("check")(proving.check)
 app.command("claims")(proving.claims)
 app.command("lie")(lying.lie)
 app.command("run")(running.run_command)
+app.command("schedule")(scheduling.schedule_command)
 
 
 def main() -> None:

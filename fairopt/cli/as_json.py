@@ -14,9 +14,12 @@ from fairopt.problem import Market
 from fairopt.properties import MechanismProperty, Property, Verdict
 from fairopt.properties.verdict import plain
 from fairopt.rounds import RoundPolicy
+from fairopt.schedules import SchedulePolicy
 from fairopt.uniqueness import Uniqueness
 
 SCHEMA = 1
+#: What the policies of a class decide.
+DECIDES: tuple[tuple[type, str], ...] = ((Policy, "shares"), (RoundPolicy, "rounds"), (SchedulePolicy, "schedules"))
 
 
 def decision(decision: Decision, unique: Uniqueness, *, exact: bool = False) -> dict[str, Any]:
@@ -123,12 +126,12 @@ def _metrics_json(numbers: Metrics, market: Market, *, exact: bool = False) -> d
     }
 
 
-def policies(policies: Sequence[Policy | RoundPolicy]) -> list[dict[str, Any]]:
+def policies(policies: Sequence[Policy | RoundPolicy | SchedulePolicy]) -> list[dict[str, Any]]:
     """Return what ``policies --json`` prints."""
     return [
         {
             "name": policy.name,
-            "decides": "rounds" if isinstance(policy, RoundPolicy) else "shares",
+            "decides": next(what for kind, what in DECIDES if isinstance(policy, kind)),
             "source": policy.source,
             "own_algorithm": policy.own_algorithm,
             "available": policy.own_algorithm or Highs.available(),

@@ -15,7 +15,7 @@ from dataclasses import fields
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
-from typing import Any, NamedTuple, TextIO
+from typing import Any, BinaryIO, NamedTuple
 
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace
@@ -80,7 +80,7 @@ class Journal:
         self._written = perf_counter()
         beginning = path.with_name(path.name + ".new")
         try:
-            with beginning.open("w", encoding="utf-8") as stream:
+            with beginning.open("wb") as stream:
                 _line(stream, {"schema": SCHEMA, "run": run})
                 if before is not None:
                     for record in before.rounds:
@@ -88,7 +88,8 @@ class Journal:
                     _line(stream, {"snapshot": json.loads(snapshot_text(before.snapshot))})
             # the file that is gone on from may be this one: it is replaced once the new one is whole
             os.replace(beginning, path)
-            self._stream: TextIO = path.open("a", encoding="utf-8")
+            # without a buffer: a line is there whole or not at all, also where an interruption comes between two
+            self._stream: BinaryIO = path.open("ab", buffering=0)
         except OSError as error:
             raise BadInput(
                 f"{path} cannot be written: {error.strerror}", place="--state", remedy="Check the folder"
@@ -115,12 +116,11 @@ class Journal:
     def _snapshot(self) -> None:
         if self._last is not None:
             _line(self._stream, {"snapshot": json.loads(snapshot_text(self._last))})
-            self._stream.flush()
             self._last, self._written = None, perf_counter()
 
 
-def _line(stream: TextIO, data: Mapping[str, Any]) -> None:
-    stream.write(json.dumps(data, separators=(",", ":")) + "\n")
+def _line(stream: BinaryIO, data: Mapping[str, Any]) -> None:
+    stream.write(json.dumps(data, separators=(",", ":")).encode() + b"\n")
 
 
 def read_journal(path: Path, run: Mapping[str, Any], states: tuple[type, ...]) -> Resumed:
@@ -146,7 +146,8 @@ def read_journal(path: Path, run: Mapping[str, Any], states: tuple[type, ...]) -
             for number, line in enumerate(lines[1:at], start=2)
             if not line.startswith('{"snapshot"')
         ]
-        return Resumed(tuple(rounds), snapshot)
+        # an interruption may have come after a round was written down and before its snapshot was taken
+        return Resumed(tuple(record for record in rounds if record.index < snapshot.index), snapshot)
 
 
 def _whole(line: str) -> bool:

@@ -13,6 +13,7 @@ from fairopt.problem import Trace
 from fairopt.program import Number
 from fairopt.rounds import Round, RoundPolicy
 from fairopt.rounds.measures import UNITS, Measures, Spread
+from fairopt.schedules import SchedulePolicy
 
 #: How many names of jobs a line shows.
 SHOWN = 10
@@ -59,9 +60,9 @@ def measures(found: Measures, policy: RoundPolicy, trace: Trace) -> None:
             out.print(f"{what}: {len(names)} jobs: {', '.join(names[:SHOWN])}{more}", soft_wrap=True)
 
 
-def policies(listed: Sequence[RoundPolicy]) -> None:
-    """Print the policies of rounds."""
-    table = table_of("policy of rounds", "source", "claims")
+def policies(listed: Sequence[RoundPolicy] | Sequence[SchedulePolicy], of: str) -> None:
+    """Print the policies ``of`` rounds, or of schedules."""
+    table = table_of(f"policy of {of}", "source", "claims")
     for policy in listed:
         claims = [claim.property + (" [refuted]" if claim.refuted_by is not None else "") for claim in policy.claims]
         table.add_row(policy.name, policy.source, ", ".join(claims))

@@ -1,4 +1,4 @@
-"""Options of a policy of rounds from the command line: ``--set OPTION=VALUE``."""
+"""Options of a policy of rounds or schedules from the command line: ``--set OPTION=VALUE``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import Field, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from fairopt import discovery
 from fairopt.errors import BadInput, FairoptError
@@ -15,18 +15,23 @@ from fairopt.policy import Policy
 from fairopt.problem import exact
 from fairopt.problem.labels import nearest
 from fairopt.rounds import RoundPolicy
+from fairopt.schedules import SchedulePolicy
 
+P = TypeVar("P", RoundPolicy, SchedulePolicy)
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def configured(policy: RoundPolicy, settings: Sequence[str]) -> RoundPolicy:
+def configured(policy: P, settings: Sequence[str]) -> P:
     """Return a policy with the options that ``settings`` name; truth values, numbers, lists of them, and policies.
+
+    An option of a kind of its own says how it is read, in its field's metadata: ``read`` (text, place) -> value.
 
     Errors: `BadInput` for an unknown option, a value of another kind, and an option that only Python can give.
     """
     options: list[Field[Any]] = [each for each in fields(policy) if each.init] if is_dataclass(policy) else []
     names = [each.name for each in options]
     values: dict[str, Any] = {}
+    readers = {each.name: each.metadata["read"] for each in options if "read" in each.metadata}
     hints = get_type_hints(type(policy))
     for text in settings:
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -36,8 +41,9 @@ def configured(policy: RoundPolicy, settings: Sequence[str]) -> RoundPolicy:
             raise BadInput(
                 f"{policy.name} has no option {name!r}", place="--set", remedy=nearest(name, names, "option")
             )
-        values[name] = _value(value, hints[name], f"--set {name}")
-    changed: RoundPolicy = replace(policy, **values)  # type: ignore[type-var]
+        place = f"--set {name}"
+        values[name] = readers[name](value, place) if name in readers else _value(value, hints[name], place)
+    changed: P = replace(policy, **values)  # type: ignore[type-var]
     return changed
 
 

@@ -16,8 +16,8 @@ PHILLY_TYPES = ("K80", "P100", "V100")
 def philly_trace(types: Sequence[str] = PHILLY_TYPES) -> Trace:
     """Return 1,000 jobs of eight tenants that arrive within a day; times in seconds, sizes in gigabytes.
 
-    Real are the jobs, tenants, times of submission, running times and GPUs; assigned, by a seeded draw, are models, with
-    throughputs as Gavel measured them, and sizes of training state. A job takes its real running time on P100, of
+    Real are the jobs, tenants, times of submission, running times and GPUs; assigned, by a seeded draw, are models,
+    with throughputs as Gavel measured them, and sizes of training state. A job takes its real running time on P100, of
     which its throughput is 1. `SOURCES.md` beside the data has the rules. ``types``: those of K80, P100, V100 that the
     cluster has, in its order.
 

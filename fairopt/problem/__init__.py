@@ -2,6 +2,7 @@
 
 from fairopt.problem.allocation import allocation_from, read_allocation
 from fairopt.problem.cluster import Cluster
+from fairopt.problem.cluster_files import read_cluster, write_cluster
 from fairopt.problem.files import read_market, write_market
 from fairopt.problem.frames import market_from_frame
 from fairopt.problem.jobs import Jobs, Pattern
@@ -10,6 +11,7 @@ from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.problem.schema import market_from_dict, market_schema, market_to_dict
 from fairopt.problem.trace import Outage, Trace
+from fairopt.problem.trace_files import read_trace, write_trace
 from fairopt.problem.utility import capped_value, usable, worth
 
 __all__ = [
@@ -29,8 +31,12 @@ __all__ = [
     "market_schema",
     "market_to_dict",
     "read_allocation",
+    "read_cluster",
     "read_market",
+    "read_trace",
     "usable",
     "worth",
+    "write_cluster",
     "write_market",
+    "write_trace",
 ]

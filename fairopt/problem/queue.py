@@ -93,7 +93,7 @@ class Queue:
         """Whether the numbers are Fractions."""
         return self.jobs.exact
 
-    @property
+    @cached_property
     def end(self) -> Number:
         """When the round ends."""
         return self.now + self.length
@@ -111,8 +111,11 @@ class Queue:
 
         Source: FFT Sec. 4.4.1.
         """
-        memory = np.asarray(self.jobs.memory[:, None] <= self.cluster.memory[None, :], dtype=bool)
-        return np.asarray(self.jobs.throughput > 0, dtype=bool) & memory
+        runs = np.asarray(self.jobs.throughput.astype(bool))  # it is not negative
+        needs = np.flatnonzero(self.jobs.memory.astype(bool))
+        if len(needs):  # few traces say what a job needs, and comparing fractions is slow
+            runs[needs] &= np.asarray(self.jobs.memory[needs, None] <= self.cluster.memory[None, :], dtype=bool)
+        return runs
 
     @cached_property
     def allowed(self) -> Array:
@@ -156,7 +159,12 @@ class Queue:
 
     def kinds(self, spots: Spots) -> tuple[int, ...]:
         """Return the types that ``spots`` lie on, rising."""
-        return tuple(sorted({int(self.cluster.kind[host]) for host, _ in spots}))
+        return tuple(sorted({self._kind[host] for host, _ in spots}))
+
+    @cached_property
+    def _kind(self) -> list[int]:
+        kinds: list[int] = self.cluster.kind.tolist()
+        return kinds
 
     def last_kind(self, row: int) -> int:
         """Return the type that a job ran on last, -1 if it never ran; the slowest for it where there were several."""

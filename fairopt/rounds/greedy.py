@@ -33,6 +33,8 @@ def choose(
     )
     wants = []
     for row in order:
+        if not left.any():  # nobody else can be placed
+            break
         if row in queue.leased or row in queue.misfits:
             continue
         gpus = int(queue.jobs.gpus[row])

@@ -3,11 +3,11 @@
 Its keys:
 
 * ``schema``: 1. ``policy``: name.
-* ``batch``: ``worker_types`` and ``ps_types``: each ``name``, ``bandwidth``; ``tenants`` and ``servers``: each ``name``,
-  ``workers``, ``ps`` (what it owns or holds, one a type); ``jobs``: each ``name``, ``tenant``, ``arrival``, ``epochs``,
-  ``chunks``, ``minibatches``, ``minibatch_time`` (one a worker type), ``update_time`` (one a type of PS), ``gradient``,
-  ``utility``: ``form`` and its numbers (linear: ``slope``, ``height``; power: ``scale``, ``exponent``; steps:
-  ``values``).
+* ``batch``: ``worker_types`` and ``ps_types``: each ``name``, ``bandwidth``; ``tenants`` and ``servers``: each
+  ``name``, ``workers``, ``ps`` (what it owns or holds, one a type); ``jobs``: each ``name``, ``tenant``, ``arrival``,
+  ``epochs``, ``chunks``, ``minibatches``, ``minibatch_time`` (one a worker type), ``update_time`` (one a type of PS),
+  ``gradient``, ``utility``: ``form`` and its numbers (linear: ``slope``, ``height``; power: ``scale``, ``exponent``;
+  steps: ``values``).
 * ``bases``: what posted prices are based on, empty where there are none: each ``interval``, ``rounds``, ``slots``,
   ``workers``, ``ps`` (`Bases`).
 * ``schedules``: each ``job``, ``first``, ``last``, ``workers``, ``ps`` (lists [server, how many]), ``worker_type``,

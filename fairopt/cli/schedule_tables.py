@@ -1,0 +1,108 @@
+"""Schedules of a batch as tables for people; plain text where there is no terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+
+from fairopt.cli.round_tables import SHOWN
+from fairopt.cli.tables import table_of, terminal
+from fairopt.problem.batch import Batch, JobSchedule
+from fairopt.program import Number
+from fairopt.schedules import Admission, Plan
+
+#: How many violations of a schedule are shown.
+MOST = 20
+
+
+def plan(decided: Plan) -> None:
+    """Print who runs where and when, what each tenant ends up with, and who does not run."""
+    batch, jobs = decided.batch, decided.batch.jobs
+    out = terminal()
+    out.print(
+        f"{decided.policy}: {len(decided.schedules)} of {len(jobs)} jobs run, total utility {_short(decided.revenue)}; "
+        f"{decided.seconds.build + decided.seconds.solve:.3f} s",
+        soft_wrap=True,
+    )
+    admitted = {each.job: each for each in decided.admissions if each.admitted}
+    pays: Counter[int] = Counter()
+    received: list[Number] = [Fraction(0)] * len(batch.tenants)
+    for payment in decided.payments:
+        pays[payment.job] += payment.workers + payment.ps  # type: ignore[assignment]
+        for tenant, income in enumerate(payment.incomes):
+            received[tenant] += income
+    several = len(batch.servers.worker_types) > 1 or len(batch.servers.ps_types) > 1
+    table = table_of(
+        *("job", "tenant", "arrival", "slots", "share", "workers", "PS", "cost", "utility", "gain", "pays"),
+        *(("worker type", "PS type") if several else ()),
+    )
+    for each in decided.schedules:
+        decision = admitted.get(each.job)
+        table.add_row(
+            jobs.names[each.job],
+            batch.tenants[jobs.tenant[each.job]],
+            str(jobs.arrival[each.job]),
+            f"{each.first}-{each.last}",
+            "-" if decision is None else "own" if decision.own else "shared",
+            _where(batch, each.workers),
+            _where(batch, each.ps),
+            *_told(decision),
+            _short(pays[each.job]) if decided.admissions else "-",
+            *(_types(batch, each) if several else ()),
+        )
+    out.print(table)
+    if decided.admissions:
+        out.print(
+            "cost at posted prices; utility from the beginning of the job's round on, less the cost the gain that it was "
+            "admitted for. Total utility counts from the arrivals.",
+            soft_wrap=True,
+        )
+    whose = table_of("tenant", "workers", "PS", "jobs", "run", "utility", "pays", "receives", "gain")
+    for tenant, name in enumerate(batch.tenants):
+        own = [job for job in range(len(jobs)) if jobs.tenant[job] == tenant]
+        worth = sum((value for job, value in decided.utilities.items() if job in set(own)), start=Fraction(0))
+        whose.add_row(
+            name,
+            *(" + ".join(map(str, quota[tenant])) for quota in (batch.worker_quota, batch.ps_quota)),
+            str(len(own)),
+            str(sum(job in decided.utilities for job in own)),
+            *map(_short, (worth, sum(pays[job] for job in own), received[tenant], decided.gains[tenant])),
+        )
+    out.print(whose)
+    if decided.unscheduled:
+        names = [jobs.names[job] for job in decided.unscheduled]
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        out.print(f"not scheduled: {len(names)} jobs: {', '.join(names[:SHOWN])}{more}", soft_wrap=True)
+
+
+def verdict(violations: Sequence[str], statement: str) -> None:
+    """Print what was found in a schedule."""
+    out = terminal()
+    for what in violations[:MOST]:
+        out.print(f"REJECTED: {what}", soft_wrap=True)
+    if violations:
+        out.print(f"{len(violations)} violations", soft_wrap=True)
+    else:
+        out.print(f"accepted: {statement}", soft_wrap=True)
+
+
+def _where(batch: Batch, spots: Sequence[tuple[int, int]]) -> str:
+    return ", ".join(f"{batch.servers.names[server]}:{count}" for server, count in spots)
+
+
+def _told(decision: Admission | None) -> tuple[str, str, str]:
+    if decision is None:
+        return "-", "-", "-"
+    cost = decision.worker_cost + decision.ps_cost
+    return _short(cost), _short(decision.utility), _short(decision.gain)
+
+
+def _types(batch: Batch, schedule: JobSchedule) -> tuple[str, str]:
+    servers = batch.servers
+    return servers.worker_types[schedule.worker_type], servers.ps_types[schedule.ps_type]
+
+
+def _short(value: Number) -> str:
+    """Return a number in six digits, without noise behind a whole one."""
+    return f"{float(value):.6g}"

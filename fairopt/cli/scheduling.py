@@ -1,0 +1,122 @@
+"""The command ``schedule``: a batch under a policy of schedules; and ``verify`` where it is given a batch."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fairopt import discovery
+from fairopt.backends import Options
+from fairopt.cli import schedule_tables
+from fairopt.cli.exits import Exit
+from fairopt.cli.settings import configured
+from fairopt.errors import BadInput
+from fairopt.policy import Solve
+from fairopt.problem.batch import Batch
+from fairopt.problem.batch_files import is_batch_file, read_batch
+from fairopt.problem.files import read_text
+from fairopt.problem.labels import check_keys
+from fairopt.problem.schema import check_version, naming
+from fairopt.problem.toml_json import parse_json
+from fairopt.proofs import verify_schedule
+from fairopt.schedules import Plan
+from fairopt.schedules.document import SCHEMA, document, number
+
+#: What ``schedule --json`` prints beside the document that is judged.
+BESIDE = ("options", "backend", "revenue", "gains", "unscheduled", "seconds")
+#: What a schedule by anyone need not tell.
+UNTOLD: Mapping[str, Any] = {"schema": SCHEMA, "policy": "unknown", "bases": [], "admissions": [], "payments": []}
+
+
+def schedule_command(
+    batch: Annotated[Path, typer.Argument(metavar="BATCH", help="A batch file: .toml or .json.")],
+    policy: Annotated[str, typer.Option(help="A policy of schedules by name; `fairopt policies` lists them.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="OPTION=VALUE", help="An option of the policy. May be repeated."),
+    ] = None,
+    backend: Annotated[str, typer.Option(help="A back end by name; auto: the policy's own choice.")] = "auto",
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")] = False,
+) -> None:
+    """Say which jobs of a batch run where and when, and who pays whom."""
+    problem = read_batch(batch)
+    rule = configured(discovery.schedule_policy(policy), settings or [])
+    solve = None if backend == "auto" else Solve(discovery.backend(backend), Options())
+    plan = rule.decide(problem, rule.start(problem), solve)
+    if json_:
+        _print_json(result(plan, settings or []))
+    else:
+        schedule_tables.plan(plan)
+
+
+def result(plan: Plan, options: list[str]) -> dict[str, Any]:
+    """Return what ``schedule --json`` prints: the document that is judged, and what follows from it.
+
+    Beside the keys of `fairopt.schedules.document`: ``options`` (what --set gave), ``backend``, ``revenue`` (the total
+    utility of the jobs that run, counted from their arrivals), ``gains`` of tenants, ``unscheduled`` jobs, ``seconds``.
+    """
+    seconds = plan.seconds
+    return {
+        **document(plan),
+        "options": options,
+        "backend": plan.backend,
+        "revenue": number(plan.revenue),
+        "gains": {name: number(gain) for name, gain in zip(plan.batch.tenants, plan.gains, strict=True)},
+        "unscheduled": [plan.batch.jobs.names[job] for job in plan.unscheduled],
+        "seconds": {"build": seconds.build, "solve": seconds.solve, "certify": seconds.certify},
+    }
+
+
+def is_batch(path: Path) -> bool:
+    """Whether a file that ``verify`` was given describes a batch."""
+    return is_batch_file(path)
+
+
+def verify(
+    batch: Path, schedule: Path, *, json_: bool, tolerance: Fraction, refused: Mapping[str, object | None]
+) -> None:
+    """Judge anyone's schedule of a batch, as `proofs/verify_schedule.py` does; exit status 1 where it is wrong.
+
+    ``refused``: options of ``verify`` that mean nothing for schedules.
+    """
+    for option, value in refused.items():
+        if value:
+            raise BadInput(
+                "it means nothing for a schedule", place=option, remedy="Leave it out; all constraints are checked"
+            )
+    problem = read_batch(batch)
+    with naming(str(schedule)):
+        text = _judged(problem, parse_json(read_text(schedule)))
+        try:
+            violations, statement = verify_schedule.decide(text, tolerance)
+        except verify_schedule.Unreadable as error:
+            raise BadInput(str(error), remedy="`fairopt schedule BATCH --json` shows the form") from error
+    if json_:
+        said = {"schema": SCHEMA, "accepted": not violations, "violations": violations, "statement": statement or None}
+        _print_json(said)
+    else:
+        schedule_tables.verdict(violations, statement)
+    if violations:
+        raise typer.Exit(Exit.FAILS)
+
+
+def _judged(batch: Batch, data: Mapping[str, Any]) -> str:
+    """Return the document to be judged: what was told of schedules, on the batch of our own file."""
+    ours = document(Plan(policy="", batch=batch, schedules=()))
+    check_keys(data, [*ours, *BESIDE], ["schedules"], "the top level")
+    told = {**UNTOLD, **{key: data[key] for key in ours if key in data}}
+    check_version(told, "the top level")
+    plain = json.loads(json.dumps(told, default=float))  # decimals, as the floats that they were written for
+    if plain.get("batch", ours["batch"]) != ours["batch"]:
+        print("fairopt: the schedule was made for another batch; it is judged on this one", file=sys.stderr)
+    return json.dumps({**plain, "batch": ours["batch"]})
+
+
+def _print_json(data: Mapping[str, Any]) -> None:
+    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))

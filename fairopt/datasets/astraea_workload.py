@@ -1,0 +1,298 @@
+"""Batches for posted-price packing: the paper's example, and workloads with its parameters over Philly's jobs."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from math import ceil
+from os import PathLike, fspath
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from fairopt.datasets.tables import dataset_path
+from fairopt.errors import BadInput
+from fairopt.problem.batch import Batch
+from fairopt.problem.batch_files import read_batch
+from fairopt.problem.numbers import exact
+from fairopt.problem.schema import naming
+from fairopt.problem.utilities import CompletionUtility, Linear, Power
+
+#: A slot is an hour.
+SECONDS = 3600
+#: From here on Philly's trace is dense (2017-10-03), in seconds from its first job.
+DENSE = 4_888_734
+#: Philly's 552 machines by GPUs, as listed: 321 with two of 12 GB, 231 with eight of 24 GB.
+MACHINES = ((2, 321), (8, 231))
+#: Megabits in a megabyte, and in a gigabit, as the paper writes 5 Gbps: 5 * 1024 Mbps.
+MEGABYTE, GIGABIT = 8, 1024
+
+
+#: A range that numbers are drawn from evenly: low, low + step, ..., high.
+Span = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """What is drawn for a cluster and its jobs; the ranges are the paper's, the steps in them are ours.
+
+    Units: ``minibatch_time`` m_j hours, ``update_time`` G_j milliseconds, ``gradient`` epsilon_j megabytes,
+    ``worker_bandwidth`` b_w Mbps, ``ps_bandwidth`` b_p Gbps (one of each for a cluster). ``slope`` and ``height`` are
+    k_j and g_j of linear utilities, ``scale`` and ``exponent`` e_j and kappa_j of convex ones, in slots.
+
+    Source: Astraea (posted prices) Sec. 5.1.
+    """
+
+    epochs: Span = ("50", "100", "1")
+    chunks: Span = ("20", "50", "1")
+    minibatches: Span = ("10", "50", "1")
+    minibatch_time: Span = ("0.001", "0.05", "0.001")
+    update_time: Span = ("10", "100", "1")
+    gradient: Span = ("30", "575", "1")
+    worker_bandwidth: Span = ("100", "5120", "1")
+    ps_bandwidth: Span = ("5", "20", "0.1")
+    slope: Span = ("-2", "-0.1", "0.01")
+    height: Span = ("100", "1000", "1")
+    scale: Span = ("100", "1000", "1")
+    exponent: Span = ("1", "2", "0.01")
+
+
+#: A tenth of the epochs and chunks and half of the mini-batches: jobs of some slots, for optima that can be computed.
+SMALL = Ranges(epochs=("5", "10", "1"), chunks=("2", "5", "1"), minibatches=("5", "25", "1"))
+
+
+class Form(Enum):
+    """The forms of utility that Sec. 5 compares."""
+
+    LINEAR = "linear"
+    CONVEX = "convex"
+
+
+class Demand(Enum):
+    """What the GPUs that a job asked for mean, of which Sec. 5.1 says that they are "demands for workers".
+
+    CHUNKS: the model knows no demand but the number of chunks, and that is drawn from [20, 50]; the GPUs that jobs held
+    make the tenants' shares only. GPUS: a job gets no more workers than GPUs, by as many chunks as it had GPUs; what
+    was drawn as mini-batches is divided among them, so that the work is the same, up to rounding.
+    """
+
+    CHUNKS = "chunks"
+    GPUS = "gpus"
+
+
+class _Job(NamedTuple):
+    name: str
+    tenant: str
+    submit: Fraction  # seconds
+    gpus: int
+    held: Fraction  # GPU-seconds
+
+
+def astraea_example() -> Batch:
+    """Return the paper's example: two users, four servers with two workers and one PS each, four jobs.
+
+    Data units and times are such that a mini-batch takes one slot on one server and two on several.
+
+    Source: Astraea (posted prices) Sec. 4.2.
+
+    >>> astraea_example()
+    <Batch: 4 jobs of 2 tenants on 4 servers>
+    """
+    return read_batch(dataset_path("astraea_example.toml"))
+
+
+def astraea_workload(
+    *,
+    jobs: int = 100,
+    servers: int = 100,
+    users: int | None = None,
+    seed: int = 0,
+    ranges: Ranges | None = None,
+    utility: Form = Form.LINEAR,
+    demand: Demand = Demand.CHUNKS,
+    data: str | PathLike[str] | None = None,
+) -> Batch:
+    """Return a batch over consecutive jobs of Philly's trace, with all that the trace does not tell drawn at random.
+
+    Real are which jobs there are, their tenants and times of submission: ``jobs`` consecutive jobs of the ``users``
+    tenants with the most jobs (None: of all that are known), from a random job on; slot t holds what was submitted in
+    the t-th hour. A server has the GPUs of one of Philly's machines, two or eight in the proportion of all of them, as
+    workers, and one PS. Which machines a tenant owned is not published with the trace: servers are dealt out whole, in
+    proportion to the GPU-time of the tenants' jobs in the table, one at least to each. ``ranges``: see `Ranges`.
+
+    ``data``: the folder with jobs_philly.csv.gz, of which jobs from `DENSE` on are taken; None for the thousand jobs of
+    eight tenants that fairopt brings along. The same arguments give the same batch; the jobs' parameters depend on
+    ``seed`` only, not on the numbers of servers and users.
+
+    Errors: `BadInput` for more jobs or users than there are, and for fewer servers than users.
+
+    Source: Astraea (posted prices) Sec. 5.1.
+
+    >>> astraea_workload(jobs=50, servers=20, users=5)
+    <Batch: 50 jobs of 5 tenants on 20 servers>
+    """
+    _check(jobs, "jobs", 1)
+    _check(servers, "servers", 1)
+    drawn = ranges or Ranges()
+    table = list(_excerpt() if data is None else _table(Path(fspath(data))))
+    tenants, used = _tenants(table, users)
+    _check(servers, "servers", len(tenants))
+    window = _window([job for job in table if job.tenant in used], jobs, Random(f"window {seed}"))
+    cluster = Random(f"cluster {seed}")
+    workers = _machines(servers, cluster)
+    owner = _dealt(servers, [used[name] for name in tenants])
+    random = Random(f"jobs {seed}")
+    made = [_drawn(job, drawn, demand, utility, random) for job in window]
+    begin = window[0].submit
+    return Batch.of(
+        workers=workers,
+        ps=[1] * servers,
+        worker_quota={
+            name: sum(count for count, whose in zip(workers, owner, strict=True) if whose == at)
+            for at, name in enumerate(tenants)
+        },
+        ps_quota={name: owner.count(at) for at, name in enumerate(tenants)},
+        worker_bandwidth=_draw(drawn.worker_bandwidth, cluster) * SECONDS,
+        ps_bandwidth=_draw(drawn.ps_bandwidth, cluster) * GIGABIT * SECONDS,
+        names=[job.name for job in window],
+        tenant=[job.tenant for job in window],
+        arrival=[ceil((job.submit - begin) / SECONDS) for job in window],
+        epochs=[each.epochs for each in made],
+        chunks=[each.chunks for each in made],
+        minibatches=[each.minibatches for each in made],
+        minibatch_time=[each.minibatch_time for each in made],
+        update_time=[each.update_time for each in made],
+        gradient=[each.gradient for each in made],
+        utility=[each.utility for each in made],
+    )
+
+
+def astraea_small(*, jobs: int = 10, servers: int = 15, seed: int = 0, utility: Form = Form.LINEAR) -> Batch:
+    """Return a batch of the sizes of Fig. 5 (5 to 15 jobs of two users, 5 to 45 servers), with jobs of some slots.
+
+    The paper does not say how its "reduced input" was reduced; epochs, chunks and mini-batches are from `SMALL`.
+
+    Source: Astraea (posted prices) Sec. 5.2, "Performance Ratio".
+
+    >>> astraea_small(jobs=5, servers=5)
+    <Batch: 5 jobs of 2 tenants on 5 servers>
+    """
+    return astraea_workload(jobs=jobs, servers=servers, users=2, seed=seed, ranges=SMALL, utility=utility)
+
+
+# -- the trace -----------------------------------------------------------------------------------------------------
+def _excerpt() -> Iterator[_Job]:
+    with dataset_path("philly_1000.csv").open(encoding="utf-8", newline="") as stream:
+        yield from _rows(stream, 0)
+
+
+def _table(folder: Path) -> Iterator[_Job]:
+    path = folder / "jobs_philly.csv.gz"
+    with naming(str(path)):
+        try:
+            with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
+                yield from _rows(stream, DENSE)
+        except (OSError, EOFError, UnicodeDecodeError, KeyError) as error:
+            raise BadInput(
+                f"cannot be read: {error!r}", remedy="Give the folder with the table of Philly's jobs"
+            ) from error
+
+
+def _rows(lines: Iterator[str] | Sequence[str], since: int) -> Iterator[_Job]:
+    for row in csv.DictReader(lines):
+        submit, gpus = Fraction(row["submit_s"]), int(row["gpus"])
+        if submit >= since and row["tenant"] not in ("", "unknown"):
+            yield _Job(row["job_id"], row["tenant"], submit, gpus, gpus * Fraction(row["duration_s"]))
+
+
+def _tenants(table: Sequence[_Job], users: int | None) -> tuple[list[str], dict[str, Fraction]]:
+    """Return the tenants with the most jobs, and the GPU-time of each."""
+    order = [name for name, _ in sorted(Counter(job.tenant for job in table).items(), key=lambda one: (-one[1], one))]
+    if users is not None:
+        _check(users, "users", 1)
+        if users > len(order):
+            raise BadInput(
+                f"{users} users, and {len(order)} tenants have jobs there",
+                place="users",
+                remedy="Give fewer, or the folder with the whole table (data=...)",
+            )
+        order = order[:users]
+    used = dict.fromkeys(order, Fraction(0))
+    for job in table:
+        if job.tenant in used:
+            used[job.tenant] += job.held
+    return order, used
+
+
+def _window(table: Sequence[_Job], jobs: int, random: Random) -> list[_Job]:
+    """Return consecutive jobs, from a random one on, in order of submission."""
+    if jobs > len(table):
+        raise BadInput(
+            f"{jobs} jobs, and the tenants have {len(table)} there",
+            place="jobs",
+            remedy="Give fewer, or the folder with the whole table (data=...)",
+        )
+    begin = int(random.random() * (len(table) - jobs + 1))
+    return sorted(table, key=lambda job: (job.submit, job.name))[begin : begin + jobs]
+
+
+# -- what is drawn -------------------------------------------------------------------------------------------------
+class _Drawn(NamedTuple):
+    epochs: int
+    chunks: int
+    minibatches: int
+    minibatch_time: Fraction
+    update_time: Fraction
+    gradient: Fraction
+    utility: CompletionUtility
+
+
+def _drawn(job: _Job, ranges: Ranges, demand: Demand, form: Form, random: Random) -> _Drawn:
+    """Return a job's parameters, in slots and megabits; as many numbers are drawn whatever the form."""
+    epochs, chunks, minibatches = (
+        int(_draw(span, random)) for span in (ranges.epochs, ranges.chunks, ranges.minibatches)
+    )
+    time, update, gradient = (
+        _draw(span, random) for span in (ranges.minibatch_time, ranges.update_time, ranges.gradient)
+    )
+    linear = Linear(_draw(ranges.slope, random), _draw(ranges.height, random))
+    convex = Power(_draw(ranges.scale, random), _draw(ranges.exponent, random))
+    if demand is Demand.GPUS:
+        chunks, minibatches = job.gpus, ceil(Fraction(chunks * minibatches, job.gpus))
+    utility: CompletionUtility = linear if form is Form.LINEAR else convex
+    milliseconds = Fraction(1, 1000 * SECONDS)
+    return _Drawn(epochs, chunks, minibatches, time, update * milliseconds, gradient * MEGABYTE, utility)
+
+
+def _draw(span: Span, random: Random) -> Fraction:
+    low, high, step = (exact(number, "ranges") for number in span)
+    if step <= 0 or low > high:
+        raise BadInput(f"got {span}", place="ranges", remedy="Give (low, high, step), low at most high, step positive")
+    return low + step * random.randint(0, int((high - low) / step))
+
+
+def _machines(servers: int, random: Random) -> list[int]:
+    """Return the GPUs of each server: of both kinds in the proportion of all machines, in random order."""
+    parts = _dealt(servers, [Fraction(count) for _, count in MACHINES], least=0)
+    gpus = [MACHINES[kind][0] for kind in parts]
+    random.shuffle(gpus)
+    return gpus
+
+
+def _dealt(count: int, weights: Sequence[Fraction], least: int = 1) -> list[int]:
+    """Return whose each of ``count`` things is: in proportion to weights by largest remainders, ``least`` to each."""
+    total, left = sum(weights), count - least * len(weights)
+    due = [left * weight / total if total else Fraction(left, len(weights)) for weight in weights]
+    parts = [int(part) for part in due]
+    rest = sorted(range(len(weights)), key=lambda at: (parts[at] - due[at], at))[: left - sum(parts)]
+    return [at for at in range(len(weights)) for _ in range(least + parts[at] + (at in rest))]
+
+
+def _check(value: int, what: str, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise BadInput(f"got {value!r}", place=what, remedy=f"Give a whole number from {least} on")

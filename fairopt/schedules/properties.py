@@ -1,0 +1,218 @@
+"""What a plan is worth to its tenants: budget balance, rationality, gain as you contribute, batch sharing incentive."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from fairopt.errors import BadInput
+from fairopt.program import Number
+from fairopt.properties.verdict import Answer, Verdict
+from fairopt.schedules.policy import Admission, Plan, SchedulePolicy
+
+SOURCE = "Astraea (posted prices)"
+
+
+class PlanProperty(ABC):
+    """A property of a plan: anybody's, however it came about. Numbers are judged as they are, without a tolerance."""
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+    definition: ClassVar[str]
+    unit: ClassVar[str] = "revenue"
+
+    def check(self, plan: Plan) -> Verdict:
+        """Decide whether a plan has the property; the margin is the slack of the tightest case."""
+        cases = list(self.cases(plan))
+        slack, witness = min(cases, key=lambda case: case[0], default=(None, None))
+        fails = slack is not None and slack < 0
+        return Verdict(
+            property=self.name,
+            answer=Answer.FAILS if fails else Answer.HOLDS,
+            margin=slack,
+            unit=self.unit,
+            exact=not isinstance(slack, float),
+            effort=f"{len(cases)} cases",
+            witness=witness if fails else None,
+        )
+
+    @abstractmethod
+    def cases(self, plan: Plan) -> Iterable[tuple[Number, Any]]:
+        """Yield for each case its slack, negative where it fails, and what it is."""
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Who has what where there should be more: ``who`` a job or a tenant, ``slot`` 0 where it is about all of them."""
+
+    who: str
+    has: Number
+    needs: Number
+    slot: int = 0
+
+    def __str__(self) -> str:
+        at = f" in slot {self.slot}" if self.slot else ""
+        return f"{self.who} has {self.has}{at} where it should have {self.needs}"
+
+
+@dataclass(frozen=True)
+class BudgetBalance(PlanProperty):
+    """What owners get is what jobs pay, in every slot of every job, to the last fraction.
+
+    Source: Astraea (posted prices) Eq. (2), Sec. 3.2: one tenant's cost is the others' income.
+    """
+
+    name = "budget_balance"
+    source = f"{SOURCE} Eq. (2)"
+    definition = "sum_u rho_j^u(t) = c_jw(t) + c_jp(t) for each job and slot"
+
+    def cases(self, plan: Plan) -> Iterable[tuple[Number, Shortfall]]:
+        """Yield each payment."""
+        for each in plan.payments:
+            paid, got = each.workers + each.ps, sum(each.incomes, start=Fraction(0))
+            yield -abs(paid - got), Shortfall(plan.batch.jobs.names[each.job], got, paid, each.slot)
+
+
+@dataclass(frozen=True)
+class IndividualRationality(PlanProperty):
+    """No job pays more than it is worth: utility at least cost.
+
+    ``from_arrival``: utilities as problem (3) counts them, from the arrival (default); False: as the admission does,
+    from the beginning of the round, which is later and so more.
+
+    Source: Astraea (posted prices) Eq. (7), Sec. 5.2 "Admission Control".
+    """
+
+    name = "individual_rationality"
+    source = f"{SOURCE} Eq. (7), Fig. 12"
+    definition = "f_j(t+ - r_j) >= c_jw + c_jp for each job that runs"
+    from_arrival: bool = True
+
+    def cases(self, plan: Plan) -> Iterable[tuple[Number, Shortfall]]:
+        """Yield each job that runs."""
+        paid: dict[int, Number] = {each.job: Fraction(0) for each in plan.schedules}
+        for each in plan.payments:
+            paid[each.job] += each.workers + each.ps
+        worth = plan.utilities if self.from_arrival else {each.job: each.utility for each in _admitted(plan)}
+        for job, cost in paid.items():
+            yield worth[job] - cost, Shortfall(plan.batch.jobs.names[job], worth[job], cost)
+
+
+@dataclass(frozen=True)
+class GainAsYouContribute(PlanProperty):
+    """What a job pays for a slot is divided in proportion to what each tenant leaves unused, workers and PS apart.
+
+    Unused is a tenant's quota less what its jobs use that were admitted within its own share.
+
+    Source: Astraea (posted prices) Eq. (2), several types Eq. (11).
+    """
+
+    name = "gain_as_you_contribute"
+    source = f"{SOURCE} Eq. (2), (11)"
+    definition = "rho_j^u(t) = unused_w^u / a_w(t) c_jw(t) + unused_p^u / a_p(t) c_jp(t)"
+
+    def cases(self, plan: Plan) -> Iterable[tuple[Number, Shortfall]]:
+        """Yield each tenant's part of each payment."""
+        batch, types = plan.batch, {each.job: each for each in plan.schedules}
+        for each in plan.payments:
+            one = types[each.job]
+            left = [
+                self._unused(plan, each.slot, one.worker_type, batch.worker_quota, workers=True),
+                self._unused(plan, each.slot, one.ps_type, batch.ps_quota, workers=False),
+            ]
+            for tenant, name in enumerate(batch.tenants):
+                right = sum(
+                    (
+                        cost * part[tenant] / max(sum(part), 1)
+                        for cost, part in zip((each.workers, each.ps), left, strict=True)
+                    ),
+                    start=Fraction(0),
+                )
+                got = each.incomes[tenant]
+                yield -abs(got - right), Shortfall(name, got, right, each.slot)
+
+    def _unused(self, plan: Plan, slot: int, kind: int, quota: Any, *, workers: bool) -> list[int]:
+        left = [int(owned) for owned in quota[:, kind]]
+        for each in _admitted(plan):
+            one = each.schedule
+            if one is not None and each.own and one.first <= slot <= one.last:
+                if kind == (one.worker_type if workers else one.ps_type):
+                    left[int(plan.batch.jobs.tenant[each.job])] -= one.count()[0 if workers else 1]
+        return left
+
+
+@dataclass(frozen=True)
+class RevenueFairness(PlanProperty):
+    """Every tenant's part of the revenue is at least its part of the resources: alpha_u >= 1.
+
+    Source: Astraea (posted prices) Sec. 5.1, "Revenue Fairness".
+    """
+
+    name = "revenue_fairness"
+    source = f"{SOURCE} Sec. 5.1"
+    definition = "alpha_u = (g_u / sum f) / ((q_w^u / sum q_w + q_p^u / sum q_p) / 2) >= 1 for each tenant"
+    unit = "ratio"
+
+    def cases(self, plan: Plan) -> Iterable[tuple[Number, Shortfall]]:
+        """Yield each tenant with a share."""
+        for name, ratio in zip(plan.batch.tenants, fairness_ratios(plan), strict=True):
+            if ratio is not None:
+                yield ratio - 1, Shortfall(name, ratio, 1)
+
+
+def fairness_ratios(plan: Plan) -> tuple[Number | None, ...]:
+    """Return alpha_u for each tenant; None without a share, or where nothing was earned.
+
+    With several types, a tenant's part is the mean of its parts of all types.
+
+    Source: Astraea (posted prices) Sec. 5.1.
+    """
+    total = plan.revenue
+    parts = []
+    for tenant in range(len(plan.batch.tenants)):
+        both = []
+        for quota in (plan.batch.worker_quota, plan.batch.ps_quota):
+            kinds = [
+                Fraction(int(own), int(whole))
+                for own, whole in zip(quota[tenant], quota.sum(axis=0), strict=True)
+                if whole
+            ]
+            both.append(sum(kinds, start=Fraction(0)) / max(len(kinds), 1))
+        parts.append(sum(both, start=Fraction(0)) / 2)
+    return tuple(gain / total / part if total and part else None for gain, part in zip(plan.gains, parts, strict=True))
+
+
+@dataclass(frozen=True)
+class BatchSharingIncentive(PlanProperty):
+    """Every tenant earns at least what it earns alone, on its own part of the servers, under the same algorithm.
+
+    ``alone``: the policy that gives each tenant its part. The paper says it of the jobs of one batch; over several
+    batches it is decided for all together.
+
+    Source: Astraea (posted prices) Sec. 4.1.
+    """
+
+    name = "batch_sharing_incentive"
+    source = f"{SOURCE} Sec. 4.1"
+    definition = "g_u >= g_u(alone) for each tenant"
+    alone: SchedulePolicy
+
+    def cases(self, plan: Plan) -> Iterable[tuple[Number, Shortfall]]:
+        """Yield each tenant."""
+        alone = self.alone.decide(plan.batch, self.alone.start(plan.batch), None)
+        for name, has, needs in zip(plan.batch.tenants, plan.gains, alone.gains, strict=True):
+            yield has - needs, Shortfall(name, has, needs)
+
+
+def _admitted(plan: Plan) -> list[Admission]:
+    found = [each for each in plan.admissions if each.admitted]
+    if {each.job for each in found} != {each.job for each in plan.schedules}:
+        raise BadInput(
+            f"{len(plan.schedules)} jobs run and {len(found)} were admitted",
+            place="plan, admissions",
+            remedy="Give a plan of a policy that admits jobs one by one",
+        )
+    return found

@@ -1,0 +1,257 @@
+"""The integer optimum of (5) where its columns are too many: first when jobs run, then where, till both agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from fairopt.models.packing_program import Relaxation, weighted_sums
+from fairopt.models.schedule_columns import Kind, Spots, Times, hosts, kinds, ps_needed
+from fairopt.models.schedule_prices import Pricing
+from fairopt.policy import Solve
+from fairopt.problem.batch import Batch, JobSchedule
+from fairopt.program import Array, Formulation
+
+#: What a float solver's optimum may be off by.
+SLACK = 1e-6
+
+
+class Slot(NamedTuple):
+    """When a job runs and how, but not where."""
+
+    job: int
+    first: int
+    kind: Kind
+
+    @property
+    def last(self) -> int:
+        """The slot of completion."""
+        return self.first + self.kind.slots - 1
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best schedules found, and what they earn; ``optimal``: whether the search has ruled out all better ones.
+
+    ``cuts``: how many sets of jobs were found that cannot be placed together.
+    """
+
+    schedules: tuple[JobSchedule, ...]
+    revenue: Fraction
+    optimal: bool
+    cuts: int
+
+
+def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Solve, most_cuts: int) -> Found:
+    """Return the integer optimum, or the best that ``most_cuts`` sets that cannot be placed lead to.
+
+    A first program chooses when each job runs, and how, within what all servers hold together: a relaxation of (5). A
+    second one looks for servers. Where not all that was chosen finds its place, a least set of jobs that does not is
+    forbidden, with all that asks for at least as much, and the first is asked again. Times that cannot belong to
+    anything better than what is known, by the prices of the relaxation, are left out from the beginning.
+
+    Errors: `NotSolved`.
+    """
+    known = {Slot(each.job, each.first, _kind_of(batch, each)) for each in relaxation.columns}
+    best = _Best(times)
+    _rounds(batch, times, sorted(known, key=_order), solve, best, most_cuts)
+    cuts, best.cuts = best.cuts, 0
+    if best.revenue >= relaxation.bound:
+        return Found(best.schedules, best.revenue, True, cuts)
+    promising = list(_promising(batch, times, relaxation, best.revenue))
+    optimal = _rounds(batch, times, promising, solve, best, most_cuts)
+    return Found(best.schedules, best.revenue, optimal, cuts + best.cuts)
+
+
+class _Best:
+    """The best schedules so far."""
+
+    def __init__(self, times: Times) -> None:
+        self.schedules: tuple[JobSchedule, ...] = ()
+        self.revenue = Fraction(0)
+        self.cuts = 0
+        self._times = times
+
+    def offer(self, schedules: tuple[JobSchedule, ...]) -> None:
+        """Keep schedules that earn more."""
+        revenue = sum((Fraction(self._times.worth[each.job][each.last - 1]) for each in schedules), start=Fraction(0))
+        if revenue > self.revenue:
+            self.schedules, self.revenue = schedules, revenue
+
+
+def _rounds(batch: Batch, times: Times, slots: Sequence[Slot], solve: Solve, best: _Best, most_cuts: int) -> bool:
+    """Improve ``best`` by choices among ``slots``; return whether no choice among them is better."""
+    cuts: list[tuple[Slot, ...]] = []
+    while len(cuts) <= most_cuts:
+        value, chosen = _choose(batch, times, slots, cuts, solve)
+        if value <= float(best.revenue) + SLACK * max(1.0, abs(value)):
+            return True
+        placed = place(batch, times, chosen, solve)
+        best.offer(tuple(placed))
+        if len(placed) == len(chosen):
+            return value <= float(best.revenue) + SLACK * max(1.0, abs(value))
+        cuts.append(_least_unplaceable(batch, times, chosen, solve))
+        best.cuts += 1
+    return False
+
+
+def _promising(batch: Batch, times: Times, relaxation: Relaxation, revenue: Fraction) -> Iterable[Slot]:
+    """Yield the times and kinds whose place in a better schedule the prices do not rule out.
+
+    With any schedule of the job there, the revenue is at most the bound less what that loses against the job's best.
+    """
+    whole, common = relaxation.prices.whole()
+    pricing = Pricing(batch, times, whole)
+    for job in range(len(batch.jobs)):
+        worth = [Fraction(value) for value in times.worth[job]]
+        gains = []
+        for number, kind in enumerate(kinds(batch, job)):
+            cost = pricing.cheapest(job, number).cost.tolist()
+            gains += [
+                (worth[at] - Fraction(int(each), common), Slot(job, at - kind.slots + 2, kind))
+                for at, each in enumerate(cost)
+                if each < pricing.most
+            ]
+        most = max([Fraction(0), *(gain for gain, _ in gains)])
+        for gain, slot in gains:
+            if times.rounded(relaxation.proved - most + gain) > revenue:
+                yield slot
+
+
+def _choose(
+    batch: Batch, times: Times, slots: Sequence[Slot], cuts: Sequence[tuple[Slot, ...]], solve: Solve
+) -> tuple[float, list[Slot]]:
+    """Choose at most one slot a job, within what all servers hold together, and how many servers can hold so much."""
+    if not slots:
+        return 0.0, []
+    servers = batch.servers
+    p = Formulation("when jobs run")
+    o = p.variable("chosen", (len(slots),), lower=0, upper=1, integer=True)
+    p.maximize((np.array([float(times.worth[each.job][each.last - 1]) for each in slots]) * o).sum())
+    span = np.array([(each.first, each.last) for each in slots])
+    active = (span[:, :1] <= np.arange(1, times.slots + 1)) & (np.arange(1, times.slots + 1) <= span[:, 1:])
+    starts = np.unique(span[:, 0]) - 1  # use rises only where something starts
+    job = np.array([each.job for each in slots])
+    p.constrain("once", weighted_sums(o, (job == np.arange(len(batch.jobs))[:, None]).astype(np.int64)) <= 1)
+    fewest = [min(ps for _, _, ps in hosts(batch, each.kind)) for each in slots]
+    rows: dict[str, tuple[Array, int]] = {}
+    for worker in range(len(servers.worker_types)):
+        of = [each.kind.worker == worker for each in slots]
+        room = servers.workers[:, worker]
+        rows[f"workers {worker}"] = np.array([each.kind.workers for each in slots]) * of, int(room.sum())
+        alone = np.array([each.kind.workers if each.kind.together else 0 for each in slots]) * of
+        for least in np.unique(alone[alone > 1]):
+            most = np.minimum(room // least, servers.ps.sum(axis=1)).sum()
+            rows[f"workers {worker} together, {least}"] = (alone >= least).astype(np.int64), int(most)
+    for ps in range(len(servers.ps_types)):
+        of = [each.kind.ps == ps for each in slots]
+        room, needed = servers.ps[:, ps], np.array(fewest) * of
+        rows[f"ps {ps}"] = needed, int(room.sum())
+        for least in np.unique(needed[needed > 1]):
+            rows[f"ps {ps}, {least}"] = (needed >= least).astype(np.int64), int((room // least).sum())
+    for name, (weight, most) in rows.items():
+        p.constrain(name, weighted_sums(o, active[:, starts].T * weight) <= most)
+    for number, cut in enumerate(cuts):
+        asks = [any(_at_least(each, other) for other in cut) for each in slots]
+        p.constrain(f"cut {number}", weighted_sums(o, np.array([asks], dtype=np.int64)) <= len(cut) - 1)
+    solution = solve(p.program()).require_optimal()
+    assert solution.bound is not None
+    chosen = [slots[at] for at in np.flatnonzero(solution.point > 1 / 2)]
+    return float(solution.bound), chosen
+
+
+def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Solve) -> list[JobSchedule]:
+    """Return schedules, with servers, for as much of ``chosen`` as can be placed, by utility."""
+    if not chosen:
+        return []
+    servers = batch.servers
+    n, count = len(chosen), len(servers.names)
+    workers = np.array([each.kind.workers for each in chosen])
+    together = np.array([each.kind.together for each in chosen])
+    room = np.stack([servers.workers[:, each.kind.worker] for each in chosen])
+    ps_room = np.stack([servers.ps[:, each.kind.ps] for each in chosen])
+    ratio = [
+        servers.worker_bandwidth[each.kind.worker] / servers.ps_bandwidth[each.kind.ps] for each in chosen
+    ]  # PS that a worker elsewhere asks for
+    p = Formulation("where jobs run")
+    o = p.variable("placed", (n,), lower=0, upper=1, integer=True)
+    host = p.variable("host", (n, count), lower=0, upper=1, integer=True)
+    y = p.variable("workers", (n, count), lower=0, upper=np.minimum(room, workers[:, None]), integer=True)
+    z = p.variable("ps", (n, count), lower=0, upper=ps_room, integer=True)
+    p.maximize((np.array([float(times.worth[each.job][each.last - 1]) for each in chosen]) * o).sum())
+    p.constrain("one host", host.sum(axis=1) == o)
+    p.constrain("workers in all", y.sum(axis=1) == o * workers)
+    p.constrain("together", (y <= host * workers[:, None]).where(np.broadcast_to(together[:, None], (n, count))))
+    p.constrain("ps on the host", z <= host * ps_room)
+    p.constrain("one ps", z >= host)
+    beta = np.array(ratio, dtype=object)[:, None]
+    # b_p z >= b_w (workers - y) on the host, and nothing elsewhere
+    p.constrain("bandwidth", z >= beta * (host * workers[:, None] - y))
+    for start in sorted({each.first for each in chosen}):
+        active = np.array([each.first <= start <= each.last for each in chosen])
+        for name, use, there, types in (
+            ("workers", y, servers.workers, [each.kind.worker for each in chosen]),
+            ("ps", z, servers.ps, [each.kind.ps for each in chosen]),
+        ):
+            for type in range(there.shape[1]):
+                counted = np.flatnonzero(active & (np.array(types) == type))
+                if len(counted):
+                    p.constrain(f"{name} {type} in slot {start}", use[counted].sum(axis=0) <= there[:, type])
+    program = p.program()
+    point = solve(program).require_optimal().point
+    placed, taken, given = (np.rint(program.variable(name, point)) for name in ("placed", "workers", "ps"))
+    return [
+        _shortest(batch, slot, _spots(taken[at]), _spots(given[at])) for at, slot in enumerate(chosen) if placed[at] > 0
+    ]
+
+
+def _least_unplaceable(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Solve) -> tuple[Slot, ...]:
+    """Return a subset that cannot be placed, though each without one of its members can."""
+    kept = list(chosen)
+    for each in chosen:
+        rest = [other for other in kept if other != each]
+        if len(place(batch, times, rest, solve)) < len(rest):
+            kept = rest
+    return tuple(kept)
+
+
+def _at_least(slot: Slot, other: Slot) -> bool:
+    """Whether wherever ``slot`` is placed, ``other`` could be: the same types, no fewer slots, no fewer workers."""
+    mine, its = slot.kind, other.kind
+    return (
+        slot.job == other.job
+        and slot.first <= other.first
+        and slot.last >= other.last
+        and (mine.worker, mine.ps) == (its.worker, its.ps)
+        and mine.workers >= its.workers
+        and (mine.together or not its.together)
+    )
+
+
+def _shortest(
+    batch: Batch, slot: Slot, workers: tuple[tuple[int, int], ...], ps: tuple[tuple[int, int], ...]
+) -> JobSchedule:
+    """Return the schedule; where all came to lie on one server though it need not, it takes fewer slots; no PS too many."""
+    kind = slot.kind
+    host = ps[0][0]
+    ps = ((host, ps_needed(batch, kind, kind.workers - dict(workers).get(host, 0))),)
+    schedule = JobSchedule(slot.job, slot.first, slot.last, workers, ps, kind.worker, kind.ps)
+    slots = batch.duration(slot.job, kind.workers, schedule.together, kind.worker, kind.ps)
+    return JobSchedule(slot.job, slot.first, slot.first + slots - 1, workers, ps, kind.worker, kind.ps)
+
+
+def _kind_of(batch: Batch, schedule: JobSchedule) -> Kind:
+    return Kind(schedule.worker_type, schedule.ps_type, schedule.together, schedule.count()[0], schedule.duration)
+
+
+def _spots(counts: Array) -> Spots:
+    return tuple((int(server), int(counts[server])) for server in np.flatnonzero(counts))
+
+
+def _order(slot: Slot) -> tuple[int, int, int, int, bool, int]:
+    kind = slot.kind
+    return slot.job, slot.first, kind.worker, kind.ps, kind.together, kind.workers
