@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import product
 from time import perf_counter
 from typing import Any
 
@@ -11,12 +12,16 @@ import numpy as np
 
 from fairopt.errors import BadInput, NotCapable
 from fairopt.models.posted_prices_fast import Fast
-from fairopt.models.posted_prices_reference import Search
+from fairopt.models.posted_prices_reference import Best, Search
 from fairopt.models.posted_prices_round import RoundState
 from fairopt.policy import Seconds, Solve
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import Linear
 from fairopt.schedules import Admission, Plan, SchedulePolicy
+
+#: How far a job is looked for a place at first, in slots.
+LOOK = 64
+COLUMNS = ("free_workers", "free_ps", "own_workers", "own_ps", "pool_workers", "pool_ps")
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,7 @@ class FirstComeFirstServed(SchedulePolicy):
     """Jobs in order of arrival, each where it completes first within its tenant's own share; nothing is taken back.
 
     ``shared`` lets a job use whatever is free in the cluster. ``horizon``: slots to look ahead from the last arrival;
-    None for as many as all jobs take one after the other, on one worker each. A job that fits nowhere does not run.
+    None for as many as it takes: a job that fits at all fits behind all others. One that fits nowhere does not run.
 
     Source: Astraea (posted prices) Sec. 5.1 compares with it in kind; static shares as YARN has them.
     """
@@ -47,15 +52,12 @@ class FirstComeFirstServed(SchedulePolicy):
         jobs = problem.jobs
         # what counts is completion alone: each slot costs 1, and prices with base 1 are 0
         hasty = replace(problem, jobs=replace(jobs, utility=(Linear(Fraction(-1), Fraction(0)),) * len(jobs)))
-        last = int(jobs.arrival.max(initial=0)) + (self.horizon or longest(problem))
-        servers = problem.servers
-        table = RoundState.fresh(hasty, 0, last, np.ones(len(servers.worker_types)), np.ones(len(servers.ps_types)))
-        if self.shared:
-            table.share()
+        table = Table(hasty, self.shared)
+        end = None if self.horizon is None else int(jobs.arrival.max(initial=0)) + self.horizon
         schedules: list[JobSchedule] = []
         admissions: list[Admission] = []
         for job in sorted(range(len(jobs)), key=lambda job: (jobs.arrival[job], job)):
-            best = self.search.best(table.after(int(jobs.arrival[job])), job)
+            best = self._first(table, job, end)
             if best is not None:
                 table.admit(best.schedule)
                 schedules.append(best.schedule)
@@ -70,7 +72,49 @@ class FirstComeFirstServed(SchedulePolicy):
             seconds=Seconds(solve=perf_counter() - begun),
         )
 
+    def _first(self, table: Table, job: int, end: int | None) -> Best | None:
+        """Return where a job completes first, looking twice as far until it is found; what is found stays the best."""
+        arrival, look = int(table.batch.jobs.arrival[job]), LOOK
+        most = max(arrival, table.used) + longest(table.batch, job) if end is None else end
+        while True:
+            until = min(arrival + look, most)
+            best = self.search.best(table.between(arrival, until), job)
+            if best is not None or until == most:
+                return best
+            look *= 2
 
-def longest(problem: Batch) -> int:
-    """Return the slots that all jobs take one after the other, each on one worker away from its PS."""
-    return sum(problem.duration(job, 1, together=False) for job in range(len(problem.jobs)))
+
+class Table:
+    """The state of all slots from the first on, as far as it has been looked at; it grows as that goes on."""
+
+    def __init__(self, batch: Batch, shared: bool) -> None:
+        self.batch, self.shared, self.used = batch, shared, 0
+        self.state = self._fresh(LOOK)
+
+    def between(self, first: int, last: int) -> RoundState:
+        """Return the state of the slots after ``first`` up to ``last``: a view of the table."""
+        if last > self.state.slots:
+            old, self.state = self.state, self._fresh(max(last, 2 * self.state.slots))
+            for name in COLUMNS:
+                getattr(self.state, name)[..., : old.slots] = getattr(old, name)
+        after = self.state.after(first)
+        return replace(after, **{name: getattr(after, name)[..., : last - first] for name in COLUMNS})
+
+    def admit(self, schedule: JobSchedule) -> None:
+        """Take what a schedule uses."""
+        self.state.admit(schedule)
+        self.used = max(self.used, schedule.last)
+
+    def _fresh(self, slots: int) -> RoundState:
+        servers = self.batch.servers
+        free = np.ones(len(servers.worker_types)), np.ones(len(servers.ps_types))
+        state = RoundState.fresh(self.batch, 0, slots, *free)
+        if self.shared:
+            state.share()
+        return state
+
+
+def longest(problem: Batch, job: int) -> int:
+    """Return the most slots that a job can take: on one worker away from its PS, of the slowest types."""
+    types = product(range(len(problem.servers.worker_types)), range(len(problem.servers.ps_types)))
+    return max(problem.duration(job, 1, together=False, worker=worker, ps=ps) for worker, ps in types)

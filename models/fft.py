@@ -39,11 +39,13 @@ class FFT(RoundPolicy):
       squares of the job's own unit of work, and whoever counts in steps instead of epochs is compensated more.
     * ``fair_part``: how tau_j is estimated. ``served``: what Eq. (5) takes for the work of a round.
     * ``usable``: K(t); by default exact, the most GPUs that whole gangs on allowed types keep busy.
-    * ``placement``: hosts. ``gap``: the relative gap at which our own algorithm may stop.
+    * ``placement``: hosts. ``gap``: the relative gap at which our own algorithm may stop. ``warm_start``: whether it
+      begins with the last round's multipliers, which pays where little has changed; where compensation has grown since,
+      they may be far off and cost more than they save.
 
     Jobs that hold leases are outside the program, and so are their GPUs; ``costs`` of a schedule counts them. The own
-    algorithm works in floats, proves its optimum (``evidence`` holds bound, gap and multipliers) and starts from the
-    last round's multipliers; a back end solves the plain program.
+    algorithm works in floats and proves its optimum (``evidence`` holds bound, gap and multipliers); a back end solves
+    the plain program.
 
     Source: FFT (ICS 2025), Sec. 4.
     """
@@ -64,6 +66,7 @@ class FFT(RoundPolicy):
     usable: UsableGpus = usable_gpus
     placement: Placement = field(default_factory=HierarchicalPlacement)
     gap: float = 0.0
+    warm_start: bool = False
 
     def __post_init__(self) -> None:
         restart = exact(self.restart, "fft, restart")
@@ -125,11 +128,11 @@ class FFT(RoundPolicy):
 
     def _by_ourselves(self, one: OneRound, state: FFTState, begun: float) -> _Answer:
         gangs = one.gangs()
-        start = Multipliers(np.array(state.prices), state.reward) if state.prices else None
+        start = Multipliers(np.array(state.prices), state.reward) if self.warm_start and state.prices else None
         built = perf_counter()
         found = solve_gangs(gangs, start=start, gap=self.gap).require_optimal()
         spent = perf_counter() - built
-        if found.multipliers is not None:
+        if self.warm_start and found.multipliers is not None:
             prices = tuple(float(price) for price in found.multipliers.price)
             state = replace(state, prices=prices, reward=float(found.multipliers.reward))
         type_of = np.asarray(found.type_of)

@@ -22,7 +22,7 @@ class FFTState:
 
     * ``compensation``: rho_j, in units of the job's work. ``coefficient``: mu_j, a ratio, of the last round.
     * ``fair_end``: tau_j, in the trace's unit of time; its keys are A(t) of the last round.
-    * ``prices`` (k,), ``reward``: the multipliers of the last round's program, () where it was not ours that solved it.
+    * ``prices`` (k,), ``reward``: the multipliers of the last round's program, where the next is to start from them.
 
     The type that a job ran on last stands in `Queue.last`, which `run` carries along.
 

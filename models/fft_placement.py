@@ -27,8 +27,8 @@ class HierarchicalPlacement:
        none fits. ``repack`` False leaves this out.
     4. Jobs of one GPU come last, as they fit anywhere: on the fullest host.
 
-    Among as good choices of hosts, the one that costs least to get ready (by ``mechanics``), then one that holds the
-    job's dataset, then the fullest, then the first.
+    A job lies on one type: the first of its kinds that has room. Among as good choices of hosts, it is the one that
+    costs least to get ready (by ``mechanics``), then one that holds its dataset, then the fullest, then the first.
 
     The paper repacks at each churn event: an arrival, a completion, a host that goes or comes. That is each round: when
     nothing has come or gone since the last repacking, nobody moves, since step 3 left nobody who fits. The other

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -18,6 +18,8 @@ from fairopt.program import Array, Formulation
 
 #: What a float solver's optimum may be off by.
 SLACK = 1e-6
+#: The first goal is below the bound by this part of it, and each next one this many times farther.
+FIRST_DISTANCE, FARTHER = Fraction(1, 2000), 8
 
 
 class Slot(NamedTuple):
@@ -51,20 +53,28 @@ def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Solve, mos
 
     A first program chooses when each job runs, and how, within what all servers hold together: a relaxation of (5). A
     second one looks for servers. Where not all that was chosen finds its place, a least set of jobs that does not is
-    forbidden, with all that asks for at least as much, and the first is asked again. Times that cannot belong to
-    anything better than what is known, by the prices of the relaxation, are left out from the beginning.
+    forbidden, with all that asks for at least as much, and the first is asked again.
+
+    Times that cannot belong to a schedule that earns more than some goal, by the prices of the relaxation, are left
+    out. The goal is just below the bound at first, and lower from time to time; where as much as the goal is earned,
+    nothing better was left out.
 
     Errors: `NotSolved`.
     """
-    known = {Slot(each.job, each.first, _kind_of(batch, each)) for each in relaxation.columns}
-    best = _Best(times)
-    _rounds(batch, times, sorted(known, key=_order), solve, best, most_cuts)
-    cuts, best.cuts = best.cuts, 0
-    if best.revenue >= relaxation.bound:
-        return Found(best.schedules, best.revenue, True, cuts)
-    promising = list(_promising(batch, times, relaxation, best.revenue))
-    optimal = _rounds(batch, times, promising, solve, best, most_cuts)
-    return Found(best.schedules, best.revenue, optimal, cuts + best.cuts)
+    best, cuts, optimal = _Best(times), 0, False
+    losses = _losses(batch, times, relaxation)
+    distance = relaxation.bound * FIRST_DISTANCE
+    while True:
+        goal = max(best.revenue, relaxation.bound - distance)
+        promising = [slot for loss, slot in losses if times.rounded(relaxation.proved - loss) > goal]
+        if promising:
+            optimal = _rounds(batch, times, promising, solve, best, most_cuts)
+            cuts, best.cuts = cuts + best.cuts, 0
+        else:
+            optimal = True
+        if best.revenue >= goal:
+            return Found(best.schedules, best.revenue, optimal or best.revenue >= relaxation.bound, cuts)
+        distance *= FARTHER
 
 
 class _Best:
@@ -99,13 +109,14 @@ def _rounds(batch: Batch, times: Times, slots: Sequence[Slot], solve: Solve, bes
     return False
 
 
-def _promising(batch: Batch, times: Times, relaxation: Relaxation, revenue: Fraction) -> Iterable[Slot]:
-    """Yield the times and kinds whose place in a better schedule the prices do not rule out.
+def _losses(batch: Batch, times: Times, relaxation: Relaxation) -> list[tuple[Fraction, Slot]]:
+    """Return all times and kinds with how far below the bound the revenue is of any schedule with the job there.
 
-    With any schedule of the job there, the revenue is at most the bound less what that loses against the job's best.
+    It is what the cheapest such schedule gains less than the job's best, at the prices of the relaxation.
     """
     whole, common = relaxation.prices.whole()
-    pricing = Pricing(batch, times, whole)
+    pricing = Pricing(batch, times, whole, every_slot=True)
+    found = []
     for job in range(len(batch.jobs)):
         worth = [Fraction(value) for value in times.worth[job]]
         gains = []
@@ -117,9 +128,8 @@ def _promising(batch: Batch, times: Times, relaxation: Relaxation, revenue: Frac
                 if each < pricing.most
             ]
         most = max([Fraction(0), *(gain for gain, _ in gains)])
-        for gain, slot in gains:
-            if times.rounded(relaxation.proved - most + gain) > revenue:
-                yield slot
+        found += [(most - gain, slot) for gain, slot in gains]
+    return found
 
 
 def _choose(
@@ -131,7 +141,9 @@ def _choose(
     servers = batch.servers
     p = Formulation("when jobs run")
     o = p.variable("chosen", (len(slots),), lower=0, upper=1, integer=True)
-    p.maximize((np.array([float(times.worth[each.job][each.last - 1]) for each in slots]) * o).sum())
+    unit = times.unit or Fraction(1)  # whole numbers let a back end round its bounds
+    worth = np.array([float(Fraction(times.worth[each.job][each.last - 1]) / unit) for each in slots])
+    p.maximize((worth * o).sum())
     span = np.array([(each.first, each.last) for each in slots])
     active = (span[:, :1] <= np.arange(1, times.slots + 1)) & (np.arange(1, times.slots + 1) <= span[:, 1:])
     starts = np.unique(span[:, 0]) - 1  # use rises only where something starts
@@ -161,7 +173,7 @@ def _choose(
     solution = solve(p.program()).require_optimal()
     assert solution.bound is not None
     chosen = [slots[at] for at in np.flatnonzero(solution.point > 1 / 2)]
-    return float(solution.bound), chosen
+    return float(solution.bound) * float(unit), chosen
 
 
 def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Solve) -> list[JobSchedule]:
@@ -244,14 +256,6 @@ def _shortest(
     return JobSchedule(slot.job, slot.first, slot.first + slots - 1, workers, ps, kind.worker, kind.ps)
 
 
-def _kind_of(batch: Batch, schedule: JobSchedule) -> Kind:
-    return Kind(schedule.worker_type, schedule.ps_type, schedule.together, schedule.count()[0], schedule.duration)
-
-
 def _spots(counts: Array) -> Spots:
     return tuple((int(server), int(counts[server])) for server in np.flatnonzero(counts))
 
-
-def _order(slot: Slot) -> tuple[int, int, int, int, bool, int]:
-    kind = slot.kind
-    return slot.job, slot.first, kind.worker, kind.ps, kind.together, kind.workers

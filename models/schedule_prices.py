@@ -74,12 +74,13 @@ class Pricing:
 
     Workers away from the PS go to the cheapest servers over the slots that the job runs in, which is best as each takes
     any number; which server has the PS, and how many workers are with it, is tried out. Arithmetic is that of the
-    prices: floats, integers of 64 bits, or Python's, where sums could be too large.
+    prices: floats, integers of 64 bits, or Python's, where sums could be too large. After the last slot with a price,
+    and the last arrival, a later start is never better: without ``every_slot`` such are not listed.
 
     Source: Astraea (posted prices) Eq. (6a), (7).
     """
 
-    def __init__(self, batch: Batch, times: Times, prices: Prices) -> None:
+    def __init__(self, batch: Batch, times: Times, prices: Prices, every_slot: bool = False) -> None:
         servers = batch.servers
         for table, there, what in ((prices.workers, servers.workers, "workers"), (prices.ps, servers.ps, "ps")):
             if table.shape != (*there.shape, times.slots):
@@ -92,8 +93,14 @@ class Pricing:
         self.most = self.income * 2 + 1
         if prices.workers.dtype == object and self.most < LARGEST:
             prices = Prices(prices.workers.astype(np.int64), prices.ps.astype(np.int64))
-        self._totals = [_totals(prices.workers), _totals(prices.ps)]
         self._kinds = [kinds(batch, job) for job in range(len(batch.jobs))]
+        priced = [np.flatnonzero(each.any(axis=(0, 1))).max(initial=-1) + 1 for each in (prices.workers, prices.ps)]
+        longest = max((kind.slots for each in self._kinds for kind in each), default=0)
+        enough = max(*priced, *times.first, 1) + longest
+        #: Slots of completion that are listed.
+        self._slots = times.slots if every_slot else min(times.slots, int(enough))
+        prices = Prices(prices.workers[..., : self._slots], prices.ps[..., : self._slots])
+        self._totals = [_totals(prices.workers), _totals(prices.ps)]
         alike = {
             (*servers.workers[s], *servers.ps[s], *prices.workers[s].ravel(), *prices.ps[s].ravel()): s
             for s in reversed(range(len(servers.names)))
@@ -114,7 +121,7 @@ class Pricing:
         for number, kind in enumerate(self._kinds[job]):
             if only not in (None, number):
                 continue
-            starts = slice(self.times.first[job] - 1, max(0, self.times.last[job] - kind.slots + 1))
+            starts = slice(self.times.first[job] - 1, max(0, min(self.times.last[job], self._slots) - kind.slots + 1))
             if starts.start >= starts.stop:
                 continue
             ends = slice(starts.start + kind.slots - 1, starts.stop + kind.slots - 1)

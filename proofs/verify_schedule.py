@@ -111,14 +111,14 @@ VALUE: dict[str, Callable[..., Any]] = {
 }
 
 
-def utility(data: Any, place: str) -> Callable[[Fraction], Fraction]:
+def utility(data: Any, place: str) -> Callable[[Fraction], Any]:
     """Return the function that an object describes."""
     form = str(data.get("form")) if type(data) is dict else ""
     need(form in KEYS, f"{place}: no form {form!r:.60}")
     told = [fields(data, f"form {KEYS[form]}", place)[key] for key in KEYS[form].split()]
     given = [[number(v, place) for v in items(x, place)] if form == "steps" else number(x, place) for x in told]
     need(FALLS[form](*given), f"{place}: it rises, or there is none")
-    return lambda time: Fraction(VALUE[form](time, *given))
+    return lambda time: VALUE[form](time, *given)
 
 
 class Plan:
@@ -266,7 +266,7 @@ class Plan:
         for each in self.offers:
             found, name = each["schedule"], self.jobs[each["job"]].name
             right = self.jobs[each["job"]].utility(Fraction(found.last - each["origin"])) if found else Fraction(0)
-            if not self._near(each["utility"], right, abs(right)):
+            if each["utility"] != right and (type(right) is Fraction or not self._near(each["utility"], right, right)):
                 yield f"admission of {name!r}: utility {each['utility']} and should be {right}"
             if found is None and any(each["costs"]):
                 yield f"admission of {name!r}: nothing costs something"
@@ -351,8 +351,8 @@ class Plan:
         if each["admitted"] is not (gain > 0) and not self._near(gain, Fraction(0), abs(each["utility"])):
             yield f"{job.name!r}: gains {float(gain)} and is {'admitted' if each['admitted'] else 'refused'}"
 
-    def _near(self, found: Fraction, right: Fraction, size: Fraction) -> bool:
-        return abs(found - right) <= self.tolerance * max(size, Fraction(1))
+    def _near(self, found: Fraction, right: Any, size: Any) -> bool:
+        return abs(found - Fraction(right)) <= self.tolerance * max(Fraction(size), Fraction(1))
 
     def statement(self) -> str:
         """Return what has been checked, for a document without violations."""

@@ -290,6 +290,7 @@ def test_a_run_completes_reports_misfits_and_resumes():
     assert sorted(done) == sorted(set(trace.jobs.names) - lost)
     assert len(lost) == 1
     half = list(run(FFT(), trace, CLUSTER, length=2, mechanics=mechanics, rounds=6))
+    assert not half[-1].after.state.prices
     again = snapshot_from(snapshot_text(half[-1].after), FFT.states)
     assert again == half[-1].after
     rest = list(run(FFT(), trace, CLUSTER, length=2, mechanics=mechanics, after=again))
@@ -306,6 +307,20 @@ def test_a_run_in_floats_and_one_by_highs():
     assert len(exact[-1].completed) == len(floats[-1].completed)
     by_highs = list(run(FFT(), trace, CLUSTER, length=2, backend=Highs()))
     assert sum(len(record.completed) for record in by_highs) == 11
+
+
+def test_a_warm_start_finds_the_same_costs():
+    dice = Random(9)
+    for _ in range(20):
+        queue = random_queue(dice)
+        state = random_state(dice, queue)
+        warm = FFT(warm_start=True)
+        first = warm.decide(queue, state, None)
+        assert first.state.prices or not first.placements
+        kept = replace(state, prices=first.state.prices, reward=first.state.reward)
+        again = warm.decide(queue, kept, None)
+        assert again.evidence.objective == pytest.approx(first.evidence.objective, abs=1e-9)
+        assert sum(again.costs.values()) == sum(first.costs.values())
 
 
 def test_queues_in_which_nobody_fits():

@@ -1,4 +1,4 @@
-"""Posted-price packing: the paper's example number by number, and the fast search against Algorithms 3-5 line by line."""
+"""Posted-price packing: the paper's example number by number, and the fast search against Algorithms 3-5 as printed."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def agree(seed: int) -> int:
 
 
 def test_fast_is_the_reference_and_plans_are_feasible() -> None:
-    assert sum(agree(seed) for seed in range(60)) > 100
+    assert sum(agree(seed) for seed in range(40)) > 100
 
 
 @pytest.mark.slow
@@ -173,9 +173,11 @@ def test_the_price_of_the_first_slot_as_printed() -> None:
     state.admit(JobSchedule(0, 10, 10, ((3, 2),), ((3, 1),)))
     each_slot, first_slot = (Reference(Readings(price_each_slot=reading)) for reading in (True, False))
     honest, printed = each_slot.best(state, 0), first_slot.best(state, 0)
-    assert honest is not None and honest.schedule.first == 11 and honest.gain == 92
-    assert printed is not None and printed.schedule.first == 9 and printed.gain == 96
-    assert state.cost(printed.schedule) == (2.0, 1.0)
+    assert honest is not None
+    assert printed is not None
+    assert honest.schedule == printed.schedule == JobSchedule(0, 9, 10, ((0, 2),), ((0, 1),))
+    assert (honest.cost, honest.gain) == ((2.0, 1.0), 93.0)
+    assert (printed.cost, printed.gain) == ((0.0, 0.0), 96.0)
     with pytest.raises(NotCapable, match="each slot"):
         Fast(Readings(price_each_slot=False))
 
@@ -223,10 +225,10 @@ def test_first_come_first_served_by_hand() -> None:
     """u1 owns 4 workers on two servers: j11 and j12 side by side; alone, no job waits for anybody else's."""
     plan = FirstComeFirstServed().decide(example(), None, None)
     spans = {plan.batch.jobs.names[each.job]: (each.first, each.last) for each in plan.schedules}
-    # j22: 60 mini-batches on the 2 workers that j21 leaves, later on 4: slots of 2 each on several servers
+    # j22: 60 mini-batches on 2 workers of one server at once; 4 workers, once j21 is done, would be half as fast each
     assert spans["j11"] == spans["j21"] == (4, 5)
     assert spans["j12"] == (4, 6)
-    assert spans["j22"] == (6, 35)
+    assert spans["j22"] == (4, 33)
     assert FirstComeFirstServed(horizon=10).decide(example(), None, None).unscheduled == (3,)
 
 

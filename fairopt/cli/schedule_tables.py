@@ -54,8 +54,8 @@ def plan(decided: Plan) -> None:
     out.print(table)
     if decided.admissions:
         out.print(
-            "cost at posted prices; utility from the beginning of the job's round on, less the cost the gain that it was "
-            "admitted for. Total utility counts from the arrivals.",
+            "cost: at posted prices; utility: counted from the beginning of the job's round; gain: less the cost, "
+            "which decides; the total and the tenants' utilities count from arrivals",
             soft_wrap=True,
         )
     whose = table_of("tenant", "workers", "PS", "jobs", "run", "utility", "pays", "receives", "gain")

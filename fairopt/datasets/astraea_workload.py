@@ -62,8 +62,8 @@ class Ranges:
     exponent: Span = ("1", "2", "0.01")
 
 
-#: A tenth of the epochs and chunks and half of the mini-batches: jobs of some slots, for optima that can be computed.
-SMALL = Ranges(epochs=("5", "10", "1"), chunks=("2", "5", "1"), minibatches=("5", "25", "1"))
+#: A tenth of the epochs and of the chunks: jobs of some slots, for optima that can be computed.
+SMALL = Ranges(epochs=("5", "10", "1"), chunks=("2", "5", "1"))
 
 
 class Form(Enum):
@@ -175,7 +175,7 @@ def astraea_workload(
 def astraea_small(*, jobs: int = 10, servers: int = 15, seed: int = 0, utility: Form = Form.LINEAR) -> Batch:
     """Return a batch of the sizes of Fig. 5 (5 to 15 jobs of two users, 5 to 45 servers), with jobs of some slots.
 
-    The paper does not say how its "reduced input" was reduced; epochs, chunks and mini-batches are from `SMALL`.
+    The paper does not say how its "reduced input" was reduced; epochs and chunks are from `SMALL`.
 
     Source: Astraea (posted prices) Sec. 5.2, "Performance Ratio".
 

@@ -138,9 +138,10 @@ class GainAsYouContribute(PlanProperty):
         left = [int(owned) for owned in quota[:, kind]]
         for each in _admitted(plan):
             one = each.schedule
-            if one is not None and each.own and one.first <= slot <= one.last:
-                if kind == (one.worker_type if workers else one.ps_type):
-                    left[int(plan.batch.jobs.tenant[each.job])] -= one.count()[0 if workers else 1]
+            if one is None or not each.own or not one.first <= slot <= one.last:
+                continue
+            used = one.count()[0 if workers else 1] if kind == (one.worker_type if workers else one.ps_type) else 0
+            left[int(plan.batch.jobs.tenant[each.job])] -= used
         return left
 
 

@@ -102,7 +102,7 @@ class Deviating:
     """Algorithm 3 with deviations, to find out which of them the printed example needs.
 
     ``all_chunks``: only as many workers as there are chunks are tried. ``central``: whether one server is tried.
-    ``least_used``: of the servers that can hold all, Algorithm 5 takes the first least used in the round, not the first.
+    ``least_used``: of the servers that can hold all, Algorithm 5 takes one that is used least in the round.
     """
 
     all_chunks: bool = False

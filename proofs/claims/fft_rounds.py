@@ -33,7 +33,7 @@ from fairopt.rounds import Change, Round, Want, run
 def one_type_and_capacity() -> Finding:
     """Eq. (1): counted from the records, by names, without FFT's own code."""
     rounds = placed = broken = full = 0
-    for scene in scenes(20):
+    for scene in scenes(12):
         kind = dict(zip(scene.cluster.hosts, scene.cluster.kind.tolist(), strict=True))
         size = dict(zip(scene.cluster.hosts, scene.cluster.gpus.tolist(), strict=True))
         for record in scene.play(FFT()):
@@ -53,7 +53,7 @@ def one_type_and_capacity() -> Finding:
             full += sum(used.values()) == record.usable
     return Finding(
         Ruling.REFUTED if broken else Ruling.REPRODUCED,
-        f"In {rounds} rounds of 20 generated traces (gangs, memory, outages, states that take time to move), FFT ran a "
+        f"In {rounds} rounds of 12 generated traces (gangs, memory, outages, states that take time to move), FFT ran a "
         f"job {placed} times: {broken} times on two types at once or beyond what a type has, counted from the records "
         f"without FFT's own code. In {full} rounds every GPU that worked was in use.",
     )
@@ -62,7 +62,7 @@ def one_type_and_capacity() -> Finding:
 def memory_is_enough() -> Finding:
     """Sec. 4.4.1: no job on a type whose memory is too small, counted from the records."""
     ran_there = tempted = broken = reported = unfit = 0
-    for scene in scenes(20, seed=1):
+    for scene in scenes(12, seed=1):
         jobs, cluster = scene.trace.jobs, scene.cluster
         need = dict(zip(jobs.names, jobs.memory.tolist(), strict=True))
         speeds = dict(zip(jobs.names, jobs.throughput.tolist(), strict=True))
@@ -90,7 +90,7 @@ def memory_is_enough() -> Finding:
     agree = not broken and reported == unfit and tempted > 0
     return Finding(
         Ruling.REPRODUCED if agree else Ruling.REFUTED,
-        f"Of {ran_there} times that a job ran in 20 generated traces none was on a type with too little memory; "
+        f"Of {ran_there} times that a job ran in 12 generated traces none was on a type with too little memory; "
         f"{tempted} times such a type would have been faster. All {unfit} jobs that fit no type stand in the records "
         f"with the reason ({reported}), and all others were completed.",
     )
@@ -100,7 +100,7 @@ def memory_is_enough() -> Finding:
 def objective_terms() -> Finding:
     """Eq. (3)-(4): the terms computed again from records; what they prefer."""
     rounds = differ = 0
-    for scene in scenes(12, seed=2):
+    for scene in scenes(8, seed=2):
         owed: Mapping[str, Number] = {}
         for record in scene.play(FFT()):
             rounds += 1
@@ -114,11 +114,11 @@ def objective_terms() -> Finding:
         for record in run(FFT(), twins, Cluster.uniform({"T": (1, 1)}), length=1, rounds=2)
         for ran in record.ran
     ]
-    sample = list(scenes(8, seed=3, jobs=14))
+    sample = list(scenes(6, seed=3, jobs=12))
     changed = [sum(_in_other_units(scene, policy) for scene in sample) for policy in (FFT(), FFT(in_rounds=True))]
     return Finding(
         Ruling.REPRODUCED,
-        f"Age, volume and compensation of the {rounds} rounds of 12 generated traces, computed again from the records "
+        f"Age, volume and compensation of the {rounds} rounds of 8 generated traces, computed again from the records "
         "in Fractions, are those that FFT reports. Two things follow from the formula. The term for age is a cost, so "
         "that of two equal jobs the younger one is preferred until compensation grows: of two jobs of 9 rounds on one "
         f"GPU that come at 0 and 1, the {first[1]} one runs in the second round. And compensation counts squares of "
@@ -223,7 +223,7 @@ def program() -> Finding:
     """Eq. (6)-(7): our algorithm, two solvers and all schedules agree; K is the most that can be busy."""
     count, worst, more, infeasible = 0, Fraction(0), 0, 0
     solvers = [Solve(Highs(), Options(gap=0)), Solve(Pyomo(), Options(gap=0))]
-    for queue, state in queues(50, seed=5):
+    for queue, state in queues(40, seed=5):
         count += 1
         policy = FFT(restart=Fraction(1, 4))
         best, most = _by_trying_all(queue, policy.terms(queue, state).cost)
@@ -272,7 +272,7 @@ def _by_trying_all(queue: Queue, cost: Array) -> tuple[Fraction, int]:
 def _switching_again() -> tuple[int, int]:
     """Return the rounds in which the switching term is the transfer at 2 GB a unit of time, and the moves that paid."""
     rounds = paid = 0
-    for scene in scenes(10, seed=6):
+    for scene in scenes(8, seed=6):
         size = dict(zip(scene.trace.jobs.names, scene.trace.jobs.state_size.tolist(), strict=True))
         for record in scene.play(FFT()):
             rounds += 1
