@@ -61,7 +61,7 @@ def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Solve, mos
 
     Errors: `NotSolved`.
     """
-    best, cuts, optimal = _Best(times), 0, False
+    best = _Best(times)
     losses = _losses(batch, times, relaxation)
     distance = relaxation.bound * FIRST_DISTANCE
     while True:
@@ -69,11 +69,11 @@ def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Solve, mos
         promising = [slot for loss, slot in losses if times.rounded(relaxation.proved - loss) > goal]
         if promising:
             optimal = _rounds(batch, times, promising, solve, best, most_cuts)
-            cuts, best.cuts = cuts + best.cuts, 0
         else:
             optimal = True
-        if best.revenue >= goal:
-            return Found(best.schedules, best.revenue, optimal or best.revenue >= relaxation.bound, cuts)
+        if best.revenue >= goal or best.cuts > most_cuts:
+            proved = best.revenue >= relaxation.bound or (optimal and best.revenue >= goal)
+            return Found(best.schedules, best.revenue, proved, best.cuts)
         distance *= FARTHER
 
 
@@ -96,7 +96,7 @@ class _Best:
 def _rounds(batch: Batch, times: Times, slots: Sequence[Slot], solve: Solve, best: _Best, most_cuts: int) -> bool:
     """Improve ``best`` by choices among ``slots``; return whether no choice among them is better."""
     cuts: list[tuple[Slot, ...]] = []
-    while len(cuts) <= most_cuts:
+    while best.cuts <= most_cuts:
         value, chosen = _choose(batch, times, slots, cuts, solve)
         if value <= float(best.revenue) + SLACK * max(1.0, abs(value)):
             return True
@@ -258,4 +258,3 @@ def _shortest(
 
 def _spots(counts: Array) -> Spots:
     return tuple((int(server), int(counts[server])) for server in np.flatnonzero(counts))
-

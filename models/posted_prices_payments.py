@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from fairopt.problem.batch import Batch
+from fairopt.program import Array
 from fairopt.schedules import Admission, Payment
 
 
@@ -21,32 +23,44 @@ def payments(batch: Batch, admissions: Sequence[Admission]) -> Iterator[Payment]
 
     Source: Astraea (posted prices) Eq. (2), several types Eq. (11).
     """
+    used = own_use(batch, admissions)
     for each in admissions:
         schedule = each.schedule
         if not each.admitted or each.own or schedule is None:
             continue
         workers = Fraction(each.worker_cost) / schedule.duration
         ps = Fraction(each.ps_cost) / schedule.duration
+        nothing = Use(np.zeros_like(batch.worker_quota), np.zeros_like(batch.ps_quota))
         for slot in range(schedule.first, schedule.last + 1):
-            left_workers, left_ps = unused(batch, admissions, slot, schedule.worker_type, schedule.ps_type)
+            now = used.get(slot, nothing)
+            left_workers = np.maximum(batch.worker_quota - now.workers, 0)[:, schedule.worker_type].tolist()
+            left_ps = np.maximum(batch.ps_quota - now.ps, 0)[:, schedule.ps_type].tolist()
             incomes = tuple(a + b for a, b in zip(_divide(workers, left_workers), _divide(ps, left_ps), strict=True))
             yield Payment(each.job, slot, workers, ps, incomes)
 
 
-def unused(
-    batch: Batch, admissions: Sequence[Admission], slot: int, worker: int, ps: int
-) -> tuple[list[int], list[int]]:
-    """Return what each tenant leaves unused of its own in a slot: workers (U,) and PS (U,) of the given types."""
-    left_workers, left_ps = batch.worker_quota[:, worker].copy(), batch.ps_quota[:, ps].copy()
+class Use(NamedTuple):
+    """What each tenant's jobs use within its own share in one slot: ``workers`` (U, W) and ``ps`` (U, P)."""
+
+    workers: Array
+    ps: Array
+
+
+def own_use(batch: Batch, admissions: Sequence[Admission]) -> dict[int, Use]:
+    """Return what is used of tenants' own shares, by slot; slots without any use are left out."""
+    used: dict[int, Use] = {}
     for each in admissions:
         schedule = each.schedule
-        if not each.admitted or not each.own or schedule is None or not schedule.first <= slot <= schedule.last:
+        if not each.admitted or not each.own or schedule is None:
             continue
         tenant = batch.jobs.tenant[each.job]
-        workers, count = schedule.count()
-        left_workers[tenant] -= workers if schedule.worker_type == worker else 0
-        left_ps[tenant] -= count if schedule.ps_type == ps else 0
-    return np.maximum(left_workers, 0).tolist(), np.maximum(left_ps, 0).tolist()
+        workers, ps = schedule.count()
+        for slot in range(schedule.first, schedule.last + 1):
+            if slot not in used:
+                used[slot] = Use(np.zeros_like(batch.worker_quota), np.zeros_like(batch.ps_quota))
+            used[slot].workers[tenant, schedule.worker_type] += workers
+            used[slot].ps[tenant, schedule.ps_type] += ps
+    return used
 
 
 def _divide(amount: Fraction, parts: Sequence[int]) -> list[Fraction]:

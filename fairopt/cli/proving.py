@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from time import perf_counter
@@ -22,18 +22,35 @@ from fairopt.ledger import Entry, Finding, Ruling, ledger
 from fairopt.policy import Formulated, Policy
 from fairopt.problem import Market
 from fairopt.program import Array
-from fairopt.proofs import verify
+from fairopt.proofs import verify, verify_run, verify_schedule
 from fairopt.properties import MechanismProperty, Property, Verdict
 
 
 def check(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Certificates (JSON), or folders of them.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Certificates, runs or schedules (JSON), or folders of certificates."),
+    ],
 ) -> None:
-    """Decide certificates, as `python proofs/verify.py` does: it is the same program.
+    """Decide certificates, recorded runs and schedules, as the programs in `proofs` do: they are the same programs.
 
-    Exit status: 0 all accepted, 1 one is rejected, 2 one cannot be read.
+    `proofs/verify.py` decides certificates, `verify_run.py` what `fairopt run --json` wrote, `verify_schedule.py` what
+    `fairopt schedule --json` wrote. Exit status: 0 all accepted, 1 one is rejected, 2 one cannot be read.
     """
-    raise typer.Exit(verify.main([str(file) for file in files]))
+    groups: dict[Callable[[list[str]], int], list[str]] = {}
+    for file in files:
+        groups.setdefault(_verifier(file), []).append(str(file))
+    raise typer.Exit(max(decide(group) for decide, group in groups.items()))
+
+
+def _verifier(file: Path) -> Callable[[list[str]], int]:
+    """Return the program that decides a file, by what the file holds; certificates' own for what cannot be read."""
+    try:
+        keys = json.loads(file.read_text(encoding="utf-8")).keys() if file.is_file() else ()
+    except (OSError, ValueError, AttributeError):  # said, with the reason, by the program that then reads it
+        keys = ()
+    held_by = {"rounds": verify_run.main, "schedules": verify_schedule.main}
+    return next((main for key, main in held_by.items() if key in keys), verify.main)
 
 
 def claims(
