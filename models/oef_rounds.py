@@ -55,7 +55,8 @@ class OEFRounds(RoundPolicy):
     name = "oef-rounds"
     source = "OEF, Middleware 2024, Sec. 4.3"
     states = (OEFState, Asked)
-    traits = frozenset({RoundTrait.PROGRAM, RoundTrait.WORK_CONSERVING, RoundTrait.EXACT, RoundTrait.NAMELESS})
+    # not EXACT: on one trace in 75 a placement was another in floats than in Fractions
+    traits = frozenset({RoundTrait.PROGRAM, RoundTrait.WORK_CONSERVING, RoundTrait.NAMELESS})
     claims = (Claim("starvation_freedom", "OEF Sec. 4.3", assumes="the tenant's ideal shares are of usable types"),)
     shares: Policy = field(default_factory=CooperativeOEF)
     common_units: bool = True

@@ -63,17 +63,17 @@ class OfflineOptimum(SchedulePolicy):
         return time_indexed(problem, Times.of(problem, self.slots, self.in_slot_of_arrival))
 
 
-def without_gap() -> Solve:
-    """Return HiGHS, asked for integer optima without a gap."""
-    return Solve(Highs(), Options(gap=0.0))
+def without_gap(time_limit: float | None = None) -> Solve:
+    """Return HiGHS, asked for integer optima without a gap; ``time_limit``: seconds for each program."""
+    return Solve(Highs(), Options(gap=0.0, time_limit=time_limit))
 
 
 class _Variables(NamedTuple):
     """Affine arrays, for J jobs, S servers, W and P types, T slots.
 
     ``begins``, ``ends``, ``runs`` (J, T): whether t- = t, whether t+ = t, whether t lies between. ``mode``
-    (J, W, P, 2): which types, and zeta_j. ``y`` (J, S, W, T) and ``z`` (J, S, P, T). ``uses`` (J, S): whether the job has anything on
-    the server; ``serves`` (J, S): whether it has PS there.
+    (J, W, P, 2): which types, and zeta_j. ``y`` (J, S, W, T) and ``z`` (J, S, P, T). ``uses`` (J, S): whether the job
+    has anything on the server; ``serves`` (J, S): whether it has PS there.
     """
 
     begins: Affine

@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.models.offline_schedule import without_gap
 from fairopt.models.packing_program import Relaxation, packing_program, relax
-from fairopt.models.packing_search import SLACK, Found, search
+from fairopt.models.packing_search import SLACK, Found, answer, search
 from fairopt.models.schedule_columns import Times, columns
 from fairopt.models.schedule_prices import Prices
 from fairopt.policy import Seconds, Solve
@@ -67,6 +67,7 @@ class CompactExponentialPacking(SchedulePolicy):
     * ``slots``, ``in_slot_of_arrival``: as in `OfflineOptimum`.
     * ``most_columns``: up to so many columns all are written down.
     * ``most_cuts``: how long to search beyond that; the best found stays, and ``Plan.evidence`` says what it may lack.
+    * ``time_limit``: seconds for each program in it, with no back end named; what a search ends with may then vary.
 
     ``Plan.evidence`` is a `PackingEvidence`. Source: Astraea (Wang et al.), IEEE TC 2022, Eq. (5)-(7); Sec. 6.
     """
@@ -78,6 +79,7 @@ class CompactExponentialPacking(SchedulePolicy):
     in_slot_of_arrival: bool = False
     most_columns: int = 5_000
     most_cuts: int = 200
+    time_limit: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("most_columns", "most_cuts"):
@@ -88,7 +90,7 @@ class CompactExponentialPacking(SchedulePolicy):
     def decide(self, problem: Batch, state: Any, solve: Solve | None) -> Plan:
         """Solve (5); see `SchedulePolicy.decide`. ``solve`` must give duals and integers. Errors: `NotSolved`."""
         begun = perf_counter()
-        ask = without_gap() if solve is None else solve
+        ask = without_gap(self.time_limit) if solve is None else solve
         times = Times.of(problem, self.slots, self.in_slot_of_arrival)
         relaxation = relax(problem, times, ask)
         program: Program | None = None
@@ -97,10 +99,12 @@ class CompactExponentialPacking(SchedulePolicy):
         looked_at = list(islice(every, self.most_columns + 1))
         if len(looked_at) <= self.most_columns:
             program = packing_program(problem, times, looked_at)
-            solution = ask(program).require_optimal()
+            solution = answer(ask, program)
             taken = tuple(looked_at[at] for at in np.flatnonzero(solution.point > 1 / 2))
             revenue = sum((Fraction(times.worth[each.job][each.last - 1]) for each in taken), start=Fraction(0))
-            closed = solution.bound is not None and float(solution.bound) <= float(revenue) + SLACK * max(1, revenue)
+            closed = solution.bound is not None and float(solution.bound) <= float(revenue) + SLACK * max(
+                1.0, float(revenue)
+            )
             found = Found(taken, revenue, closed, 0)
         else:
             looked_at = list(relaxation.columns)
@@ -165,8 +169,12 @@ def ratio(
             )
     best = how.decide(batch, how.start(batch), None)
     evidence: PackingEvidence = best.evidence
-    revenue = Fraction(plan.revenue)
-    return Ratio(revenue, Fraction(best.revenue) if evidence.optimal else evidence.bound, evidence.optimal)
+    return Ratio(_revenue(plan), _revenue(best) if evidence.optimal else evidence.bound, evidence.optimal)
+
+
+def _revenue(plan: Plan) -> Fraction:
+    """Return the total utility; those in floats are added up as the fractions that they are."""
+    return sum((Fraction(value) for value in plan.utilities.values()), start=Fraction(0))
 
 
 def _proof(found: Found, relaxation: Relaxation) -> Proof:

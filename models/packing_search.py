@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from fairopt.models.packing_program import Relaxation, weighted_sums
-from fairopt.models.schedule_columns import Kind, Spots, Times, hosts, kinds, ps_needed
+from fairopt.models.schedule_columns import Kind, Spots, Times, hosts, ps_needed
 from fairopt.models.schedule_prices import Pricing
 from fairopt.policy import Solve
 from fairopt.problem.batch import Batch, JobSchedule
-from fairopt.program import Array, Formulation
+from fairopt.program import Array, Formulation, Program
+from fairopt.solution import Solution, Status
 
 #: What a float solver's optimum may be off by.
 SLACK = 1e-6
@@ -67,12 +68,9 @@ def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Solve, mos
     while True:
         goal = max(best.revenue, relaxation.bound - distance)
         promising = [slot for loss, slot in losses if times.rounded(relaxation.proved - loss) > goal]
-        if promising:
-            optimal = _rounds(batch, times, promising, solve, best, most_cuts)
-        else:
-            optimal = True
-        if best.revenue >= goal or best.cuts > most_cuts:
-            proved = best.revenue >= relaxation.bound or (optimal and best.revenue >= goal)
+        optimal = _rounds(batch, times, promising, solve, best, most_cuts) if promising else True
+        if best.revenue >= goal or not optimal:
+            proved = best.revenue >= relaxation.bound or optimal
             return Found(best.schedules, best.revenue, proved, best.cuts)
         distance *= FARTHER
 
@@ -100,9 +98,9 @@ def _rounds(batch: Batch, times: Times, slots: Sequence[Slot], solve: Solve, bes
         value, chosen = _choose(batch, times, slots, cuts, solve)
         if value <= float(best.revenue) + SLACK * max(1.0, abs(value)):
             return True
-        placed = place(batch, times, chosen, solve)
+        placed, sure = place(batch, times, chosen, solve)
         best.offer(tuple(placed))
-        if len(placed) == len(chosen):
+        if len(placed) == len(chosen) or not sure:
             return value <= float(best.revenue) + SLACK * max(1.0, abs(value))
         cuts.append(_least_unplaceable(batch, times, chosen, solve))
         best.cuts += 1
@@ -120,7 +118,7 @@ def _losses(batch: Batch, times: Times, relaxation: Relaxation) -> list[tuple[Fr
     for job in range(len(batch.jobs)):
         worth = [Fraction(value) for value in times.worth[job]]
         gains = []
-        for number, kind in enumerate(kinds(batch, job)):
+        for number, kind in enumerate(times.kinds[job]):
             cost = pricing.cheapest(job, number).cost.tolist()
             gains += [
                 (worth[at] - Fraction(int(each), common), Slot(job, at - kind.slots + 2, kind))
@@ -170,16 +168,19 @@ def _choose(
     for number, cut in enumerate(cuts):
         asks = [any(_at_least(each, other) for other in cut) for each in slots]
         p.constrain(f"cut {number}", weighted_sums(o, np.array([asks], dtype=np.int64)) <= len(cut) - 1)
-    solution = solve(p.program()).require_optimal()
+    solution = answer(solve, p.program())
     assert solution.bound is not None
-    chosen = [slots[at] for at in np.flatnonzero(solution.point > 1 / 2)]
+    chosen = [slots[at] for at in np.flatnonzero(solution.point > 1 / 2).tolist()]
     return float(solution.bound) * float(unit), chosen
 
 
-def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Solve) -> list[JobSchedule]:
-    """Return schedules, with servers, for as much of ``chosen`` as can be placed, by utility."""
+def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Solve) -> tuple[list[JobSchedule], bool]:
+    """Return schedules, with servers, for as much of ``chosen`` as can be placed, by utility; and whether it is that.
+
+    It may be less only where a limit stopped the back end.
+    """
     if not chosen:
-        return []
+        return [], True
     servers = batch.servers
     n, count = len(chosen), len(servers.names)
     workers = np.array([each.kind.workers for each in chosen])
@@ -214,11 +215,21 @@ def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Solve) -> l
                 if len(counted):
                     p.constrain(f"{name} {type} in slot {start}", use[counted].sum(axis=0) <= there[:, type])
     program = p.program()
-    point = solve(program).require_optimal().point
+    solution = answer(solve, program)
+    point = solution.point
     placed, taken, given = (np.rint(program.variable(name, point)) for name in ("placed", "workers", "ps"))
-    return [
+    schedules = [
         _shortest(batch, slot, _spots(taken[at]), _spots(given[at])) for at, slot in enumerate(chosen) if placed[at] > 0
     ]
+    return schedules, solution.status is Status.OPTIMAL
+
+
+def answer(solve: Solve, program: Program) -> Solution:
+    """Return an optimum, or what was found up to a limit; errors: `NotSolved` where that is nothing."""
+    solution = solve(program)
+    if solution.status is Status.LIMIT and solution.x is not None and solution.bound is not None:
+        return solution
+    return solution.require_optimal()
 
 
 def _least_unplaceable(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Solve) -> tuple[Slot, ...]:
@@ -226,7 +237,8 @@ def _least_unplaceable(batch: Batch, times: Times, chosen: Sequence[Slot], solve
     kept = list(chosen)
     for each in chosen:
         rest = [other for other in kept if other != each]
-        if len(place(batch, times, rest, solve)) < len(rest):
+        placed, sure = place(batch, times, rest, solve)
+        if sure and len(placed) < len(rest):
             kept = rest
     return tuple(kept)
 
@@ -244,13 +256,11 @@ def _at_least(slot: Slot, other: Slot) -> bool:
     )
 
 
-def _shortest(
-    batch: Batch, slot: Slot, workers: tuple[tuple[int, int], ...], ps: tuple[tuple[int, int], ...]
-) -> JobSchedule:
-    """Return the schedule; where all came to lie on one server though it need not, it takes fewer slots; no PS too many."""
+def _shortest(batch: Batch, slot: Slot, workers: Spots, ps: Spots) -> JobSchedule:
+    """Return the schedule, with no PS too many; where all came to lie on one server unasked, it takes fewer slots."""
     kind = slot.kind
     host = ps[0][0]
-    ps = ((host, ps_needed(batch, kind, kind.workers - dict(workers).get(host, 0))),)
+    ps = ((host, ps_needed(batch, kind.worker, kind.ps, kind.workers - dict(workers).get(host, 0))),)
     schedule = JobSchedule(slot.job, slot.first, slot.last, workers, ps, kind.worker, kind.ps)
     slots = batch.duration(slot.job, kind.workers, schedule.together, kind.worker, kind.ps)
     return JobSchedule(slot.job, slot.first, slot.first + slots - 1, workers, ps, kind.worker, kind.ps)

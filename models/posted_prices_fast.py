@@ -78,14 +78,20 @@ def _families(state: RoundState, job: int, worth: Array, enough: bool) -> Iterat
         (*pair, apart): batch.slots_per_minibatch(job, not apart, *pair) for pair in pairs for apart in (False, True)
     }
     ratios = {pair: _ratio(state, *pair) for pair in pairs}
-    for workers in range(1, int(batch.jobs.chunks[job]) + 1):
+    most = {pair: int(own.levels[0].max()) for pair, (own, _) in offers.items()}
+    largest = servers.workers.max(axis=0).tolist()
+    # with fewer workers no way to place them ends within the round
+    least = min(slots_for(minibatches, time, state.slots) for time in times.values())
+    for workers in range(max(least, 1), int(batch.jobs.chunks[job]) + 1):
         for worker, ps in pairs:
-            own, own_ps = offers[worker, ps]
-            if workers > own.levels[0].max():
+            if workers > most[worker, ps]:
                 continue
+            own, own_ps = offers[worker, ps]
             for apart in (False, True):
+                if not apart and workers > largest[worker]:
+                    continue
                 slots = slots_for(minibatches, times[worker, ps, apart], workers)
-                if slots > state.slots or (not apart and workers > servers.workers[:, worker].max()):
+                if slots > state.slots:
                     continue
                 fits = (own.least(slots) >= workers) & (own_ps.least(slots) >= 1)
                 if not fits.any():
@@ -96,8 +102,8 @@ def _families(state: RoundState, job: int, worth: Array, enough: bool) -> Iterat
                 fits &= room.most_ps[ps] >= fewest
                 if fits.any():
                     cost, cost_ps = _costs(state, workers, worker, ps, slots)
-                    most = np.where(fits, worth[slots - 1 :] - cost - cost_ps * fewest, -np.inf)
-                    yield Family(workers, worker, ps, apart, slots, most)
+                    gains = np.where(fits, worth[slots - 1 :] - cost - cost_ps * fewest, -np.inf)
+                    yield Family(workers, worker, ps, apart, slots, gains)
 
 
 def _ratio(state: RoundState, worker: int, ps: int) -> Fraction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -38,13 +38,14 @@ class Times:
 
     ``first`` (n,): the first slot that a job may run in. ``last`` (n,): the last slot in which its completion is worth
     more than nothing, 0 where there is none; completing later is never better than not to run. ``worth``: for each job
-    f(t - r) at t = 1, ..., ``slots``, 0 before ``first``.
+    f(t - r) at t = 1, ..., ``slots``, 0 before ``first``. ``kinds``: for each job the ways in which it may run.
     """
 
     slots: int
     first: tuple[int, ...]
     last: tuple[int, ...]
     worth: tuple[tuple[Number, ...], ...]
+    kinds: tuple[tuple[Kind, ...], ...]
 
     @classmethod
     def of(cls, batch: Batch, slots: int | None = None, in_slot_of_arrival: bool = False) -> Times:
@@ -55,14 +56,15 @@ class Times:
         """
         if slots is not None and (not isinstance(slots, int) or isinstance(slots, bool) or slots < 1):
             raise BadInput(f"got {slots!r}", place="option slots", remedy="Give a whole number from 1, or None")
-        count = needed_slots(batch) if slots is None else slots
+        ways = tuple(kinds(batch, job) for job in range(len(batch.jobs)))
+        count = _needed(batch, ways) if slots is None else slots
         first = tuple(max(1, int(r) + (0 if in_slot_of_arrival else 1)) for r in batch.jobs.arrival)
         worth = tuple(
             tuple(_worth(batch, job, slot) if slot >= first[job] else Fraction(0) for slot in range(1, count + 1))
             for job in range(len(batch.jobs))
         )
         last = tuple(max((t for t, value in enumerate(row, start=1) if value > 0), default=0) for row in worth)
-        return cls(count, first, last, worth)
+        return cls(count, first, last, worth, ways)
 
     @cached_property
     def unit(self) -> Fraction | None:
@@ -85,7 +87,11 @@ def needed_slots(batch: Batch) -> int:
     complete does so at most the shortest durations of itself and of all that complete later after the one before, else
     these would all complete sooner one by one. The least of the three is taken.
     """
-    durations = [[kind.slots for kind in kinds(batch, job)] for job in range(len(batch.jobs))]
+    return _needed(batch, [kinds(batch, job) for job in range(len(batch.jobs))])
+
+
+def _needed(batch: Batch, ways: Sequence[Sequence[Kind]]) -> int:
+    durations = [[kind.slots for kind in each] for each in ways]
     runnable = [each for each in durations if each]
     latest = int(batch.jobs.arrival.max(initial=0))
     ranked = sorted(min(each) for each in runnable)
@@ -122,13 +128,14 @@ def kinds(batch: Batch, job: int) -> tuple[Kind, ...]:
     return tuple(found)
 
 
-def ps_needed(batch: Batch, kind: Kind, elsewhere: int) -> int:
-    """Return the PS that a server must give for ``elsewhere`` workers on other servers: b_p z >= b_w y, 1 at least.
+def ps_needed(batch: Batch, worker: int, ps: int, elsewhere: int) -> int:
+    """Return the PS that a server must give for ``elsewhere`` workers elsewhere, by types: b_p z >= b_w y, 1 at least.
 
     Source: Astraea (posted prices) (3g), (3i).
     """
     servers = batch.servers
-    return max(1, ceil(elsewhere * servers.worker_bandwidth[kind.worker] / servers.ps_bandwidth[kind.ps]))
+    ratio: Fraction = servers.worker_bandwidth[worker] / servers.ps_bandwidth[ps]
+    return max(1, ceil(elsewhere * ratio))
 
 
 def hosts(batch: Batch, kind: Kind) -> Iterator[tuple[int, int, int]]:
@@ -138,10 +145,11 @@ def hosts(batch: Batch, kind: Kind) -> Iterator[tuple[int, int, int]]:
     servers with PS. Each of them must then serve all workers elsewhere, so that a second one is never of use.
     """
     servers = batch.servers
+    needed = [ps_needed(batch, kind.worker, kind.ps, count) for count in range(kind.workers + 1)]
     for server, (here, there) in enumerate(zip(servers.workers[:, kind.worker], servers.ps[:, kind.ps], strict=True)):
         least, most = (kind.workers, kind.workers) if kind.together else (0, kind.workers - 1)
         for workers in range(least, min(most, int(here)) + 1):
-            ps = ps_needed(batch, kind, kind.workers - workers)
+            ps = needed[kind.workers - workers]
             if ps <= there:
                 yield server, workers, ps
 
@@ -163,7 +171,7 @@ def columns(batch: Batch, job: int, times: Times) -> Iterator[JobSchedule]:
 
     Source: Astraea (posted prices) Sec. 4.4, L_j of Eq. (5).
     """
-    for kind in kinds(batch, job):
+    for kind in times.kinds[job]:
         starts = range(times.first[job], times.last[job] - kind.slots + 2)
         if starts:
             for workers, ps in placements(batch, kind):

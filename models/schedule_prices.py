@@ -9,7 +9,7 @@ from math import lcm
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.models.schedule_columns import Kind, Times, kinds, ps_needed
+from fairopt.models.schedule_columns import Kind, Times, ps_needed
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Array
 
@@ -93,7 +93,7 @@ class Pricing:
         self.most = self.income * 2 + 1
         if prices.workers.dtype == object and self.most < LARGEST:
             prices = Prices(prices.workers.astype(np.int64), prices.ps.astype(np.int64))
-        self._kinds = [kinds(batch, job) for job in range(len(batch.jobs))]
+        self._kinds = times.kinds
         priced = [np.flatnonzero(each.any(axis=(0, 1))).max(initial=-1) + 1 for each in (prices.workers, prices.ps)]
         longest = max((kind.slots for each in self._kinds for kind in each), default=0)
         enough = max(*priced, *times.first, 1) + longest
@@ -107,6 +107,12 @@ class Pricing:
         }
         #: Servers that can have the PS; of those that are alike in all, one will do.
         self._hosts = np.array(sorted(alike.values()), dtype=np.int64)
+        largest = max((kind.workers for each in self._kinds for kind in each), default=0)
+        #: PS that a server must give, by worker type, PS type and workers elsewhere.
+        self._ps = [
+            [[ps_needed(batch, worker, ps, count) for count in range(largest + 1)] for ps in range(servers.ps.shape[1])]
+            for worker in range(servers.workers.shape[1])
+        ]
         self._needed: dict[tuple[int, int], int] = {}
         for kind in (kind for each in self._kinds for kind in each if not kind.together):
             key = kind.worker, kind.slots
@@ -133,7 +139,7 @@ class Pricing:
     def _offer(self, best: Cheapest, kind: Kind, number: int, here: int, starts: slice, ends: slice) -> None:
         """Enter the schedules with ``here`` workers beside the PS where they are cheaper."""
         servers, hosts = self.batch.servers, self._hosts
-        ps = ps_needed(self.batch, kind, kind.workers - here)
+        ps = self._ps[kind.worker][kind.ps][kind.workers - here]
         fits = (servers.workers[hosts, kind.worker] >= here) & (servers.ps[hosts, kind.ps] >= ps)
         if not fits.any():
             return
@@ -163,7 +169,7 @@ class Pricing:
             if server != host and count:
                 spots.append((int(server), count))
                 missing -= count
-        ps = ((host, ps_needed(self.batch, kind, kind.workers - here)),)
+        ps = ((host, self._ps[kind.worker][kind.ps][kind.workers - here]),)
         return JobSchedule(job, first, last, tuple(sorted(spots)), ps, kind.worker, kind.ps)
 
     def _window(self, which: int, type: int, slots: int) -> Array:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairopt.errors import NotCapable
+from fairopt.models.fair_times import fastest
 from fairopt.policy import Solve
 from fairopt.problem.queue import Queue
 from fairopt.rounds import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, choose, placed
@@ -13,7 +14,7 @@ from fairopt.rounds import Consolidated, Placement, RoundPolicy, RoundTrait, Sch
 
 @dataclass(frozen=True)
 class ShortestRemainingTimeFirst(RoundPolicy):
-    """Each round, jobs in order of the time that they have left on the type that is fastest for them.
+    """Each round, jobs in order of the time that they have left on the type that is fastest for them, of those they suit.
 
     A job takes the fastest type with room; moving costs what it costs and does not enter the choice.
 
@@ -29,7 +30,7 @@ class ShortestRemainingTimeFirst(RoundPolicy):
         """Order by remaining time and place; see `RoundPolicy.decide`."""
         if solve is not None:
             raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
-        fastest = problem.jobs.throughput.max(axis=1)
-        rows = [row for row in range(len(problem)) if fastest[row] > 0]
-        order = sorted(rows, key=lambda row: (problem.remaining[row] / fastest[row], row))
+        speed = fastest(problem)
+        rows = [row for row in range(len(problem)) if speed[row] > 0]
+        order = sorted(rows, key=lambda row: (problem.remaining[row] / speed[row], row))
         return Schedule(self.name, problem, placed(problem, choose(problem, order), self.placement))

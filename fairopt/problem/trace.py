@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from os import PathLike
 
 from fairopt.errors import BadInput
 from fairopt.problem.jobs import Jobs
+from fairopt.problem.numbers import exact
 from fairopt.program import INFINITY, Number
 
 
@@ -27,6 +29,10 @@ class Outage:
                 remedy="Give a beginning that is not negative, and an end after it",
             )
 
+    def as_(self, number: type) -> Outage:
+        """Return the same outage in ``float`` or in ``Fraction``; a float becomes the decimal that it is written as."""
+        return Outage(self.host, _in(self.begin, number, self.host), _in(self.end, number, self.host))
+
     def meets(self, begin: Number, end: Number) -> bool:
         """Whether the host is down at some moment of [begin, end)."""
         return self.begin < end and begin < self.end
@@ -34,10 +40,15 @@ class Outage:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """What happens to a cluster: jobs that arrive, and hosts that fail and come back."""
+    """What happens to a cluster: jobs that arrive, and hosts that fail and come back; outages in the jobs' numbers."""
 
     jobs: Jobs
     outages: tuple[Outage, ...] = ()
+
+    def __post_init__(self) -> None:
+        # a float among Fractions would make every number float that it meets
+        number: type = Fraction if self.jobs.exact else float
+        object.__setattr__(self, "outages", tuple(outage.as_(number) for outage in self.outages))
 
     @classmethod
     def read(cls, path: str | PathLike[str], types: Sequence[str]) -> Trace:
@@ -48,13 +59,12 @@ class Trace:
 
     def as_(self, number: type) -> Trace:
         """Return the same trace in ``float`` or in ``Fraction``."""
-        outages = tuple(Outage(each.host, number(each.begin), _end(each, number)) for each in self.outages)
-        return Trace(self.jobs.as_(number), outages)
+        return Trace(self.jobs.as_(number), self.outages)
 
     def __repr__(self) -> str:
         return f"<Trace: {self.jobs!r}, {len(self.outages)} outages>"
 
 
-def _end(outage: Outage, number: type) -> Number:
-    end: Number = outage.end if outage.end == INFINITY else number(outage.end)
-    return end
+def _in(moment: Number, number: type, host: str) -> Number:
+    own: Number = moment if moment == INFINITY else number(exact(moment, f"outage of {host!r}"))
+    return own

@@ -38,7 +38,14 @@ def snapshot_from(text: str, states: tuple[type, ...]) -> Snapshot:
     if version != VERSION:
         raise BadInput(f"schema {version}", place="snapshot", remedy=f"This fairopt reads schema {VERSION}")
     known = MappingProxyType({each.__name__: each for each in (Snapshot, Standing, *states)})
-    snapshot = decode(body, known)
+    try:
+        snapshot = decode(body, known)
+    except BadInput:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError) as error:
+        raise BadInput(
+            f"not a snapshot: {error!r}", place="snapshot", remedy="Give a file that `fairopt run --state` wrote"
+        ) from error
     if not isinstance(snapshot, Snapshot):
         raise BadInput(f"a {type(snapshot).__name__}", place="snapshot", remedy="Give a snapshot of a run")
     return snapshot

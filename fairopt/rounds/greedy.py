@@ -31,19 +31,22 @@ def choose(
     left = np.bincount(queue.cluster.kind, weights=queue.free(queue.leased), minlength=len(queue.cluster.types)).astype(
         np.int64
     )
+    sizes, most = queue.jobs.gpus.tolist(), left.max()
     wants = []
     for row in order:
-        if not left.any():  # nobody else can be placed
+        if not most:  # nobody else can be placed
             break
         if row in queue.leased or row in queue.misfits:
             continue
-        gpus = int(queue.jobs.gpus[row])
-        kind = next((kind for kind in kinds(queue, row) if left[kind] >= gpus), None)
+        gpus = sizes[row]
+        # asking for the types of every job that waits is what takes long: not where no type has room
+        kind = next((kind for kind in kinds(queue, row) if left[kind] >= gpus), None) if gpus <= most else None
         if kind is None:
             if skip:
                 continue
             break
         left[kind] -= gpus
+        most = left.max()
         wants.append(Want(row, (kind,)))
     return wants
 

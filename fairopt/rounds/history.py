@@ -44,7 +44,7 @@ class History:
     def ran(self) -> Mapping[str, tuple[Ran, ...]]:
         """For each job that arrived, the rounds that it ran in, rising; () where it never did."""
         of: dict[str, list[Ran]] = {
-            name: [] for name, arrival in self.arrival.items() if not self.rounds or arrival <= self.rounds[-1].begin
+            name: [] for name, arrival in self.arrival.items() if self.rounds and arrival <= self.rounds[-1].begin
         }
         for record in self.rounds:
             for ran in record.ran:

@@ -86,18 +86,28 @@ class RoundPolicy(ABC):
 
 
 def refuse_broken(schedule: Schedule) -> None:
-    """Raise `BrokenSchedule` unless gangs are whole, hosts up and not overbooked, types suitable and leases kept."""
+    """Raise `BrokenSchedule` unless gangs are whole, hosts up and not overbooked, types suitable and leases kept.
+
+    Kept means in place, and not cut short.
+    """
     queue, jobs = schedule.queue, schedule.queue.jobs
     where = f"{schedule.policy}, round {queue.index}"
     for row, spots in schedule.placements.items():
+        if not 0 <= row < len(queue):  # Python would take a negative row, or host, for one from the end
+            raise BrokenSchedule(f"{where}: there is no job in row {row}; there are {len(queue)}")
         job = jobs.names[row]
         given = sum(gpus for _, gpus in spots)
-        if given != jobs.gpus[row] or any(gpus <= 0 for _, gpus in spots):
+        if given != jobs.gpus[row] or any(gpus <= 0 or gpus % 1 for _, gpus in spots):
             raise BrokenSchedule(
                 f"{where}: job {job!r} gets {given} GPUs of the {jobs.gpus[row]} that it needs at once"
             )
         if [host for host, _ in spots] != sorted({host for host, _ in spots}):
             raise BrokenSchedule(f"{where}: the hosts of job {job!r} are not rising: {spots}")
+        strange = [host for host, _ in spots if not 0 <= host < len(queue.cluster.hosts)]
+        if strange:
+            raise BrokenSchedule(
+                f"{where}: job {job!r} is put on host {strange[0]}; there are {len(queue.cluster.hosts)}"
+            )
         for kind in queue.kinds(spots):
             if not queue.suits[row, kind]:
                 raise BrokenSchedule(f"{where}: job {job!r} cannot run on type {queue.cluster.types[kind]!r}")
@@ -111,4 +121,9 @@ def refuse_broken(schedule: Schedule) -> None:
         if schedule.placements.get(row) != spots:
             raise BrokenSchedule(
                 f"{where}: job {jobs.names[row]!r} holds a lease on {spots} until {queue.lease[row]} and was moved"
+            )
+        if schedule.leases.get(row, queue.lease[row]) < queue.lease[row]:
+            raise BrokenSchedule(
+                f"{where}: job {jobs.names[row]!r} holds a lease until {queue.lease[row]}, "
+                f"cut short to {schedule.leases[row]}"
             )

@@ -71,7 +71,7 @@ class Snapshot:
     """All that a run needs to go on: the next round's number and time, who is present and how they stand.
 
     ``present`` is keyed by the job's row in the trace, ``arrived`` counts the rows that came so far, ``state`` is the
-    policy's own, ``idle`` counts the rounds since anything ran. `snapshot_text` writes it as
+    policy's own, ``idle`` counts the rounds since anything ran, anybody came or a host failed or came back. `snapshot_text` writes it as
     JSON, `snapshot_from` reads it.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import floor
@@ -17,10 +17,10 @@ from fairopt.policy import Solve
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
-from fairopt.problem.trace import Trace
+from fairopt.problem.trace import Outage, Trace
 from fairopt.program import Number, cast
 from fairopt.rounds.mechanics import Mechanics
-from fairopt.rounds.policy import RoundPolicy, Schedule, refuse_broken
+from fairopt.rounds.policy import BrokenSchedule, RoundPolicy, Schedule, refuse_broken
 from fairopt.rounds.record import Change, Ran, Round, Snapshot, Standing
 
 #: After so many rounds in which nothing ran and nothing changed, nothing will.
@@ -57,6 +57,8 @@ def run(
     if step <= 0:
         raise BadInput(f"got {step}", place="length", remedy="Give the length of a round, positive")
     check_matches(trace, cluster)
+    if after is not None:
+        check_goes_on(after, trace, cluster)
     own, kept = cluster.as_(number), mechanics or Mechanics()
     snapshot = begin(own, number) if after is None else after
     solver = Highs() if backend is None and not policy.own_algorithm else backend
@@ -72,6 +74,8 @@ def run(
         begun = perf_counter()
         schedule = policy.decide(queue, state, solve)
         seconds = perf_counter() - begun
+        if schedule.queue is not queue:
+            raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
         record = replace(advance(moved, trace, schedule, kept), seconds=seconds)
         refuse_stall(record, trace)
         yield record
@@ -98,6 +102,24 @@ def check_matches(trace: Trace, cluster: Cluster) -> None:
         )
 
 
+def check_goes_on(after: Snapshot, trace: Trace, cluster: Cluster) -> None:
+    """Refuse a snapshot that cannot be of this trace on this cluster, as far as it shows."""
+    hosts = [host for each in after.present.values() for host, _ in each.last]
+    rows = list(after.present)
+    if (
+        len(after.held) != len(cluster.hosts)
+        or not 0 <= after.arrived <= len(trace.jobs)
+        or not all(0 <= row < after.arrived for row in rows)
+        or not all(0 <= host < len(cluster.hosts) for host in hosts)
+    ):
+        raise BadInput(
+            f"it is of {len(after.held)} hosts and {after.arrived} jobs that arrived; "
+            f"there are {len(cluster.hosts)} hosts and {len(trace.jobs)} jobs",
+            place="snapshot",
+            remedy="Go on with the trace and the cluster that the run was begun with",
+        )
+
+
 def next_queue(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) -> tuple[Snapshot, Queue] | None:
     """Return the next round that has something to decide or to report, as snapshot and queue; None for none.
 
@@ -108,7 +130,13 @@ def next_queue(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Numbe
         return snapshot, queue
     if snapshot.arrived == len(trace.jobs):
         return None
-    skipped = -floor(-(trace.jobs.arrival[snapshot.arrived] - snapshot.now) / length)
+    coming = trace.jobs.arrival[snapshot.arrived]
+    skipped = -floor(-(coming - snapshot.now) / length)
+    # a quotient of floats may be off by one: too late, or a round before anybody is there
+    while skipped > 1 and snapshot.now + (skipped - 1) * length >= coming:
+        skipped -= 1
+    while snapshot.now + skipped * length < coming:
+        skipped += 1
     moved = replace(snapshot, index=snapshot.index + skipped, now=snapshot.now + skipped * length)
     return moved, present(moved, trace, cluster, length)
 
@@ -154,16 +182,21 @@ def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mec
     queue = schedule.queue
     jobs, hosts = queue.jobs, queue.cluster.hosts
     arrived = snapshot.arrived + len(queue) - len(snapshot.present)
-    rows = [*snapshot.present, *range(snapshot.arrived, arrived)]
+    fresh = range(snapshot.arrived, arrived)
+    rows = [*snapshot.present, *fresh]
     held = list(snapshot.held)
-    ran, after = [], {}
+    failing = [outage for outage in trace.outages if queue.now < outage.begin < queue.end]
+    remaining, attained = queue.remaining.tolist(), queue.attained.tolist()
+    zero, end, leased = queue.now * 0, queue.end, queue.leased
+    ran: list[Ran] = []
+    after: dict[int, Standing] = {}
     for at, row in enumerate(rows):
         spots = schedule.placements.get(at, ())
         if not spots:
-            after[row] = replace(standing_of(queue, at), running=False, setup=queue.now * 0, lease=queue.end)
+            after[row] = Standing(remaining[at], attained[at], zero, queue.last[at], False, end, queue.started[at])
             continue
-        unsaid = queue.lease[at] if at in queue.leased else queue.end
-        one, next_ = play(queue, at, spots, trace, schedule.leases.get(at, unsaid), mechanics)
+        unsaid = queue.lease[at] if at in leased else end
+        one, next_ = play(queue, at, spots, failing, schedule.leases.get(at, unsaid), mechanics)
         ran.append(one)
         if not one.completed:
             after[row] = next_
@@ -192,21 +225,24 @@ def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mec
             held=tuple(held),
             state=schedule.state,
             started=True,
-            idle=0 if ran else snapshot.idle + 1,
+            idle=0 if ran or fresh or changes_after(queue, trace) else snapshot.idle + 1,
         ),
     )
 
 
 def play(
-    queue: Queue, row: int, spots: Spots, trace: Trace, lease: Number, mechanics: Mechanics
+    queue: Queue, row: int, spots: Spots, failing: Sequence[Outage], lease: Number, mechanics: Mechanics
 ) -> tuple[Ran, Standing]:
-    """Return what a job does on ``spots`` in this round, and how it stands afterwards."""
+    """Return what a job does on ``spots`` in this round, and how it stands afterwards.
+
+    ``failing`` are the outages that begin within the round.
+    """
     hosts, types = queue.cluster.hosts, queue.cluster.types
     setup, speed = mechanics.setup(queue, row, spots), mechanics.speed(queue, row, spots)
     complete = queue.now + setup + queue.remaining[row] / speed
     end = min(complete, queue.end)
     names = {hosts[host] for host, _ in spots}
-    fails = min((o.begin for o in trace.outages if o.host in names and queue.now < o.begin < end), default=None)
+    fails = min((outage.begin for outage in failing if outage.host in names and outage.begin < end), default=None)
     lost = fails is not None
     end = end if fails is None else fails
     zero = queue.now * 0
@@ -251,17 +287,9 @@ def play(
     )
 
 
-def standing_of(queue: Queue, row: int) -> Standing:
-    """Return how a job stands at the beginning of the round."""
-    return Standing(
-        queue.remaining[row],
-        queue.attained[row],
-        queue.setup[row],
-        queue.last[row],
-        bool(queue.running[row]),
-        queue.lease[row],
-        queue.started[row],
-    )
+def changes_after(queue: Queue, trace: Trace) -> bool:
+    """Whether a host fails or comes back after the round of ``queue`` has begun, and before the next one has."""
+    return any(queue.now < moment <= queue.end for each in trace.outages for moment in (each.begin, each.end))
 
 
 def refuse_stall(record: Round, trace: Trace) -> None:
@@ -271,7 +299,7 @@ def refuse_stall(record: Round, trace: Trace) -> None:
         return
     if any(outage.end > after.now and outage.end != float("inf") for outage in trace.outages):
         return
-    jobs = ", ".join(name for name in record.waiting[:5] if name not in record.misfits)
+    jobs = ", ".join([name for name in record.waiting if name not in record.misfits][:5])
     raise Stalled(f"{record.policy} has run nothing for {PATIENCE} rounds, with jobs waiting: {jobs}")
 
 

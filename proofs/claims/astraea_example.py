@@ -101,7 +101,7 @@ def worked_example() -> Finding:
         f"{j12.ps_cost:g}, in the first pass, where the text says that no share is enough; j21 is worth "
         f"{got['j21'].gain:g} then, and nobody borrows. Every printed number comes out if Algorithm 3 tries D_w = D_j "
         "only (2, 3, 2, 30 workers), which the text denies, as it tries 1 as well: j11 on s1 in (8, 10], utility 96; "
-        "j21 in (10, 12], 92, at cost 0 where (8, 10] would cost {earlier:g}; j12 with 2 workers on s3 and 1 on s4 in "
+        f"j21 in (10, 12], 92, at cost 0 where (8, 10] would cost {earlier:g}; j12 with 2 workers on s3 and 1 on s4 in "
         "(8, 12], cost 4 * 3 * 1 + 4 * 1 * 1 = 16 of 92, gain 76; j22 in no round. j21 stands on s2 only if Algorithm "
         f"5 takes a server that is used least, which its line 11 leaves open. Of {orders} orders of the jobs {reached} "
         "give it, those in which j11 comes before j12 and j21; "
@@ -116,7 +116,7 @@ def worked_example() -> Finding:
 
 def _who_reaches_it() -> tuple[int, int, int]:
     """Return how many orders there are, how many reach the printed plan, and how many combinations were tried."""
-    reached: dict[tuple[bool, bool, bool, bool], set[tuple[int, ...]]] = {}
+    reached: dict[tuple[bool, ...], set[tuple[int, ...]]] = {}
     orders = list(permutations(range(4)))
     for deviation in product((False, True), repeat=4):
         all_chunks, central, least_used, enough = deviation
@@ -170,7 +170,7 @@ def income() -> Finding:
     require(whole + back == 16, "incomes add up to the cost of j12")
     run = policy().decide(example(), None, None)
     return Finding(
-        Ruling.INCONSISTENT if (whole, workers) == (8, 6) else Ruling.REFUTED,
+        Ruling.INCONSISTENT if whole == 8 and workers == 6 else Ruling.REFUTED,
         f"Eq. (2) on the printed schedule gives u2 {whole} of the 16 that j12 costs, and u1, which pays, {back} of it "
         f"back: {workers} are for workers (4/6 of 3 in each of (8, 10], 2/6 in (10, 12]) and {ps} for PS. So 8, of "
         "Sec. 4.3, is Eq. (2), and 6, of Sec. 4.2, its first term, the income from workers alone. As the algorithms "
