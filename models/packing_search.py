@@ -18,7 +18,7 @@ from fairopt.program import Array, Formulation, Program
 from fairopt.solution import Solution, Status
 
 #: What a float solver's optimum may be off by.
-SLACK = 1e-6
+SLACK = 1e-7
 #: The first goal is below the bound by this part of it, and each next one this many times farther.
 FIRST_DISTANCE, FARTHER = Fraction(1, 2000), 8
 
@@ -68,7 +68,7 @@ def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Solve, mos
     while True:
         goal = max(best.revenue, relaxation.bound - distance)
         promising = [slot for loss, slot in losses if times.rounded(relaxation.proved - loss) > goal]
-        optimal = _rounds(batch, times, promising, solve, best, most_cuts) if promising else True
+        optimal = _rounds(batch, times, promising, solve, best, relaxation.bound, most_cuts) if promising else True
         if best.revenue >= goal or not optimal:
             proved = best.revenue >= relaxation.bound or optimal
             return Found(best.schedules, best.revenue, proved, best.cuts)
@@ -91,11 +91,14 @@ class _Best:
             self.schedules, self.revenue = schedules, revenue
 
 
-def _rounds(batch: Batch, times: Times, slots: Sequence[Slot], solve: Solve, best: _Best, most_cuts: int) -> bool:
-    """Improve ``best`` by choices among ``slots``; return whether no choice among them is better."""
+def _rounds(
+    batch: Batch, times: Times, slots: Sequence[Slot], solve: Solve, best: _Best, most: Fraction, most_cuts: int
+) -> bool:
+    """Improve ``best`` by choices among ``slots``, up to a bound; return whether no choice among them is better."""
     cuts: list[tuple[Slot, ...]] = []
     while best.cuts <= most_cuts:
         value, chosen = _choose(batch, times, slots, cuts, solve)
+        value = min(value, float(most))
         if value <= float(best.revenue) + SLACK * max(1.0, abs(value)):
             return True
         placed, sure = place(batch, times, chosen, solve)
@@ -147,16 +150,18 @@ def _choose(
     starts = np.unique(span[:, 0]) - 1  # use rises only where something starts
     job = np.array([each.job for each in slots])
     p.constrain("once", weighted_sums(o, (job == np.arange(len(batch.jobs))[:, None]).astype(np.int64)) <= 1)
-    fewest = [min(ps for _, _, ps in hosts(batch, each.kind)) for each in slots]
+    spots = [list(hosts(batch, each.kind)) for each in slots]
+    fewest = [min(ps for _, _, ps in each) for each in spots]
+    beside = [min(workers for _, workers, _ in each) for each in spots]  # workers on the server of the PS
     rows: dict[str, tuple[Array, int]] = {}
     for worker in range(len(servers.worker_types)):
         of = [each.kind.worker == worker for each in slots]
         room = servers.workers[:, worker]
         rows[f"workers {worker}"] = np.array([each.kind.workers for each in slots]) * of, int(room.sum())
-        alone = np.array([each.kind.workers if each.kind.together else 0 for each in slots]) * of
+        alone = np.array(beside) * of
         for least in np.unique(alone[alone > 1]):
             most = np.minimum(room // least, servers.ps.sum(axis=1)).sum()
-            rows[f"workers {worker} together, {least}"] = (alone >= least).astype(np.int64), int(most)
+            rows[f"workers {worker} on one server, {least}"] = (alone >= least).astype(np.int64), int(most)
     for ps in range(len(servers.ps_types)):
         of = [each.kind.ps == ps for each in slots]
         room, needed = servers.ps[:, ps], np.array(fewest) * of

@@ -15,6 +15,9 @@ from fairopt.models.posted_prices_round import RoundState, Windows, spots
 from fairopt.problem.batch import JobSchedule, slots_for
 from fairopt.program import Array
 
+#: More PS than there can be.
+NEVER = int(np.iinfo(np.int64).max)
+
 
 class Family(NamedTuple):
     """Schedules that differ in their start only, and what each start could gain at most.
@@ -77,12 +80,13 @@ def _families(state: RoundState, job: int, worth: Array, enough: bool) -> Iterat
     times = {
         (*pair, apart): batch.slots_per_minibatch(job, not apart, *pair) for pair in pairs for apart in (False, True)
     }
-    ratios = {pair: _ratio(state, *pair) for pair in pairs}
     most = {pair: int(own.levels[0].max()) for pair, (own, _) in offers.items()}
+    chunks = int(batch.jobs.chunks[job])
+    needs = {pair: _needs(state, *pair, min(chunks, most[pair])) for pair in pairs}
     largest = servers.workers.max(axis=0).tolist()
     # with fewer workers no way to place them ends within the round
     least = min(slots_for(minibatches, time, state.slots) for time in times.values())
-    for workers in range(max(least, 1), int(batch.jobs.chunks[job]) + 1):
+    for workers in range(max(least, 1), chunks + 1):
         for worker, ps in pairs:
             if workers > most[worker, ps]:
                 continue
@@ -97,7 +101,7 @@ def _families(state: RoundState, job: int, worth: Array, enough: bool) -> Iterat
                 if not fits.any():
                     continue
                 room = state.room(slots)
-                fewest = _fewest(workers, room.most_workers[worker], ratios[worker, ps]) if apart and enough else 1
+                fewest = _fewest(workers, room.most_workers[worker], needs[worker, ps]) if apart and enough else 1
                 fits &= (room.workers if apart else room.most_workers)[worker] >= workers
                 fits &= room.most_ps[ps] >= fewest
                 if fits.any():
@@ -106,17 +110,17 @@ def _families(state: RoundState, job: int, worth: Array, enough: bool) -> Iterat
                     yield Family(workers, worker, ps, apart, slots, gains)
 
 
-def _ratio(state: RoundState, worker: int, ps: int) -> Fraction:
-    """Return how many PS the bandwidth of one worker on another server asks for: b_w / b_p."""
+def _needs(state: RoundState, worker: int, ps: int, most: int) -> Array:
+    """Return the PS that the bandwidth of 0, ..., ``most`` workers on other servers asks for: ceil(n b_w / b_p)."""
     servers = state.batch.servers
     ratio: Fraction = servers.worker_bandwidth[worker] / servers.ps_bandwidth[ps]
-    return ratio
+    needed = (-(-count * ratio.numerator // ratio.denominator) for count in range(most + 1))
+    return np.array([min(each, NEVER) for each in needed], dtype=np.int64)
 
 
-def _fewest(workers: int, there: Array, ratio: Fraction) -> Array:
+def _fewest(workers: int, there: Array, needs: Array) -> Array:
     """Return the PS that (3i) asks for where a server has room for ``there`` workers; one at least is elsewhere."""
-    elsewhere = workers - np.minimum(workers - 1, there)
-    return np.asarray(-(-elsewhere * ratio.numerator // ratio.denominator))
+    return np.asarray(needs[workers - np.minimum(workers - 1, there)])
 
 
 def _costs(state: RoundState, workers: int, worker: int, ps: int, slots: int) -> tuple[Array, Array]:
@@ -151,12 +155,12 @@ def _hosts(
     tenant = int(state.batch.jobs.tenant[job])
     offered = Windows.of(state.offered(tenant, family.worker, family.ps)[1]).least(family.slots)
     left = np.minimum(left, offered)
-    needed = _fewest(family.workers, room, _ratio(state, family.worker, family.ps))
+    needed = _fewest(family.workers, room, _needs(state, family.worker, family.ps, family.workers))
     given = needed if readings.enough_ps else np.minimum(needed, left)
-    given = np.where((given >= 1) & (given <= left), given, np.iinfo(np.int64).max)
+    given = np.where((given >= 1) & (given <= left), given, NEVER)
     host = np.argmin(given, axis=0)
     least = np.take_along_axis(given, host[None], axis=0)[0]
-    able = least < np.iinfo(np.int64).max
+    able = least < NEVER
     return host, np.where(able, least, 0), able
 
 

@@ -31,7 +31,7 @@ class Room(NamedTuple):
 class Windows:
     """The least of a row over any window of slots, from the least over windows whose lengths are powers of two.
 
-    ``levels``: for each power the table (rows..., T); beyond the end of the row a window is cut off.
+    ``levels``: for each power 2^k the table (rows..., T - 2^k + 1), a column for each start.
     """
 
     levels: tuple[Array, ...]
@@ -41,9 +41,7 @@ class Windows:
         """Return the windows of a table (rows..., T)."""
         levels, length = [table], 1
         while 2 * length <= table.shape[-1]:
-            least = levels[-1].copy()
-            np.minimum(least[..., :-length], levels[-1][..., length:], out=least[..., :-length])
-            levels.append(least)
+            levels.append(np.minimum(levels[-1][..., :-length], levels[-1][..., length:]))
             length *= 2
         return cls(tuple(levels))
 
@@ -87,14 +85,15 @@ class RoundState:
         """Return the state in which everything is free and tenants are held to their own shares."""
         servers = batch.servers
 
-        def over_time(table: Array) -> Array:
-            return np.repeat(np.asarray(table, dtype=np.int64)[..., None], slots, axis=-1)
+        def over_time(table: Array, kind: type = np.int64) -> Array:
+            return np.repeat(np.asarray(table, dtype=kind)[..., None], slots, axis=-1)
 
         return cls(
             batch=batch,
             origin=origin,
-            free_workers=over_time(servers.workers),
-            free_ps=over_time(servers.ps),
+            # the largest tables, and most of the time: what one server holds fits into 32 bits
+            free_workers=over_time(servers.workers, np.int32),
+            free_ps=over_time(servers.ps, np.int32),
             own_workers=over_time(batch.worker_quota),
             own_ps=over_time(batch.ps_quota),
             pool_workers=np.zeros((len(servers.worker_types), slots), dtype=np.int64),

@@ -39,6 +39,7 @@ Bases = namedtuple("Bases", "interval rounds slots workers ps")
 Job = namedtuple("Job", "name tenant arrival chunks work minibatch_time update_time gradient utility")  # work: E D M
 OFFER = "job interval round own schedule worker_cost ps_cost utility origin admitted"
 JOB = "name tenant arrival epochs chunks minibatches minibatch_time update_time gradient utility"
+BESIDE = "options backend revenue gains unscheduled seconds"  # what `fairopt schedule --json` tells too: not judged
 PARTS, TIMES, TYPES = ("workers", "ps"), ("minibatch", "update"), ("worker_type", "ps_type")
 
 
@@ -125,7 +126,8 @@ class Plan:
     """A document, read; ``violations`` says what is wrong in it."""
 
     def __init__(self, data: Any, tolerance: Fraction = NEAR) -> None:
-        told = fields(data, "schema policy batch bases schedules admissions payments", "document")
+        judged = {k: v for k, v in of(dict, data, "document").items() if k not in BESIDE.split()}
+        told = fields(judged, "schema policy batch bases schedules admissions payments", "document")
         need(of(int, told["schema"], "schema") == 1, "schema: it is not 1")
         self.policy, self.tolerance = of(str, told["policy"], "policy"), tolerance
         self._read_batch(fields(told["batch"], "tenants worker_types ps_types servers jobs", "batch"))

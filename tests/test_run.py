@@ -250,8 +250,9 @@ def test_a_policy_that_runs_nobody_is_stopped(monkeypatch: pytest.MonkeyPatch) -
     # a host that comes back may change things: the run goes on until then
     trace = Trace(one_job().jobs, (Outage("A", Fraction(0), Fraction(80)),))
     assert len(play(trace, {}, rounds=7)) == 7
+    assert len(play(trace, {}, rounds=12)) == 12
     with pytest.raises(Stalled):
-        play(trace, {}, rounds=9)
+        play(trace, {}, rounds=13)
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,11 @@ class Deviations:
         """The GPUs of each type that the choices leave free (negative: that they ask too many); shape (k,)."""
         return self.priced.groups.capacity - np.rint(self.priced.demand).astype(np.int64)
 
+    @property
+    def largest(self) -> float:
+        """The largest regret, 0 where there are no deviations."""
+        return float(self.regret.max(initial=0.0))
+
     def again(self, before: Deviations, moved: Array) -> Array | None:
         """Return other deviations' ``moved`` jobs in the order of these, None where one of them is not among these."""
         types = len(self.priced.wages) + 1
@@ -132,7 +137,7 @@ def solve_core(
     rows = types + int(crowded.sum())
     lower = np.concatenate([residual, np.full(rows - types, -np.inf)]).astype(float)
     upper = np.concatenate([residual, jobs[owner[crowded]]]).astype(float)
-    largest = float(deviations.regret.max())
+    largest = deviations.largest
     unit = UNIT / largest if largest > TINY else 1.0
     highs = instance(Options(time_limit=time_limit))
     settings: dict[str, bool | str | float] = {
@@ -179,15 +184,15 @@ def solve_merged(
     """
     if len(deviations) <= SMALL:
         return solve_core(deviations, integer=True, start=start, slack=slack, time_limit=time_limit)
-    merged, jobs, column = _merged(deviations)
+    merged, jobs, column = merged_alike(deviations)
     begin = None if start is None else np.bincount(column, weights=start, minlength=len(merged)).astype(np.int64)
     answer = solve_core(merged, integer=True, start=begin, slack=slack, time_limit=time_limit, jobs=jobs)
     if answer.moved is None:
         return answer
-    return replace(answer, moved=_spread(deviations, answer.moved, column))
+    return replace(answer, moved=spread_out(deviations, answer.moved, column))
 
 
-def _merged(deviations: Deviations) -> tuple[Deviations, Array, Array]:
+def merged_alike(deviations: Deviations) -> tuple[Deviations, Array, Array]:
     """Return one group's deviations for all groups of the same gang, choice and regrets.
 
     And the number of jobs by group, with the others' added to that one's; and the place of each deviation's merged one.
@@ -195,7 +200,7 @@ def _merged(deviations: Deviations) -> tuple[Deviations, Array, Array]:
     priced, to, types = deviations.priced, deviations.to, len(deviations.priced.wages)
     owner, own = np.unique(deviations.group, return_inverse=True)
     table = np.full((len(owner), types + 3), -1.0)
-    table[own, to] = np.rint(deviations.regret / ((float(deviations.regret.max()) or 1.0) * SAME))
+    table[own, to] = np.rint(deviations.regret / ((deviations.largest or 1.0) * SAME))
     table[:, -2], table[:, -1] = priced.base[owner], priced.groups.size[owner]
     _, first, kind = np.unique(table, axis=0, return_index=True, return_inverse=True)
     kind = kind.ravel()
@@ -208,7 +213,7 @@ def _merged(deviations: Deviations) -> tuple[Deviations, Array, Array]:
     return few, jobs, column
 
 
-def _spread(deviations: Deviations, moved: Array, column: Array) -> Array:
+def spread_out(deviations: Deviations, moved: Array, column: Array) -> Array:
     """Return the moved jobs of merged deviations as jobs of the groups that they stand for."""
     order = np.argsort(column, kind="stable")
     first = np.searchsorted(column[order], np.arange(len(moved) + 1))

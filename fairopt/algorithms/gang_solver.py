@@ -8,7 +8,7 @@ rest. Who is not in it cannot deviate without losing more than the gap, so its o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from time import perf_counter
 
@@ -18,6 +18,7 @@ from fairopt.algorithms.gang_assignment import Effort, GangAssignment, GangSolut
 from fairopt.algorithms.gang_core import CoreAnswer, Deviations, solve_core, solve_merged
 from fairopt.algorithms.gang_dual import EVERYTHING, Groups, Priced, smooth_wages
 from fairopt.algorithms.gang_groups import Grouping, grouped
+from fairopt.algorithms.gang_labels import solve_labels
 from fairopt.algorithms.usable_gpus import GangClasses, greedy_filling, most_busy
 from fairopt.errors import BadInput, NotSolved
 from fairopt.program import Array
@@ -25,6 +26,8 @@ from fairopt.solution import Status
 
 #: Deviations in the first linear and the first integer program; both grow where that is too few.
 LINEAR, INTEGER, GROWTH = 600, 70, 4
+#: Old wages are a start where about so many groups at most are at the wrong type with them.
+NEAR = 100
 #: A proof with up to so many deviations is tried at once.
 AT_ONCE = 1000
 #: `OPTIMAL` without a gap: objective and bound differ by at most this part of the chosen costs' sizes and of the loss
@@ -67,9 +70,7 @@ def solve_gangs(
         nobody = np.full(len(problem.gangs), -1)
         return GangSolution(Status.OPTIMAL, nobody, 0.0, 0.0, Multipliers(np.zeros(len(problem.capacity)), 0.0))
     clock.lap("preparing")
-    wages = smooth_wages(grouping.groups) if start is None else start.reward - start.price
-    clock.lap("smoothing")
-    priced, linear = exact_wages(grouping.groups, wages, clock)
+    priced, linear = _wages(grouping.groups, start, clock)
     clock.lap("linear")
     effort = Effort(len(grouping.first) - 1, linear, dual_bound=proven(priced))
     solution = _decide(problem, grouping, priced, gap, clock, effort)
@@ -110,31 +111,48 @@ def _usable(classes: GangClasses, tight: GangAssignment, clock: Clock) -> int:
     return enough if enough >= tight.least else most_busy(classes, tight.capacity, clock.left)
 
 
-def exact_wages(groups: Groups, wages: Array, clock: Clock) -> tuple[Priced, int]:
+def _wages(groups: Groups, start: Multipliers | None, clock: Clock) -> tuple[Priced, int]:
     """Return the groups at wages that maximise the dual, and how many linear programs that took.
+
+    Old multipliers are tried where few jobs are at the wrong type with them, for one program; else they are dropped.
+    """
+    types = len(groups.capacity)
+    if len(groups.gang) * (types + 1) <= LINEAR:  # one linear program has all deviations, from any wages
+        return exact_wages(groups, Priced.at(groups, np.zeros(types)), clock)[:2]
+    programs = 0
+    if start is not None:
+        trial = Priced.at(groups, start.reward - start.price)
+        if trial.off <= NEAR:
+            priced, programs, exact = exact_wages(groups, trial, clock, most=1)
+            if exact:
+                return priced, programs
+    wages = smooth_wages(groups)
+    clock.lap("smoothing")
+    priced, more, _ = exact_wages(groups, Priced.at(groups, wages), clock)
+    return priced, programs + more
+
+
+def exact_wages(groups: Groups, priced: Priced, clock: Clock, most: int = 99) -> tuple[Priced, int, bool]:
+    """Return the groups at wages that maximise the dual, how many linear programs that took, and whether they do.
 
     Each one knows the deviations near the present wages only; where its wages turn out worse for the groups that it
     does not know, the next one knows more.
     """
-    priced, programs = Priced.at(groups, wages), 0
+    programs, done = 0, False
     columns = max(LINEAR, int(4 * priced.off))
-    while not clock.over:
+    while not (clock.over or done or programs == most):
         limit = priced.limit_for(columns)
         answer = solve_core(Deviations.within(priced, limit), integer=False, time_limit=clock.left)
         programs += 1
-        if answer.wages is None:
-            if limit == EVERYTHING:
-                break
-        else:
+        if answer.wages is not None:
             better = Priced.at(groups, priced.wages + answer.wages)
             reached = priced.value + answer.loss
             done = better.value >= reached - TOLERANCE * 0.01 * size(better)
             if better.value > priced.value:
                 priced = better
-            if done or limit == EVERYTHING:
-                break
+        done = done or limit == EVERYTHING
         columns *= GROWTH
-    return priced, programs
+    return priced, programs, done
 
 
 def size(priced: Priced) -> float:
@@ -168,8 +186,8 @@ def _decide(
         deviations = Deviations.within(priced, limit)
         start = None if moved is None else deviations.again(*moved)
         slack = max(0.999 * grain, gap * abs(dual))
-        answer = solve_merged(deviations, start=start, slack=slack, time_limit=clock.left)
-        effort = effort.plus(integer=effort.integer + 1, columns=len(deviations), nodes=answer.nodes)
+        answer, programs = _core(deviations, start, slack, clock)
+        effort = effort.plus(integer=effort.integer + programs, columns=len(deviations), nodes=answer.nodes)
         if answer.moved is not None:
             point = _point(problem, grouping, deviations, answer)
             best = point if best is None or point[0] < best[0] else best
@@ -195,6 +213,20 @@ def _decide(
     if best is None:
         return GangSolution(status, None, None, bound, multipliers, effort=effort)
     return GangSolution(status, best[1], best[0], min(bound, best[0]), multipliers, effort=effort)
+
+
+def _core(deviations: Deviations, start: Array | None, slack: float, clock: Clock) -> tuple[CoreAnswer, int]:
+    """Return how the core ended, and the integer programs that took: none where states alone prove it."""
+    states = solve_labels(deviations, start=start, slack=slack, time_limit=clock.left)
+    if states is not None and (states.status is not Status.LIMIT or clock.over):
+        return states, 0
+    begin = start if states is None else states.moved
+    answer = solve_merged(deviations, start=begin, slack=slack, time_limit=clock.left)
+    if states is None:
+        return answer, 1
+    if answer.moved is None or states.loss < answer.loss:
+        answer = replace(answer, moved=states.moved, loss=states.loss)
+    return replace(answer, bound=min(max(answer.bound, states.bound), answer.loss)), 1
 
 
 def _tolerance(problem: GangAssignment, best: tuple[float, Array], dual: float, noise: float) -> float:

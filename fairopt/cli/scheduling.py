@@ -28,8 +28,6 @@ from fairopt.proofs import verify_schedule
 from fairopt.schedules import Plan
 from fairopt.schedules.document import SCHEMA, document, number
 
-#: What ``schedule --json`` prints beside the document that is judged.
-BESIDE = ("options", "backend", "revenue", "gains", "unscheduled", "seconds")
 #: What a schedule by anyone need not tell.
 UNTOLD: Mapping[str, Any] = {"schema": SCHEMA, "policy": "unknown", "bases": [], "admissions": [], "payments": []}
 
@@ -109,7 +107,7 @@ def verify(
 def _judged(batch: Batch, data: Mapping[str, Any]) -> str:
     """Return the document to be judged: what was told of schedules, on the batch of our own file."""
     ours = document(Plan(policy="", batch=batch, schedules=()))
-    check_keys(data, [*ours, *BESIDE], ["schedules"], "the top level")
+    check_keys(data, [*ours, *verify_schedule.BESIDE.split()], ["schedules"], "the top level")
     told = {**UNTOLD, **{key: data[key] for key in ours if key in data}}
     check_version(told, "the top level")
     plain = json.loads(json.dumps(told, default=float))  # decimals, as the floats that they were written for

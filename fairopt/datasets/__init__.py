@@ -1,10 +1,11 @@
-"""Small real data with its sources: measured speedups, a trace, and the papers' own example markets.
+"""Small real data with its sources: measured speedups, a trace, and the papers' own examples.
 
 Where each file comes from, under which licence, and its checksum, stands in SOURCES.md beside this file.
 """
 
 from __future__ import annotations
 
+from fairopt.datasets.astraea_workload import astraea_example, astraea_small, astraea_workload
 from fairopt.datasets.gandiva import Timing, gandiva_market, gandiva_table1
 from fairopt.datasets.gavel import Throughput, gavel_example, gavel_market, gavel_throughputs
 from fairopt.datasets.paper_markets import gandiva_table3, oef_eq6, oef_example
@@ -14,6 +15,9 @@ from fairopt.datasets.tables import dataset_path
 __all__ = [
     "Throughput",
     "Timing",
+    "astraea_example",
+    "astraea_small",
+    "astraea_workload",
     "dataset_path",
     "gandiva_market",
     "gandiva_table1",

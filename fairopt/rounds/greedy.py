@@ -28,25 +28,25 @@ def choose(
     Jobs that hold a lease are left out (they run anyway) and their GPUs are not given away. ``skip`` False stops at
     the first job that does not fit, so that nobody overtakes it.
     """
-    left = np.bincount(queue.cluster.kind, weights=queue.free(queue.leased), minlength=len(queue.cluster.types)).astype(
-        np.int64
-    )
-    sizes, most = queue.jobs.gpus.tolist(), left.max()
+    free = queue.free(queue.leased)
+    kind_of = queue.cluster.kind
+    left: list[int] = np.bincount(kind_of, weights=free, minlength=len(queue.cluster.types)).astype(np.int64).tolist()
+    sizes, allowed = queue.jobs.gpus.tolist(), queue.allowed.tolist()
     wants = []
     for row in order:
-        if not most:  # nobody else can be placed
+        if not any(left):  # nobody else can be placed
             break
         if row in queue.leased or row in queue.misfits:
             continue
         gpus = sizes[row]
-        # asking for the types of every job that waits is what takes long: not where no type has room
-        kind = next((kind for kind in kinds(queue, row) if left[kind] >= gpus), None) if gpus <= most else None
+        # most of those who wait find no room, and to rank the types of each of them is what takes long
+        roomy = any(able and room >= gpus for able, room in zip(allowed[row], left, strict=True))
+        kind = next((kind for kind in kinds(queue, row) if left[kind] >= gpus), None) if roomy else None
         if kind is None:
             if skip:
                 continue
             break
         left[kind] -= gpus
-        most = left.max()
         wants.append(Want(row, (kind,)))
     return wants
 

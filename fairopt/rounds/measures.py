@@ -61,7 +61,7 @@ class Measures:
       ``never_started``: those of them that never ran. ``misfits``: fit no type of the cluster; by name.
     * ``jct``: from arrival to completion. ``slowdown``: that over the time in which the job held GPUs. Both of
       completed jobs. ``first_wait``: from arrival to the first GPUs; of those that never ran, to the last round's end.
-    * ``makespan``: from the first arrival to the last completion; None while a job is unfinished.
+    * ``makespan``: from the first arrival to the last completion; None while a job is unfinished or to come.
     * ``finish_time``: rho = T_sh / T_id of completed jobs, `finish_time_fairness`; ``worse_off``: the share above 1.
     * ``ltgf``: long-term GPU-time fairness of jobs, Eq. (15) of ASTRAEA; ``sharing_loss``: share of them below 0.95.
     * ``gpu``: what became of the GPU-time. ``moves``: how often jobs were moved. ``rounds``: that have a record.
@@ -188,6 +188,7 @@ def measure(history: History, *, ideal: Ideal | None = None) -> Measures:
     rho = list(finish_time_fairness(history, ideal).values())
     long_term = job_fairness(history)
     begin = min((history.arrival[name] for name in able), default=None)
+    coming = len(history.ran) < len(jobs)
     return Measures(
         jobs=len(history.ran),
         completed=len(completion),
@@ -197,7 +198,7 @@ def measure(history: History, *, ideal: Ideal | None = None) -> Measures:
         jct=Spread.of(list(jct.values())),
         slowdown=Spread.of([jct[name] / held[name] for name in completion]),
         first_wait=Spread.of([wait[name] - history.arrival[name] for name in able]),
-        makespan=None if unfinished or begin is None else max(completion.values()) - begin,
+        makespan=None if unfinished or coming or begin is None else max(completion.values()) - begin,
         finish_time=Spread.of(rho),
         worse_off=sum(value > (1 if jobs.exact else 1 + ROUNDING) for value in rho) / len(rho) if rho else None,
         ltgf=Spread.of([value for value in long_term.values() if value is not None]),

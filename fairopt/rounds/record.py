@@ -53,7 +53,7 @@ class Ran:
         return sum(gpus for _, gpus in self.spots)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Standing:
     """Where a job stands between two rounds; the columns of `Queue`, for one job."""
 
@@ -71,8 +71,8 @@ class Snapshot:
     """All that a run needs to go on: the next round's number and time, who is present and how they stand.
 
     ``present`` is keyed by the job's row in the trace, ``arrived`` counts the rows that came so far, ``state`` is the
-    policy's own, ``idle`` counts the rounds since anything ran, anybody came or a host failed or came back. `snapshot_text` writes it as
-    JSON, `snapshot_from` reads it.
+    policy's own, ``idle`` counts the rounds since anything ran, anybody came, or a host failed or came back.
+    `snapshot_text` writes it as JSON, `snapshot_from` reads it.
     """
 
     index: int

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -29,8 +29,12 @@ class Lie:
     told: Mapping[int, Mapping[str, int | CompletionUtility]]
 
     def __str__(self) -> str:
+        return self.about({job: f"job {job}" for job in self.told})
+
+    def about(self, names: Mapping[int, str] | Sequence[str]) -> str:
+        """Return the lie in words, with the jobs' names."""
         return "; ".join(
-            f"job {job}: " + ", ".join(f"{key} {value}" for key, value in what.items())
+            f"{names[job]}: " + ", ".join(f"{key} {_shown(value)}" for key, value in what.items())
             for job, what in self.told.items()
         )
 
@@ -58,14 +62,25 @@ class Lie:
         return replace(batch, jobs=replace(jobs, utility=tuple(utility), **changed))
 
 
+def _shown(value: int | CompletionUtility) -> str:
+    if isinstance(value, int):
+        return str(value)
+    parts = (getattr(value, each.name) for each in fields(value))  # type: ignore[arg-type]
+    return f"{type(value).__name__}({', '.join(map(str, parts))})"
+
+
 @dataclass(frozen=True)
 class Misreport:
-    """A lie that pays: what its tenant gains by the truth and by the lie, its true utilities counted in both."""
+    """A lie that pays: what its tenant gains by the truth and by the lie, its true utilities counted in both.
+
+    ``told``: the lie in words, with the jobs' names.
+    """
 
     tenant: str
     lie: Lie
     honest: Number
     lying: Number
+    told: str
 
     @property
     def gain(self) -> Number:
@@ -73,7 +88,7 @@ class Misreport:
         return self.lying - self.honest
 
     def __str__(self) -> str:
-        return f"{self.tenant} gains {self.gain} ({self.honest} in truth, {self.lying} by the lie) with {self.lie}"
+        return f"{self.tenant} gains {self.gain} ({self.honest} in truth, {self.lying} by the lie) with {self.told}"
 
 
 @dataclass(frozen=True)
@@ -118,7 +133,7 @@ class StrategyProofness:
         truth = self.gains(batch, self._plan(batch)) if honest is None else honest
         tenant = lie.tenant(batch)
         lying = self.gains(batch, self._plan(lie.of(batch)))
-        return Misreport(batch.tenants[tenant], lie, truth[tenant], lying[tenant])
+        return Misreport(batch.tenants[tenant], lie, truth[tenant], lying[tenant], lie.about(batch.jobs.names))
 
     def gains(self, truth: Batch, plan: Plan) -> tuple[Number, ...]:
         """Return what a plan, made from whatever was told, is worth to each tenant (U,) in truth."""

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 
@@ -69,7 +68,7 @@ def strategy_proofness() -> Finding:
     told = smallest.misreport(small, Lie({1: {"utility": Linear(Fraction(-9), Fraction(20))}}))
     require(told.gain > 0, "a lie pays with a job each")
     counted, kinds = Counter[str](), ("demands", "demands, same work", "two jobs' demands at once", "utilities")
-    batches = 40
+    batches = 12
     for seed in range(batches):
         market = random_batch(seed, servers=3, jobs=4, latest=3)
         judge = StrategyProofness(PostedPricePacking(theta=Given(), intervals=3))
@@ -90,7 +89,7 @@ def strategy_proofness() -> Finding:
 
 
 def _told(lie: Misreport) -> str:
-    return f"{lie.tenant} gains {both(lie.gain)} ({lie.honest} to {lie.lying}) by telling {lie.lie}"
+    return f"{lie.tenant} gains {both(lie.gain)} ({lie.honest} to {lie.lying}) by telling {lie.told}"
 
 
 def within(first: int, last: int) -> Columns:
@@ -125,7 +124,7 @@ def pareto_efficiency() -> Finding:
         "The paper's own example, within its own round: in the printed plan utilities (from arrival) are "
         f"{_pair(witness.before)}; feasible schedules in the same slots give {_pair(witness.after)}: {spans}, with "
         "every payment left as it is (proofs/verify_schedule.py: feasible). What Algorithms 1-5 really decide there is "
-        f"dominated as well, {_pair(verdicts[0].witness.before)} by {_pair(verdicts[0].witness.after)}: u2's own "
+        f"dominated as well, {_pair(verdicts[0].witness.before)} by {_pair(verdicts[0].witness.after)}: "
         "servers are idle in (8, 10], and the price of what u1 uses keeps j21 from them. Over all slots, waiting for "
         f"lambda tau_l alone is dominated: j11 by itself is worth {waits.witness.before[0]} and could be worth "
         f"{waits.witness.after[0]}. Of {batches} random batches (3 jobs, 2 servers) the plan is dominated within its "
@@ -171,7 +170,7 @@ def division() -> Finding:
     """Eq. (2): who gets what of what a job pays."""
     plans = payments = own = irrational = 0
     lost: list[str] = []
-    for seed in range(150):
+    for seed in range(90):
         batch = random_batch(seed, types=(1 + seed % 2, 1 + seed // 2 % 2), tenants=2 + seed % 3)
         plan = PostedPricePacking(theta=Given(), rounds=1 + seed % 3).decide(batch, None, None)
         for rule in (BudgetBalance(), GainAsYouContribute(), IndividualRationality(from_arrival=False)):
@@ -222,7 +221,7 @@ def several_types() -> Finding:
         one, two = (PostedPricePacking(theta=Given()).decide(each, None, None) for each in (batch, wider))
         spans = [[(x.job, x.first, x.last, x.workers, x.ps) for x in plan.schedules] for plan in (one, two)]
         same += spans[0] == spans[1] and one.payments == two.payments
-        for types in product((1, 2, 3), repeat=2):
+        for types in ((1, 3), (2, 2), (3, 1), (3, 3)) if seed < 30 else ():
             plan = PostedPricePacking(theta=Given()).decide(random_batch(seed, types=types), None, None)
             require(violations(plan) == [], f"types {types}, seed {seed}")
             plans, mixed = plans + 1, mixed + (len({(x.worker_type, x.ps_type) for x in plan.schedules}) > 1)
