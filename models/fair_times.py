@@ -12,8 +12,9 @@ from fairopt.program import Array, Number
 
 
 def fastest(queue: Queue) -> Array:
-    """Return each job's throughput (n,) on the type that is fastest among those it suits; 0 where it suits none."""
-    speeds: Array = np.where(queue.suits, queue.jobs.throughput, 0).max(axis=1)
+    """Return each job's throughput (n,) on the fastest type that can hold it, all hosts up; 0 where none can."""
+    roomy = queue.suits & (queue.jobs.gpus[:, None] <= queue.cluster.capacity[None, :])
+    speeds: Array = np.where(roomy, queue.jobs.throughput, 0).max(axis=1)
     return speeds
 
 
@@ -40,7 +41,7 @@ def finish_time_fairness(
     by sharing. ``gang_share``: the second is the time on a cluster of 1/N of the GPUs, on which a gang of d that is
     larger than M/N runs for M/N of every d moments, and a smaller one gains nothing from the rest.
 
-    Rows must suit some type.
+    Rows must fit some type.
 
     Source: ASTRAEA Sec. 4.1.2 (rho = T / (T* N)); FFT Sec. 6.1.5 (rho = T_sh / T_id, 1/N of the cluster).
     """

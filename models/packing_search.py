@@ -173,7 +173,10 @@ def _choose(
     for number, cut in enumerate(cuts):
         asks = [any(_at_least(each, other) for other in cut) for each in slots]
         p.constrain(f"cut {number}", weighted_sums(o, np.array([asks], dtype=np.int64)) <= len(cut) - 1)
-    solution = answer(solve, p.program())
+    solution = solve(p.program())
+    if solution.status is Status.LIMIT and solution.x is None:
+        return float("inf"), []
+    solution = _known(solution)
     assert solution.bound is not None
     chosen = [slots[at] for at in np.flatnonzero(solution.point > 1 / 2).tolist()]
     return float(solution.bound) * float(unit), chosen
@@ -231,7 +234,10 @@ def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Solve) -> t
 
 def answer(solve: Solve, program: Program) -> Solution:
     """Return an optimum, or what was found up to a limit; errors: `NotSolved` where that is nothing."""
-    solution = solve(program)
+    return _known(solve(program))
+
+
+def _known(solution: Solution) -> Solution:
     if solution.status is Status.LIMIT and solution.x is not None and solution.bound is not None:
         return solution
     return solution.require_optimal()

@@ -14,7 +14,7 @@ from fairopt.rounds import Consolidated, Placement, RoundPolicy, RoundTrait, Sch
 
 @dataclass(frozen=True)
 class ShortestRemainingTimeFirst(RoundPolicy):
-    """Each round, jobs in order of the time that they have left on the type that they suit and is fastest for them.
+    """Each round, jobs in order of the time that they have left on the type that is the fastest to hold them.
 
     A job takes the fastest type with room; moving costs what it costs and does not enter the choice.
 

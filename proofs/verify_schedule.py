@@ -30,7 +30,7 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
-NEAR, MOST_SHOWN, MOST_SLOTS = Fraction(1, 10**9), 20, 10**7
+NEAR, MOST, MOST_SLOTS, BESIDE = Fraction(1, 10**9), 20, 10**7, "options backend revenue gains unscheduled seconds"
 Spots = tuple[tuple[int, int], ...]  # (server, how many there), servers rising
 Kind = namedtuple("Kind", "name bandwidth")
 Holding = namedtuple("Holding", "name workers ps")  # a tenant's quotas, or what a server holds, one a type
@@ -39,7 +39,6 @@ Bases = namedtuple("Bases", "interval rounds slots workers ps")
 Job = namedtuple("Job", "name tenant arrival chunks work minibatch_time update_time gradient utility")  # work: E D M
 OFFER = "job interval round own schedule worker_cost ps_cost utility origin admitted"
 JOB = "name tenant arrival epochs chunks minibatches minibatch_time update_time gradient utility"
-BESIDE = "options backend revenue gains unscheduled seconds"  # what `fairopt schedule --json` tells too: not judged
 PARTS, TIMES, TYPES = ("workers", "ps"), ("minibatch", "update"), ("worker_type", "ps_type")
 
 
@@ -123,7 +122,7 @@ def utility(data: Any, place: str) -> Callable[[Fraction], Any]:
 
 
 class Plan:
-    """A document, read; ``violations`` says what is wrong in it."""
+    """A document, read; ``violations`` says what is wrong in it. What `BESIDE` names is told too, and not judged."""
 
     def __init__(self, data: Any, tolerance: Fraction = NEAR) -> None:
         judged = {k: v for k, v in of(dict, data, "document").items() if k not in BESIDE.split()}
@@ -202,8 +201,7 @@ class Plan:
     def _payment(self, data: Any) -> dict[str, Any]:
         told = fields(data, "job slot workers ps incomes", "payment")
         told["job"] = row(self.job, told["job"], "payment")
-        of(int, told["slot"], "slot", 1)
-        told["paid"] = [amount(told[part], "payment") for part in PARTS]
+        told["slot"], told["paid"] = of(int, told["slot"], "slot", 1), [amount(told[part], "pay") for part in PARTS]
         told["incomes"] = [amount(each, "income") for each in items(told["incomes"], "incomes", len(self.tenants))]
         return told
 
@@ -391,7 +389,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{file}: cannot be read: {error}")
             worst = 2
             continue
-        print(*(f"{file}: REJECTED: {what}\n" for what in found[:MOST_SHOWN]), sep="", end="")
+        print(*(f"{file}: REJECTED: {what}\n" for what in found[:MOST]), sep="", end="")
         print(f"{file}: {len(found)} violations" if found else f"{file}: accepted: {statement}")
         worst = max(worst, min(len(found), 1))
     return worst

@@ -118,7 +118,7 @@ def _steps(deviations: Deviations, jobs: Array) -> list[Step]:
         for i in range(len(own)):
             part = slice(i, i + 1)
             steps += [Step.of(gang, n, base, to[part], regret[part], own[part], projection) for n in pieces]
-    return sorted(steps, key=lambda step: (step.gang // step.pieces, float(step.regret.min())))
+    return sorted(steps, key=lambda step: -float(step.regret.min()))
 
 
 @dataclass(frozen=True, eq=False)

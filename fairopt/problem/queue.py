@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.errors import BadInput
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
 from fairopt.program import Array, Number, cast
@@ -56,7 +57,18 @@ class Queue:
 
     @classmethod
     def fresh(cls, jobs: Jobs, cluster: Cluster, *, length: Number, now: Number = 0, index: int = 0) -> Queue:
-        """Return the queue of jobs that have not run yet, every host up; both name the same types in the same order."""
+        """Return the queue of jobs that have not run yet, every host up.
+
+        Errors: `BadInput` unless both name the same types in the same order, and ``length`` is positive.
+        """
+        if jobs.types != cluster.types:
+            raise BadInput(
+                f"throughputs for {', '.join(jobs.types)}; the cluster has {', '.join(cluster.types)}",
+                place="types",
+                remedy="Give jobs with the cluster's types, in the cluster's order",
+            )
+        if not length > 0:
+            raise BadInput(f"got {length}", place="length", remedy="Give the length of a round, positive")
         number: type = Fraction if jobs.exact else float
         zero = cast(np.zeros(len(jobs)), number)
         return cls(
