@@ -4,9 +4,11 @@ BIN := .venv/bin
 
 .PHONY: demo test check format campaign bench notebook certify claims proofs clean
 
-demo: .venv/ready ## set up, then every policy on two markets: the paper's example and one from measured throughputs
+demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
 	@$(BIN)/fairopt compare fairopt/datasets/oef_example.toml
 	@$(BIN)/fairopt compare fairopt/datasets/gavel.toml
+	@for policy in fft srtf; do $(BIN)/fairopt run fairopt/datasets/philly_1000.csv \
+		--cluster fairopt/datasets/philly_cluster.toml --policy $$policy --rounds 60 --floats; done
 
 test: .venv/ready ## set up, then pass the tests
 	$(BIN)/python -m pytest -n auto

@@ -154,6 +154,8 @@ def _both(data: dict[str, Any], job: str, **what: Any) -> None:
 
 TAMPERED: list[tuple[str, Change]] = [
     ("quotas: tenants own 9 workers", lambda d: d["batch"]["tenants"][0].update(workers=[5])),
+    ("(3a) slot 9: 5 workers of 4", lambda d: d["batch"]["tenants"][0].update(workers=[0])),
+    ("(3b) slot 9: 2 ps of 1", lambda d: [each.update(ps=[at]) for at, each in enumerate(d["batch"]["tenants"])][0]),
     ("(3c) server 's1', slot 9: 3 workers of 2", lambda d: _both(d, "j11", workers=[["s1", 3]])),
     ("(3d) server 's4', slot 9: 2 ps of 1", lambda d: _both(d, "j12", ps=[["s3", 1], ["s4", 2]])),
     ("(3e) 2 workers for 1 chunks", lambda d: _job(d, "j11").update(chunks=1, epochs=4)),

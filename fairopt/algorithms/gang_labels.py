@@ -17,11 +17,11 @@ from fairopt.program import Array
 from fairopt.solution import Status
 
 #: States kept after a group: more where fewer prove nothing.
-WIDTHS = (25, 200, 1600, 12800)
+WIDTHS = (60, 600, 6400)
 #: Groups are taken job by job where they have at most so many.
 ONE_BY_ONE = 2
-#: Larger cores are not tried: so many steps, and so many numbers in the tables of bounds (32 MiB).
-MOST_STEPS, MOST_NUMBERS = 600, 1 << 21
+#: Larger cores are not tried: so many steps, and so many numbers in the tables of bounds (48 MB).
+MOST_STEPS, MOST_NUMBERS = 600, 6_000_000
 #: Relative rounding error of a sum of a few hundred regrets.
 ROUNDING = 2.0**-42
 #: States are told apart by a random projection first.
@@ -118,7 +118,7 @@ def _steps(deviations: Deviations, jobs: Array) -> list[Step]:
         for i in range(len(own)):
             part = slice(i, i + 1)
             steps += [Step.of(gang, n, base, to[part], regret[part], own[part], projection) for n in pieces]
-    return sorted(steps, key=lambda step: -float(step.regret.min()))
+    return sorted(steps, key=lambda step: (-(step.gang // step.pieces), float(step.regret.min())))
 
 
 @dataclass(frozen=True, eq=False)
