@@ -212,7 +212,7 @@ class Replay:
         lacking = {host for host in now if job.dataset not in self.held[host]}
         moved = self.copying(job.state_size, before | now) if before and now - before else ZERO
         read = self.copying(job.dataset_size, lacking) if self.local_data and job.dataset and lacking else ZERO
-        return (self.restart if before else self.launch) + moved + read
+        return max(self.restart if before else self.launch, one.setup if now <= before else ZERO) + moved + read
 
     def violations(self) -> Iterator[str]:
         """Yield every departure of the record from what follows; `Unreadable` where it has not the right form."""
@@ -260,7 +260,7 @@ class Replay:
             self.held[host].add(self.jobs[row].dataset)  # which is of use from the next round on
         for row, one in [*self.present.items()]:
             if row not in ran:
-                one.running, one.setup, one.lease = False, ZERO, end
+                one.running, one.lease = False, end
             elif ran[row][1]["completed"]:
                 del self.present[row]
                 self.completed += 1
@@ -331,7 +331,7 @@ class Replay:
         # floats go on from what is recorded, so that only the error of one round is forgiven
         one.remaining = number(told["remaining"], "remaining") if self.tolerance else remaining
         one.attained += given * (until - now)
-        one.setup = ZERO if failed is not None else setup - spent
+        one.setup = setup if failed is not None else setup - spent
         one.last, one.running, one.lease = spots, failed is None, lease if failed is None else end
         one.started = now if one.started == INF else one.started
 

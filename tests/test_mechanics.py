@@ -96,7 +96,8 @@ def test_speed(spots: Spots, pattern: Pattern, speed: Fraction) -> None:
         ({"held": "ab"}, AB, 2),
         ({"last": A, "held": "a"}, A, 0),  # it stays
         ({"last": A, "held": "a", "rest": 7}, A, 7),  # it stays, and is still loading
-        ({"last": A, "held": "a", "running": False, "rest": 7}, A, 5),  # it comes back: restart, its state is there
+        ({"last": A, "held": "a", "running": False}, A, 5),  # it comes back: restart, its state is there
+        ({"last": A, "held": "a", "running": False, "rest": 7}, A, 7),  # it was stopped while it loaded
         ({"last": A, "held": "ab"}, B, 5 + 6),  # its state over the slowest link on the way, a's
         ({"last": B, "held": "bc"}, C, 5 + 3),
         ({"last": B, "held": "b"}, C, 5 + 3 + 6),
@@ -179,10 +180,10 @@ def test_loading_goes_on_over_rounds_and_progress_begins_after_it() -> None:
     assert records[-1].completed == ("j",)
 
 
-def test_a_pause_while_loading_begins_the_loading_again() -> None:
+def test_a_pause_while_loading_spares_nobody_the_rest_of_it() -> None:
     records = played([{"j": A}, {}, {"j": A}], Mechanics(launch=Fraction(90), restart=Fraction(7)))
     assert records[1].waiting == ("j",)
-    assert (one(records[2]).change, one(records[2]).setup, one(records[2]).progress) == (Change.RESUME, 7, 53)
+    assert (one(records[2]).change, one(records[2]).setup, one(records[2]).progress) == (Change.RESUME, 30, 30)
 
 
 def test_moving_takes_the_state_along() -> None:

@@ -19,6 +19,7 @@ from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
 from fairopt.rounds import (
     BrokenSchedule,
     History,
+    Mechanics,
     RoundPolicy,
     Schedule,
     Stalled,
@@ -197,3 +198,22 @@ def test_a_queue_is_of_jobs_for_its_cluster() -> None:
         Queue.fresh(jobs_of(), Cluster.uniform({"U": (1, 1)}), length=1)
     with pytest.raises(BadInput, match="length: got 0"):
         Queue.fresh(jobs_of(), ONE, length=0)
+
+
+def test_stopping_while_a_state_moves_makes_the_move_no_cheaper() -> None:
+    pair = Cluster.of(["T", "T"], [1, 1], bandwidth=[2, 2])
+
+    def say(queue: Queue) -> Schedule:
+        spots = {0: ((0, 1),), 2: ()}.get(queue.index, ((1, 1),))  # stopped in round 2
+        return Schedule("told", queue, {0: spots} if spots else {})
+
+    trace = Trace(jobs_of(work=[500], state_size=[60]))  # 30 on the way, three rounds
+    records = list(run(Told(say), trace, pair, length=10, rounds=6))
+    assert [[ran.setup for ran in each.ran] for each in records] == [[0], [10], [], [10], [10], [0]]
+
+
+def test_a_failure_while_data_are_copied_makes_the_copy_no_cheaper() -> None:
+    cluster = Cluster.of(["T"], [1], bandwidth=[2])
+    trace = Trace(jobs_of(dataset=["d"], dataset_size=[60]), (Outage("h1", F(1), F(2)),))
+    records = list(run(SRTF, trace, cluster, length=10, rounds=5, mechanics=Mechanics(local_data=True)))
+    assert [each.ran[0].setup for each in records] == [1, 10, 10, 10, 0]

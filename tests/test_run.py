@@ -138,12 +138,12 @@ def test_setup_is_carried_over_rounds() -> None:
     assert records[-1].after.present[0].attained == 50
 
 
-def test_what_is_left_of_a_setup_is_forgotten_by_a_pause() -> None:
+def test_what_is_left_of_a_setup_is_still_left_after_a_pause() -> None:
     records = play(one_job(), {"j": ON_A}, {}, {"j": ON_A}, mechanics=Mechanics(launch=Fraction(15)), rounds=3)
     assert records[0].after.present[0].setup == 5
-    assert records[1].after.present[0].setup == 0
+    assert records[1].after.present[0].setup == 5
     assert records[2].ran[0].change is Change.RESUME
-    assert records[2].ran[0].setup == 0  # a restart costs nothing here, and the launch is not paid twice
+    assert records[2].ran[0].setup == 5  # a restart costs nothing here, and the launch is neither paid twice nor spared
 
 
 def test_state_and_dataset_travel_over_the_slowest_link() -> None:

@@ -155,7 +155,7 @@ def _both(data: dict[str, Any], job: str, **what: Any) -> None:
 TAMPERED: list[tuple[str, Change]] = [
     ("quotas: tenants own 9 workers", lambda d: d["batch"]["tenants"][0].update(workers=[5])),
     ("(3a) slot 9: 5 workers of 4", lambda d: d["batch"]["tenants"][0].update(workers=[0])),
-    ("(3b) slot 9: 2 ps of 1", lambda d: [each.update(ps=[at]) for at, each in enumerate(d["batch"]["tenants"])][0]),
+    ("(3b) slot 9: 2 ps of 1", lambda d: _few_ps(d)),
     ("(3c) server 's1', slot 9: 3 workers of 2", lambda d: _both(d, "j11", workers=[["s1", 3]])),
     ("(3d) server 's4', slot 9: 2 ps of 1", lambda d: _both(d, "j12", ps=[["s3", 1], ["s4", 2]])),
     ("(3e) 2 workers for 1 chunks", lambda d: _job(d, "j11").update(chunks=1, epochs=4)),
@@ -185,6 +185,11 @@ TAMPERED: list[tuple[str, Change]] = [
     ("unreadable: schedule, workers: servers do not rise", lambda d: _both(d, "j12", workers=[["s4", 1], ["s3", 2]])),
     ("unreadable: schedule: 's9' is unknown", lambda d: _both(d, "j12", worker_type="s9")),
 ]
+
+
+def _few_ps(data: dict[str, Any]) -> None:
+    for owned, tenant in enumerate(data["batch"]["tenants"]):
+        tenant["ps"] = [owned]
 
 
 def _own(data: dict[str, Any]) -> None:

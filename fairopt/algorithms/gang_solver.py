@@ -24,8 +24,10 @@ from fairopt.errors import BadInput, NotSolved
 from fairopt.program import Array
 from fairopt.solution import Status
 
-#: Deviations in the first linear and the first integer program; both grow where that is too few.
-LINEAR, INTEGER, GROWTH = 600, 70, 4
+#: Deviations in the first linear program; the linear and integer ones grow so many times where that is too few.
+LINEAR, GROWTH = 600, 4
+#: Deviations in the first core, where ties alone may do, and in the second, which finds a point near the best mostly.
+TIES, INTEGER = 8, 70
 #: Old wages are a start where about so many groups at most are at the wrong type with them.
 NEAR = 100
 #: A proof with up to so many deviations is tried at once.
@@ -173,9 +175,9 @@ def _decide(
     problem: GangAssignment, grouping: Grouping, priced: Priced, gap: float, clock: Clock, effort: Effort
 ) -> GangSolution:
     groups, dual, grain = grouping.groups, effort.dual_bound, _grain(grouping.groups)
-    limit = priced.limit_for(INTEGER)
+    limit = priced.limit_for(TIES)
     best: tuple[float, Array] | None = None
-    bound, columns = dual, INTEGER
+    bound, columns = dual, INTEGER // GROWTH
     # the error of one regret, as `proven` counts it
     blur = ROUNDING * (
         float(np.abs(priced.wages).max()) * float(groups.size.max()) + float(np.abs(priced.reduced).max())
@@ -200,7 +202,7 @@ def _decide(
         # only who deviates by less than this can be in something better; a better point first, where those are many
         needed = EVERYTHING if best is None else max(0.0, best[0] - dual - 0.999 * grain)
         columns = max(columns, len(deviations)) * GROWTH
-        wider = EVERYTHING if limit >= needed else priced.limit_for(max(columns, AT_ONCE))
+        wider = EVERYTHING if limit >= needed else priced.limit_for(max(columns, AT_ONCE) if columns > 2 * INTEGER else columns)
         if best is None and limit < EVERYTHING:
             limit = priced.limit_for(columns)
         elif best is not None and limit != min(needed, wider):

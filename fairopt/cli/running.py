@@ -17,10 +17,13 @@ from fairopt.cli import round_json, round_tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.journal import Journal, Resumed, header, read_journal
 from fairopt.cli.settings import configured
-from fairopt.errors import BadInput, FairoptError
+from fairopt.errors import BadInput, FairoptError, NotCapable
 from fairopt.problem import Cluster, Trace, exact
-from fairopt.rounds import History, Mechanics, Round, RoundPolicy, run
+from fairopt.problem.numbers import shown
+from fairopt.problem.schema import naming
+from fairopt.rounds import History, Mechanics, Round, RoundPolicy, RoundTrait, run
 from fairopt.rounds.measures import Measures, measure
+from fairopt.rounds.run import check_matches
 
 
 def run_command(
@@ -54,6 +57,8 @@ def run_command(
     sys.set_int_max_str_digits(0)
     there = Cluster.read(cluster)
     given = Trace.read(trace, there.types)
+    with naming(str(trace)):
+        check_matches(given, there)
     rule = configured(discovery.round_policy(policy), settings or [])
     mechanics = Mechanics(
         restart=exact(restart, "--restart"),
@@ -62,7 +67,11 @@ def run_command(
         local_data=local_data,
     )
     seconds = exact(length, "--length")
+    if seconds <= 0:
+        raise BadInput(f"got {shown(length)}", place="--length", remedy="Give the seconds of a round, positive")
     solver: Solver | None = None if backend == "auto" else discovery.backend(backend)
+    if solver is not None and RoundTrait.PROGRAM not in rule.traits:
+        raise NotCapable(f"{rule.name} is an algorithm of its own, without a program for {backend!r}; omit --backend")
     began = header(
         policy,
         settings or [],
@@ -76,6 +85,8 @@ def run_command(
     before = None if resume is None else read_journal(resume, began, rule.states)
     played = _Played(rule, given.as_(float) if floats else given, there, mechanics, seconds)
     played.play(solver, rounds, before, None if state is None else Journal(state, began, before))
+    if played.error is not None and not played.records:  # nothing came of it that could be shown
+        raise played.error
     found = measure(played.history)
     if parquet is not None:
         round_json.write_parquet(played.history, parquet)

@@ -28,7 +28,8 @@ class Queue:
     * ``cluster``, ``jobs``: what there is, and what is asked. ``index``: the round's number, from 0.
     * ``now``, ``length``: when the round begins and how long it takes, in the trace's unit of time.
     * ``remaining`` (n,): work left. ``attained`` (n,): GPU-time received so far (GPUs times time held).
-    * ``setup`` (n,): time that a job which goes on where it ran has still to spend on loading before it makes progress.
+    * ``setup`` (n,): time that a job which goes on where it ran has still to spend on loading before it makes progress;
+      also if it was stopped meanwhile.
     * ``last``: the `Spots` of each job when it ran last, () if it never did. ``running`` (n,) bool: whether it ran in
       the round before, so that it can go on there at no cost.
     * ``lease`` (n,): until when a job holds its GPUs; later than ``now`` means that it must not be touched.

@@ -174,7 +174,8 @@ def _check_header(header: list[str], line: int, types: Sequence[str]) -> str:
                 place=place,
                 remedy=nearest(
                     name if name.startswith(_SPEED) else name.lower(),
-                    [*known, *(f"{_SPEED}{kind}" for kind in types)],
+                    # not `UNUSED`: whoever means something by a column is not helped by one that says nothing
+                    [*(each for each in known if each not in UNUSED), *(f"{_SPEED}{kind}" for kind in types)],
                     "column",
                 ),
             )
@@ -229,6 +230,18 @@ class _Columns:
             exact(value, f"{place}, column {column!r}") for place, value in zip(self.places, values, strict=True)
         ]
 
+    def lengths(self, given: Sequence[tuple[str, Any]]) -> None:
+        """Keep how long each job is, which a file says by one of two names: ``given`` are (name, value)."""
+        for place, (name, value) in zip(self.places, given, strict=True):
+            length = exact(value, f"{place}, {name}")
+            if length <= 0:
+                raise BadInput(
+                    f"got {shown(value)}",
+                    place=f"{place}, {name}",
+                    remedy="Give a positive number; leave out jobs that never ran",
+                )
+            self.values.setdefault("work", []).append(length)
+
     def texts(self, column: str, values: list[Any]) -> None:
         """Keep a column in which None has a meaning."""
         blank = BLANK[column]
@@ -282,7 +295,7 @@ def trace_from_dict(data: Mapping[str, object], types: Sequence[str]) -> Trace:
         check_keys(job, _JOB, _NEEDED, where)
     for key in _NEEDED:
         columns.numbers(key, [job[key] for job in jobs])
-    columns.numbers("work", [job[length] for job, length in zip(jobs, lengths, strict=True)])
+    columns.lengths([(length, job[length]) for job, length in zip(jobs, lengths, strict=True)])
     speeds = _speeds(data, jobs, columns, types)
     for key in BLANK:
         columns.texts(key, [_typed(job, key, where) for job, (where, _) in zip(jobs, called, strict=True)])

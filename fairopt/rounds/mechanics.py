@@ -56,13 +56,16 @@ class Mechanics:
         """Return the time that a job loads before it makes progress on ``spots``, when this round puts it there.
 
         Nothing new where it ran there in the round before; else the restart, and the transfer of its state where a
-        host is new to it, over the slowest link concerned; datasets likewise.
+        host is new to it, over the slowest link concerned; datasets likewise. Who was stopped while it loaded, and
+        goes on where it did, loads what was left, where that is more than the restart.
         """
-        last = queue.last[row]
+        last, rest = queue.last[row], queue.setup[row]
         if queue.running[row] and spots == last:
-            rest: Number = queue.setup[row]
-            return rest
+            left: Number = rest
+            return left
         begin = _in(queue, self.restart if last else self.launch)
+        if {host for host, _ in spots} <= {host for host, _ in last}:
+            begin = max(begin, rest)
         return begin + self.transfer(queue, row, spots) + self.fetch(queue, row, spots)
 
     def transfer(self, queue: Queue, row: int, spots: Spots) -> Number:

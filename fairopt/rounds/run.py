@@ -186,14 +186,14 @@ def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mec
     rows = [*snapshot.present, *fresh]
     held = list(snapshot.held)
     failing = [outage for outage in trace.outages if queue.now < outage.begin < queue.end]
-    remaining, attained = queue.remaining.tolist(), queue.attained.tolist()
-    zero, end, leased = queue.now * 0, queue.end, queue.leased
+    remaining, attained, setup = queue.remaining.tolist(), queue.attained.tolist(), queue.setup.tolist()
+    end, leased = queue.end, queue.leased
     ran: list[Ran] = []
     after: dict[int, Standing] = {}
     for at, row in enumerate(rows):
         spots = schedule.placements.get(at, ())
         if not spots:
-            after[row] = Standing(remaining[at], attained[at], zero, queue.last[at], False, end, queue.started[at])
+            after[row] = Standing(remaining[at], attained[at], setup[at], queue.last[at], False, end, queue.started[at])
             continue
         unsaid = queue.lease[at] if at in leased else end
         one, next_ = play(queue, at, spots, failing, schedule.leases.get(at, unsaid), mechanics)
@@ -279,7 +279,7 @@ def play(
     return ran, Standing(
         remaining=ran.remaining,
         attained=queue.attained[row] + ran.gpus * (end - queue.now),
-        setup=zero if lost else setup - spent,
+        setup=setup if lost else setup - spent,
         last=spots,
         running=not lost,
         lease=queue.end if lost else lease,

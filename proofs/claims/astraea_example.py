@@ -107,10 +107,10 @@ def worked_example() -> Finding:
         "give it, those in which j11 comes before j12 and j21; "
         f"of {readings} combinations of deviations (D_w = D_j only, no centralised placement, a server used least, "
         "line 8 of Algorithm 4) only those with the two. Over two servers only, Algorithm 4 gives the printed 92 for "
-        f"j11 at cost 0 and the printed cost 12 of j21, but with its PS on s{second.schedule.ps[0][0] + 1} and workers "
-        f"on {told(second.schedule)}: line 16 goes to the fullest servers first, so that s3 and s4 as printed need an "
-        "empty s2 passed over. Misprints: tau_l = 2^(l-1) where the example has J_2 in [2, 4) and rounds of 4 slots in "
-        "(8, 16], so 2^l; t- = 0 for 9; -2*2*100 for -2*2+100.",
+        f"j11 at cost 0 and the printed cost 12 of j21, but with its PS on s{second.schedule.ps[0][0] + 1}, and "
+        f"workers {told(second.schedule)}: line 16 goes to the fullest servers first, so that s3 and s4 as printed "
+        "need an empty s2 passed over. Misprints: tau_l = 2^(l-1) where the example has J_2 in [2, 4) and rounds of 4 "
+        "slots in (8, 16], so 2^l; t- = 0 for 9; -2*2*100 for -2*2+100.",
     )
 
 
