@@ -19,6 +19,9 @@ from fairopt.schedules import SchedulePolicy
 POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairopt.properties"
 ROUND_POLICIES, SCHEDULE_POLICIES = "fairopt.round_policies", "fairopt.schedule_policies"
 
+#: Who takes the policies of a group, on the command line.
+_TAKERS = {POLICIES: "`fairopt solve`", ROUND_POLICIES: "`fairopt run`", SCHEDULE_POLICIES: "`fairopt schedule`"}
+
 
 def names(group: str) -> list[str]:
     """Return the registered names of a group, in the order of registration."""
@@ -58,9 +61,12 @@ def load(group: str, name: str) -> Any:
     """Return what an entry point names: usually a class."""
     registered = _registered(group)
     if name not in registered:
-        near = get_close_matches(name, registered, 3, 0.4)
         kind = group.removeprefix("fairopt.").replace("_", " ")
+        near = get_close_matches(name, registered, 3, 0.4)
         remedy = f"Did you mean {' or '.join(near)}? " if near else ""
+        # of another kind: what was meant is plain, and only the command is wrong
+        taker = next((by for of, by in _TAKERS.items() if group in _TAKERS and name in _registered(of)), None)
+        remedy = remedy if taker is None else f"{taker} takes it. "
         raise BadInput(f"there is no {name!r} among the {kind}", remedy=f"{remedy}Installed: {', '.join(registered)}")
     point = registered[name]
     try:

@@ -72,6 +72,8 @@ class FFT(RoundPolicy):
         restart = exact(self.restart, "fft, restart")
         if restart < 0:
             raise BadInput(f"got {restart}", place="fft, restart", remedy="Give a time, not negative")
+        if not self.gap >= 0:
+            raise BadInput(f"got {self.gap}", place="fft, gap", remedy="Give a relative gap, not negative")
         object.__setattr__(self, "restart", restart)
 
     def start(self, problem: Queue) -> FFTState:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from fairopt.errors import NotCapable
+from fairopt.errors import BadInput, NotCapable
 from fairopt.models.gandiva_migration import Known, Move, carry_out, to_balance, to_faster_type
 from fairopt.models.gandiva_pools import tenant_of
 from fairopt.models.gandiva_servers import Servers
@@ -66,6 +66,12 @@ class GandivaFair(RoundPolicy):
     improvement: Fraction = Fraction(1, 10)
     whole: bool = False
     shared: bool = True
+
+    def __post_init__(self) -> None:
+        for option in ("migrations", "threshold", "improvement"):
+            value = getattr(self, option)
+            if not value >= 0:
+                raise BadInput(f"got {value}", place=f"{self.name}, {option}", remedy="Give a number, not negative")
 
     def start(self, problem: Queue) -> Shared:
         """Return the state in which nobody has a server and nothing was traded."""

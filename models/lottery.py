@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 
-from fairopt.errors import NotCapable
+from fairopt.errors import BadInput, NotCapable
 from fairopt.models.gandiva_pools import Assign, Pool, assigned, least_crowded, pools
 from fairopt.policy import Claim, Solve
 from fairopt.problem.queue import Queue
@@ -169,6 +169,10 @@ class GangAwareLottery(LotteryWithBackfilling):
     claims = (Claim("fair over 1000 quanta or more", "Sec. 3.1"),)
     count_wins: bool = True
     longest: int = 10_000
+
+    def __post_init__(self) -> None:
+        if self.longest < 0:
+            raise BadInput(f"got {self.longest}", place=f"{self.name}, longest", remedy="Give a number of wins from 0")
 
     def quantum(
         self, queue: Queue, pool: Pool, dice: Random, waiting: Sequence[int]

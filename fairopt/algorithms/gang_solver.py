@@ -218,17 +218,17 @@ def _decide(
 
 
 def _core(deviations: Deviations, start: Array | None, slack: float, clock: Clock) -> tuple[CoreAnswer, int]:
-    """Return how the core ended, and the integer programs that took: none where states alone prove it."""
+    """Return how the core ended, and the integer programs that took: none where `solve_labels` proves it."""
     states = solve_labels(deviations, start=start, slack=slack, time_limit=clock.left)
-    if states is not None and (states.status is not Status.LIMIT or clock.over):
-        return states, 0
-    begin = start if states is None else states.moved
-    answer = solve_merged(deviations, start=begin, slack=slack, time_limit=clock.left)
-    if states is None:
-        return answer, 1
-    if answer.moved is None or states.loss < answer.loss:
-        answer = replace(answer, moved=states.moved, loss=states.loss)
-    return replace(answer, bound=min(max(answer.bound, states.bound), answer.loss)), 1
+    if states is not None:
+        if states.status is not Status.LIMIT or clock.over:
+            return states, 0
+        start = states.moved
+    answer = solve_merged(deviations, start=start, slack=slack, time_limit=clock.left)
+    loss = np.inf if start is None else float(start @ deviations.regret)
+    if loss < answer.loss:
+        answer = replace(answer, moved=start, loss=loss)
+    return replace(answer, bound=min(max(answer.bound, states.bound if states else 0.0), answer.loss)), 1
 
 
 def _tolerance(problem: GangAssignment, best: tuple[float, Array], dual: float, noise: float) -> float:

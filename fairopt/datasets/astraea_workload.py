@@ -74,7 +74,7 @@ class Form(Enum):
 
 
 class Demand(Enum):
-    """What the GPUs that a job asked for mean, of which Sec. 5.1 says that they are "demands for workers".
+    """What the GPUs that a job asked for mean, which Sec. 5.1 takes as what it wants in workers.
 
     CHUNKS: the model knows no demand but the number of chunks, and that is drawn from [20, 50]; the GPUs that jobs held
     make the tenants' shares only. GPUS: a job gets no more workers than GPUs, by as many chunks as it had GPUs; what
@@ -175,7 +175,7 @@ def astraea_workload(
 def astraea_small(*, jobs: int = 10, servers: int = 15, seed: int = 0, utility: Form = Form.LINEAR) -> Batch:
     """Return a batch of the sizes of Fig. 5 (5 to 15 jobs of two users, 5 to 45 servers), with jobs of some slots.
 
-    The paper does not say how its "reduced input" was reduced; epochs and chunks are from `SMALL`.
+    The paper does not say how its input was reduced; epochs and chunks are from `SMALL`.
 
     Source: Astraea (posted prices) Sec. 5.2, "Performance Ratio".
 

@@ -27,6 +27,7 @@ from fairopt.problem.checks import check_name, listed
 from fairopt.problem.cluster import MOST_HOSTS, Cluster
 from fairopt.problem.columns import checked_counts, positive
 from fairopt.problem.files import read_text, suffix_of, write_text
+from fairopt.problem.kinds import check_kind
 from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import shown, written
 from fairopt.problem.schema import check_table, check_version, naming, tables
@@ -59,6 +60,7 @@ def cluster_from_dict(data: Mapping[str, object]) -> Cluster:
     """Return the cluster that a dictionary of the file schema describes."""
     place = "the top level"
     check_table(data, place)
+    check_kind(data, "cluster", place)
     check_version(data, place)
     check_keys(data, _TOP, ["schema", "host"], place)
     groups = tables(data["host"], "host", "groups of hosts")

@@ -15,6 +15,7 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import MOST_ROWS, check_name, listed
+from fairopt.problem.kinds import check_kind
 from fairopt.problem.labels import check_keys
 from fairopt.problem.market import Market
 from fairopt.problem.numbers import exact, shown, written
@@ -82,6 +83,7 @@ class _Rows:
 def _market(data: Mapping[str, object]) -> Market:
     place = "the top level"
     check_table(data, place)
+    check_kind(data, "market", place)
     check_version(data, place)
     check_keys(data, _TOP, _TOP, place)
     types = [

@@ -34,6 +34,7 @@ from fairopt.problem.checks import check_name, listed
 from fairopt.problem.csv_files import Row, csv_records
 from fairopt.problem.files import LARGEST_FILE, decoded, read_bytes, write_bytes
 from fairopt.problem.jobs import Jobs
+from fairopt.problem.kinds import check_kind
 from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import exact, shown
 from fairopt.problem.schema import check_table, check_version, named, naming, tables
@@ -152,12 +153,15 @@ def trace_from_csv(text: str, types: Sequence[str]) -> Trace:
     if not rows:
         raise BadInput("no jobs", place=f"line {line}", remedy="Give a row for each job")
     columns = _Columns([row.name for row in rows], [row.place() for row in rows])
-    for column in ("gpus", "submit_s", length, *speeds):
+    for column in ("gpus", "submit_s"):
+        columns.numbers(column, [_filled(row, column) for row in rows])
+    columns.lengths([(f"column {length!r}", _filled(row, length)) for row in rows])
+    for column in speeds:
         columns.numbers(column, [_filled(row, column) for row in rows])
     for column in BLANK:
         if column in header or column == "tenant":
             columns.texts(column, [row.cells.get(column) or None for row in rows])
-    return Trace(columns.jobs(types, length, speeds))
+    return Trace(columns.jobs(types, speeds))
 
 
 def _check_header(header: list[str], line: int, types: Sequence[str]) -> str:
@@ -231,7 +235,8 @@ class _Columns:
         ]
 
     def lengths(self, given: Sequence[tuple[str, Any]]) -> None:
-        """Keep how long each job is, which a file says by one of two names: ``given`` are (name, value)."""
+        """Keep how long each job is, as its work; ``given`` are pairs (where it stands, value)."""
+        self.values["work"] = []
         for place, (name, value) in zip(self.places, given, strict=True):
             length = exact(value, f"{place}, {name}")
             if length <= 0:
@@ -240,7 +245,7 @@ class _Columns:
                     place=f"{place}, {name}",
                     remedy="Give a positive number; leave out jobs that never ran",
                 )
-            self.values.setdefault("work", []).append(length)
+            self.values["work"].append(length)
 
     def texts(self, column: str, values: list[Any]) -> None:
         """Keep a column in which None has a meaning."""
@@ -251,22 +256,15 @@ class _Columns:
             values = [own if value is None else value for own, value in zip(usual, values, strict=True)]
         self.values[column] = [blank if value is None else value for value in values]
 
-    def jobs(self, types: Sequence[str], length: str, speeds: Sequence[str]) -> Jobs:
-        """Return the jobs; ``length`` is the column of work or durations, ``speeds`` those of throughputs."""
-        for place, value in zip(self.places, self.values[length], strict=True):
-            if value <= 0:
-                raise BadInput(
-                    f"got {shown(value)}",
-                    place=f"{place}, column {length!r}",
-                    remedy="Give a positive number; leave out jobs that never ran",
-                )
+    def jobs(self, types: Sequence[str], speeds: Sequence[str]) -> Jobs:
+        """Return the jobs; ``speeds`` are the columns of throughputs."""
         return Jobs.of(
             names=self.names,
             places=self.places,
             types=types,
             gpus=self.values["gpus"],
             arrival=self.values["submit_s"],
-            work=self.values[length],
+            work=self.values["work"],
             throughput=list(zip(*(self.values[name] for name in speeds), strict=True)) if speeds else None,
             tenant_weight=self.values.get("tenant_weight", [None])[0],
             **{name: self.values[name] for name in BLANK if name in self.values},
@@ -278,6 +276,7 @@ def trace_from_dict(data: Mapping[str, object], types: Sequence[str]) -> Trace:
     """Return the trace that a dictionary of the file schema describes, for a cluster of ``types``."""
     place = "the top level"
     check_table(data, place)
+    check_kind(data, "trace", place)
     check_version(data, place)
     check_keys(data, _TOP, ["schema", "job"], place)
     jobs = tables(data["job"], "job", "jobs")
@@ -303,7 +302,7 @@ def trace_from_dict(data: Mapping[str, object], types: Sequence[str]) -> Trace:
         columns.values["tenant_weight"] = [_weights(data["tenant"], columns.values["tenant"])]
     outages = tables(data["outage"], "outage", "outages") if "outage" in data else ()
     return Trace(
-        columns.jobs(types, "work", speeds),
+        columns.jobs(types, speeds),
         tuple(_outage(table, f"outage {number}") for number, table in enumerate(outages, start=1)),
     )
 
