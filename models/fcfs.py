@@ -15,7 +15,7 @@ from fairopt.models.posted_prices_fast import Fast
 from fairopt.models.posted_prices_reference import Best, Search
 from fairopt.models.posted_prices_round import RoundState
 from fairopt.policy import Seconds, Solve
-from fairopt.problem.batch import Batch, JobSchedule
+from fairopt.problem.batch import MOST_SLOTS, Batch, JobSchedule
 from fairopt.problem.utilities import Linear
 from fairopt.schedules import Admission, Plan, SchedulePolicy
 
@@ -78,6 +78,12 @@ class FirstComeFirstServed(SchedulePolicy):
         most = max(arrival, table.used) + longest(table.batch, job) if end is None else end
         while True:
             until = min(arrival + look, most)
+            if until > MOST_SLOTS or (most > MOST_SLOTS and arrival + shortest(table.batch, job) > MOST_SLOTS):
+                raise BadInput(
+                    f"it does not complete by slot {MOST_SLOTS}",
+                    place=f"{self.name}, job {table.batch.jobs.names[job]!r}",
+                    remedy="Give longer slots, less work, or a horizon that ends before",
+                )
             best = self.search.best(table.between(arrival, until), job)
             if best is not None or until == most:
                 return best
@@ -118,3 +124,10 @@ def longest(problem: Batch, job: int) -> int:
     """Return the most slots that a job can take: on one worker away from its PS, of the slowest types."""
     types = product(range(len(problem.servers.worker_types)), range(len(problem.servers.ps_types)))
     return max(problem.duration(job, 1, together=False, worker=worker, ps=ps) for worker, ps in types)
+
+
+def shortest(problem: Batch, job: int) -> int:
+    """Return the least slots that a job can take: a worker for each chunk, on one server, of the fastest types."""
+    types = product(range(len(problem.servers.worker_types)), range(len(problem.servers.ps_types)))
+    chunks = int(problem.jobs.chunks[job])
+    return min(problem.duration(job, chunks, together=True, worker=worker, ps=ps) for worker, ps in types)

@@ -40,8 +40,8 @@ class FFT(RoundPolicy):
     * ``fair_part``: how tau_j is estimated. ``served``: what Eq. (5) takes for the work of a round.
     * ``usable``: K(t); by default exact, the most GPUs that whole gangs on allowed types keep busy.
     * ``placement``: hosts. ``gap``: the relative gap at which our own algorithm may stop. ``warm_start``: whether it
-      begins with the last round's multipliers, which pays where little has changed; where compensation has grown since,
-      they may be far off and cost more than they save.
+      begins with the last round's multipliers, which it drops where they are far off; the cost is the same, but among
+      schedules of equal cost another one may be chosen.
 
     Jobs that hold leases are outside the program, and so are their GPUs; ``costs`` of a schedule counts them. The own
     algorithm works in floats and proves its optimum (``evidence`` holds bound, gap and multipliers); a back end solves
@@ -66,7 +66,7 @@ class FFT(RoundPolicy):
     usable: UsableGpus = usable_gpus
     placement: Placement = field(default_factory=HierarchicalPlacement)
     gap: float = 0.0
-    warm_start: bool = False
+    warm_start: bool = True
 
     def __post_init__(self) -> None:
         restart = exact(self.restart, "fft, restart")

@@ -134,8 +134,15 @@ class LotteryWithBackfilling(RoundPolicy):
             running, queued = self.quantum(problem, pool, dice, [row for row in before if ready.get(row) == pool.kind])
             wants += [Want(row, (pool.kind,)) for row in running]
             waiting += queued
+        placements = placed(problem, wants, self.placement)
+        # who has won and found no hosts has not run for it yet
+        waiting = [*self.unserved([want.row for want in wants if want.row not in placements]), *waiting]
         after = Winners(tuple(names[row] for row in waiting), {names[row]: types[kind] for row, kind in kinds.items()})
-        return Schedule(self.name, problem, placed(problem, wants, self.placement), state=after)
+        return Schedule(self.name, problem, placements, state=after)
+
+    def unserved(self, rows: list[int]) -> list[int]:
+        """Return who of those that were drawn, but not placed, waits: nobody, as nobody does in this scheme."""
+        return []
 
     def quantum(
         self, queue: Queue, pool: Pool, dice: Random, waiting: Sequence[int]
@@ -192,3 +199,7 @@ class GangAwareLottery(LotteryWithBackfilling):
             longest=self.longest,
         )
         return [pool.rows[place] for place in chosen], [pool.rows[place] for place in queued]
+
+    def unserved(self, rows: list[int]) -> list[int]:
+        """Return who of those that were drawn, but not placed, waits: all of them."""
+        return rows

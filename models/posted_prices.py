@@ -16,7 +16,7 @@ from fairopt.models.posted_prices_reference import Search
 from fairopt.models.posted_prices_round import RoundState
 from fairopt.models.posted_prices_theta import Admissible, Theta, read_theta
 from fairopt.policy import Seconds, Solve
-from fairopt.problem.batch import Batch
+from fairopt.problem.batch import MOST_SLOTS, Batch
 from fairopt.schedules import Admission, Plan, SchedulePolicy
 from fairopt.schedules.prices import Bases
 
@@ -62,6 +62,7 @@ class PostedPricePacking(SchedulePolicy):
         bases: list[Bases] = []
         waiting: list[int] = []
         last = self.intervals or last_interval(problem)
+        self._check_slots(last)
         for interval in range(1, last + 1):
             waiting += arrivals(problem, interval)
             workers, ps = self.theta.bases(problem, waiting)
@@ -80,6 +81,15 @@ class PostedPricePacking(SchedulePolicy):
             evidence=tuple(bases),
             seconds=Seconds(solve=perf_counter() - begun),
         )
+
+    def _check_slots(self, last: int) -> None:
+        # tables have a column for each slot of a round; compared as exponents first, as 2 ** last may fill the memory
+        if last > MOST_SLOTS.bit_length() or 2 * self.rounds * 2**last > MOST_SLOTS:
+            raise BadInput(
+                f"{last} intervals of {self.rounds} rounds end after slot {MOST_SLOTS}",
+                place=f"{self.name}, intervals",
+                remedy="Give longer slots, shorter jobs, or fewer intervals and rounds",
+            )
 
     def batch(self, problem: Batch, jobs: list[int], bases: Bases) -> list[Admission]:
         """Return the decisions on one batch, in order. Source: Algorithm 2."""

@@ -10,7 +10,7 @@ from itertools import product
 from math import ceil, lcm
 
 from fairopt.errors import BadInput
-from fairopt.problem.batch import Batch, JobSchedule
+from fairopt.problem.batch import MOST_SLOTS, Batch, JobSchedule
 from fairopt.program import Number
 
 #: Where a job's workers and its PS are: (server, how many), servers rising.
@@ -56,6 +56,8 @@ class Times:
         """
         if slots is not None and (not isinstance(slots, int) or isinstance(slots, bool) or slots < 1):
             raise BadInput(f"got {slots!r}", place="option slots", remedy="Give a whole number from 1, or None")
+        if slots is not None and slots > MOST_SLOTS:
+            raise BadInput(f"got {slots}", place="option slots", remedy=f"Give at most {MOST_SLOTS}")
         ways = tuple(kinds(batch, job) for job in range(len(batch.jobs)))
         count = _needed(batch, ways) if slots is None else slots
         first = tuple(max(1, int(r) + (0 if in_slot_of_arrival else 1)) for r in batch.jobs.arrival)

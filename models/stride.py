@@ -98,6 +98,7 @@ class GangAwareStride(RoundPolicy):
         jobs, types = problem.jobs, problem.cluster.types
         kinds = assigned(problem, state.kinds, self.assign)
         passes: dict[str, Number] = {}
+        strides: dict[int, Number] = {}
         wants: list[Want] = []
         for pool in pools(problem, kinds, by_weight=self.by_weight, readjust=self.readjust):
             names = [jobs.names[row] for row in pool.tickets]
@@ -111,8 +112,11 @@ class GangAwareStride(RoundPolicy):
             running = [rows[at] for at in chosen]
             for row in (*pool.leased, *running):
                 size = int(jobs.gpus[row]) if self.by_size else 1
-                own[jobs.names[row]] += size / pool.tickets[row]
+                strides[row] = size / pool.tickets[row]
             wants += [Want(row, (pool.kind,)) for row in running]
             passes |= own
+        placements = placed(problem, wants, self.placement)
+        for row in placements:  # who was chosen and found no hosts has not run, and keeps its pass
+            passes[jobs.names[row]] += strides[row]
         after = Strides(passes, {jobs.names[row]: types[kind] for row, kind in kinds.items()})
-        return Schedule(self.name, problem, placed(problem, wants, self.placement), state=after)
+        return Schedule(self.name, problem, placements, state=after)

@@ -298,7 +298,7 @@ def test_states_that_are_none(fairopt: Callable[..., Ran], tmp_path: Path, text:
         (("--policy", "srft"), 2, "Did you mean srtf"),
         (("--set", "seed=1"), 2, "srtf has no option 'seed'"),
         (("--set", "seed"), 2, "Write OPTION=VALUE"),
-        (("--set", "placement=best"), 2, "It can be given in Python only"),
+        (("--set", "placement=best"), 2, "others can be given in Python only"),
         (("--length", "0"), 2, "length: got 0"),
         (("--length", "soon"), 2, "--length: got 'soon'"),
         (("--spread", "2"), 2, "mechanics, spread: got 2"),

@@ -58,7 +58,8 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *w
     with pytest.raises(SystemExit) as end:
         main()
     out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1
+    assert out == ""
+    assert err.count("\n") == 1
     return int(end.value.code or 0), err
 
 
@@ -66,9 +67,9 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *w
 @pytest.mark.parametrize(
     ("words", "status", "line"),
     [
-        (("--length", "0"), 2, "--length: got '0'. Give the seconds of a round, positive"),
-        (("--length", "-1/2"), 2, "--length: got '-1/2'. Give the seconds of a round, positive"),
-        (("--backend", "highs"), 3, "srtf is an algorithm of its own, without a program for 'highs'; omit --backend"),
+        (("--length", "0"), 2, "--length: got 0. Give the seconds of a round, positive"),
+        (("--length", "-1/2"), 2, "--length: got -1/2. Give the seconds of a round, positive"),
+        (("--backend", "highs"), 3, "it has no program for highs, so leave --backend out"),
         (("--policy", "max-min"), 2, "`fairopt solve` takes it"),
         (("--policy", "posted-prices"), 2, "`fairopt schedule` takes it"),
         (("--policy", "fft", "--set", "gap=-1"), 2, "fft, gap: got -1.0. Give a relative gap, not negative"),
@@ -80,19 +81,22 @@ def test_an_error_before_the_first_round_prints_nothing_else(capsys, monkeypatch
     trace, cluster = files
     policy = () if "--policy" in words else ("--policy", "srtf")
     got = said(capsys, monkeypatch, "run", trace, "--cluster", cluster, *policy, *words, *json_)
-    assert got[0] == status and line in got[1]
+    assert got[0] == status
+    assert line in got[1]
 
 
 def test_a_policy_of_rounds_is_none_of_shares(capsys, monkeypatch):
     status, line = said(capsys, monkeypatch, "solve", dataset_path("gavel.toml"), "--policy", "fft")
-    assert status == 2 and "`fairopt run` takes it" in line
+    assert status == 2
+    assert "`fairopt run` takes it" in line
 
 
 def test_an_outage_of_an_unknown_host_names_the_file(capsys, monkeypatch, files):
     trace, cluster = files
     trace.write_text(TRACE + "[[outage]]\nhost = 'x'\nbegin = 0\n")
     status, line = said(capsys, monkeypatch, "run", trace, "--cluster", cluster, "--policy", "srtf")
-    assert status == 2 and f"{trace}: outages: there is no host 'x'. Hosts: GPU-1" in line
+    assert status == 2
+    assert f"{trace}: outages: there is no host 'x'. Hosts: GPU-1" in line
 
 
 @pytest.mark.parametrize(
@@ -110,7 +114,8 @@ def test_a_file_of_another_kind_is_named(capsys, monkeypatch, files, given, kind
         "market": ("solve", path, "--policy", "max-min"),
     }[wanted]
     status, line = said(capsys, monkeypatch, *words)
-    assert status == 2 and f"is that of a {kind}. Give a {wanted}; `fairopt " in line
+    assert status == 2
+    assert f"is that of a {kind}. Give a {wanted}; `fairopt " in line
 
 
 def test_options_that_are_functions_and_classes_are_named_by_module():
@@ -157,3 +162,39 @@ def test_table_2_from_a_file(capsys, monkeypatch, files, tmp_path, policy):
     ran = [each["job"] for record in json.loads(capsys.readouterr().out)["rounds"] for each in record["ran"]]
     assert not end.value.code
     assert {job: ran.count(job) for job in sorted({*ran})} == {"a1": 4, "a2": 4, "b1": 2, "b2": 2, "c1": 1, "c2": 1}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("duration_s = 600", "duration_s = 'x'", "job 1 ('a'), duration_s: got 'x', not a number"),
+        ("duration_s = 600", "work = 0", "job 1 ('a'), work: got 0. Give a positive number"),
+    ],
+)
+def test_a_job_s_length_is_named_as_the_file_names_it(capsys, monkeypatch, files, before, after, line):
+    trace, cluster = files
+    trace.write_text(TRACE.replace(before, after))
+    status, text = said(capsys, monkeypatch, "run", trace, "--cluster", cluster, "--policy", "srtf")
+    assert status == 2
+    assert line in text
+
+
+def test_a_column_without_a_use_is_not_suggested(capsys, monkeypatch, files):
+    trace = files[0].with_suffix(".csv")
+    trace.write_text("job_id,submit_s,duration_s,gpus,type\na,0,1,1,GPU\n")
+    status, text = said(capsys, monkeypatch, "run", trace, "--cluster", files[1], "--policy", "srtf")
+    assert status == 2
+    assert "column 5: unknown column 'type'. Known columns: job_id" in text
+    assert "gpu_type" not in text
+
+
+def test_jobs_that_have_not_arrived_are_counted(capsys, monkeypatch, files):
+    trace, cluster = files
+    trace.write_text(TRACE + TRACE.replace("schema = 1", "").replace('"a"', '"b"').replace("= 0", "= 9000"))
+    words = ["fairopt", "run", str(trace), "--cluster", str(cluster), "--policy", "srtf", "--rounds", "2"]
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(SystemExit):
+        main()
+    out = capsys.readouterr().out
+    assert "srtf: 1 of 2 jobs completed in 2 rounds" in out
+    assert "not arrived when the run ended: 1 jobs" in out

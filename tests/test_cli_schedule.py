@@ -254,3 +254,32 @@ def test_the_verifier_itself_says_the_same(fairopt: Callable[..., Ran]) -> None:
     found, statement = verify_schedule.decide(json.dumps(example_schedule(fairopt)))
     assert found == []
     assert "(3a)-(3o)" in statement
+
+
+@pytest.mark.parametrize(
+    ("policy", "option"),
+    [
+        ("posted-prices", "intervals=60"),
+        ("posted-prices", "rounds=1000000"),
+        ("batch-private", None),
+        ("posted-prices", None),
+        ("fcfs", None),
+        ("packing", "slots=100000000"),
+    ],
+)
+def test_too_many_slots_are_refused(
+    fairopt: Callable[..., Ran], tmp_path: Path, policy: str, option: str | None
+) -> None:
+    """Tables have a column for each slot: what would take a mistake's worth of them says so at once, in one line."""
+    text = EXAMPLE.read_text(encoding="utf-8")
+    if option is None:  # a job of 10^12 mini-batches and more
+        text = text.replace("epochs         = 2", "epochs = 1000000").replace(
+            "minibatches    = 1", "minibatches = 1000000"
+        )
+    path = tmp_path / "batch.toml"
+    path.write_text(text, encoding="utf-8")
+    ran = fairopt("schedule", path, "--policy", policy, *(() if option is None else ("--set", option)))
+    assert ran.status == 2
+    assert ran.out == ""
+    assert ran.err.count("\n") == 1
+    assert "slot" in ran.err

@@ -24,7 +24,7 @@ INSTANCES = 500
 def instance(seed: int) -> GangAssignment:
     """One of many kinds: gang mixes, tied, equal and huge costs, jobs that do not fit, a least from 0 to too much."""
     random = np.random.default_rng([7, seed])
-    n, k = int(random.integers(1, 41)), int(random.integers(1, 5))
+    n, k = int(random.integers(1, 41 if seed % 10 == 0 else 21)), int(random.integers(1, 5))
     gangs = random.choice(GANGS[seed % 5], n)
     cost = random.normal(0, 10, (n, k))
     costs = (
@@ -56,7 +56,7 @@ def assert_right(problem: GangAssignment, solution: GangSolution) -> None:
     cost = sum((Fraction(float(problem.cost[job, solution.type_of[job]])) for job in runs.tolist()), Fraction(0))
     assert solution.objective == pytest.approx(float(cost), rel=1e-15, abs=1e-300)
     assert solution.bound <= solution.objective
-    assert solution.objective - solution.bound <= 20 * tolerance(problem)
+    assert solution.objective - solution.bound <= tolerance(problem)
 
 
 @pytest.mark.parametrize("tens", range(INSTANCES // 10))

@@ -135,8 +135,9 @@ class Multipliers:
 class Effort:
     """What a solve took.
 
-    ``groups`` of jobs that are alike in all numbers; ``linear`` programs for the wages, ``integer`` ones for the core;
-    ``columns`` and ``nodes`` of the last integer one; ``dual_bound`` before the core; ``seconds`` by stage.
+    ``groups`` of jobs that are alike in all numbers; ``linear`` programs for the wages, ``integer`` ones for the core,
+    0 where dynamic programming proved it; ``columns`` and ``nodes`` of the last core; ``dual_bound`` before the core;
+    ``seconds`` by stage.
     """
 
     groups: int = 0

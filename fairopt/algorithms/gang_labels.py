@@ -18,8 +18,8 @@ from fairopt.solution import Status
 
 #: States kept after a group: more where fewer prove nothing.
 WIDTHS = (60, 600, 6400)
-#: Groups are taken job by job where they have at most so many.
-ONE_BY_ONE = 2
+#: Groups are taken job by job where they have at most so many, with one type to go to or with several.
+ONE_BY_ONE = (2, 8)
 #: Larger cores are not tried: so many steps, and so many numbers in the tables of bounds (48 MB).
 MOST_STEPS, MOST_NUMBERS = 600, 6_000_000
 #: Relative rounding error of a sum of a few hundred regrets.
@@ -109,7 +109,7 @@ def _steps(deviations: Deviations, jobs: Array) -> list[Step]:
         own = order[begin:end]
         gang, base, count = int(priced.groups.gang[each]), int(priced.base[each]), int(jobs[each])
         to, regret = deviations.to[own], deviations.regret[own]
-        if count <= ONE_BY_ONE:
+        if count <= ONE_BY_ONE[len(own) > 1]:
             steps += [Step.of(gang, 1, base, to, regret, own, projection)] * count
             continue
         # 1, 2, 4, ... jobs at a time reach every number of them; that all types share them is checked at the end

@@ -1,8 +1,9 @@
 """An algorithm of our own for FFT's program of one round, proven optimal on every solve.
 
 Wages (one a type) from the dual leave nearly every job one best choice; a linear program over the few jobs that are
-close makes the wages exact; an integer program over the jobs whose regret is less than the remaining gap decides the
-rest. Who is not in it cannot deviate without losing more than the gap, so its optimum is that of the whole.
+close makes the wages exact; a core of the jobs whose regret is less than the remaining gap decides the rest, by dynamic
+programming or, where that has too many states, by an integer program. Who is not in the core cannot deviate without
+losing more than the gap, so its optimum is that of the whole.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from fairopt.solution import Status
 LINEAR, GROWTH = 600, 4
 #: Deviations in the first core, where ties alone may do, and in the second, which finds a point near the best mostly.
 TIES, INTEGER = 8, 70
-#: Old wages are a start where about so many groups at most are at the wrong type with them.
-NEAR = 100
+#: Old wages are a start where about so many groups at most are at the wrong type with them, for so many programs.
+NEAR, TRIALS = 100, 2
 #: A proof with up to so many deviations is tried at once.
 AT_ONCE = 1000
 #: `OPTIMAL` without a gap: objective and bound differ by at most this part of the chosen costs' sizes and of the loss
@@ -48,10 +49,14 @@ def solve_gangs(
 ) -> GangSolution:
     """Return an assignment of least cost, and the proof of it as a bound.
 
-    ``start``: multipliers to begin with, those of the last round. ``gap``: relative gap that counts as solved.
-    ``time_limit``: seconds; the best assignment so far comes back with `Status.LIMIT`. `Status.INFEASIBLE`: ``least``
-    is more than can be kept busy, and ``usable`` says how much can. The bound holds in floats: rounding is subtracted
-    from the dual's part, HiGHS's tolerance from the core's. Errors: `BadInput` for options.
+    ``start``: multipliers to begin with, those of the last round; they are dropped where they are far off, and never
+    change the cost. ``gap``: relative gap that counts as solved. ``time_limit``: seconds; the best assignment so far
+    comes back with `Status.LIMIT`. HiGHS, where it is needed, gets what is left and overruns it, as it looks at the
+    clock between its own steps only. `Status.INFEASIBLE`: ``least`` is more than can be kept busy, and ``usable`` says
+    how much can. `Status.OPTIMAL` with gap 0: objective - bound <= 1e-9 (sum of |cost| of who runs, where it runs, +
+    objective - dual bound) + rounding of the dual's sums (2^-50 of their terms' sizes). The bound holds in floats:
+    rounding is subtracted from the dual's part, and the tolerance of whatever decided the core from the core's.
+    Errors: `BadInput` for options.
     """
     if not gap >= 0 or (time_limit is not None and not time_limit >= 0):
         raise BadInput(f"got gap {gap}, time_limit {time_limit}", place="options", remedy="Give numbers from 0")
@@ -116,7 +121,7 @@ def _usable(classes: GangClasses, tight: GangAssignment, clock: Clock) -> int:
 def _wages(groups: Groups, start: Multipliers | None, clock: Clock) -> tuple[Priced, int]:
     """Return the groups at wages that maximise the dual, and how many linear programs that took.
 
-    Old multipliers are tried where few jobs are at the wrong type with them, for one program; else they are dropped.
+    Old multipliers are tried where few jobs are at the wrong type with them; if that does not do, they are dropped.
     """
     types = len(groups.capacity)
     if len(groups.gang) * (types + 1) <= LINEAR:  # one linear program has all deviations, from any wages
@@ -124,8 +129,8 @@ def _wages(groups: Groups, start: Multipliers | None, clock: Clock) -> tuple[Pri
     programs = 0
     if start is not None:
         trial = Priced.at(groups, start.reward - start.price)
-        if trial.off <= NEAR:
-            priced, programs, exact = exact_wages(groups, trial, clock, most=1)
+        if trial.off <= NEAR and math.isfinite(trial.value):
+            priced, programs, exact = exact_wages(groups, trial, clock, most=TRIALS)
             if exact:
                 return priced, programs
     wages = smooth_wages(groups)
@@ -202,7 +207,11 @@ def _decide(
         # only who deviates by less than this can be in something better; a better point first, where those are many
         needed = EVERYTHING if best is None else max(0.0, best[0] - dual - 0.999 * grain)
         columns = max(columns, len(deviations)) * GROWTH
-        wider = EVERYTHING if limit >= needed else priced.limit_for(max(columns, AT_ONCE) if columns > 2 * INTEGER else columns)
+        wider = (
+            EVERYTHING
+            if limit >= needed
+            else priced.limit_for(max(columns, AT_ONCE) if columns > 2 * INTEGER else columns)
+        )
         if best is None and limit < EVERYTHING:
             limit = priced.limit_for(columns)
         elif best is not None and limit != min(needed, wider):

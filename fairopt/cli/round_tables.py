@@ -50,6 +50,8 @@ def measures(found: Measures, policy: RoundPolicy, trace: Trace) -> None:
         numbers = (tenant.jct_mean, tenant.held, tenant.ltgf)
         whose.add_row(name, str(tenant.jobs), str(tenant.completed), *map(short, numbers))
     out.print(whose)
+    if found.jobs < len(trace.jobs):
+        out.print(f"not arrived when the run ended: {len(trace.jobs) - found.jobs} jobs")
     for what, names in (
         ("not completed", found.unfinished),
         ("never started", found.never_started),

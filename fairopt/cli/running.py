@@ -68,10 +68,8 @@ def run_command(
     )
     seconds = exact(length, "--length")
     if seconds <= 0:
-        raise BadInput(f"got {shown(length)}", place="--length", remedy="Give the seconds of a round, positive")
+        raise BadInput(f"got {shown(seconds)}", place="--length", remedy="Give the seconds of a round, positive")
     solver: Solver | None = None if backend == "auto" else discovery.backend(backend)
-    if solver is not None and RoundTrait.PROGRAM not in rule.traits:
-        raise NotCapable(f"{rule.name} is an algorithm of its own, without a program for {backend!r}; omit --backend")
     began = header(
         policy,
         settings or [],
@@ -83,6 +81,10 @@ def run_command(
         floats=floats,
     )
     before = None if resume is None else read_journal(resume, began, rule.states)
+    if solver is not None and RoundTrait.PROGRAM not in rule.traits:
+        raise NotCapable(
+            f"{rule.name} is an algorithm of its own; it has no program for {backend}, so leave --backend out"
+        )
     played = _Played(rule, given.as_(float) if floats else given, there, mechanics, seconds)
     played.play(solver, rounds, before, None if state is None else Journal(state, began, before))
     if played.error is not None and not played.records:  # nothing came of it that could be shown

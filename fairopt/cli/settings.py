@@ -106,7 +106,7 @@ def _named(text: str, kind: Any, place: str) -> Any:
         raise BadInput(
             f"got {text!r} for an option of type {called}",
             place=place,
-            remedy="Name a function, or a class without options of its own, by MODULE:NAME; all else in Python only",
+            remedy="Name a function or class by MODULE:NAME; others can be given in Python only",
         )
     try:
         found = EntryPoint(name=place, value=text, group="").load()
@@ -121,7 +121,11 @@ def _named(text: str, kind: Any, place: str) -> Any:
         methods = {
             name: of for name, of in vars(kind).items() if callable(of) and (name[0] != "_" or name == "__call__")
         }
-        fits = all(_takes(getattr(made, name, None), len(signature(of).parameters) - 1) for name, of in methods.items())
+        # a function's own __call__ takes anything
+        fits = all(
+            _takes(made if name == "__call__" else getattr(made, name, None), len(signature(of).parameters) - 1)
+            for name, of in methods.items()
+        )
     else:
         fits = isinstance(made, kind)
     if not fits:

@@ -241,7 +241,7 @@ class _Columns:
             length = exact(value, f"{place}, {name}")
             if length <= 0:
                 raise BadInput(
-                    f"got {shown(value)}",
+                    f"got {shown(length)}",
                     place=f"{place}, {name}",
                     remedy="Give a positive number; leave out jobs that never ran",
                 )
