@@ -55,6 +55,7 @@ class OfflineOptimum(SchedulePolicy):
             backend=ask.backend.name,
             program=program,
             solution=solution,
+            proven=f"{ask.backend.name}: {solution.status.value}; bound {solution.bound}",
             seconds=Seconds(build=built, solve=solution.seconds),
         )
 

@@ -116,6 +116,8 @@ class CompactExponentialPacking(SchedulePolicy):
             backend=ask.backend.name,
             program=program,
             solution=solution,
+            proven=f"no schedules within {times.slots} slots earn more than {relaxation.bound}, by prices; "
+            f"optimality is shown by {_proof(found, relaxation).value}",
             evidence=PackingEvidence(
                 slots=times.slots,
                 prices=relaxation.prices,

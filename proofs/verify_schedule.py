@@ -30,7 +30,8 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
-NEAR, MOST, MOST_SLOTS, BESIDE = Fraction(1, 10**9), 20, 10**7, "options backend revenue gains unscheduled seconds"
+NEAR, MOST, MOST_SLOTS = Fraction(1, 10**9), 20, 10**7
+BESIDE = "options backend revenue gains unscheduled proven seconds"
 Spots = tuple[tuple[int, int], ...]  # (server, how many there), servers rising
 Kind = namedtuple("Kind", "name bandwidth")
 Holding = namedtuple("Holding", "name workers ps")  # a tenant's quotas, or what a server holds, one a type

@@ -47,7 +47,12 @@ def _verifier(file: Path) -> Callable[[list[str]], int]:
     """Return the program that decides a file, by what the file holds; certificates' own for what cannot be read."""
     try:
         keys = json.loads(file.read_text(encoding="utf-8")).keys() if file.is_file() else ()
-    except (OSError, ValueError, AttributeError):  # said, with the reason, by the program that then reads it
+    except (
+        OSError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+    ):  # said, with the reason, by the program that then reads it
         keys = ()
     held_by = {"rounds": verify_run.main, "schedules": verify_schedule.main}
     return next((main for key, main in held_by.items() if key in keys), verify.main)

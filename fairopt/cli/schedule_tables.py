@@ -25,6 +25,8 @@ def plan(decided: Plan) -> None:
         f"{decided.seconds.build + decided.seconds.solve:.3f} s",
         soft_wrap=True,
     )
+    if decided.proven:
+        out.print(decided.proven, soft_wrap=True)
     admitted = {each.job: each for each in decided.admissions if each.admitted}
     pays: Counter[int] = Counter()
     received: list[Number] = [Fraction(0)] * len(batch.tenants)

@@ -67,6 +67,7 @@ def result(plan: Plan, options: list[str]) -> dict[str, Any]:
         "revenue": number(plan.revenue),
         "gains": {name: number(gain) for name, gain in zip(plan.batch.tenants, plan.gains, strict=True)},
         "unscheduled": [plan.batch.jobs.names[job] for job in plan.unscheduled],
+        "proven": plan.proven,
         "seconds": {"build": seconds.build, "solve": seconds.solve, "certify": seconds.certify},
     }
 

@@ -56,7 +56,8 @@ class Plan:
     """What a policy decided on a batch: the schedules of the jobs that run, and what led to them.
 
     ``schedules``: one `JobSchedule` for each job that runs. ``admissions``: every decision in order. ``payments``: what
-    jobs pay for resources beyond their tenant's own share. ``evidence``: what else shows that the plan is right.
+    jobs pay for resources beyond their tenant's own share. ``evidence``: what else shows that the plan is right, and
+    ``proven``: what is known of it, in words.
     """
 
     policy: str
@@ -68,6 +69,7 @@ class Plan:
     program: Program | None = None
     solution: Solution | None = None
     evidence: Any = None
+    proven: str = ""
     seconds: Seconds = field(default_factory=Seconds)
 
     @cached_property

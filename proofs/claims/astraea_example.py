@@ -93,11 +93,11 @@ def worked_example() -> Finding:
     first, second, earlier = _over_servers()
     require((first.utility, first.gain) == (92, 92), "j11 over two servers is worth 92 and costs nothing")
     require((second.cost.workers + second.cost.ps, second.utility) == (12, 92), "12 and 92 for j21 over two servers")
-    assert j12.schedule is not None
+    runs = found(j12.schedule, "where j12 runs")
     return Finding(
         Ruling.INCONSISTENT if len(same) < len(PRINTED) else Ruling.REPRODUCED,
         f"Algorithms 1-5 as printed (theta 16, lambda 2, interval 2) give {', '.join(same)} as printed and not the "
-        f"rest: j12 fits into u1's own share, {told(j12.schedule)}, utility {j12.utility}, cost {j12.worker_cost:g} + "
+        f"rest: j12 fits into u1's own share, {told(runs)}, utility {j12.utility}, cost {j12.worker_cost:g} + "
         f"{j12.ps_cost:g}, in the first pass, where the text says that no share is enough; j21 is worth "
         f"{got['j21'].gain:g} then, and nobody borrows. Every printed number comes out if Algorithm 3 tries D_w = D_j "
         "only (2, 3, 2, 30 workers), which the text denies, as it tries 1 as well: j11 on s1 in (8, 10], utility 96; "
