@@ -21,7 +21,7 @@ from fairopt.problem.utilities import Linear, Power
 from fairopt.program import Number
 from fairopt.proofs.claims.astraea_batches import random_batch, violations
 from fairopt.proofs.claims.astraea_optimality import every_schedule, one_job
-from fairopt.proofs.claims.checking import require
+from fairopt.proofs.claims.checking import found, require
 from fairopt.proofs.claims.measuring import both
 from fairopt.schedules.pareto import Exhaustive
 
@@ -79,9 +79,7 @@ def offline_program() -> Finding:
         require(violations(plan) == [], "the optimum keeps (3a)-(3o)")
         best, looked = by_enumeration(batch)
         same, total = same + (plan.revenue == best), total + looked
-        require(plan.program is not None, "a program")
-        assert plan.program is not None
-        blocks |= {block.name for block in plan.program.row_blocks}
+        blocks |= {block.name for block in found(plan.program, "a program").row_blocks}
     named = {letter for letter in LETTERS if any(letter[-1] in name.split("_")[0][1:] for name in blocks)}
     missing = sorted(set(LETTERS) - named)
     return Finding(
