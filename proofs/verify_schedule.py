@@ -30,10 +30,10 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
-NEAR, MOST, MOST_SLOTS = Fraction(1, 10**9), 20, 10**7
-BESIDE = "options backend revenue gains unscheduled proven seconds"
+NEAR, MOST, MOST_SLOTS, BESIDE = Fraction("1e-9"), 20, 10**7, "options backend revenue gains unscheduled proven seconds"
 Spots = tuple[tuple[int, int], ...]  # (server, how many there), servers rising
-Kind, Holding = namedtuple("Kind", "name bandwidth"), namedtuple("Holding", "name workers ps")  # quota, or server
+Kind = namedtuple("Kind", "name bandwidth")
+Holding = namedtuple("Holding", "name workers ps")  # a tenant's quotas, or what a server holds, one a type
 Schedule = namedtuple("Schedule", "job first last workers ps worker_type ps_type together")
 Bases = namedtuple("Bases", "interval rounds slots workers ps")
 Job = namedtuple("Job", "name tenant arrival chunks work minibatch_time update_time gradient utility")  # work: E D M
