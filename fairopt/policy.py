@@ -138,6 +138,8 @@ class Policy(ABC):
     """A rule that says who gets what.
 
     ``own_algorithm`` says that `decide` can do without a solver; it is then called with ``solve=None`` by default.
+    ``specialised`` says that a policy that is a program has an algorithm of its own besides, in floats: `allocate`
+    takes it where neither a back end nor an option of one is named. Exact decisions are still a solver's.
     """
 
     name: ClassVar[str]
@@ -146,6 +148,7 @@ class Policy(ABC):
     claims: ClassVar[tuple[Claim, ...]] = ()
     examples: ClassVar[tuple[Example, ...]] = ()
     own_algorithm: ClassVar[bool] = False
+    specialised: ClassVar[bool] = False
     #: By which part of themselves utilities may be off in an exact decision, where a policy rounds what is irrational.
     rounding: ClassVar[Fraction] = Fraction(0)
 
@@ -192,6 +195,13 @@ class Formulated(Policy):
 
     rebuilt: ClassVar[bool] = False
 
+    def specialise(self, problem: Market, state: Any) -> Decision:
+        """Return what `decide` would, in floats, by an algorithm made for this program; the evidence is `Proven`.
+
+        Only policies that say so in ``specialised`` have one.
+        """
+        raise NotCapable(f"{self.name} has no algorithm of its own; name a back end")
+
     @abstractmethod
     def formulate(self, problem: Market, state: Any) -> Program:
         """Return the program in the numbers of ``problem``; its shares are a block of variables called "share"."""
@@ -199,7 +209,7 @@ class Formulated(Policy):
     def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
         """Formulate, solve, check that the answer keeps the constraints, and read off the shares."""
         if solve is None:
-            raise NotCapable(f"{self.name} has no algorithm of its own; name a back end")
+            return self.specialise(problem, state)
         begun = perf_counter()
         program = self.formulate(problem.as_(solve.number), state)
         built = perf_counter()
@@ -279,9 +289,12 @@ def allocate(
 ) -> Decision:
     """Return what ``policy`` decides on ``problem``.
 
-    ``backend`` None means the policy's own algorithm where it has one, else HiGHS. ``canonical`` asks, where several
-    allocations are optimal, for the lexicographic choice: the largest utility for the first user, then for the second,
-    and so on, then the same over the shares; it depends on the order of the users, but not on the solver.
+    ``backend`` None means the policy's own algorithm where it has one, else HiGHS; HiGHS as well where an option of a
+    solver is given to a policy that is a program, and where ``canonical`` is asked of it.
+
+    ``canonical`` asks, where several allocations are optimal, for the lexicographic choice: the largest utility for the
+    first user, then for the second, and so on, then the same over the shares; it depends on the order of the users,
+    but not on the solver.
 
     Errors: `NotSolved` (carries what was found), `NotCapable`, `NotInstalled`, `BadInput`.
 
@@ -295,7 +308,8 @@ def allocate(
             f"got the name {backend!r}", place="backend", remedy="Give a back end: Highs(), or discovery.backend(name)"
         )
     options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
-    chosen = Highs() if backend is None and not policy.own_algorithm else backend
+    own = policy.own_algorithm or (policy.specialised and not options.given() and not canonical)
+    chosen = Highs() if backend is None and not own else backend
     if chosen is None and options.given():
         ignored = ", ".join(capability.value for capability in options.given())
         raise NotCapable(f"{policy.name} is computed by its own algorithm, which has no use for {ignored}")

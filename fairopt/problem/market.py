@@ -10,8 +10,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fairopt.errors import BadInput
+from fairopt.problem.arrays import check_arrays, demands, float_table
 from fairopt.problem.checks import (
     check_market,
     check_rows,
@@ -100,6 +102,30 @@ class Market:
         )
         check_market(market, called)
         return market
+
+    @classmethod
+    def of_arrays(
+        cls,
+        speedup: ArrayLike,
+        capacity: ArrayLike,
+        *,
+        weight: ArrayLike | None = None,
+        demand: ArrayLike | None = None,
+        users: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+    ) -> Market:
+        """Validate and return a market in floats, for large arrays: nothing is turned into a Fraction.
+
+        A number is the binary number that it is: ``as_(Fraction)`` gives exactly that, not the decimal as printed.
+        Shapes and errors: as `of`; infinity in ``demand`` is no limit. The arrays are copied.
+        """
+        table, amounts = float_table(speedup, "speedup", 2), float_table(capacity, "capacity", 1)
+        user_names = checked_names(users, len(table), "user", "u")
+        weights = np.ones(len(table)) if weight is None else float_table(weight, "weight", 1)
+        limits = demands(demand)
+        check_arrays(table, amounts, weights, limits, lambda i: f"user {i + 1} ({user_names[i]!r})")
+        type_names = checked_names(types, len(amounts), "type", "T")
+        return cls(table, amounts, weights, user_names, type_names, limits, user_names)
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Market:

@@ -1,0 +1,125 @@
+"""What a benchmark is made of: instances drawn from families, contenders that answer them, tasks that judge answers.
+
+Each is found by entry point (``fairopt.instances``, ``fairopt.contenders``, ``fairopt.tasks``), so that a peer, a
+generator or a kind of problem is one new file, here or in somebody else's package.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from fairopt.errors import FairoptError
+
+
+class TimedOut(FairoptError):
+    """A contender stopped at its time limit; what it had found is not an answer."""
+
+
+class NoAnswer(FairoptError):
+    """A contender ended without an answer; the message is its own status, word by word."""
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """One problem to be answered: where it is from, and the problem itself (a `Market`, a round, a `Batch`).
+
+    ``size`` is the number that growth is fitted over (users, jobs); ``name`` says family, parameters and seed;
+    ``digest`` is the hash of its content, so that two runs can tell whether they answered the same question.
+    """
+
+    family: str
+    name: str
+    size: int
+    seed: int
+    problem: Any
+    digest: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Family(ABC):
+    """A set of instances: a seeded generator, or real tables."""
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+
+    @abstractmethod
+    def draw(self, seed: int, parameters: Mapping[str, Any]) -> Instance:
+        """Return the instance of these parameters and this seed, the same on every machine.
+
+        Errors: `BadInput` that names an unknown parameter or a value that cannot be.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What an answer is worth: ``violation`` is the largest relative violation of a constraint, ``gap`` how far the
+    objective is below the best that is proven possible, as a part of it; ``accepted`` whether both are small enough
+    for the task. ``note`` says which constraint, or what was compared with what.
+    """
+
+    accepted: bool
+    violation: float
+    gap: float
+    objective: float
+    note: str = ""
+
+
+class Task(ABC):
+    """What is asked of contenders, and how an answer is judged, by code that shares nothing with them."""
+
+    name: ClassVar[str]
+    #: Largest violation and gap with which an answer counts as solved, both relative.
+    tolerance: ClassVar[float] = 1e-6
+
+    @abstractmethod
+    def reference(self, instance: Instance) -> Any:
+        """Return what answers are compared with (bounds that are proven), computed once an instance, never timed."""
+
+    @abstractmethod
+    def judge(self, instance: Instance, answer: Any, reference: Any) -> Judgement:
+        """Return what ``answer`` is worth."""
+
+
+class Contender(ABC):
+    """A way to answer a task: a library with a solver, or an algorithm of ours.
+
+    The harness calls `build`, `solve` and `certify` in a process of its own and times each apart. ``tasks`` are the
+    names of the tasks that it can answer. A contender is configured by its dataclass fields, which a specification
+    may set; they are recorded as its settings.
+    """
+
+    name: ClassVar[str]
+    tasks: ClassVar[tuple[str, ...]]
+    #: Installed distributions whose versions are recorded with every result.
+    libraries: ClassVar[Sequence[str]] = ()
+    #: Whether `certify` gives evidence; where it does not, no time is recorded for it.
+    certifies: ClassVar[bool] = False
+
+    def missing(self) -> str | None:
+        """Return why this contender cannot run here (a library that is not installed), or None where it can."""
+        return None
+
+    def prepare(self, task: str, problem: Any) -> Any:
+        """Return the problem in the plain form in which this contender takes it, such as arrays of floats; untimed.
+
+        It must not do any of the work that others are timed for.
+        """
+        return problem
+
+    @abstractmethod
+    def build(self, task: str, prepared: Any, *, time_limit: float, threads: int) -> Any:
+        """Write the model down for the solver; timed as "build"."""
+
+    @abstractmethod
+    def solve(self, built: Any) -> Any:
+        """Return the answer, in the form that the task judges (for shares: an array (n, k)); timed as "solve".
+
+        Errors: `TimedOut`, `NoAnswer` with the solver's own status; anything else that is raised is kept as an error.
+        """
+
+    def certify(self, built: Any, answer: Any) -> Any:
+        """Return evidence for the answer; timed as "certify", where ``certifies`` says that there is any."""
+        return None
