@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from fairopt.algorithms.envy_answer import Answer, envy_free_shares
+from fairopt.models.eisenberg_gale import maximal_nash_welfare
 from fairopt.models.shares import shares_of
-from fairopt.policy import Claim, Example, Formulated, Trait
+from fairopt.policy import Claim, Decision, Example, Formulated, Seconds, Trait
 from fairopt.problem import Market
-from fairopt.program import Formulation, Program
+from fairopt.program import Affine, Array, Formulation, Program
+from fairopt.proven import Proven
+
+#: To which residual the equilibrium is computed whose prices the algorithm begins with.
+BEGIN = 1e-9
+#: What a float total is lowered by before it becomes a constraint, so that rounding cannot make it infeasible.
+FLOAT_SLACK = 1e-9
 
 #: The optimum is unique; a trade that gains without hurting anybody is left out because somebody would envy it.
 NOT_PARETO_EFFICIENT = Market.of([[1, 1, 3], [1, 2, 2], [1, 3, 5]], capacity=[1, 1, 1])
@@ -25,12 +34,16 @@ class CooperativeOEF(Formulated):
     (`Market.normalised`). With demands, (10c) counts all GPUs of the other, also those that the user cannot use: that
     is stricter than envy-freeness, and GPUs may stay idle.
 
+    The program has n^2 rows. Its own algorithm (`envy_free_shares`) needs few of them, and proves its answer between
+    two numbers; the shares that it returns are envy-free but for rounding.
+
     Source: OEF Eq. (10); weights Sec. 4.2.3 (weight w is w copies); job types Sec. 4.2.4.
     """
 
     name = "oef-cooperative"
     source = "OEF, Middleware 2024, Eq. (10)"
     rebuilt = True
+    specialised = True
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (
         Claim("envy_freeness", "OEF Theorem 5.1"),
@@ -73,8 +86,14 @@ class CooperativeOEF(Formulated):
         p = Formulation(self.name)
         share = shares_of(p, problem)
         own = (problem.speedup * share).sum(axis=1)
-        of_others = problem.speedup @ share.T  # entry (l, i): what l would get out of i's shares
         p.maximize(own.sum(), equation="sum_lj w_lj x_lj", source="OEF Eq. (10a)")
+        self._envy_free(p, problem, share)
+        return p.program()
+
+    @staticmethod
+    def _envy_free(p: Formulation, problem: Market, share: Affine) -> None:
+        own = (problem.speedup * share).sum(axis=1)
+        of_others = problem.speedup @ share.T  # entry (l, i): what l would get out of i's shares
         p.constrain(
             "envy_free",
             (own[:, None] >= of_others * by_weight(problem)).where(~np.eye(len(problem.users), dtype=bool)),
@@ -82,9 +101,69 @@ class CooperativeOEF(Formulated):
             source="OEF Eq. (10c), Sec. 4.2.3",
             labels=(problem.users, problem.users),
         )
+
+    def specialise(self, problem: Market, state: Any) -> Decision:
+        """Return the answer of `envy_free_shares`; the evidence is `Proven`, with the multipliers against envy."""
+        market = problem.as_(float)
+        answer = envy_free_shares(market.speedup, market.capacity, market.weight, market.demand, _equilibrium_prices)
+        seconds = answer.seconds
+        return Decision(
+            policy=self.name,
+            market=problem,
+            shares=answer.shares,
+            objective=float((market.speedup * answer.shares).sum()),
+            backend="auto",
+            evidence=Proven(answer.lower, answer.upper, _Duals(market.weight, answer), answer.effort),
+            seconds=Seconds(build=seconds["begin"], solve=seconds["solve"], certify=seconds["prove"]),
+        )
+
+    def optimal_face(self, decision: Decision) -> Program | None:
+        """Return the program cut down to its optimal solutions, or the envy-free allocations with the same total."""
+        if decision.program is not None:
+            return super().optimal_face(decision)
+        market = decision.market.as_(float)
+        p = Formulation(f"optima of {self.name}")
+        share = shares_of(p, market)
+        self._envy_free(p, market, share)
+        total = (market.speedup * share).sum()
+        p.constrain("total", total >= float(decision.objective) * (1 - FLOAT_SLACK))
         return p.program()
 
 
 def by_weight(problem: Market) -> Any:
     """Return (n, n): how large user l's claim is against user i's, pi_l / pi_i."""
     return problem.weight[:, None] / problem.weight[None, :]
+
+
+def _equilibrium_prices(speedup: Array, capacity: Array, weight: Array) -> Array:
+    """Return the prices (k,) of a competitive equilibrium whose incomes are the weights."""
+    market = Market.of_arrays(speedup, capacity, weight=weight)
+    *_, equilibrium = maximal_nash_welfare(market, (BEGIN,))
+    utility = (speedup * equilibrium.shares).sum(axis=1)
+    return np.asarray((speedup * (weight / utility)[:, None]).max(axis=0))
+
+
+class _Duals(Mapping[str, Array | tuple[Array, Array]]):
+    """The duals by the names of the program's rows; those against envy are shared out over users when asked for."""
+
+    def __init__(self, weight: Array, answer: Answer) -> None:
+        self._weight, self._answer = weight, answer
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("capacity", "demand", "envy_free"))
+
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, name: str) -> Array | tuple[Array, Array]:
+        of: dict[str, Callable[[], Array | tuple[Array, Array]]] = {
+            "capacity": lambda: self._answer.prices,
+            "demand": lambda: self._answer.rents,
+            "envy_free": self._envy,
+        }
+        return of[name]()
+
+    def _envy(self) -> tuple[Array, Array]:
+        envious, envied, multiplier = self._answer.multipliers()
+        # the program's row is weight times that in bundles per weight
+        return np.stack([envious, envied]), multiplier / self._weight[envious]

@@ -1,0 +1,98 @@
+"""From a market's arrays to envy-free shares with their proof: identical users together, and apart again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+
+from fairopt.algorithms.envy_free import SMALL, envy_free
+from fairopt.algorithms.envy_proof import Menu, lower_bound, upper_bound
+from fairopt.algorithms.identical import alike_rows, evened_out, identical_rows, shared_out
+from fairopt.program import INFINITY, Array
+
+#: Gives prices (k,) to begin with, for users of these speedups, capacities and weights.
+Begin = Callable[[Array, Array, Array], Array]
+
+
+#: Users whose speedups are proportional up to this are of one kind: 0.1, 0.3 is 1, 3 in other units, but for rounding.
+ALIKE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Shares (n, k) and what is proven of them: the optimum is between ``lower`` and ``upper``.
+
+    ``prices`` (k,), ``rents`` (n,) and the multipliers ``envious``, ``envied``, ``envy`` (y >= 0 for
+    "s_l . b_l >= s_l . b_i" in bundles per weight) make up the upper bound. ``menu`` is what kinds of user hold, whose
+    ``group`` is (n,).
+    """
+
+    shares: Array
+    lower: float
+    upper: float
+    prices: Array
+    rents: Array
+    menu: Menu
+    group: Array
+    effort: Mapping[str, float]
+    seconds: Mapping[str, float]
+    _multipliers: tuple[Array, Array, Array] = field(repr=False)
+    _part: Array = field(repr=False)
+
+    def multipliers(self) -> tuple[Array, Array, Array]:
+        """Return who envies, who is envied, and the multiplier of that, for users."""
+        return shared_out(self.group, self._part, *self._multipliers)
+
+
+def envy_free_shares(speedup: Array, capacity: Array, weight: Array, demand: Array | None, begin: Begin) -> Answer:
+    """Return envy-free shares of the largest total throughput, in floats, with rigorous bounds.
+
+    Shapes: ``speedup`` (n, k), ``capacity`` (k,), ``weight`` (n,), ``demand`` (n,) or None. ``begin`` is asked for
+    prices where there are many users. Errors: `NotSolved` where HiGHS fails on a part of the program.
+    """
+    begun = perf_counter()
+    there = np.flatnonzero((capacity > 0) & (speedup > 0).any(axis=0))
+    per_weight = np.full(len(weight), INFINITY) if demand is None else demand / weight
+    first, group = identical_rows(np.column_stack([speedup[:, there], per_weight]))
+    rows, limit = speedup[first][:, there], per_weight[first]
+    together = np.bincount(group, weight, minlength=len(first))
+    most = np.full(len(first), INFINITY) if demand is None else np.bincount(group, demand, minlength=len(first))
+    top = rows.max(axis=1)
+    direction = rows / top[:, None]
+    towards = alike_rows(direction, ALIKE)[1]
+    kinds, kind = identical_rows(np.column_stack([towards, limit]))
+    # users of one kind can as well hold the same per weight: their average is worth the same to them
+    weights, gain = np.bincount(kind, together), np.bincount(kind, together * top)
+    few = len(kinds) <= SMALL
+    prices = np.ones(len(there)) if few else begin(direction[kinds], capacity[there], weights)
+    started = perf_counter()
+    found = envy_free(direction[kinds], gain, capacity[there], weights, limit[kinds], prices)
+    solved = perf_counter()
+    part = together / weights[kind]
+    apart = shared_out(kind, part, found.envious, found.envied, found.envy)
+    # who counts for more than its part of its kind would give to the others, were it not for their envy
+    evened = evened_out(kind, part * gain[kind] - together * top)
+    envious, envied, envy = (np.concatenate(both) for both in zip(apart, evened, strict=True))
+    multipliers = (envious, envied, envy / top[envious])
+    rents = found.rents[kind]
+    upper, paid = upper_bound(rows, capacity[there], together, most, multipliers, rents)
+    lower, menu = lower_bound(rows, capacity[there], together, most, found.bundle, found.holds[kind], towards)
+    shares, all_prices = np.zeros(speedup.shape), np.zeros(len(capacity))
+    shares[:, there] = menu.bundle[menu.holds[group]] * weight[:, None]
+    all_prices[there] = paid
+    return Answer(
+        shares=shares,
+        lower=lower,
+        upper=max(lower, upper),
+        prices=all_prices,
+        rents=rents[group],
+        menu=menu,
+        group=group,
+        effort={**found.effort, "groups": float(len(kinds)), "mixed": menu.mixed},
+        seconds={"begin": started - begun, "solve": solved - started, "prove": perf_counter() - solved},
+        _multipliers=multipliers,
+        _part=weight / together[group],
+    )

@@ -1,0 +1,95 @@
+"""Users with the same row are one user with the sum of their weights; and how multipliers are shared out again."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from fairopt.program import Array
+
+
+def identical_rows(table: Array) -> tuple[Array, Array]:
+    """Return for each different row of ``table`` (n, k) the first place where it stands, and whose it is (n,)."""
+    rows = np.ascontiguousarray(table)
+    as_bytes = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    _, first, group = np.unique(as_bytes, return_index=True, return_inverse=True)
+    # in the order in which they stand, so that nothing depends on the bytes
+    order = np.argsort(first, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[group.ravel()]
+
+
+def alike_rows(table: Array, within: float) -> tuple[Array, Array]:
+    """Return the same as `identical_rows` for rows that differ by rounding: by less than about ``within`` everywhere.
+
+    Rows are alike that fall into one cell of either of two grids, so that rows on two sides of one grid's line still
+    come together.
+    """
+    label = np.arange(len(table))
+    cells = [identical_rows(np.round(table / within + shift))[1] for shift in (0.0, 0.5)]
+    while True:
+        before = label
+        for cell in cells:
+            least = np.full(cell.max() + 1, len(table))
+            np.minimum.at(least, cell, label)
+            label = least[cell]
+        if (label == before).all():
+            return identical_rows(label[:, None])
+
+
+def shared_out(group: Array, part: Array, givers: Array, takers: Array, amount: Array) -> tuple[Array, Array, Array]:
+    """Return amounts between groups as amounts between their members.
+
+    Shapes: ``group`` (n,) of each member, ``part`` (n,) of its group's whole, adding up to 1; ``givers``, ``takers``,
+    ``amount`` (q,). Each member gives and takes its part of what its group does; pairs are matched in order, which
+    needs no more of them than there are members in both groups.
+    """
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(group.max() + 2))
+    if len(order) == starts[-1] == group.max() + 1:  # nobody is like anybody else
+        return order[givers], order[takers], amount
+    ends = np.empty(len(group))
+    for begin, end in pairwise(starts):
+        ends[begin:end] = np.cumsum(part[order[begin:end]])
+    pieces: list[tuple[Array, Array, Array]] = []
+    for g, h, whole in zip(givers.tolist(), takers.tolist(), amount.tolist(), strict=True):
+        mine, other = slice(starts[g], starts[g + 1]), slice(starts[h], starts[h + 1])
+        # cut the unit interval where a member of either ends
+        cuts = np.unique(np.minimum(np.concatenate([ends[mine], ends[other]]), 1.0))
+        cuts[-1] = 1.0
+        begins = np.concatenate([[0.0], cuts[:-1]])
+        middle = (begins + cuts) / 2
+        giver = np.minimum(np.searchsorted(ends[mine], middle), starts[g + 1] - starts[g] - 1)
+        taker = np.minimum(np.searchsorted(ends[other], middle), starts[h + 1] - starts[h] - 1)
+        pieces.append((order[mine][giver], order[other][taker], (cuts - begins) * whole))
+    if not pieces:
+        none = np.zeros(0, dtype=np.int64)
+        return none, none, np.zeros(0)
+    return tuple(np.concatenate(each) for each in zip(*pieces, strict=True))  # type: ignore[return-value]
+
+
+def evened_out(group: Array, amount: Array) -> tuple[Array, Array, Array]:
+    """Return transfers (from, to, how much) that bring ``amount`` (n,) to zero, group by group.
+
+    In each group the amounts add up to 0: who is above gives to who is below, in order.
+    """
+    order = np.lexsort((amount, group))
+    giver_at, taker_at = (order[amount[order] * sign > 0] for sign in (1, -1))
+    pieces: list[tuple[int, int, float]] = []
+    left = amount.copy()
+    takers = iter(taker_at.tolist())
+    taker = next(takers, None)
+    for giver in giver_at.tolist():
+        while taker is not None and left[giver] > 0 and group[taker] <= group[giver]:
+            if group[taker] == group[giver]:
+                moved = min(left[giver], -left[taker])
+                pieces.append((giver, taker, moved))
+                left[giver] -= moved
+                left[taker] += moved
+                if left[taker] < 0:
+                    break
+            taker = next(takers, None)
+    from_, to, size = (np.array(each) for each in zip(*pieces, strict=True)) if pieces else (np.zeros(0),) * 3
+    return from_.astype(np.int64), to.astype(np.int64), size.astype(float)
