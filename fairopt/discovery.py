@@ -1,7 +1,7 @@
 """What is installed: policies, back ends and properties, found by entry point and never by a list in the code.
 
-A plug-in registers in the groups ``fairopt.policies``, ``fairopt.round_policies``, ``fairopt.backends`` and
-``fairopt.properties``; its objects are then on the same footing as fairopt's own.
+A plug-in registers in the groups ``fairopt.policies``, ``fairopt.round_policies``, ``fairopt.backends``,
+``fairopt.properties``, and for benchmarks ``fairopt.instances``, ``fairopt.contenders``, ``fairopt.tasks``; its objects are then on the same footing as fairopt's own.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from fairopt.rounds import RoundPolicy
 from fairopt.schedules import SchedulePolicy
 
 POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairopt.properties"
+FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairopt.tasks"
 ROUND_POLICIES, SCHEDULE_POLICIES = "fairopt.round_policies", "fairopt.schedule_policies"
 
 #: Who takes the policies of a group, on the command line.

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -162,6 +163,14 @@ class Policy(ABC):
 
         Errors: `NotSolved`, `NotCapable`, `NotInstalled`.
         """
+
+    def follow(self) -> Callable[[Market], Decision]:
+        """Return a function that decides market after market, as `allocate` does, for nearby markets.
+
+        A policy with an algorithm of its own may begin where the last answer ended, if that saves time: users are
+        known by their names, and some may have changed, come or gone. Where optima tie it may choose another.
+        """
+        return partial(allocate, self)
 
     def optimal_face(self, decision: Decision) -> Program | None:
         """Return a program whose feasible points are all allocations that the policy could have chosen as well.

@@ -17,6 +17,8 @@ ROUNDING = float(np.finfo(float).eps) / 2
 class Proven:
     """The optimum of a program that is maximised lies between ``lower`` and ``upper``, all rounding counted.
 
+    The program is that of the market in floats: of a market in Fractions, of the nearest floats to its numbers.
+
     ``lower`` is what an allocation reaches that keeps every constraint exactly and differs from the shares returned
     by rounding only; ``upper`` is what dual values prove. ``duals`` are those values, by the names of the program's
     rows: an array in the shape of its block, or (indices, values) where most are zero. ``effort`` counts what was

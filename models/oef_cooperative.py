@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.algorithms.envy_again import Ended
 from fairopt.algorithms.envy_answer import Answer, envy_free_shares
 from fairopt.models.eisenberg_gale import maximal_nash_welfare
 from fairopt.models.shares import shares_of
@@ -104,9 +105,22 @@ class CooperativeOEF(Formulated):
 
     def specialise(self, problem: Market, state: Any) -> Decision:
         """Return the answer of `envy_free_shares`; the evidence is `Proven`, with the multipliers against envy."""
-        market = problem.as_(float)
-        answer = envy_free_shares(market.speedup, market.capacity, market.weight, market.demand, _equilibrium_prices)
-        seconds = answer.seconds
+        return self._decision(problem, _answer(problem, None))
+
+    def follow(self) -> Callable[[Market], Decision]:
+        """Return a function that decides market after market, each from the rows and the basis of the last."""
+        ended: Ended | None = None
+
+        def decide(problem: Market) -> Decision:
+            nonlocal ended
+            answer = _answer(problem, ended)
+            ended = answer.ended
+            return self._decision(problem, answer)
+
+        return decide
+
+    def _decision(self, problem: Market, answer: Answer) -> Decision:
+        market, seconds = problem.as_(float), answer.seconds
         return Decision(
             policy=self.name,
             market=problem,
@@ -133,6 +147,12 @@ class CooperativeOEF(Formulated):
 def by_weight(problem: Market) -> Any:
     """Return (n, n): how large user l's claim is against user i's, pi_l / pi_i."""
     return problem.weight[:, None] / problem.weight[None, :]
+
+
+def _answer(problem: Market, ended: Ended | None) -> Answer:
+    market = problem.as_(float)
+    speedup, capacity, weight, demand = market.speedup, market.capacity, market.weight, market.demand
+    return envy_free_shares(market.users, speedup, capacity, weight, demand, _equilibrium_prices, ended)
 
 
 def _equilibrium_prices(speedup: Array, capacity: Array, weight: Array) -> Array:

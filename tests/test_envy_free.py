@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fairopt.algorithms import envy_answer, envy_free
+from fairopt.algorithms import envy_answer
 from fairopt.algorithms.identical import evened_out, identical_rows, shared_out
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
@@ -64,7 +64,6 @@ def check_shares(market: Market, shares: np.ndarray, tolerance: float = 1e-9) ->
 
 @pytest.fixture
 def cores_from_the_first_user(monkeypatch):
-    monkeypatch.setattr(envy_free, "SMALL", 2)
     monkeypatch.setattr(envy_answer, "SMALL", 2)
 
 
@@ -192,3 +191,44 @@ def test_identical_rows_are_found_in_the_order_of_their_first():
     first, group = identical_rows(np.array([[2.0, 1], [1, 2], [2, 1], [0, 0], [1, 2]]))
     assert first.tolist() == [0, 1, 3]
     assert group.tolist() == [0, 1, 0, 2, 1]
+
+
+@pytest.mark.parametrize("least", [2, 40])
+def test_a_sequence_of_nearby_markets_is_decided_as_each_alone(monkeypatch, least):
+    monkeypatch.setattr(envy_answer, "SMALL", least)
+    random = np.random.default_rng(9)
+    speedup, capacity = growing(60, 5)
+    rows, names = list(speedup), [f"u{number}" for number in range(60)]
+    demand = {name: float(random.integers(1, 20)) for name in names[:5]}
+    decide = CooperativeOEF().follow()
+    for step in range(9):
+        limits = [demand.get(name, np.inf) for name in names]
+        market = Market.of_arrays(rows, capacity, users=names, demand=limits if step > 5 else None)
+        follows, alone = decide(market), allocate(CooperativeOEF(), market)
+        assert follows.evidence.gap <= GAP
+        assert follows.objective == pytest.approx(alone.objective, rel=1e-8)
+        check_shares(market, follows.shares)
+        place = int(random.integers(len(rows)))
+        if step % 3 == 0:
+            rows[place] = growing(1, 5, seed=step)[0][0]
+        elif step % 3 == 1:
+            del rows[place], names[place]
+        else:
+            rows.insert(place, growing(1, 5, seed=step)[0][0])
+            names.insert(place, f"new{step}")
+
+
+def test_where_the_last_market_helps_less_than_half_of_the_rows_are_made_again():
+    speedup, capacity = growing(150)
+    decide = CooperativeOEF().follow()
+    first = decide(Market.of_arrays(speedup, capacity)).evidence.effort["iterations"]
+    speedup[3] = speedup[4] * 1.01 + 0.1
+    again = decide(Market.of_arrays(speedup, capacity)).evidence.effort["iterations"]
+    assert again < first / 2
+
+
+def test_following_into_other_types_starts_afresh():
+    decide = CooperativeOEF().follow()
+    decide(Market.of_arrays([[1, 2], [1, 5]], [1, 1]))
+    other = Market.of_arrays([[1, 2, 3], [1, 5, 2]], [1, 1, 1])
+    assert decide(other).objective == pytest.approx(allocate(CooperativeOEF(), other).objective)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
 import numpy as np
 
-from fairopt.algorithms.envy_free import SMALL, envy_free
+from fairopt.algorithms.envy_again import Ended, Met
+from fairopt.algorithms.envy_free import cold_start, envy_free, everybody_free
 from fairopt.algorithms.envy_proof import Menu, lower_bound, upper_bound
 from fairopt.algorithms.identical import alike_rows, evened_out, identical_rows, shared_out
 from fairopt.program import INFINITY, Array
@@ -16,7 +17,8 @@ from fairopt.program import INFINITY, Array
 #: Gives prices (k,) to begin with, for users of these speedups, capacities and weights.
 Begin = Callable[[Array, Array, Array], Array]
 
-
+#: Up to so many kinds of users everybody is free from the start: there is nothing to save.
+SMALL = 40
 #: Users whose speedups are proportional up to this are of one kind: 0.1, 0.3 is 1, 3 in other units, but for rounding.
 ALIKE = 1e-10
 
@@ -39,6 +41,7 @@ class Answer:
     group: Array
     effort: Mapping[str, float]
     seconds: Mapping[str, float]
+    ended: Ended = field(repr=False)
     _multipliers: tuple[Array, Array, Array] = field(repr=False)
     _part: Array = field(repr=False)
 
@@ -47,11 +50,20 @@ class Answer:
         return shared_out(self.group, self._part, *self._multipliers)
 
 
-def envy_free_shares(speedup: Array, capacity: Array, weight: Array, demand: Array | None, begin: Begin) -> Answer:
+def envy_free_shares(
+    users: Sequence[str],
+    speedup: Array,
+    capacity: Array,
+    weight: Array,
+    demand: Array | None,
+    begin: Begin,
+    earlier: Ended | None = None,
+) -> Answer:
     """Return envy-free shares of the largest total throughput, in floats, with rigorous bounds.
 
     Shapes: ``speedup`` (n, k), ``capacity`` (k,), ``weight`` (n,), ``demand`` (n,) or None. ``begin`` is asked for
-    prices where there are many users. Errors: `NotSolved` where HiGHS fails on a part of the program.
+    prices where there are many users and no ``earlier`` answer to a market of the same types, with some of the same
+    ``users`` by name. Errors: `NotSolved` where HiGHS fails on a part of the program.
     """
     begun = perf_counter()
     there = np.flatnonzero((capacity > 0) & (speedup > 0).any(axis=0))
@@ -66,10 +78,17 @@ def envy_free_shares(speedup: Array, capacity: Array, weight: Array, demand: Arr
     kinds, kind = identical_rows(np.column_stack([towards, limit]))
     # users of one kind can as well hold the same per weight: their average is worth the same to them
     weights, gain = np.bincount(kind, together), np.bincount(kind, together * top)
-    few = len(kinds) <= SMALL
-    prices = np.ones(len(there)) if few else begin(direction[kinds], capacity[there], weights)
+    met = Met(tuple(users[i] for i in first[kinds]), direction[kinds], limit[kinds], there)
+    value, size = met.direction * capacity[there], capacity[there] / weights.sum()
+    if earlier is not None and earlier.fits(met):
+        start = earlier.start_for(met, value, size)
+    elif len(kinds) <= SMALL:
+        start = everybody_free(value)
+    else:
+        prices = begin(met.direction, capacity[there], weights)
+        start = cold_start(value, size, met.limit, prices * capacity[there])
     started = perf_counter()
-    found = envy_free(direction[kinds], gain, capacity[there], weights, limit[kinds], prices)
+    found = envy_free(met.direction, gain, capacity[there], weights, met.limit, start)
     solved = perf_counter()
     part = together / weights[kind]
     apart = shared_out(kind, part, found.envious, found.envied, found.envy)
@@ -94,5 +113,6 @@ def envy_free_shares(speedup: Array, capacity: Array, weight: Array, demand: Arr
         effort={**found.effort, "groups": float(len(kinds)), "mixed": menu.mixed},
         seconds={"begin": started - begun, "solve": solved - started, "prove": perf_counter() - solved},
         _multipliers=multipliers,
+        ended=Ended(met, found.ended, paid * capacity[there]),
         _part=weight / together[group],
     )

@@ -49,8 +49,11 @@ class Flows:
     takes: Array
 
 
-def core_flows(users: Users, core: Array, j: int, held: Held, given: Array) -> Flows:
-    """Return the multipliers within core ``j``; ``given`` (n,) are each user's own multipliers in ``held``."""
+def core_flows(users: Users, core: Array, j: int, held: Held, given: Array, near: tuple[Array, Array]) -> Flows:
+    """Return the multipliers within core ``j``; ``given`` (n,) are each user's own multipliers in ``held``.
+
+    ``near``: pairs of users that carried multipliers in a program like this one; none where none is known.
+    """
     members = np.flatnonzero(core == j)
     from_outside = (held.envied == j) & (held.envy > 0)
     outside, amount = held.envious[from_outside], held.envy[from_outside]
@@ -60,7 +63,9 @@ def core_flows(users: Users, core: Array, j: int, held: Held, given: Array) -> F
     room = users.weight[members][:, None] * held.prices - value * (users.gain[members] + given[members])[:, None]
     unit = np.concatenate([scale.max(axis=1), amount])
     program = _CoreProgram(np.concatenate([value, users.value[outside]]), unit, scale, room / scale)
-    program.add(*_near(program.speed, len(members), prices, j))
+    everyone = np.concatenate([members, outside])
+    known = _known(everyone, len(members), near) if len(near[0]) else _near(program.speed, len(members), prices, j)
+    program.add(*known)
     flow, excess, gains = program.solve()
     giver, taker = program.pairs
     flowing = flow > 0
@@ -68,7 +73,7 @@ def core_flows(users: Users, core: Array, j: int, held: Held, given: Array) -> F
     takes[:, j] = False
     leaving = np.flatnonzero(takes.any(axis=1)) if excess.max() > ZERO else np.zeros(0, dtype=np.int64)
     return Flows(
-        np.concatenate([members, outside])[giver[flowing]],
+        everyone[giver[flowing]],
         members[taker[flowing]],
         (flow * unit[giver])[flowing],
         float(excess.max()),
@@ -137,6 +142,18 @@ class _CoreProgram:
             giver, place = np.nonzero(np.take_along_axis(helps, best, axis=1) > ZERO)
             if not self.add(giver, best[giver, place]):
                 return x[cells:], x[:cells].reshape(self.q, self.k), gains
+
+
+def _known(everyone: Array, q: int, near: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return the pairs of ``near`` as places in ``everyone``, whose first q take; and one for who would have none."""
+    most = int(max(everyone.max(), near[0].max(), near[1].max())) + 1
+    place = np.full(most, -1)
+    place[everyone] = np.arange(len(everyone))
+    giver, taker = place[near[0]], place[near[1]]
+    there = (giver >= 0) & (taker >= 0) & (taker < q)
+    giver, taker = giver[there], taker[there]
+    left = np.setdiff1d(np.arange(q, len(everyone)), giver)
+    return np.concatenate([giver, left]), np.concatenate([taker, left % q])
 
 
 def _near(speed: Array, q: int, prices: Array, j: int) -> tuple[Array, Array]:

@@ -15,11 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.algorithms.envy_cores import ZERO, Flows, core_flows
-from fairopt.algorithms.envy_program import EnvyProgram, Held, Users
+from fairopt.algorithms.envy_program import EnvyProgram, Held, Start, Users
 from fairopt.program import INFINITY, Array
 
-#: Up to so many users everybody is free from the start: there is nothing to save.
-SMALL = 40
 #: So many users are free at first: this times the number of users to the power of `GROWTH`.
 FREE, GROWTH = 2.2, 0.6
 #: A free user may at first hold types that are at most this much worse a buy than its best, and its two best.
@@ -40,15 +38,16 @@ class EnvyFree:
     envious: Array
     envied: Array
     envy: Array
+    ended: Start
     effort: Mapping[str, float]
 
 
-def envy_free(value: Array, gain: Array, capacity: Array, weight: Array, limit: Array, prices: Array) -> EnvyFree:
+def envy_free(value: Array, gain: Array, capacity: Array, weight: Array, limit: Array, start: Start) -> EnvyFree:
     """Return an optimum for users of different speedups.
 
     Shapes: ``value`` (n, k) speedups and ``gain`` (n,) what a unit of throughput and weight counts in the objective;
-    every type has GPUs, and a user that runs on it. ``limit`` (n,) GPUs per weight, or infinity. ``prices`` (k,) are
-    where to begin, best those of a competitive equilibrium; they change nothing but the time.
+    every type has GPUs, and a user that runs on it. ``limit`` (n,) GPUs per weight, or infinity. ``start`` says where
+    to begin; it changes nothing but the time (and the choice, where optima tie).
     Errors: `NotSolved` where HiGHS fails on a part of the program.
     """
     total = weight.sum()
@@ -56,11 +55,13 @@ def envy_free(value: Array, gain: Array, capacity: Array, weight: Array, limit: 
     top = scaled.max(axis=1)
     unit = (top * gain).sum() / total  # so that the objective is about one
     users = Users(scaled / top[:, None], gain / total * top / unit, weight / total, limit, capacity / total)
-    program = EnvyProgram(users, *_first(users, prices * capacity))
-    flows = None
-    while flows is None:
+    program, near = EnvyProgram(users, start), (start.givers, start.takers)
+    relaxed = True
+    while relaxed:
         held = program.solve()
-        flows = _complete(program, held)
+        relaxed, flows = _complete(program, held, near)
+        if flows:
+            near = (np.concatenate([each.envious for each in flows]), np.concatenate([each.envied for each in flows]))
     k = len(capacity)
     used, holds = np.unique(held.holds, return_inverse=True)
     limited = limit < INFINITY
@@ -76,6 +77,7 @@ def envy_free(value: Array, gain: Array, capacity: Array, weight: Array, limit: 
         envied=np.concatenate([held.envied[to_free] - k, *(each.envied for each in flows)]),
         # counted in the largest value of the envious user, whose bundles are parts of all GPUs per weight
         envy=np.maximum(envy * unit * total / top[envious], 0.0),
+        ended=program.as_start(*near),
         effort={
             "free": float((program.core < 0).sum()),
             "rows": float(len(held.envy)),
@@ -85,44 +87,59 @@ def envy_free(value: Array, gain: Array, capacity: Array, weight: Array, limit: 
     )
 
 
-def _first(users: Users, prices: Array) -> tuple[Array, Array]:
-    """Return who is in which core at first (-1: free), and which types the free may hold."""
-    n, k = users.value.shape
-    runs = users.value > 0
-    if n <= SMALL or k == 1:
-        return np.full(n, -1), runs
-    buys = np.where(runs, users.value / np.maximum(prices, prices.max() * 1e-12), 0.0)
-    buys /= buys.max(axis=1, keepdims=True)
-    second = np.partition(buys, k - 2, axis=1)[:, k - 2]
+def everybody_free(value: Array) -> Start:
+    """Return the start for few users, of speedups (n, k): there is nothing to save."""
+    return Start.cold(np.full(len(value), -1), value > 0)
+
+
+def cold_start(value: Array, size: Array, limit: Array, prices: Array) -> Start:
+    """Return who is in which core at first and which types the free may hold, at prices (k,) of an equilibrium.
+
+    Shapes: ``value`` (n, k), ``size`` (k,) all GPUs per weight, ``limit`` (n,) GPUs per weight.
+    """
+    n, k = value.shape
+    if k == 1:
+        return everybody_free(value)
+    buys, second = buys_at(value, prices)
     core = buys.argmax(axis=1)
     count = min(n, int(np.ceil(FREE * n**GROWTH)))
     core[np.argpartition(-second, count - 1)[:count]] = -1
     # whoever a demand may limit is free: it cannot hold what its core holds
-    pure = users.size[np.maximum(core, 0)] * 2 * k
-    core[users.limit < pure] = -1
-    return core, runs & (buys >= np.minimum(1 - WIDE, second)[:, None])
+    core[limit < size[np.maximum(core, 0)] * 2 * k] = -1
+    return Start.cold(core, wide(value, buys, second))
 
 
-def _complete(program: EnvyProgram, held: Held) -> list[Flows] | None:
-    """Return the multipliers within the cores; None where the restriction had to be relaxed instead."""
+def buys_at(value: Array, prices: Array) -> tuple[Array, Array]:
+    """Return how good a buy each type is as a part of the user's best (n, k), and its second best (n,)."""
+    buys = np.where(value > 0, value / np.maximum(prices, prices.max() * 1e-12), 0.0)
+    buys /= buys.max(axis=1, keepdims=True)
+    return buys, np.partition(buys, -2, axis=1)[:, -2]
+
+
+def wide(value: Array, buys: Array, second: Array) -> Array:
+    """Return which types a free user may hold at first (n, k)."""
+    return np.asarray((value > 0) & (buys >= np.minimum(1 - WIDE, second)[:, None]))
+
+
+def _complete(program: EnvyProgram, held: Held, near: tuple[Array, Array]) -> tuple[bool, list[Flows]]:
+    """Return whether the restriction had to be relaxed, and the multipliers within the cores if it came to them."""
     users, core = program.users, program.core
     n, k = users.value.shape
     own = np.bincount(held.envious, held.envy, minlength=n)
     relaxed = _price_types(program, held, own)
     relaxed |= _over_demand(program, held)
     if relaxed:
-        return None
+        return True, []
     flows = []
     for j in range(k):
         if (core == j).any():
-            found = core_flows(users, core, j, held, own)
-            flows.append(found)
+            flows.append(core_flows(users, core, j, held, own, near))
     for found in flows:
         if len(found.leaving):
             may_hold = found.takes & (users.value[found.leaving] > 0)
             program.free(found.leaving, may_hold, found.envious, found.envied)
             relaxed = True
-    return None if relaxed else flows
+    return relaxed, flows
 
 
 def _price_types(program: EnvyProgram, held: Held, own: Array) -> bool:

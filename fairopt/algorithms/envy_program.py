@@ -19,7 +19,7 @@ from fairopt.algorithms.growing import GrowingProgram, Sparse
 from fairopt.program import INFINITY, Array
 
 #: Envy below this part of a user's own bundle is left to the proof.
-NO_ENVY = 1e-10
+NO_ENVY = 1e-11
 #: For each user so many rows a round, against those it envies most.
 AGAINST = 1
 #: For each core so many rows a round, each by its member that envies most.
@@ -61,18 +61,58 @@ class Held:
     envy: Array
 
 
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """What is basic: variables of users (n, k) and of cores (k,), rows of capacities (k,) and of demands (n,)."""
+
+    held: Array
+    core: Array
+    capacity: Array
+    demand: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where a restricted program begins: who is in which core (-1: free), what the free may hold, rows and a basis.
+
+    Shapes: ``core`` (n,), ``may_hold`` (n, k); ``envious``, ``envied`` (q,) rows as in `Held`, of which ``tight`` (q,)
+    are at their bound. ``givers``, ``takers``: pairs of users that are likely to carry multipliers within cores.
+    """
+
+    core: Array
+    may_hold: Array
+    envious: Array
+    envied: Array
+    tight: Array
+    givers: Array
+    takers: Array
+    basis: Basis | None = None
+
+    @classmethod
+    def cold(cls, core: Array, may_hold: Array) -> Start:
+        """Return a start without rows and basis."""
+        none = np.zeros(0, dtype=np.int64)
+        return cls(core, may_hold, none, none, np.zeros(0, dtype=bool), none, none)
+
+
 class EnvyProgram:
     """The restricted program: who is in which core (-1: free), and which types the free may hold."""
 
-    def __init__(self, users: Users, core: Array, may_hold: Array) -> None:
-        self.users, self.core, self.may_hold = users, core.copy(), may_hold.copy()
-        self.envious, self.envied = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        self._tight = np.zeros(0, dtype=bool)
-        self._known: set[int] = set()
-        self._column_basic = np.zeros((len(core), users.value.shape[1]), dtype=bool)
-        self._core_basic = np.zeros(users.value.shape[1], dtype=bool)
-        self._first_basic: Array | None = None
+    def __init__(self, users: Users, start: Start) -> None:
+        n, k = users.value.shape
+        self.users, self.core, self.may_hold = users, start.core.copy(), start.may_hold.copy()
+        self.envious, self.envied, self._tight = start.envious, start.envied, start.tight
+        self._known = set((self.envious * (n + k) + self.envied).tolist())
+        self._basis_known = start.basis is not None
+        known = start.basis or Basis(*(np.zeros(shape, dtype=bool) for shape in ((n, k), k, k, n)))
+        self._column_basic, self._core_basic = known.held.copy(), known.core.copy()
+        self._capacity_basic, self._demand_basic = known.capacity.copy(), known.demand.copy()
         self.rounds = self.iterations = 0
+
+    def as_start(self, givers: Array, takers: Array) -> Start:
+        """Return where a program of nearly the same users may begin."""
+        basis = Basis(self._column_basic, self._core_basic, self._capacity_basic, self._demand_basic)
+        return Start(self.core, self.may_hold, self.envious, self.envied, self._tight, givers, takers, basis)
 
     # -- changing the restriction --------------------------------------------------------------------------------
     def free(self, members: Array, may_hold: Array, envious: Array, envied: Array) -> None:
@@ -140,7 +180,7 @@ class EnvyProgram:
             self._add(program, column, holds, envious[new], envied[new])
         self.iterations += program.iterations
         held = (self.envious, self.envied)
-        self._remember(program, there, who, what, len(limited))
+        self._remember(program, there, who, what, limited)
         rents = np.zeros(n)
         rents[limited] = dual[k : k + len(limited)]
         first = k + len(limited)
@@ -169,11 +209,11 @@ class EnvyProgram:
         lower = np.concatenate([np.full(len(upper), -INFINITY), np.zeros(len(pool))])
         upper = np.concatenate([upper, np.full(len(pool), INFINITY)])
         program = GrowingProgram(cost, lower, upper, Sparse.joined(table))
-        if self._first_basic is not None and len(self._first_basic) == k + len(limited):
+        if self._basis_known:
             columns = np.concatenate([self._core_basic[there], self._column_basic[who, what]]).astype(int)
-            rows = np.concatenate([np.where(self._first_basic, _BASIC, _UPPER), np.where(self._tight, _LOWER, _BASIC)])
-            if columns.sum() + (rows == _BASIC).sum() == len(rows):
-                program.start(columns, rows)
+            first = np.concatenate([self._capacity_basic, self._demand_basic[limited]])
+            rows = np.concatenate([np.where(first, _BASIC, _UPPER), np.where(self._tight, _LOWER, _BASIC)])
+            program.start(*_counted(columns, rows))
         return program, limited
 
     def _rows(self, column: Array, holds: Array, envious: Array, envied: Array) -> Sparse:
@@ -235,15 +275,19 @@ class EnvyProgram:
         return np.concatenate(envious), np.concatenate(envied)
 
     # -- from one restriction to the next ------------------------------------------------------------------------
-    def _remember(self, program: GrowingProgram, there: Array, who: Array, what: Array, limited: int) -> None:
+    def _remember(self, program: GrowingProgram, there: Array, who: Array, what: Array, limited: Array) -> None:
         columns, rows = program.basis()
         count = int(there.sum())
         self._core_basic[:] = False
         self._column_basic[:] = False
         self._core_basic[there] = columns[:count] == _BASIC
         self._column_basic[who, what] = columns[count:] == _BASIC
-        first = len(self.users.size) + limited
-        self._first_basic = rows[:first] == _BASIC
+        k = len(self.users.size)
+        first = k + len(limited)
+        self._capacity_basic[:] = rows[:k] == _BASIC
+        self._demand_basic[:] = False
+        self._demand_basic[limited] = rows[k:first] == _BASIC
+        self._basis_known = True
         self._tight = rows[first:] != _BASIC
         # rows that do not bind come back where they are violated
         self._keep(self._tight)
@@ -258,6 +302,17 @@ class EnvyProgram:
         k = len(self._core_basic)
         there = np.bincount(self.core[self.core >= 0], minlength=k) > 0
         self._keep(np.append(there, True)[np.minimum(self.envied, k)])
+
+
+def _counted(columns: Array, rows: Array) -> tuple[Array, Array]:
+    """Return the positions with as many basic as there are rows: users came and went, and their parts with them."""
+    missing = len(rows) - int((columns == _BASIC).sum() + (rows == _BASIC).sum())
+    columns, rows = columns.copy(), rows.copy()
+    if missing > 0:
+        rows[np.flatnonzero(rows != _BASIC)[::-1][:missing]] = _BASIC
+    elif missing < 0:
+        columns[np.flatnonzero(columns == _BASIC)[::-1][:-missing]] = _LOWER
+    return columns, rows
 
 
 #: Up to so many free users all rows among them are there from the start.

@@ -3,8 +3,8 @@
 Above: any multipliers against envy give prices, and these a bound. Below: bundles that a solver returns are envied by a
 rounding error here and there. Where that goes round in no circle, each bundle is made smaller than those whose holders
 may envy it, by a little more than the error. What is left is mixed with a little of bundles that are strictly free of
-envy: a user of speedups v gets v / |v|, in the capacities as units, and by Cauchy and Schwarz values that most, the more
-the more the directions differ. The mixture is an allocation of real numbers; its total is the lower bound.
+envy: a user of speedups v gets v / |v|, in the capacities as units, and by Cauchy and Schwarz values that most, by the
+more the directions differ. The mixture is an allocation of real numbers; its total is the lower bound.
 """
 
 from __future__ import annotations

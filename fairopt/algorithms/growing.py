@@ -15,9 +15,9 @@ from fairopt.solution import Solution, Status
 if TYPE_CHECKING:
     import highspy
 
-#: Feasibility and optimality tolerance: at HiGHS's least, 1e-10, it sometimes ends without a status after many seconds.
-#: What it leaves, the proofs count.
-TOLERANCE = 1e-9
+#: Feasibility and optimality tolerances. At HiGHS's least, `FINE`, it can end without a status after many seconds where
+#: numbers are far apart. What they leave, the proofs count.
+TOLERANCE, FINE = 1e-9, 1e-10
 #: HiGHS's numbers for the primal simplex and for its own choice.
 PRIMAL, CHOOSE = 4, 0
 
@@ -64,8 +64,8 @@ class GrowingProgram:
             ("output_flag", False),
             ("presolve", "off"),
             ("simplex_strategy", PRIMAL if primal else CHOOSE),
-            ("primal_feasibility_tolerance", TOLERANCE),
-            ("dual_feasibility_tolerance", TOLERANCE),
+            ("primal_feasibility_tolerance", TOLERANCE if primal else FINE),
+            ("dual_feasibility_tolerance", TOLERANCE if primal else FINE),
         ):
             self._highs.setOptionValue(name, value)
         program = highspy.HighsLp()
@@ -117,6 +117,8 @@ class GrowingProgram:
         if status != highspy.HighsModelStatus.kOptimal:
             # a basis from before can mislead: once more from nothing
             self._highs.setOptionValue("presolve", "on")
+            self._highs.setOptionValue("primal_feasibility_tolerance", TOLERANCE)
+            self._highs.setOptionValue("dual_feasibility_tolerance", TOLERANCE)
             self._highs.clearSolver()
             self._highs.run()
             status = self._highs.getModelStatus()

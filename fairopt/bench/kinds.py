@@ -55,9 +55,12 @@ class Family(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What an answer is worth: ``violation`` is the largest relative violation of a constraint, ``gap`` how far the
-    objective is below the best that is proven possible, as a part of it; ``accepted`` whether both are small enough
-    for the task. ``note`` says which constraint, or what was compared with what.
+    """What an answer is worth.
+
+    ``violation`` is the largest relative violation of a constraint, ``gap`` how far the objective is below the best
+    that is proven possible, as a part of it; ``accepted`` whether both are small enough for the task. ``note`` says
+    which constraint, or what was compared with what. ``proven`` is False where the answer keeps every constraint and
+    the bound on the best is too loose to tell: that is neither solved nor wrong.
     """
 
     accepted: bool
@@ -65,6 +68,7 @@ class Judgement:
     gap: float
     objective: float
     note: str = ""
+    proven: bool = True
 
 
 class Task(ABC):
@@ -74,9 +78,19 @@ class Task(ABC):
     #: Largest violation and gap with which an answer counts as solved, both relative.
     tolerance: ClassVar[float] = 1e-6
 
+    def warm_up(self) -> Any:
+        """Return a tiny problem, which every contender answers once before the clock starts, or None for no such thing.
+
+        So that imports, and what libraries compile or load at their first use, are counted for nobody.
+        """
+        return None
+
     @abstractmethod
     def reference(self, instance: Instance) -> Any:
-        """Return what answers are compared with (bounds that are proven), computed once an instance, never timed."""
+        """Return what answers are compared with (bounds that are proven), computed once an instance, never timed.
+
+        It is sent between processes: keep it small.
+        """
 
     @abstractmethod
     def judge(self, instance: Instance, answer: Any, reference: Any) -> Judgement:
@@ -116,6 +130,9 @@ class Contender(ABC):
     @abstractmethod
     def solve(self, built: Any) -> Any:
         """Return the answer, in the form that the task judges (for shares: an array (n, k)); timed as "solve".
+
+        It is written to a file for the judge: arrays, numbers, strings, None, and lists, tuples and dictionaries of
+        these (tuples come out as lists).
 
         Errors: `TimedOut`, `NoAnswer` with the solver's own status; anything else that is raised is kept as an error.
         """

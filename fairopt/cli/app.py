@@ -17,7 +17,7 @@ import typer
 
 from fairopt import discovery
 from fairopt.backends import Solver
-from fairopt.cli import as_json, lying, proving, round_tables, running, scheduling, tables
+from fairopt.cli import as_json, benching, lying, proving, round_tables, running, scheduling, tables
 from fairopt.cli.exits import Exit
 from fairopt.compare import Row, audit, compare
 from fairopt.errors import BadInput, FairoptError, NotCapable, NotSolved
@@ -270,6 +270,7 @@ app.command("claims")(proving.claims)
 app.command("lie")(lying.lie)
 app.command("run")(running.run_command)
 app.command("schedule")(scheduling.schedule_command)
+app.add_typer(benching.app, name="bench")
 
 
 def main() -> None:

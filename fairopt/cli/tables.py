@@ -21,6 +21,7 @@ from fairopt.policy import Decision, Policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Answer, MechanismProperty, Misreport, Property, Verdict
+from fairopt.proven import Proven
 from fairopt.uniqueness import Uniqueness
 
 #: Off a terminal there is no width to fit; lines stay whole, so that they can be searched.
@@ -62,6 +63,13 @@ def decision(decided: Decision, unique: Uniqueness) -> None:
         f"unique utilities: {said[unique.utilities]}; unique shares: {said[unique.shares]}",
         soft_wrap=True,
     )
+    if isinstance(decided.evidence, Proven):
+        most = number_text(decided.evidence.upper)
+        console.print(
+            f"proven, all rounding counted: the optimum is at most {most}, and these shares, corrected by no more than "
+            f"rounding, reach it but for a part of {decided.evidence.gap:.1e}",
+            soft_wrap=True,
+        )
 
 
 def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,7 +66,7 @@ def _type(number: int) -> str:
     return f"type {number + 1}"
 
 
-def _refuse(broken: Array, values: Array, name: str, called: Callable[[int], str], remedy: str) -> None:
+def _refuse(broken: Any, values: Array, name: str, called: Callable[[int], str], remedy: str) -> None:
     if broken.any():
         place = tuple(int(at) for at in np.argwhere(broken)[0])
         column = f" {place[1] + 1}" if len(place) > 1 else ""

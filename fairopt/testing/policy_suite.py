@@ -25,6 +25,7 @@ from fairopt.policy import Claim, Decision, Example, Policy, Solve, Trait, alloc
 from fairopt.problem import Market, exact
 from fairopt.program import Array, Number
 from fairopt.properties import Answer, Effort, Feasibility, MechanismProperty, Verdict
+from fairopt.proven import Proven
 from fairopt.testing.samples import sample_markets
 from fairopt.testing.suite import Suite, Traits, check
 
@@ -37,7 +38,8 @@ def policy_suite(expected_failures: Mapping[str, Mapping[str, str]] | None = Non
     known = expected_failures or {}
 
     def traits(policy: Policy) -> Traits:
-        declared = {*policy.traits, *(["claims"] if policy.claims else []), *(["examples"] if policy.examples else [])}
+        said = {"claims": policy.claims, "examples": policy.examples, "specialised": policy.specialised}
+        declared = {*policy.traits, *(what for what, there in said.items() if there)}
         return Traits(policy.name, frozenset(declared), "", known.get(policy.name, {}))
 
     return Suite(
@@ -55,6 +57,7 @@ def policy_suite(expected_failures: Mapping[str, Mapping[str, str]] | None = Non
             check(takes_any_positive_weight),
             check(takes_job_types),
             check(back_ends_agree, Trait.PROGRAM),
+            check(own_algorithm_brackets_the_exact_optimum, "specialised"),
             check(refuses_a_back_end_that_cannot),
             check(canonical_choice_does_not_depend_on_the_solver, Trait.PROGRAM, Trait.EXACT),
             check(examples_hold_exactly, "examples"),
@@ -191,6 +194,18 @@ def back_ends_agree(policy: Policy) -> None:
         reference = next(iter(found.values()))
         for name, value in found.items():
             assert abs(value - reference) <= AGREE * (1 + abs(reference)), f"{name} disagrees on {market}: {found}"
+
+
+def own_algorithm_brackets_the_exact_optimum(policy: Policy) -> None:
+    """Guards against a fast answer to another question, and against bounds that rounding has made false."""
+    for market in (*sample_markets(15, seed=16), *sample_markets(15, seed=17, demands=True)):
+        market = market.as_(float)  # what is proven is proven of the market in floats
+        own, exact_ = allocate(policy, market), allocate(policy, market.as_(Fraction), Exact())
+        assert own.backend == "auto"
+        _same_choice(policy, own, exact_, market)
+        if isinstance(own.evidence, Proven):
+            lower, upper = Fraction(own.evidence.lower), Fraction(own.evidence.upper)
+            assert lower <= exact_.objective <= upper, f"{own.evidence} on {market}"
 
 
 def refuses_a_back_end_that_cannot(policy: Policy) -> None:

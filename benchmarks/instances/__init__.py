@@ -1,0 +1,1 @@
+"""Where instances come from: seeded generators and real tables, one file each."""

@@ -1,0 +1,117 @@
+"""fairopt's policies through its generic back ends: what one gets without an algorithm made for the program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fairopt import discovery
+from fairopt.backends import Highs, Options, Solver
+from fairopt.backends.exact import Exact
+from fairopt.bench.kinds import Contender, TimedOut
+from fairopt.benchmarks.peers.plain import Floats
+from fairopt.errors import NotSolved
+from fairopt.policy import Decision, Formulated, Policy, Solve
+from fairopt.problem import Market
+from fairopt.program import Program
+from fairopt.solution import Status
+
+
+@dataclass(frozen=True, eq=False)
+class _AsWritten(Formulated):
+    """A policy whose program has been written already, so that writing and solving can be timed apart."""
+
+    written: Program
+    name = "as-written"
+    source = "the policy that wrote the program"
+
+    def formulate(self, problem: Market, state: Any) -> Program:
+        """Return the program."""
+        return self.written
+
+
+@dataclass(eq=False)
+class Asked:
+    """Who decides what with which solver, and the policy that was asked for; `Contender.solve` adds the decision."""
+
+    decides: Policy
+    policy: Policy
+    market: Market
+    solve: Solve
+    decision: Decision | None = None
+
+    def decide(self) -> Floats:
+        """Return the shares in floats. Errors: `TimedOut`, `NotSolved`."""
+        try:
+            self.decision = self.decides.decide(self.market, self.decides.start(self.market), self.solve)
+        except NotSolved as error:
+            if error.solution is not None and error.solution.status is Status.LIMIT:
+                raise TimedOut(str(error)) from error
+            raise
+        return np.asarray(self.decision.shares.astype(float))
+
+
+class Generic(Contender):
+    """A policy, found by the task's name, with one back end.
+
+    "build" is writing the program down. Water filling writes one a round: that is part of its "solve".
+    """
+
+    backend: ClassVar[type[Solver]]
+
+    def options(self, time_limit: float, threads: int) -> Options:
+        """Return what the back end is told."""
+        return Options(time_limit=time_limit, threads=threads)
+
+    def prepare(self, task: str, problem: Market) -> Market:
+        """Return the market in the back end's numbers, with the policy and its libraries loaded."""
+        discovery.policy(task)
+        return problem.as_(self.backend.number)
+
+    def build(self, task: str, prepared: Market, *, time_limit: float, threads: int) -> Asked:
+        """Formulate the program, where the policy decides by a single one."""
+        policy = discovery.policy(task)
+        solve = Solve(self.backend(), self.options(time_limit, threads))
+        if isinstance(policy, Formulated) and type(policy).decide is Formulated.decide:
+            written = policy.formulate(prepared, policy.start(prepared))
+            return Asked(_AsWritten(written), policy, prepared, solve)
+        return Asked(policy, policy, prepared, solve)
+
+    def solve(self, built: Asked) -> Floats:
+        """Solve the program and check the answer, as `fairopt.allocate` does."""
+        return built.decide()
+
+
+@dataclass(frozen=True)
+class FairoptHighs(Generic):
+    """The plain program of a policy by fairopt's HiGHS back end, which also scales rows and checks the answer."""
+
+    name = "fairopt-highs"
+    tasks = ("max-min", "oef-noncooperative", "oef-cooperative", "water-filling")
+    libraries: ClassVar[Sequence[str]] = ("fairopt", "highspy")
+    backend = Highs
+
+
+@dataclass(frozen=True)
+class FairoptExact(Generic):
+    """The plain program of a policy in fractions, with a certificate; it takes neither a time limit nor threads.
+
+    "certify" is collecting the evidence; that it is right has been proven in "solve".
+    """
+
+    name = "fairopt-exact"
+    tasks = ("max-min", "oef-noncooperative", "oef-cooperative", "water-filling")
+    libraries: ClassVar[Sequence[str]] = ("fairopt", "highspy", "python-flint")
+    certifies = True
+    backend = Exact
+
+    def options(self, time_limit: float, threads: int) -> Options:
+        """Return nothing: the back end has no options."""
+        return Options()
+
+    def certify(self, built: Asked, answer: Any) -> Any:
+        """Return the certificate of the decision."""
+        return None if built.decision is None else built.policy.certify(built.decision)

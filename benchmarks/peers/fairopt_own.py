@@ -1,0 +1,95 @@
+"""fairopt as one calls it: the algorithm made for the policy, proofs included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairopt import discovery
+from fairopt.algorithms import GangAssignment, solve_gangs
+from fairopt.bench.kinds import Contender, NoAnswer, TimedOut
+from fairopt.benchmarks.peers.plain import Floats
+from fairopt.errors import NotCapable
+from fairopt.policy import Decision, Policy, allocate
+from fairopt.problem import Market
+from fairopt.solution import Status
+
+
+@dataclass(eq=False)
+class _Asked:
+    """A policy and a market; `Contender.solve` adds what was decided."""
+
+    policy: Policy
+    market: Market
+    decision: Decision | None = None
+
+
+@dataclass(frozen=True)
+class Fairopt(Contender):
+    """``allocate(policy, market)`` with the policy of the task's name.
+
+    There is nothing to build. The bounds that prove the answer are part of "solve", as no answer is given without
+    them; "certify" only hands them over. There is no time limit to pass on: the harness stops it.
+    """
+
+    name = "fairopt"
+    tasks = ("max-min", "oef-noncooperative", "oef-cooperative", "water-filling", "nash-welfare")
+    libraries: ClassVar[Sequence[str]] = ("fairopt", "numpy")
+    certifies = True
+
+    def prepare(self, task: str, problem: Market) -> Market:
+        """Load the policy, untimed, and return the market as it is."""
+        discovery.policy(task)
+        return problem
+
+    def build(self, task: str, prepared: Market, *, time_limit: float, threads: int) -> _Asked:
+        """Find the policy. Errors: `NotCapable` where it has no algorithm of its own."""
+        policy = discovery.policy(task)
+        if not (policy.specialised or policy.own_algorithm):
+            raise NotCapable(f"{policy.name} has no algorithm of its own: fairopt-highs is what `allocate` would take")
+        return _Asked(policy, prepared)
+
+    def solve(self, built: _Asked) -> Floats:
+        """Decide."""
+        built.decision = allocate(built.policy, built.market)
+        return np.asarray(built.decision.shares.astype(float))
+
+    def certify(self, built: _Asked, answer: Any) -> Any:
+        """Return what the algorithm proved while it solved."""
+        return None if built.decision is None else built.decision.evidence
+
+
+@dataclass(frozen=True)
+class FairoptGangs(Contender):
+    """fairopt's algorithm for FFT's round: multipliers and a core; the bound that proves it is part of "solve"."""
+
+    name = "fairopt-gangs"
+    tasks = ("fft-round",)
+    libraries: ClassVar[Sequence[str]] = ("fairopt", "numpy", "highspy")
+
+    def prepare(self, task: str, problem: GangAssignment) -> GangAssignment:
+        """Import what small cores are solved with, and return the problem."""
+        import highspy  # noqa: F401
+
+        return problem
+
+    def build(
+        self, task: str, prepared: GangAssignment, *, time_limit: float, threads: int
+    ) -> tuple[GangAssignment, float]:
+        """Validate the arrays once more, as a caller would."""
+        given = (prepared.cost, prepared.gangs, prepared.capacity, prepared.least, prepared.allowed)
+        return GangAssignment(*given), time_limit
+
+    def solve(self, built: tuple[GangAssignment, float]) -> NDArray[np.int64]:
+        """Decide."""
+        problem, time_limit = built
+        solution = solve_gangs(problem, time_limit=time_limit)
+        if solution.status is Status.LIMIT:
+            raise TimedOut("the assignment is not decided at the time limit")
+        if solution.status is not Status.OPTIMAL or solution.type_of is None:
+            raise NoAnswer(f"solve_gangs: {solution.status.value}")
+        return solution.type_of

@@ -1,0 +1,72 @@
+"""Posted-price packing: fairopt's search for the best schedule, and the paper's, as it is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, ClassVar
+
+from fairopt.bench.kinds import Contender, TimedOut
+from fairopt.benchmarks.tasks.posted_prices import told
+from fairopt.models.posted_prices import PostedPricePacking
+from fairopt.models.posted_prices_fast import Fast
+from fairopt.models.posted_prices_reference import Best, Reference, Search
+from fairopt.models.posted_prices_round import RoundState
+from fairopt.problem.batch import Batch
+
+
+@dataclass
+class _Limited:
+    """A search that stops at a time limit; ``ends`` is by the clock of `perf_counter`, looked at before each job."""
+
+    search: Search
+    ends: float = 0.0
+
+    def best(self, state: RoundState, job: int) -> Best | None:
+        """Return what the search finds. Errors: `TimedOut`."""
+        if perf_counter() > self.ends:
+            raise TimedOut("jobs are left that were not offered anything at the time limit")
+        return self.search.best(state, job)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A batch, the search in its policy, and the seconds that it has."""
+
+    batch: Batch
+    search: _Limited
+    time_limit: float
+
+
+class _Packing(Contender):
+    """The policy with one way to find a job's best schedule; there is nothing to build."""
+
+    tasks = ("posted-prices",)
+    libraries: ClassVar[Sequence[str]] = ("fairopt", "numpy")
+    search: ClassVar[type[Search]]
+
+    def build(self, task: str, prepared: Batch, *, time_limit: float, threads: int) -> _Asked:
+        """Return the search, with its limit."""
+        return _Asked(prepared, _Limited(self.search()), time_limit)
+
+    def solve(self, built: _Asked) -> dict[str, Any]:
+        """Decide on the batch."""
+        built.search.ends = perf_counter() + built.time_limit
+        return told(PostedPricePacking(search=built.search).decide(built.batch, None, None))
+
+
+@dataclass(frozen=True)
+class FairoptPacking(_Packing):
+    """fairopt's search: sums over windows instead of loops over slots and servers."""
+
+    name = "fairopt-packing"
+    search = Fast
+
+
+@dataclass(frozen=True)
+class PrintedPacking(_Packing):
+    """Algorithms 3 to 5 as they are printed, loop by loop."""
+
+    name = "astraea-paper"
+    search = Reference

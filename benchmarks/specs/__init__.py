@@ -1,0 +1,1 @@
+"""Specifications that come with fairopt: one TOML file each."""

@@ -1,0 +1,65 @@
+"""The task of Nash welfare: the largest sum of w_l log u_l."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fairopt.benchmarks.tasks.shares import ROUNDED, Duals, Floats, ShareTask, cheapest, limits, spent, told_duals
+from fairopt.policy import Decision
+from fairopt.problem import Market
+
+
+class NashWelfare(ShareTask):
+    """The Eisenberg-Gale program: the largest product of throughputs, each to the power of its user's weight.
+
+    For any prices p and rents q a unit of throughput costs user l at least c_l = min_j (p_j + q_l) / s_lj, and
+    w_l log u_l - c_l u_l is largest at u_l = w_l / c_l; so the optimum is at most
+    p . m + q . d + sum_l w_l (log(w_l / c_l) - 1).
+
+    The gap is the difference over the sum of weights: how far the weighted geometric mean of utilities is below the
+    best, as a part of it. Units of utilities do not matter to it.
+
+    Source: Eisenberg and Gale 1959.
+    """
+
+    name = "nash-welfare"
+
+    def objective(self, market: Market, shares: Floats) -> float:
+        """Return sum_l w_l log u_l; minus infinity where somebody gets nothing."""
+        with np.errstate(divide="ignore"):
+            return float(market.weight @ np.log(np.maximum((market.speedup * shares).sum(axis=1), 0.0)))
+
+    def upper(self, market: Market, duals: Duals) -> float:
+        """Return the bound of prices and rents, at the best common factor on both."""
+        cost, money = cheapest(market, duals), float(market.weight.sum())
+        if not (cost > 0).all():
+            return np.inf
+        # with both multiplied by f the bound is f (p . m + q . d) - W log f + ...: least where f (p . m + q . d) = W
+        factor = money / spent(market, duals)
+        terms = market.weight * np.log(market.weight / (cost * factor))
+        return float(terms.sum()) + ROUNDED * float(np.abs(terms).sum() + money)
+
+    def distance(self, market: Market, upper: float, objective: float) -> float:
+        """Return the difference over the sum of weights."""
+        return (upper - objective) / float(market.weight.sum())
+
+    def exact_up_to(self) -> int:
+        """Return 0: the program is not linear."""
+        return 0
+
+    def rows(self, market: Market) -> int:
+        """Return a number that keeps HiGHS out, which takes no logarithms."""
+        return 10**12
+
+    def duals(self, market: Market, decision: Decision) -> Duals | None:
+        """Return the prices and rents of the equilibrium that the policy found."""
+        evidence: Any = decision.evidence
+        proven = getattr(evidence, "proven", None)
+        told = getattr(proven, "duals", None) or {"capacity": evidence.prices}
+        found = told_duals(market, told)
+        if found is not None and "demand" not in told and getattr(evidence, "rents", None) is not None:
+            rents = np.where(np.isfinite(limits(market)), np.maximum(np.asarray(evidence.rents, dtype=float), 0.0), 0.0)
+            return Duals(found.capacity, rents, found.envy)
+        return found

@@ -1,0 +1,70 @@
+"""Where measurements are made: in this process one after the other, in processes beside it, or on a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import NamedTuple
+
+from fairopt.errors import BadInput, NotInstalled, NotSolved
+
+
+class Place(NamedTuple):
+    """An executor (None: here) and how many measurements it takes at once."""
+
+    executor: Executor | None
+    concurrent: int
+
+
+@contextmanager
+def place(workers: int, dask: str | None) -> Iterator[Place]:
+    """Yield where to measure: ``workers`` processes (1: here), or the Dask cluster at an address, or "local:N".
+
+    Errors: `BadInput` for both at once and for an address that is none; `NotInstalled` without Dask; `NotSolved` where
+    no cluster answers.
+    """
+    if dask is None:
+        if workers == 1:
+            yield Place(None, 1)
+            return
+        # spawned, so that no worker has this process's memory
+        pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+        try:
+            yield Place(pool, workers)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+        return
+    if workers != 1:
+        raise BadInput(f"got --workers {workers} with --dask", place="--workers", remedy="Give one of the two")
+    with _on_dask(dask) as there:
+        yield there
+
+
+@contextmanager
+def _on_dask(address: str) -> Iterator[Place]:
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise NotInstalled("--dask needs dask.distributed: pip install 'fairopt[bench]'") from error
+    kind, _, count = address.partition(":")
+    if kind == "local":
+        if not count.isdecimal() or not int(count):
+            raise BadInput(f"got {address!r}", place="--dask", remedy="Write local:N with N workers, such as local:2")
+        with (
+            LocalCluster(n_workers=int(count), processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
+            Client(cluster) as client,
+        ):
+            yield Place(client.get_executor(pure=False), int(count))
+        return
+    try:
+        client = Client(address, timeout=10)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise NotSolved(f"no Dask scheduler answers at {address!r}: {error}") from error
+    with client:
+        # a measurement takes one thread of a worker
+        threads = sum(client.nthreads().values())
+        if not threads:
+            raise NotSolved(f"the Dask scheduler at {address!r} has no workers")
+        yield Place(client.get_executor(pure=False), threads)

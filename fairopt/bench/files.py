@@ -1,0 +1,203 @@
+"""Files of results: JSON lines that survive being killed, and the same as a Parquet table."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, TextIO
+
+from fairopt.bench.decoding import encoded
+from fairopt.bench.records import (
+    Clock,
+    Environment,
+    Measurement,
+    Record,
+    Stages,
+    environments,
+    line_of,
+    measurements,
+    read_results,
+    record_of,
+)
+from fairopt.errors import BadInput, NotInstalled
+
+
+class ResultsFile(AbstractContextManager["ResultsFile"]):
+    """A file of results that is gone on with: ``before`` is what it holds, `add` appends a line that is on the disk.
+
+    A last line that was cut off is dropped, and ``say`` is told so; a whole one that lacks its end is kept. Another run
+    that writes the same file at the same time is refused.
+
+    Errors: `BadInput` for a file that cannot be written, or that holds something else.
+    """
+
+    def __init__(self, path: Path, say: Callable[[str], None]) -> None:
+        self.path, self.say = path, say
+        self.before: list[Record] = []
+        self._file: TextIO
+
+    def __enter__(self) -> ResultsFile:
+        try:
+            self._file = self.path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise BadInput(
+                f"{self.path} cannot be written: {error.strerror}", place="--json", remedy="Name a file in a folder"
+            ) from error
+        try:
+            self._lock()
+            self._mend()
+        except BaseException:
+            self._file.close()
+            raise
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self._file.close()
+
+    def add(self, record: Record) -> None:
+        """Append a record; when this returns, it is on the disk."""
+        self._file.write(line_of(record) + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _lock(self) -> None:
+        try:
+            import fcntl
+        except ImportError:  # not on this system: two runs at once are then not noticed
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise BadInput(
+                f"another run is writing {self.path}", place="--json", remedy="Wait for it, or name another file"
+            ) from error
+
+    def _mend(self) -> None:
+        found = read_results(self.path)
+        self.before = found.records
+        if not found.torn:
+            return
+        try:
+            self.before = [*found.records, record_of(found.torn)]
+        except BadInput:
+            self.say(f"{self.path}: the last line was cut off; it is dropped, and measured again")
+            whole = self.path.read_bytes().rpartition(b"\n")
+            os.truncate(self.path, len(whole[0]) + len(whole[1]))
+            return
+        self._file.write("\n")
+        self._file.flush()
+
+
+# -- Parquet -----------------------------------------------------------------------------------------------------------
+#: The columns of ``--parquet``, one row a measurement: name, Arrow type, meaning. A stage that was not reached, and
+#: what does not apply, is null. Objects are JSON texts.
+COLUMNS: tuple[tuple[str, str, str], ...] = (
+    ("spec", "string", "name of the specification"),
+    ("spec_digest", "string", "SHA-256 of its text"),
+    ("task", "string", "what was asked"),
+    ("contender", "string", "registered name of who answered"),
+    ("label", "string", "what tables call it"),
+    ("settings", "string", "all of its options, JSON"),
+    ("contender_libraries", "string", "versions of the libraries that it names, JSON"),
+    ("family", "string", "family of the instance"),
+    ("instance", "string", "name of the instance"),
+    ("size", "int64", "what growth is fitted over: users, jobs"),
+    ("seed", "int64", "seed that it was drawn with"),
+    ("parameters", "string", "parameters of the family, JSON"),
+    ("instance_digest", "string", "hash of its content"),
+    ("repeat", "int64", "which repetition, from 0"),
+    ("status", "string", "solved, wrong, timeout, memory, error, missing or skipped"),
+    ("message", "string", "why, where it is not solved"),
+    ("build_wall", "float64", "seconds to write the model down"),
+    ("build_cpu", "float64", "seconds of the processor for that"),
+    ("solve_wall", "float64", "seconds to the answer"),
+    ("solve_cpu", "float64", "seconds of the processor for that"),
+    ("certify_wall", "float64", "seconds to the evidence"),
+    ("certify_cpu", "float64", "seconds of the processor for that"),
+    ("peak_bytes", "int64", "most resident memory from build on"),
+    ("base_bytes", "int64", "resident memory before build"),
+    ("violation", "float64", "largest relative violation of a constraint"),
+    ("gap", "float64", "how far the objective is below what is proven possible, as a part of it"),
+    ("objective", "float64", "what the answer reaches"),
+    ("note", "string", "what the judge says"),
+    ("reference_wall", "float64", "seconds of the reference job before the measurement"),
+    ("reference_cpu", "float64", "seconds of the processor for that"),
+    ("started", "string", "when, ISO 8601, UTC"),
+    ("time_limit", "float64", "seconds allowed for build and solve"),
+    ("memory_limit", "int64", "bytes allowed"),
+    ("threads", "int64", "threads that libraries were pinned to"),
+    ("concurrent", "int64", "measurements that may have been under way at once"),
+    ("environment", "string", "digest of the environment"),
+    ("environment_json", "string", "the environment, JSON"),
+)
+
+
+def require_parquet(path: Path) -> None:
+    """Refuse, before anything is measured, a table that could not be written. Errors: `NotInstalled`, `BadInput`."""
+    _pyarrow()
+    if path.is_dir() or not path.parent.is_dir():
+        raise BadInput(f"{path} cannot be written", place="--parquet", remedy="Name a file in a folder that exists")
+
+
+def write_parquet(records: Iterable[Record], path: Path) -> None:
+    """Write the measurements among records as a Parquet file with `COLUMNS`; an existing file is replaced.
+
+    Errors: `NotInstalled` without pyarrow, `BadInput` where the file cannot be written.
+    """
+    pyarrow, parquet = _pyarrow()
+    records = list(records)
+    known = environments(records)
+    rows = [_row(each, known) for each in measurements(records)]
+    schema = pyarrow.schema(
+        [pyarrow.field(name, getattr(pyarrow, kind)(), metadata={"says": says}) for name, kind, says in COLUMNS]
+    )
+    columns = {name: [row[name] for row in rows] for name, _, _ in COLUMNS}
+    try:
+        parquet.write_table(pyarrow.table(columns, schema=schema), path)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written: {error}", place="--parquet", remedy="Check the folder") from error
+
+
+def _row(of: Measurement, known: Mapping[str, Environment]) -> dict[str, Any]:
+    plain = encoded(of)
+    stages: Stages = of.seconds
+    clocks: dict[str, Clock | None] = {
+        "build": stages.build,
+        "solve": stages.solve,
+        "certify": stages.certify,
+        "reference": of.reference_job,
+    }
+    judged = plain["judgement"] or dict.fromkeys(("violation", "gap", "objective", "note"))
+    instance = plain["instance"]
+    where = known.get(of.environment)
+    same = ("spec", "spec_digest", "task", "contender", "label", "repeat", "status", "message", "peak_bytes")
+    also = ("base_bytes", "started", "time_limit", "memory_limit", "threads", "concurrent", "environment")
+    return {
+        **{name: plain[name] for name in (*same, *also)},
+        **{name: instance[name] for name in ("family", "size", "seed")},
+        "instance": of.instance.name,
+        "instance_digest": of.instance.digest,
+        "parameters": _json(instance["parameters"]),
+        "settings": _json(plain["settings"]),
+        "contender_libraries": _json(plain["libraries"]),
+        **{f"{stage}_wall": None if clock is None else clock.wall for stage, clock in clocks.items()},
+        **{f"{stage}_cpu": None if clock is None else clock.cpu for stage, clock in clocks.items()},
+        **judged,
+        "environment_json": None if where is None else _json(encoded(where)),
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow  # type: ignore[import-untyped]
+        import pyarrow.parquet  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise NotInstalled("--parquet needs pyarrow: pip install 'fairopt[parquet]'") from error
+    return pyarrow, pyarrow.parquet

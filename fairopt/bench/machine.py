@@ -1,0 +1,132 @@
+"""The machine that measures: what is written down of it, how threads are pinned, and the work that shows noise."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from time import perf_counter, process_time
+
+import numpy as np
+
+from fairopt.bench.records import Clock, Environment
+
+#: Variables by which libraries are told how many threads to use.
+THREAD_VARIABLES = (
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "BLIS_NUM_THREADS"),
+    *("VECLIB_MAXIMUM_THREADS", "RAYON_NUM_THREADS", "POLARS_MAX_THREADS"),
+)
+#: Always written down, whatever contenders name.
+ALWAYS = ("fairopt", "numpy")
+_MATRIX, _SORTED, _COUNTED = 256, 200_000, 200_000
+
+
+def pinned(threads: int) -> dict[str, str]:
+    """Return the variables that pin libraries to so many threads."""
+    return dict.fromkeys(THREAD_VARIABLES, str(threads))
+
+
+def versions(libraries: Iterable[str]) -> dict[str, str]:
+    """Return the versions of installed distributions; what is not installed is left out."""
+    found = {}
+    for name in sorted({*libraries}):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the one that starts a run knows and machines that measure do not: it goes into every environment."""
+
+    commit: str
+    dirty: bool
+    spec_text: str
+    command: str
+    libraries: tuple[str, ...]
+
+    @classmethod
+    def of(cls, spec_text: str, libraries: Iterable[str], command: Iterable[str] | None = None) -> Told:
+        """Return what this process knows; the commit is that of the checkout that fairopt is run from, if any."""
+        commit, dirty = checkout(Path(__file__).resolve().parent)
+        words = sys.argv if command is None else command
+        return cls(commit, dirty, spec_text, " ".join(words), tuple(sorted({*ALWAYS, *libraries})))
+
+
+def environment(told: Told, threads: int) -> Environment:
+    """Return the environment of measurements on this machine."""
+    return Environment.of(
+        cpu=_cpu(),
+        cores=os.cpu_count() or 1,
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        system=platform.platform(),
+        python=f"{platform.python_implementation()} {platform.python_version()}",
+        threads=pinned(threads),
+        libraries=versions(told.libraries),
+        commit=told.commit,
+        dirty=told.dirty,
+        spec_text=told.spec_text,
+        command=told.command,
+    )
+
+
+def checkout(folder: Path) -> tuple[str, bool]:
+    """Return the commit of the Git checkout that holds a folder, and whether files differ; ("", False) without one."""
+    try:
+        commit = _git(folder, "rev-parse", "HEAD")
+        return commit, bool(_git(folder, "status", "--porcelain"))
+    except (OSError, subprocess.SubprocessError):  # no Git, or no checkout
+        return "", False
+
+
+def reference_job() -> Clock:
+    """Do the same small work as everywhere (multiply, sort, count: about 50 ms) and return what it took.
+
+    Where it takes longer than before other measurements, the machine was busy or throttled.
+    """
+    random = np.random.default_rng(0)
+    matrix, values = random.random((_MATRIX, _MATRIX)), random.random(_SORTED)
+    began = now()
+    for _ in range(4):
+        matrix = matrix @ matrix
+        matrix /= matrix.max()
+    np.sort(values)
+    total = 0
+    for number in range(_COUNTED):
+        total += number & 7
+    return since(began)
+
+
+def now() -> Clock:
+    """Return the clocks of this process as they stand; `since` says what has passed."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Clock(perf_counter(), process_time() + children.ru_utime + children.ru_stime)
+
+
+def since(began: Clock) -> Clock:
+    """Return what has passed since ``began``."""
+    ended = now()
+    return Clock(ended.wall - began.wall, ended.cpu - began.cpu)
+
+
+def _git(folder: Path, *words: str) -> str:
+    ran = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True, timeout=30)
+    return ran.stdout.strip()
+
+
+def _cpu() -> str:
+    """Return the processor's name: Linux tells it in /proc/cpuinfo only."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    found = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    return found or platform.processor() or platform.machine()

@@ -1,0 +1,76 @@
+"""Memory of a process and of those that it started, as the system counts it.
+
+On Linux from /proc: ``VmHWM`` there, unlike ``ru_maxrss``, does not begin with what the parent process had. Elsewhere
+by psutil, which knows no peak: then it is the largest of what was seen.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairopt.errors import NotInstalled
+
+PROC = Path("/proc")
+_KIB = 1024
+
+
+def resident(pid: int) -> int:
+    """Return the resident bytes of a process and of all that it started; 0 when it has ended.
+
+    Pages that several of them share count for each.
+    """
+    if not _has_proc():
+        return _by_psutil(pid)
+    total, waiting = 0, [pid]
+    while waiting:
+        process = waiting.pop()
+        total += _status(process, "VmRSS:")
+        waiting.extend(_children(process))
+    return total
+
+
+def peak(pid: int) -> int:
+    """Return the most bytes that a process has had since `forget_peak`; where that is not told, what it has now."""
+    return _status(pid, "VmHWM:") if _has_proc() else _by_psutil(pid)
+
+
+def forget_peak() -> None:
+    """Let the peak of this process begin anew, where the system can; it counts from the start of the process else."""
+    try:
+        (PROC / "self" / "clear_refs").write_text("5")
+    except OSError:
+        return  # not Linux, or not allowed: the peak is then that of the whole process, which is never less
+
+
+def _has_proc() -> bool:
+    return (PROC / "self" / "status").exists()
+
+
+def _status(pid: int, key: str) -> int:
+    try:
+        lines = (PROC / str(pid) / "status").read_text().splitlines()
+    except OSError:  # it has ended
+        return 0
+    return next((int(line.split()[1]) * _KIB for line in lines if line.startswith(key)), 0)
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    try:
+        for thread in (PROC / str(pid) / "task").iterdir():
+            found.extend(int(child) for child in (thread / "children").read_text().split())
+    except OSError:  # a thread, or the process, has ended meanwhile
+        return found
+    return found
+
+
+def _by_psutil(pid: int) -> int:
+    try:
+        import psutil
+    except ImportError as error:
+        raise NotInstalled("measuring memory needs psutil here: pip install 'fairopt[bench]'") from error
+    try:
+        process = psutil.Process(pid)
+        return int(sum(each.memory_info().rss for each in [process, *process.children(recursive=True)]))
+    except psutil.NoSuchProcess:
+        return 0

@@ -1,0 +1,139 @@
+"""A measurement's process from outside: started with pinned threads, watched, and stopped hard at its limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from fairopt.bench import memory
+from fairopt.bench.machine import pinned
+from fairopt.bench.records import Status
+
+#: Seconds between two looks at the memory of the process.
+LOOK = 0.02
+#: What a contender may take beyond its limit to stop by itself, before it is killed: this part of it, at least so long.
+GRACE, LEAST_GRACE = 0.1, 1.0
+#: Seconds for what is not timed: imports, drawing the instance, warming up; and writing the answer down.
+SETUP = 900.0
+_TAIL = 400
+
+
+@dataclass
+class Ended:
+    """How a process ended: ``status`` SOLVED means that it wrote an answer. ``told`` is what it said itself."""
+
+    status: Status
+    message: str = ""
+    peak_bytes: int = 0
+    told: Mapping[str, Any] = field(default_factory=dict)
+
+
+def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, threads: int) -> Ended:
+    """Run the job in ``folder`` and return how it ended; the process and all that it started are then gone.
+
+    The time limit holds for build and solve together, and again for certify.
+    """
+    reading, writing = os.pipe()
+    with (folder / "log.txt").open("wb") as log, os.fdopen(reading, "rb", buffering=0) as pipe:
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-m", "fairopt.bench.child", str(folder), str(writing)],
+                stdin=subprocess.PIPE,  # its end tells the child that this process is gone
+                stdout=log,
+                stderr=log,
+                pass_fds=(writing,),
+                env={**os.environ, **pinned(threads)},
+                start_new_session=True,  # Ctrl-C is for this process, which then stops the child
+            )
+        finally:
+            os.close(writing)
+        watch = _Watch(child.pid, time_limit, memory_limit)
+        try:
+            ended = watch.until_ended(pipe)
+        finally:
+            # also after an answer: a contender may have left processes behind, which would disturb what comes next
+            _kill(child)
+    if ended is not None:
+        return ended
+    tail = (folder / "log.txt").read_bytes()[-_TAIL:].decode(errors="replace").strip()
+    message = f"{_how(child.returncode)} in {watch.stage}{': ' if tail else ''}{tail}"
+    return Ended(Status.ERROR, message, watch.peak, watch.told)
+
+
+class _Watch:
+    """What is seen of a process while it runs."""
+
+    def __init__(self, pid: int, time_limit: float, memory_limit: int | None) -> None:
+        self.pid, self.time_limit, self.memory_limit = pid, time_limit, memory_limit
+        self.stage, self.peak, self.used = "setup", 0, 0.0
+        self.began = monotonic()
+        self.told: Mapping[str, Any] = {}
+
+    def until_ended(self, pipe: Any) -> Ended | None:
+        """Return how it ended, None where it ended without saying so."""
+        text = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(pipe, selectors.EVENT_READ)
+            while True:
+                if selector.select(LOOK):
+                    read = os.read(pipe.fileno(), 1 << 16)
+                    if not read:
+                        return None
+                    *lines, text = (text + read).split(b"\n")
+                    for line in lines:
+                        ended = self._said(json.loads(line))
+                        if ended is not None:
+                            return ended
+                over = self._over()
+                if over is not None:
+                    return over
+
+    def _said(self, data: Mapping[str, Any]) -> Ended | None:
+        self.told = data
+        if data["stage"] == "ended":
+            return Ended(Status(data["status"]), data["message"], max(self.peak, data["peak_bytes"]), data)
+        # solve has what build left of the limit, certify has it for itself
+        self.used = monotonic() - self.began if data["stage"] == "solve" else 0.0
+        self.stage, self.began = data["stage"], monotonic()
+        return None
+
+    def _over(self) -> Ended | None:
+        timed = self.stage in ("build", "solve", "certify")
+        now = memory.resident(self.pid)
+        if timed:
+            self.peak = max(self.peak, now)
+        if self.memory_limit is not None and now > self.memory_limit:
+            text = f"{now:,} bytes in {self.stage}; the limit is {self.memory_limit:,}"
+            return Ended(Status.MEMORY, text, max(self.peak, now), self.told)
+        limit = self.time_limit + max(LEAST_GRACE, GRACE * self.time_limit) if timed else SETUP
+        passed = self.used + monotonic() - self.began
+        if passed > limit:
+            allowed = f"the limit is {self.time_limit:g} s" if timed else f"{SETUP:g} s are allowed"
+            status = Status.TIMEOUT if timed else Status.ERROR
+            return Ended(status, f"stopped in {self.stage} after {passed:.3g} s; {allowed}", self.peak, self.told)
+        return None
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):  # all have ended
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    if child.stdin is not None:
+        child.stdin.close()
+
+
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"the process ended with status {code}"
+    hint = ", as the system does where memory runs out," if -code == signal.SIGKILL else ""
+    return f"the process was ended by {signal.Signals(-code).name}{hint}"

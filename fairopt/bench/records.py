@@ -1,0 +1,229 @@
+"""What a benchmark leaves behind: a line of JSON for each measurement, and for the environment it was made in.
+
+A file of results (``*.jsonl``) holds one object a line. ``kind`` is "environment" or "measurement"; a measurement names
+its environment by digest, and the environment's line stands before it. Lines are only ever appended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import sha256
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from fairopt.bench.decoding import decoded, encoded
+from fairopt.errors import BadInput
+from fairopt.problem.labels import nearest
+from fairopt.problem.numbers import shown
+
+#: The version of the lines. Keys may be added under the same number, never changed.
+SCHEMA = 1
+
+
+class Status(Enum):
+    """How a measurement ended."""
+
+    SOLVED = "solved"  # an answer that the task's own code accepted
+    WRONG = "wrong"  # an answer that it did not accept; the times are kept and must not be counted
+    TIMEOUT = "timeout"  # no answer within the limit
+    MEMORY = "memory"  # stopped at the memory limit
+    ERROR = "error"  # it ended without an answer: an exception, a crash, the solver's own status
+    MISSING = "missing"  # a library that it needs is not installed
+    SKIPPED = "skipped"  # not tried, for the reason that the message gives
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Seconds of one stage: on the wall, and of the processor (all threads, and processes that were waited for)."""
+
+    wall: float
+    cpu: float
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Seconds of each stage; None where it was not reached, or gives nothing (`Contender.certifies`)."""
+
+    build: Clock | None = None
+    solve: Clock | None = None
+    certify: Clock | None = None
+
+
+@dataclass(frozen=True)
+class InstanceKey:
+    """Which instance it was: as `fairopt.bench.kinds.Instance`, without the problem itself."""
+
+    family: str
+    name: str
+    size: int
+    seed: int
+    parameters: Mapping[str, Any]
+    digest: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the task's own code found: as `fairopt.bench.kinds.Judgement`; NaN (null in the file) where unknown."""
+
+    violation: float
+    gap: float
+    objective: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One contender on one instance, once.
+
+    ``contender`` is the registered name, ``label`` what tables call it (the name, unless the specification says
+    otherwise); ``settings`` all of its options, defaults included. ``seconds`` are in stages. ``base_bytes`` is the
+    resident memory of the process right before "build", with the instance and the libraries loaded, ``peak_bytes``
+    the most from there on, processes started by it included. ``reference_job`` is the same small work done right
+    before each measurement. ``concurrent`` is the number of measurements that the run may have had under way at once,
+    this one included. ``judgement`` is None where there is no answer.
+    """
+
+    kind: ClassVar[str] = "measurement"
+
+    spec: str
+    task: str
+    contender: str
+    settings: Mapping[str, Any]
+    libraries: Mapping[str, str]
+    instance: InstanceKey
+    repeat: int
+    status: Status
+    message: str
+    seconds: Stages
+    peak_bytes: int | None
+    base_bytes: int | None
+    judgement: Judged | None
+    reference_job: Clock | None
+    started: str
+    environment: str
+    label: str = ""
+    spec_digest: str = ""
+    time_limit: float = float("inf")
+    memory_limit: int | None = None
+    threads: int = 1
+    concurrent: int = 1
+
+    @property
+    def called(self) -> str:
+        """What tables call the contender."""
+        return self.label or self.contender
+
+    @property
+    def solved(self) -> bool:
+        """Whether there is an answer that was accepted: only then do the seconds count."""
+        return self.status is Status.SOLVED
+
+    @property
+    def to_answer(self) -> float | None:
+        """Wall seconds from the plain problem to the answer: build and solve; None where there is no answer."""
+        build, solve = self.seconds.build, self.seconds.solve
+        return None if build is None or solve is None else build.wall + solve.wall
+
+    @property
+    def to_evidence(self) -> float | None:
+        """Wall seconds to the answer and its evidence: certify too, where the contender gives any."""
+        certify = self.seconds.certify
+        return None if self.to_answer is None else self.to_answer + (0.0 if certify is None else certify.wall)
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where measurements were made. ``digest`` is the hash of all the rest.
+
+    ``threads`` are the variables that pin threads; ``libraries`` the versions of all libraries that contenders of the
+    specification name, as installed; ``commit`` and ``dirty`` the state of the checkout, "" and False without one.
+    """
+
+    kind: ClassVar[str] = "environment"
+
+    digest: str
+    cpu: str
+    cores: int
+    memory_bytes: int
+    system: str
+    python: str
+    threads: Mapping[str, str]
+    libraries: Mapping[str, str]
+    commit: str
+    dirty: bool
+    spec_text: str
+    command: str
+
+    @classmethod
+    def of(cls, **parts: Any) -> Environment:
+        """Return the environment with its digest."""
+        text = json.dumps(encoded(parts), sort_keys=True)
+        return cls(digest=sha256(text.encode()).hexdigest(), **parts)
+
+
+Record = Measurement | Environment
+_KINDS: Mapping[str, type[Measurement] | type[Environment]] = {each.kind: each for each in (Measurement, Environment)}
+
+
+def line_of(record: Record) -> str:
+    """Return the line of a record, without the line's end."""
+    return json.dumps({"schema": SCHEMA, "kind": record.kind, **encoded(record)}, ensure_ascii=False, allow_nan=False)
+
+
+def record_of(line: str, place: str = "") -> Record:
+    """Return the record in a line; `BadInput` names the key that cannot be read."""
+    try:
+        data = json.loads(line)
+    except ValueError as error:  # RecursionError is not one: a line is never deep
+        raise BadInput(f"not JSON: {error}", place=place, remedy="Each line is one object; drop this one") from error
+    if not isinstance(data, dict):
+        raise BadInput(f"got {shown(data)}", place=place, remedy="Give one object a line")
+    data = dict(data)
+    schema, kind = data.pop("schema", None), data.pop("kind", None)
+    if schema != SCHEMA:
+        raise BadInput(f"schema {shown(schema)}", place=place, remedy=f"This version reads schema {SCHEMA}")
+    if kind not in _KINDS:
+        raise BadInput(f"kind {shown(kind)}", place=place, remedy=nearest(kind, _KINDS, "kind"))
+    record: Record = decoded(_KINDS[kind], data, place)
+    return record
+
+
+class Results(NamedTuple):
+    """The records of a file, in order; ``torn`` is the end of a last line that was cut off, "" where none was."""
+
+    records: list[Record]
+    torn: str = ""
+
+
+def read_results(path: str | PathLike[str]) -> Results:
+    """Return what a file of results holds. A last line without an end that is no record was cut off while written.
+
+    Errors: `BadInput` that names the file, the line and the key.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", file=str(path), remedy="Give a file of results") from error
+    *whole, last = text.split("\n")
+    records = []
+    for number, line in enumerate(whole, start=1):
+        if line.strip():
+            try:
+                records.append(record_of(line, f"line {number}"))
+            except BadInput as error:
+                raise error.inside(str(path)) from error
+    return Results(records, last)
+
+
+def measurements(records: Iterable[Record]) -> list[Measurement]:
+    """Return the measurements among the records."""
+    return [each for each in records if isinstance(each, Measurement)]
+
+
+def environments(records: Iterable[Record]) -> dict[str, Environment]:
+    """Return the environments among the records, by digest."""
+    return {each.digest: each for each in records if isinstance(each, Environment)}

@@ -1,0 +1,259 @@
+"""A run of a specification: what is measured in which order, on whatever executes jobs, and gone on with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from fairopt.bench.configuring import made
+from fairopt.bench.kinds import Family
+from fairopt.bench.machine import Told
+from fairopt.bench.measure import Job, key_of, measure, reference, settings_of
+from fairopt.bench.records import Environment, InstanceKey, Measurement, Record, Status
+from fairopt.bench.spec import Entrant, Spec
+from fairopt.errors import FairoptError, NotInstalled, NotSolved
+
+T = TypeVar("T")
+#: Endings that mean that more of the same is no use.
+_SPENT: Mapping[Status, str] = {Status.TIMEOUT: "timed out", Status.MEMORY: "ran out of memory"}
+#: Endings that may be others when the same is tried again later, on the same machine.
+_PASSING = (Status.MISSING, Status.SKIPPED)
+
+
+class Here(Executor):
+    """Does what is submitted at once, in this process, and lets its errors out: the executor of a run not spread."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Return a future that is done."""
+        future: Future[T] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def run_spec(
+    spec: Spec,
+    executor: Executor | None = None,
+    *,
+    concurrent: int = 1,
+    before: Iterable[Record] = (),
+    told: Told | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Iterator[Record]:
+    """Measure what a specification asks for; yield each measurement when it is made, after its environment's record.
+
+    For each instance, contenders take turns in each repeat, in an order that is rotated from one to the next.
+    ``executor`` does the work, here if None; at most ``concurrent`` measurements are under way at once, which disturb
+    each other where they share a machine. ``before`` are records of an earlier run, whose measurements are not made
+    again; those that were skipped, or lacked a library, are looked at again. ``say`` is told what goes on.
+
+    Errors: `BadInput` for parameters that a family refuses; `NotSolved` where an executor failed.
+    """
+    run = _Run(
+        spec=spec,
+        executor=executor or Here(),
+        concurrent=concurrent,
+        told=told or Told.of(spec.source, library_names(spec)),
+        say=say,
+    )
+    yield from run.go(before)
+
+
+def library_names(spec: Spec) -> set[str]:
+    """Return the distributions that the contenders of a specification name."""
+    return {name for each in spec.contenders for name in getattr(_contender(each), "libraries", ())}
+
+
+def _contender(entrant: Entrant) -> Any:
+    try:
+        return entrant.make()
+    except NotInstalled:  # each of its measurements says so
+        return None
+
+
+@dataclass
+class _Run:
+    spec: Spec
+    executor: Executor
+    concurrent: int
+    told: Told
+    say: Callable[[str], None]
+    pending: dict[Future[tuple[Measurement, Environment]], Job] = field(default_factory=dict)
+    environments: set[str] = field(default_factory=set)
+    spent: list[Measurement] = field(default_factory=list)
+    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: What was missing before, and need not be said again.
+    missing: set[str] = field(default_factory=set)
+
+    def go(self, before: Iterable[Record]) -> Iterator[Record]:
+        done: dict[str, Measurement] = {}
+        for record in before:
+            if isinstance(record, Environment):
+                self.environments.add(record.digest)
+            else:
+                done[_identity(record)] = record
+                self._remember(record)
+        self.missing = {identity for identity, record in done.items() if record.status is Status.MISSING}
+        self.settings = {each.label: self._settings(each) for each in self.spec.contenders}
+        try:
+            for key in self._instances():
+                compared: list[Any] = []  # the reference, once it is needed
+                for repeat, entrant in self._turns(key):
+                    job = self._job(entrant, key, repeat)
+                    known = done.get(_identity(job))
+                    if known is not None and not self._may_differ(known, job):
+                        continue
+                    while len(self.pending) >= self.concurrent:
+                        yield from self._collect()
+                    # what has ended meanwhile may be a reason not to go on
+                    job = self._job(entrant, key, repeat)
+                    if not job.skipped:
+                        if not compared:
+                            compared.append((yield from self._reference(key)))
+                        job = self._job(entrant, key, repeat, compared[0])
+                    self.say(f"{key.name}, repeat {repeat + 1} of {self.spec.repeats}: {entrant.label}")
+                    self.pending[self._submitted(measure, job)] = job
+            while self.pending:
+                yield from self._collect()
+        finally:
+            for future in self.pending:
+                future.cancel()
+
+    # -- what is next ----------------------------------------------------------------------------------------------
+    def _instances(self) -> Iterator[InstanceKey]:
+        for block in self.spec.instances:
+            family: Family = made("fairopt.instances", block.family, Family, {})
+            for parameters, seed in block.combinations():
+                # the registered name, so that whoever draws it again finds the family
+                key = key_of(family.draw(seed, parameters))
+                yield InstanceKey(block.family, key.name, key.size, seed, parameters, key.digest)
+
+    def _turns(self, key: InstanceKey) -> Iterator[tuple[int, Entrant]]:
+        entrants = self.spec.contenders
+        for repeat in range(self.spec.repeats):
+            first = (key.seed + repeat) % len(entrants)
+            yield from ((repeat, each) for each in (*entrants[first:], *entrants[:first]))
+
+    def _job(self, entrant: Entrant, key: InstanceKey, repeat: int, compared: Any = None) -> Job:
+        spec = self.spec
+        return Job(
+            spec=spec.name,
+            spec_digest=spec.digest,
+            task=spec.task,
+            contender=entrant.contender,
+            label=entrant.label,
+            settings=self.settings[entrant.label],
+            instance=key,
+            repeat=repeat,
+            time_limit=spec.time_limit,
+            memory_limit=spec.memory_limit,
+            threads=spec.threads,
+            concurrent=self.concurrent,
+            told=self.told,
+            reference=compared,
+            skipped=self._why_not(entrant, key),
+        )
+
+    def _settings(self, entrant: Entrant) -> dict[str, Any]:
+        contender = _contender(entrant)
+        return dict(entrant.settings) if contender is None else settings_of(contender)
+
+    def _why_not(self, entrant: Entrant, key: InstanceKey) -> str:
+        """Return why a contender is not tried, "" where it is."""
+        if entrant.largest is not None and key.size > entrant.largest:
+            return f"size {key.size:,} is above {entrant.largest:,}, the largest that the specification tries it on"
+        for each in self.spent if self.spec.give_up else ():
+            if _condition(each) != _condition_of(self.spec, entrant, self.settings[entrant.label]):
+                continue
+            if each.instance.digest == key.digest:
+                return f"{_SPENT[each.status]} on this instance in repeat {each.repeat + 1}"
+            if _no_easier(key, each.instance):
+                return f"{_SPENT[each.status]} at size {each.instance.size:,} ({each.instance.name})"
+        return ""
+
+    @staticmethod
+    def _may_differ(known: Measurement, job: Job) -> bool:
+        """Whether a measurement that there is already may come out otherwise: a library may be there by now."""
+        return known.status in _PASSING and not job.skipped
+
+    # -- what has come -------------------------------------------------------------------------------------------------
+    def _collect(self) -> Iterator[Record]:
+        """Wait until something is done, and yield what is."""
+        ended, _ = wait(self.pending, return_when=FIRST_COMPLETED)
+        for future in ended:
+            job = self.pending.pop(future)
+            measurement, environment = _result(future, f"{job.instance.name}, {job.label}")
+            self._remember(measurement)
+            if measurement.status is Status.MISSING and _identity(measurement) in self.missing:
+                continue
+            if environment.digest not in self.environments:
+                self.environments.add(environment.digest)
+                yield environment
+            yield measurement
+
+    def _reference(self, key: InstanceKey) -> Any:
+        """Compute the reference where the work is done, collecting meanwhile what comes; returns it."""
+        self.say(f"{key.name}: what answers are compared with")
+        future = self._submitted(reference, self.spec.task, key)
+        while not future.done():
+            wait([future, *self.pending], return_when=FIRST_COMPLETED)
+            if any(each.done() for each in self.pending):
+                yield from self._collect()
+        return _result(future, f"the reference of {key.name}")
+
+    def _submitted(self, do: Callable[..., T], *arguments: Any) -> Future[T]:
+        try:
+            return self.executor.submit(do, *arguments)
+        except RuntimeError as error:  # a pool whose worker has died, or that is shut down
+            raise _failed("a job could not be sent", error) from error
+
+    def _remember(self, record: Measurement) -> None:
+        if record.status in _SPENT:
+            self.spent.append(record)
+
+
+def _result(future: Future[T], what: str) -> T:
+    try:
+        return future.result()
+    except FairoptError:
+        raise
+    except Exception as error:  # whatever an executor raises: its worker has died, the network is down
+        raise _failed(what, error) from error
+
+
+def _failed(what: str, error: BaseException) -> NotSolved:
+    return NotSolved(f"{what}: {error!r}; what was measured is kept, and the same command goes on from there")
+
+
+def _condition(of: Measurement | Job) -> str:
+    """Return under which conditions which contender answered: what measurements must share to be the same."""
+    return json.dumps(
+        [of.task, of.contender, dict(of.settings), of.time_limit, of.memory_limit, of.threads], sort_keys=True
+    )
+
+
+def _condition_of(spec: Spec, entrant: Entrant, settings: Mapping[str, Any]) -> str:
+    parts = [spec.task, entrant.contender, dict(settings), spec.time_limit, spec.memory_limit, spec.threads]
+    return json.dumps(parts, sort_keys=True)
+
+
+def _identity(of: Measurement | Job) -> str:
+    """Return what makes a measurement the same as another one."""
+    return json.dumps([_condition(of), of.instance.digest, of.repeat])
+
+
+def _no_easier(new: InstanceKey, old: InstanceKey) -> bool:
+    """Whether an instance is larger than another one of the family, and no parameter makes it easier.
+
+    Numbers among the parameters must be at least as large, anything else the same.
+    """
+    if new.family != old.family or new.size <= old.size or new.parameters.keys() != old.parameters.keys():
+        return False
+    pairs = [(new.parameters[name], old.parameters[name]) for name in new.parameters]
+    return all(a >= b if _number(a) and _number(b) else a == b for a, b in pairs)
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

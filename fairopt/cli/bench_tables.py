@@ -1,0 +1,76 @@
+"""Benchmarks as people read them on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+from fairopt.bench.records import Measurement, Record, Status
+
+
+def said(record: Record, say: Callable[[str], None]) -> None:
+    """Tell how a measurement ended."""
+    if isinstance(record, Measurement):
+        took = "" if record.to_evidence is None else f" in {record.to_evidence:.4g} s"
+        why = f": {record.message}" if record.message else ""
+        say(f"  {record.called} on {record.instance.name}: {record.status.value}{took}{why}")
+
+
+def results(measured: Sequence[Measurement]) -> None:
+    """Print a table for each instance, in the order measured: wall seconds, medians over repeats.
+
+    Only answers that were verified count.
+    """
+    groups: dict[tuple[str, str], dict[str, list[Measurement]]] = {}
+    for each in measured:
+        by_name = groups.setdefault((each.instance.name, each.instance.digest), {})
+        by_name.setdefault(each.called, []).append(each)
+    for (instance, _), by_name in groups.items():
+        table = Table(title=f"{instance}: seconds, medians", title_justify="left", box=None, pad_edge=False)
+        for name in ("contender", "status"):
+            table.add_column(name)
+        for name in ("build", "solve", "certify", "CPU", "MB", "gap"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for called, several in by_name.items():
+            table.add_row(called, *_cells(several))
+        Console().print(table)
+
+
+def _cells(several: Sequence[Measurement]) -> list[str]:
+    solved = [each for each in several if each.solved]
+    # repeats that were skipped say nothing that the first does not
+    tried = [each for each in several if each.status is not Status.SKIPPED] or several
+    return [
+        ", ".join(dict.fromkeys(each.status.value for each in tried)),
+        *(_middle(solved, stage) for stage in ("build", "solve", "certify")),
+        _sum_of_cpu(solved),
+        _shown([each.peak_bytes / 1e6 for each in solved if each.peak_bytes is not None], ".0f"),
+        _shown([each.judgement.gap for each in solved if each.judgement is not None], ".1e"),
+    ]
+
+
+def listing(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table of texts."""
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def _middle(solved: Sequence[Measurement], stage: str) -> str:
+    clocks = [getattr(each.seconds, stage) for each in solved]
+    return _shown([clock.wall for clock in clocks if clock is not None], ".3g")
+
+
+def _sum_of_cpu(solved: Sequence[Measurement]) -> str:
+    stages = [(each.seconds.build, each.seconds.solve, each.seconds.certify) for each in solved]
+    return _shown([sum(clock.cpu for clock in clocks if clock is not None) for clocks in stages], ".3g")
+
+
+def _shown(values: Sequence[float], form: str) -> str:
+    return format(median(values), form) if values else "-"

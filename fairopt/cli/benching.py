@@ -1,0 +1,159 @@
+"""The commands ``bench``: run a specification of a benchmark, list what there is, write a report of results."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from fairopt import discovery
+from fairopt.cli.exits import Exit
+from fairopt.errors import BadInput
+
+
+class _RunByDefault(TyperGroup):
+    """A group in which `bench SPEC` is `bench run SPEC`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put ``run`` in front of what is no command."""
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_RunByDefault, no_args_is_help=True, rich_markup_mode=None, help="Measure solvers beside each other."
+)
+
+
+@app.command("run")
+def run_command(
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A specification: a TOML file, or a shipped one's name.")],
+    json_: Annotated[
+        str | None,
+        typer.Option(
+            "--json",
+            metavar="FILE",
+            help="Append each measurement to a file of JSON lines as it is made, and go on from what it holds; "
+            "- is standard output.",
+        ),
+    ] = None,
+    parquet: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all results as a table.")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all results as an HTML page.")] = None,
+    workers: Annotated[int, typer.Option(help="Measure in so many processes at once, which disturb each other.")] = 1,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Measure on a Dask cluster: a scheduler's address, or local:N."),
+    ] = None,
+) -> None:
+    """Measure what a specification asks for; `fairopt bench SPEC` is the same.
+
+    Without --json a table is printed at the end. Interrupted, it keeps what is measured and ends with status 130.
+    """
+    from fairopt.bench.executors import place
+    from fairopt.bench.files import ResultsFile, require_parquet, write_parquet
+    from fairopt.bench.records import Record, line_of, measurements
+    from fairopt.bench.run import run_spec
+    from fairopt.bench.spec import Spec
+    from fairopt.cli import bench_tables
+
+    if workers < 1:
+        raise BadInput(f"got {workers}", place="--workers", remedy="Give a whole number, at least 1")
+    asked = Spec.read(spec)
+    if parquet is not None:
+        require_parquet(parquet)
+    if report is not None:
+        _require_folder(report, "--report")
+    records: list[Record] = []
+    interrupted = False
+    with ExitStack() as stack:
+        file = None if json_ in (None, "-") else stack.enter_context(ResultsFile(Path(str(json_)), _say))
+        if file is not None:
+            records.extend(file.before)
+            if file.before:
+                _say(f"going on from {len(measurements(file.before))} measurements in {json_}")
+        before = len(records)
+        try:
+            there = stack.enter_context(place(workers, dask))
+            for record in run_spec(asked, there.executor, concurrent=there.concurrent, before=list(records), say=_say):
+                records.append(record)
+                if file is not None:
+                    file.add(record)
+                elif json_ == "-":
+                    print(line_of(record), flush=True)
+                bench_tables.said(record, _say)
+        except KeyboardInterrupt:  # what is measured is kept, and the status says that it is not all
+            interrupted = True
+    made = len(measurements(records[before:]))
+    if before and not made:
+        _say("nothing is left to be measured")
+    if parquet is not None:
+        write_parquet(records, parquet)
+    if report is not None:
+        _write_report(records, report, asked.title)
+    if json_ is None:
+        bench_tables.results(measurements(records))
+    if interrupted:
+        again = "" if file is None else "; the same command goes on from there"
+        _say(f"interrupted after {made} measurements{again}")
+        raise typer.Exit(Exit.INTERRUPTED)
+
+
+@app.command("report")
+def report_command(
+    results: Annotated[list[Path], typer.Argument(metavar="RESULTS...", help="Files of JSON lines that --json wrote.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML page to write.")],
+    title: Annotated[str | None, typer.Option(help="The page's title; the specification's by default.")] = None,
+) -> None:
+    """Write one HTML page with tables and pictures of results."""
+    from fairopt.bench.records import Record, environments, measurements, read_results
+
+    _require_folder(output, "--output")
+    records: list[Record] = []
+    for path in results:
+        found = read_results(path)
+        records.extend(found.records)
+        if found.torn:
+            _say(f"{path}: the last line was cut off, and is left out")
+    if not measurements(records):
+        raise BadInput("there are no measurements", file=str(results[0]), remedy="`fairopt bench SPEC --json FILE`")
+    texts = [each.spec_text for each in environments(records).values()]
+    _write_report(records, output, title or _title(texts))
+
+
+@app.command("list")
+def list_command() -> None:
+    """List the specifications that come with fairopt, and the tasks, families of instances and contenders installed."""
+    from fairopt.bench.listing import contenders, specifications, summaries
+    from fairopt.cli import bench_tables
+
+    bench_tables.listing("specifications", ("name", "task", "title"), specifications())
+    bench_tables.listing("tasks", ("name", "what is asked"), summaries(discovery.TASKS))
+    bench_tables.listing("families of instances", ("name", "what they are"), summaries(discovery.FAMILIES))
+    bench_tables.listing("contenders", ("name", "tasks", "here"), contenders())
+
+
+def _title(texts: list[str]) -> str:
+    from fairopt.bench.spec import Spec
+
+    return " and ".join(dict.fromkeys(Spec.parse(text, "the results").title for text in texts)) or "fairopt bench"
+
+
+def _write_report(records: list[Any], path: Path, title: str) -> None:
+    from fairopt.bench.report import write_report
+
+    write_report(records, path, title)
+    _say(f"wrote {path}")
+
+
+def _require_folder(path: Path, option: str) -> None:
+    if path.is_dir() or not path.parent.is_dir():
+        raise BadInput(f"{path} cannot be written", place=option, remedy="Name a file in a folder that exists")
+
+
+def _say(text: str) -> None:
+    print(f"fairopt: {text}", file=sys.stderr, flush=True)

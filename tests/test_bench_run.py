@@ -1,0 +1,239 @@
+"""A run of a benchmark: every way to end is told apart, nothing is measured twice, and no answer is believed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from fairopt.bench.records import Environment, Measurement, Record, Status, measurements
+from fairopt.bench.run import Here, run_spec
+from fairopt.bench.spec import Spec
+from fairopt.errors import NotSolved
+
+FAKES = "fairopt.testing.bench_fakes"
+
+
+def specification(
+    *fakes: str, users: str = "[4]", repeats: int = 1, top: str = "time_limit = 20", **settings: str
+) -> Spec:
+    text = f'schema = 1\nname = "test"\ntask = "max-min"\nrepeats = {repeats}\n{top}\n'
+    text += f'[[instances]]\nfamily = "uniform"\nparameters = {{ users = {users}, types = 2 }}\n'
+    for fake in fakes:
+        text += f'[[contenders]]\ncontender = "{FAKES}:{fake}"\nlabel = "{fake.lower()}"\n{settings.get(fake, "")}\n'
+    return Spec.parse(text)
+
+
+def measured(spec: Spec, **options: object) -> list[Measurement]:
+    return measurements(run_spec(spec, **options))  # type: ignore[arg-type]
+
+
+def test_a_sound_answer_is_timed_in_stages_and_judged() -> None:
+    records = list(run_spec(specification("Sound", Sound="settings = { delay = 0.2 }")))
+    environment, found = records
+    assert isinstance(environment, Environment)
+    assert isinstance(found, Measurement)
+    assert found.status is Status.SOLVED, found.message
+    assert found.environment == environment.digest
+    assert environment.threads["OMP_NUM_THREADS"] == "1"
+    assert {"numpy", "highspy", "fairopt"} <= environment.libraries.keys()
+    assert found.libraries.keys() == {"numpy", "highspy"}
+    assert found.settings == {"delay": 0.2, "mode": "plain"}
+    build, solve, certify = found.seconds.build, found.seconds.solve, found.seconds.certify
+    assert build is not None
+    assert solve is not None
+    assert certify is not None
+    assert solve.wall > 0.2 > solve.cpu
+    assert build.wall < 0.1
+    assert found.to_answer == build.wall + solve.wall
+    assert found.peak_bytes is not None
+    assert found.base_bytes is not None
+    assert found.reference_job is not None
+    # the instance and the libraries were loaded before
+    assert 10e6 < found.base_bytes <= found.peak_bytes < 1e9
+    assert found.reference_job.cpu > 0.001
+    assert found.judgement is not None
+    assert found.judgement.violation <= 1e-9
+    assert abs(found.judgement.gap) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("fake", "status", "words"),
+    [
+        ("Overbooking", Status.WRONG, "capacity"),
+        ("Content", Status.WRONG, "proven by the dual values"),
+        ("Polite", Status.TIMEOUT, "the solver said: time limit reached"),
+        ("Failing", Status.ERROR, "NoAnswer: the solver said: numerical trouble"),
+        ("Buggy", Status.ERROR, "ZeroDivisionError"),
+        ("Quitting", Status.ERROR, "status 7 in solve: quitting: no licence"),
+        ("Crashing", Status.ERROR, "SIGSEGV in solve"),
+        ("Absent", Status.MISSING, "pip install no-such-library"),
+        ("Unwritable", Status.ERROR, "Return arrays"),
+    ],
+)
+def test_every_way_to_end_is_kept_as_what_it_is(fake: str, status: Status, words: str) -> None:
+    [found] = measured(specification(fake))
+    assert found.status is status, found.message
+    assert words in found.message
+    assert not found.solved
+    assert (found.judgement is not None) == (status is Status.WRONG)
+
+
+def test_who_is_too_late_is_stopped_and_larger_instances_are_skipped_and_written_down() -> None:
+    began = time.monotonic()
+    spec = specification(
+        "Sleeping", users="[3, 4, 5]", repeats=2, top="time_limit = 0.3", Sleeping="settings = { beyond = 3 }"
+    )
+    found = measured(spec)
+    assert [each.status for each in found] == [
+        *[Status.WRONG] * 2,
+        *[Status.TIMEOUT, Status.SKIPPED],
+        *[Status.SKIPPED] * 2,
+    ]
+    assert "stopped in solve" in found[2].message
+    assert found[2].seconds.build is not None
+    assert found[2].seconds.solve is None
+    assert "on this instance in repeat 1" in found[3].message
+    assert "timed out at size 4" in found[4].message
+    assert time.monotonic() - began < 30
+
+
+def test_give_up_can_be_switched_off_and_the_largest_size_is_kept_to() -> None:
+    spec = specification("Polite", "Sound", users="[4, 5]", top="time_limit = 20\ngive_up = false", Sound="largest = 4")
+    found = {(each.called, each.instance.size): each for each in measured(spec)}
+    assert found["polite", 5].status is Status.TIMEOUT
+    assert found["sound", 4].status is Status.SOLVED
+    assert found["sound", 5].status is Status.SKIPPED
+    assert "above 4" in found["sound", 5].message
+
+
+def test_who_takes_too_much_memory_is_stopped() -> None:
+    [found] = measured(specification("Hungry", top='time_limit = 60\nmemory_limit = "300 MB"'))
+    assert found.status is Status.MEMORY, found.message
+    assert "the limit is 300,000,000" in found.message
+    assert found.peak_bytes is not None
+    assert 300e6 < found.peak_bytes < 2e9
+
+
+def test_processes_that_a_contender_leaves_behind_are_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIROPT_TEST_LEFT", str(tmp_path / "pid"))
+    [found] = measured(specification("Leaving"))
+    assert found.status is Status.SOLVED, found.message
+    stat = Path(f"/proc/{(tmp_path / 'pid').read_text()}/stat")
+    for _ in range(100):  # whoever inherits it may take a moment to bury it
+        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
+            return
+        time.sleep(0.05)
+    pytest.fail("it still runs")
+
+
+def test_contenders_take_turns_in_an_order_that_rotates() -> None:
+    found = measured(specification("Polite", "Absent", "Failing", repeats=2, top="time_limit = 20\ngive_up = false"))
+    assert [each.called for each in found] == ["polite", "absent", "failing", "absent", "failing", "polite"]
+
+
+def test_a_run_that_was_cut_off_goes_on_and_measures_nothing_twice() -> None:
+    spec = specification("Failing", "Absent", users="[4, 5]", repeats=2)
+    whole: list[Record] = []
+    for record in run_spec(spec):
+        whole.append(record)
+        if len(measurements(whole)) == 3:
+            break
+    rest = measured(spec, before=whole)
+    made = measurements(whole) + rest
+    identities = {(each.called, each.instance.digest, each.repeat) for each in made}
+    assert len(made) == len(identities) == 8
+    assert measured(spec, before=[*whole, *rest]) == []
+    # under another limit it is another measurement
+    assert len(measured(specification("Failing", top="time_limit = 9"), before=[*whole, *rest])) == 1
+
+
+class Waiting(ThreadPoolExecutor):
+    """Counts how many jobs are under way at once."""
+
+    most = now = 0
+
+    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
+        self.now += 1
+        self.most = max(self.most, self.now)
+        future = super().submit(fn, *args, **kwargs)
+        future.add_done_callback(lambda _: setattr(self, "now", self.now - 1))
+        return future
+
+
+def test_any_executor_does_and_the_number_at_once_is_kept_and_written_down() -> None:
+    with Waiting(4) as pool:
+        found = measured(specification("Failing", users="[4, 5]", repeats=2), executor=pool, concurrent=2)
+    assert pool.most == 2
+    assert {each.concurrent for each in found} == {2}
+    assert {(each.instance.size, each.repeat) for each in found} == {(4, 0), (4, 1), (5, 0), (5, 1)}
+
+
+def test_a_pool_of_processes_does() -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        [found] = measured(specification("Sound"), executor=pool)
+    assert found.status is Status.SOLVED, found.message
+
+
+class Broken(Here):
+    """An executor whose worker dies at the third job."""
+
+    count = 0
+
+    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
+        self.count += 1
+        if self.count < 3:
+            return super().submit(fn, *args, **kwargs)
+        future: Future[object] = Future()
+        future.set_exception(BrokenProcessPool("a worker was killed"))
+        return future
+
+
+def test_an_executor_that_fails_ends_the_run_with_what_was_measured_kept() -> None:
+    def all_of(run: Iterator[Record]) -> None:
+        kept.extend(run)
+
+    kept: list[Record] = []
+    run = run_spec(specification("Failing", users="[4, 5]"), Broken())
+    with pytest.raises(NotSolved, match=r"a worker was killed.*the same command goes on"):
+        all_of(run)
+    assert len(measurements(kept)) == 1
+
+
+def test_a_child_ends_when_whoever_measures_is_killed(tmp_path: Path) -> None:
+    import signal
+    import subprocess
+    import sys
+
+    code = (
+        "import fairopt.bench.run as r, sys; from fairopt.bench.spec import Spec; "
+        "list(r.run_spec(Spec.parse(open(sys.argv[1]).read())))"
+    )
+    spec = specification("Sleeping", top="time_limit = 300")
+    (tmp_path / "spec.toml").write_text(spec.source)
+    parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "spec.toml")])
+    child = 0
+    for _ in range(600):
+        children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
+        found = [pid for pid in children if b"fairopt.bench.child" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        if found:
+            child = int(found[0])
+            break
+        time.sleep(0.05)
+    assert child
+    time.sleep(1.0)
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    for _ in range(200):
+        stat = Path(f"/proc/{child}/stat")
+        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
+            return
+        time.sleep(0.05)
+    os.kill(child, signal.SIGKILL)
+    pytest.fail("the measurement goes on without anybody to tell")
