@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.algorithms.envy_free import buys_at, wide
+from fairopt.algorithms.envy_free import buys_at, room, wide
 from fairopt.algorithms.envy_program import Basis, Start
 from fairopt.program import Array
 
@@ -67,7 +67,7 @@ class Ended:
 
         buys, second = buys_at(value, self.prices) if k > 1 else (np.ones((n, 1)), np.zeros(n))
         best, new = buys.argmax(axis=1), np.flatnonzero(~there)
-        joins = in_core[best[new]] & (second[new] < CLEAR) & (met.limit[new] > size[best[new]] * 2 * k)
+        joins = in_core[best[new]] & (second[new] < CLEAR) & (met.limit[new] > room(size, self.prices)[best[new]])
         core[new[joins]] = best[new[joins]]
         free = new[~joins]
         may_hold[free] = wide(value, buys, second)[free]

@@ -49,6 +49,11 @@ class Flows:
     takes: Array
 
 
+def high_price(held: Held) -> float:
+    """Return the largest price, or what one would be if all types were as dear: demands may leave all of them free."""
+    return max(float(held.prices.max()), 1 / len(held.prices))
+
+
 def core_flows(users: Users, core: Array, j: int, held: Held, given: Array, near: tuple[Array, Array]) -> Flows:
     """Return the multipliers within core ``j``; ``given`` (n,) are each user's own multipliers in ``held``.
 
@@ -57,7 +62,7 @@ def core_flows(users: Users, core: Array, j: int, held: Held, given: Array, near
     members = np.flatnonzero(core == j)
     from_outside = (held.envied == j) & (held.envy > 0)
     outside, amount = held.envious[from_outside], held.envy[from_outside]
-    prices = np.maximum(held.prices, held.prices.max() * CHEAP)
+    prices = np.maximum(held.prices, high_price(held) * CHEAP)
     scale = users.weight[members][:, None] * prices
     value = users.value[members]
     room = users.weight[members][:, None] * held.prices - value * (users.gain[members] + given[members])[:, None]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.algorithms.envy_cores import ZERO, Flows, core_flows
+from fairopt.algorithms.envy_cores import ZERO, Flows, core_flows, high_price
 from fairopt.algorithms.envy_program import EnvyProgram, Held, Start, Users
 from fairopt.program import INFINITY, Array
 
@@ -22,6 +22,8 @@ from fairopt.program import INFINITY, Array
 FREE, GROWTH = 2.2, 0.6
 #: A free user may at first hold types that are at most this much worse a buy than its best, and its two best.
 WIDE = 0.12
+#: A user is in a core only if its demand allows this many times what it can buy there.
+ROOM = 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +107,13 @@ def cold_start(value: Array, size: Array, limit: Array, prices: Array) -> Start:
     count = min(n, int(np.ceil(FREE * n**GROWTH)))
     core[np.argpartition(-second, count - 1)[:count]] = -1
     # whoever a demand may limit is free: it cannot hold what its core holds
-    core[limit < size[np.maximum(core, 0)] * 2 * k] = -1
+    core[limit < room(size, prices)[np.maximum(core, 0)]] = -1
     return Start.cold(core, wide(value, buys, second))
+
+
+def room(size: Array, prices: Array) -> Array:
+    """Return how many GPUs per weight the demand of a core's members must allow (k,): more than they can buy."""
+    return np.asarray(ROOM * size * prices.sum() / np.maximum(prices, prices.max() * 1e-12))
 
 
 def buys_at(value: Array, prices: Array) -> tuple[Array, Array]:
@@ -152,7 +159,7 @@ def _price_types(program: EnvyProgram, held: Held, own: Array) -> bool:
     cost = users.weight[:, None] * held.prices + (held.rents / users.limit)[:, None] * users.size
     excess = worth - cost
     helps = (
-        (excess > ZERO * (users.weight * held.prices.max())[:, None])
+        (excess > ZERO * high_price(held) * users.weight[:, None])
         & (users.value > 0)
         & ~program.may_hold
         & (program.core < 0)[:, None]
