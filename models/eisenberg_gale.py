@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -15,7 +16,9 @@ TARGET = 3e-15
 #: A step goes this part of the way to the boundary.
 TO_BOUNDARY = 0.995
 MOST_STEPS = 100
-#: So many steps without progress are the end of it; early ones are allowed to go uphill.
+#: So many steps without progress are the end of it; early ones are allowed to go uphill. Where weights are far apart
+#: what is left to do rises for long while the mean product falls: that by this part of itself is progress as well.
+PROGRESS = 0.9
 STALLED = 12
 #: A step shorter than this is replaced by a centering step.
 BLOCKED = 0.1
@@ -84,12 +87,14 @@ def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -
     columns = np.flatnonzero((market.capacity > 0) & (market.speedup > 0).any(axis=0))
     problem = _Problem.of(market, columns)
     point, steps, stalled = problem.start(), 0, 0
-    best, best_error = point, problem.error(point)
+    best, best_error, least = point, problem.error(point), problem.slackness(point)
     for target in targets:
         while best_error > target and stalled <= STALLED and steps < MOST_STEPS:
             point = problem.advanced(point)
             steps, stalled = steps + 1, stalled + 1
             error = problem.error(point)
+            if problem.slackness(point) < PROGRESS * least:
+                least, stalled = problem.slackness(point), 0
             if error < best_error:
                 best, best_error, stalled = point, error, 0
         yield _optimum(market, columns, problem, problem.polished(best), steps)
@@ -107,6 +112,9 @@ class _Problem:
     """The program in units of its own: parts of types, the best type worth 1, weights adding up to 1.
 
     ``a`` (n, k) is what all of a type is worth; ``g`` (n, k) all of a type as a part of the demand, 0 without one.
+
+    All that is measured of a user is measured by its weight, as if it were so many copies: pairs of a user with ten
+    times the weight have products ten times as large. Else a user of small weight would look solved from the start.
     """
 
     a: Array
@@ -125,14 +133,29 @@ class _Problem:
         return cls(a / a.max(axis=1, keepdims=True), g, market.weight / market.weight.sum(), usable, limited)
 
     def start(self) -> _Point:
-        """Return a point that is strictly inside all constraints, those of the dual included."""
-        part = np.minimum(self.w, 1 / np.maximum(self.g.sum(axis=1), TINY))
-        y = np.where(self.usable, 0.9 * part[:, None], 1.0)
+        """Return a point that is strictly inside all constraints, those of the dual included.
+
+        Products of pairs are of the order of the user's weight, however far apart capacities and demands are: a user
+        uses its part of a type, or of its demand where that is less, and a rent, not the price, makes up for the rest.
+        """
+        count = self.usable.sum(axis=1)
+        per_type = 1 / np.maximum(self.g * count[:, None], TINY)
+        y = np.where(self.usable, 0.9 * np.minimum(self.w[:, None], per_type), 1.0)
         marginal = self.marginal(y)
-        p = 1.5 * marginal.max(axis=0)
-        q = np.where(self.limited, p.mean(), TINY)
+        p = 1.5 * (self.a / (0.9 * self.a.sum(axis=1, keepdims=True))).max(axis=0)
+        unpaid = np.where(self.g > 0, (1.5 * marginal - p) / np.where(self.g > 0, self.g, 1.0), 0.0)
+        # what is worth w in all is worth no more than w / y_ij each: that is no more than 2 count w g_ij where y_ij is
+        # a part of the demand, so that rents need not be larger than 2 count w, and no more than 2 where it is one of w
+        enough = np.clip(unpaid.max(axis=1), self.w, 2 * count * self.w)
+        p = np.maximum(p, (1.5 * marginal - enough[:, None] * self.g).max(axis=0))
+        q = np.where(self.limited, enough, TINY)
         s = np.where(self.usable, p + q[:, None] * self.g - marginal, 1.0)
         return _Point(y, s, p, self.rest(y), q, self.room(y), self.w / self.value(y))
+
+    @cached_property
+    def copies(self) -> Array:
+        """How many users of mean weight each user stands for (n,)."""
+        return np.asarray(self.w * len(self.w))
 
     def value(self, y: Array) -> Array:
         return np.asarray((self.a * y).sum(axis=1))
@@ -156,15 +179,16 @@ class _Problem:
         """Return what is left to do: complementarity, dual residuals and primal residuals, as parts of all money."""
         return float(
             self.slackness(point)
-            + np.abs(point.y * self.dual_gap(point)).max()
-            + np.abs(self.w - self.value(point.y) * point.v).max()
+            + np.abs(point.y * self.dual_gap(point) / self.copies[:, None]).max()
+            + np.abs((self.w - self.value(point.y) * point.v) / self.copies).max()
             + np.abs(point.p * (self.rest(point.y) - point.z)).max()
-            + np.abs(point.q * (self.room(point.y) - point.r)).max()
+            + np.abs(point.q * (self.room(point.y) - point.r) / self.copies).max()
         )
 
     def products(self, point: _Point) -> Array:
-        """Return the product of each pair, all of which are the same on the central path and zero at a solution."""
-        pairs = (point.y * point.s)[self.usable], point.p * point.z, (point.q * point.r)[self.limited]
+        """Return the product of each pair, by a copy of its user: all the same on the central path, 0 at a solution."""
+        of_users = point.y * point.s / self.copies[:, None], point.q * point.r / self.copies
+        pairs = of_users[0][self.usable], point.p * point.z, of_users[1][self.limited]
         return np.concatenate(pairs)
 
     def slackness(self, point: _Point) -> float:
@@ -199,14 +223,16 @@ class _Problem:
     def advanced(self, point: _Point) -> _Point:
         """Return the next iterate: a predictor step tells how far to aim, a corrector step goes there."""
         system = _Newton(self, point)
-        affine = system.step(0.0, None)
+        affine = system.step(0.0)
         mu = self.slackness(point)
-        reached = self.slackness(point.moved(affine, self.longest(point, affine)))
+        possible = min(1.0, self.longest(point, affine))
+        reached = self.slackness(point.moved(affine, possible))
         target = mu * min(1.0, max(reached / mu, 0.0)) ** 3
-        step = system.step(target, affine)
+        # products of steps that cannot be gone in full say little about the step that can
+        step = system.step(target, affine, possible**2)
         length = self.longest(point, step)
         if length < BLOCKED:  # too near the boundary in some places: back to the central path, without aiming lower
-            step = system.step(mu, None)
+            step = system.step(mu)
             length = self.longest(point, step)
         length = min(1.0, TO_BOUNDARY * length)
         while length > SHORTEST and not self.central(point.moved(step, length)):
@@ -266,14 +292,16 @@ class _Newton:
         twist = np.einsum("il,ijl->ij", self.pull, a[:, None, :] * x[:, :, None] - a[:, :, None] * x[:, None, :])
         return np.asarray(self.inverse * (x + twist))
 
-    def step(self, target: float, affine: _Point | None) -> _Point:
-        """Return the step that aims at complementarity ``target``, second-order terms of ``affine`` included."""
+    def step(self, target: float, affine: _Point | None = None, part: float = 1.0) -> _Point:
+        """Return the step that aims at complementarity ``target``, a ``part`` of ``affine``'s second-order terms in."""
         problem, at, limited = self.problem, self.point, self.limited
-        to_s, to_z, to_r = target - at.y * at.s, target - at.p * at.z, target - at.q * at.r
+        of_user = target * problem.copies
+        to_s, to_z, to_r = of_user[:, None] - at.y * at.s, target - at.p * at.z, of_user - at.q * at.r
         to_v = self.over_v
         if affine is not None:
-            to_s, to_z, to_r = to_s - affine.y * affine.s, to_z - affine.p * affine.z, to_r - affine.q * affine.r
-            to_v = to_v - (problem.a * affine.y).sum(axis=1) * affine.v
+            to_s, to_z = to_s - part * affine.y * affine.s, to_z - part * affine.p * affine.z
+            to_r = to_r - part * affine.q * affine.r
+            to_v = to_v - part * (problem.a * affine.y).sum(axis=1) * affine.v
         over_z, over_r = self.over_z, self.over_r
         free = self.apply(
             np.where(problem.usable, self.dual_gap + problem.a * (to_v / self.u)[:, None] + to_s / at.y, 0.0)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
+from fairopt.certificates import Certificate
+from fairopt.models.levels import by_prices, exact_bound, solution_of
 from fairopt.models.shares import shares_of
-from fairopt.policy import Claim, Example, Formulated, Trait
+from fairopt.policy import Claim, Decision, Example, Formulated, Trait
 from fairopt.problem import Market
-from fairopt.program import Formulation, Program
+from fairopt.program import Array, Formulation, Program
+from fairopt.solution import Solution
+from fairopt.uniqueness import cut_to_optima, with_optimum
 
 
 class MaxMin(Formulated):
@@ -22,6 +27,7 @@ class MaxMin(Formulated):
     name = "max-min"
     source = "Gavel, OSDI 2020, Sec. 4.1"
     rebuilt = True
+    specialised = True
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (Claim("sharing_incentive", "OEF Table 1; the equal split has ratio 1"),)
     examples = (
@@ -55,3 +61,39 @@ class MaxMin(Formulated):
             labels=(problem.users,),
         )
         return p.program()
+
+    def specialise(self, problem: Market, state: Any) -> Decision:
+        """Raise the least ratio by the prices of the types, which are its dual; the evidence is `Proven`.
+
+        The bounds are those of the program whose own partitions are rounded to floats, as its coefficients are.
+        """
+        fair = problem.as_(float).fair_utility()
+        return by_prices(self.name, problem, fair, 1.0, lambda values: _duals(values, fair))
+
+    def optimal_face(self, decision: Decision) -> Program | None:
+        """Return the program cut down to its optimal solutions."""
+        if decision.program is not None:
+            return super().optimal_face(decision)
+        return cut_to_optima(*self._solved(decision))
+
+    def choices(self, decision: Decision) -> Program | None:
+        """Return the program with its objective kept at the optimum."""
+        if decision.program is not None:
+            return super().choices(decision)
+        return with_optimum(*self._solved(decision))
+
+    def certify(self, decision: Decision) -> Certificate:
+        """Return the proof that the decision is optimal; of one by prices, an exact allocation, a bound and the gap."""
+        if decision.program is not None:
+            return super().certify(decision)
+        fair = decision.market.as_(Fraction).fair_utility()
+        return exact_bound(decision, fair, Fraction(1), lambda values: _duals(values, fair), "least_ratio", equal=False)
+
+    def _solved(self, decision: Decision) -> tuple[Program, Solution]:
+        program = self.formulate(decision.market.as_(float), None)
+        return program, solution_of(program, decision, float(decision.objective))
+
+
+def _duals(values: Array, fair: Array) -> tuple[str, Array]:
+    # a row asks for a ratio, and whoever needs more of it leaves less to the others
+    return "least_ratio", -values * fair

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.algorithms.equilibrium_bound import nash_bound
 from fairopt.certificates import Certificate, NashEquilibrium
 from fairopt.models.eisenberg_gale import TARGET, maximal_nash_welfare
-from fairopt.models.equilibrium import Equilibrium, exact_equilibrium
+from fairopt.models.equilibrium import Equilibrium
+from fairopt.models.nash_exact import exact_equilibrium, keeps_demands
 from fairopt.models.shares import shares_of
 from fairopt.policy import Claim, Decision, Policy, Seconds, Solve, Trait
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Formulation, Program, cast, log_sum
+from fairopt.proven import Proven
 from fairopt.solution import Solution, Status, not_negative, refuse_broken
 
 #: The largest relative KKT residual with which an answer of the policy's own method counts as optimal.
@@ -24,6 +27,8 @@ ACCURATE = 1e-7
 #: Where that method first pauses to see whether the exact equilibrium can be told: when so much, over the number of
 #: pairs of a user and a type, is left to do. Mostly it can; the next pause is at as much of that.
 ROUGH = 1e-2
+#: What `Proven.effort` calls the gap of the weighted mean of log u_i, which has no unit, unlike the objective.
+GAP_PER_WEIGHT = "gap per weight"
 #: What a float utility is lowered by before it becomes a constraint, so that rounding cannot make it infeasible.
 FLOAT_SLACK = 1e-9
 
@@ -38,7 +43,8 @@ class NashWelfare(Policy):
     (else `NotSolved`) and within its own tolerance for a back end. So they are where the exact computation fails,
     which is always visible: `Decision.exact`.
 
-    A market in floats gets floats: the exact answer to it, rounded, where there is one.
+    A market in floats gets floats: the exact answer to it, rounded, where there is one. Decisions in floats come with
+    `Equilibrium.proven`: how far from the maximum they can be, with every rounding counted.
 
     Source: Eisenberg and Gale 1959 (Nash 1950; weights: Kalai 1977).
 
@@ -83,6 +89,10 @@ class NashWelfare(Policy):
             equilibrium, shares = draft.evidence, draft.shares
         market = problem.as_(Fraction if shares.dtype == object else float)
         utility = (market.speedup * shares).sum(axis=1).astype(float)
+        begun = perf_counter()
+        if shares.dtype != object:
+            equilibrium = replace(equilibrium, proven=_proven(market, shares, equilibrium))
+        certifying += perf_counter() - begun
         return replace(
             draft,
             shares=shares,
@@ -158,10 +168,18 @@ class NashWelfare(Policy):
 
 def _exact(problem: Market, shares: Array) -> tuple[Equilibrium, Array] | None:
     """Return the exact equilibrium in the numbers of ``problem`` if there is one that keeps all demands."""
-    found = exact_equilibrium(replace(problem, demand=None), shares)
-    if found is None or (found[1].sum(axis=1) > problem.limit).any():
+    found = exact_equilibrium(problem, shares)
+    if found is None or not keeps_demands(problem, found[1]):
         return None
     return found if problem.exact else _in_floats(*found)
+
+
+def _proven(market: Market, shares: Array, equilibrium: Equilibrium) -> Proven:
+    """Return between which numbers the optimum lies, by the prices and rents of an equilibrium in floats."""
+    prices, rents = cast(equilibrium.prices, float), equilibrium.rents
+    bound = nash_bound(market.speedup, market.capacity, market.weight, market.limit, shares, prices, rents)
+    duals = {"capacity": prices} if rents is None else {"capacity": prices, "demand": rents}
+    return Proven(bound.lower, bound.upper, duals, {GAP_PER_WEIGHT: bound.gap})
 
 
 def _rents(problem: Market, program: Program, solution: Solution) -> Array | None:
@@ -174,5 +192,7 @@ def _rents(problem: Market, program: Program, solution: Solution) -> Array | Non
 
 
 def _in_floats(equilibrium: Equilibrium, shares: Array) -> tuple[Equilibrium, Array]:
-    parts = (equilibrium.prices, equilibrium.budgets, equilibrium.spending)
-    return Equilibrium(*(cast(part, float) for part in parts)), cast(shares, float)
+    prices, budgets, spending = (
+        cast(part, float) for part in (equilibrium.prices, equilibrium.budgets, equilibrium.spending)
+    )
+    return Equilibrium(prices, budgets, spending), cast(shares, float)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
+from fairopt.certificates import Certificate
+from fairopt.models.levels import by_prices, exact_bound, solution_of
 from fairopt.models.shares import shares_of
-from fairopt.policy import Claim, Example, Formulated, Trait
+from fairopt.policy import Claim, Decision, Example, Formulated, Trait
 from fairopt.problem import Market
-from fairopt.program import Formulation, Program
+from fairopt.program import Array, Formulation, Program
+from fairopt.solution import Solution
+from fairopt.uniqueness import cut_to_optima, with_optimum
 
 OEF_EQUATION_6 = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
 #: User 2 gains nothing from the second type, so that equality holds it and user 1 down to what one GPU gives.
@@ -28,6 +33,7 @@ class NonCooperativeOEF(Formulated):
     name = "oef-noncooperative"
     source = "OEF, Middleware 2024, Eq. (9)"
     rebuilt = True
+    specialised = True
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("strategy_proofness", "OEF Theorem 5.4 with the definition of Sec. 2.3.1 (1)", misreport="larger"),
@@ -76,3 +82,37 @@ class NonCooperativeOEF(Formulated):
             labels=(problem.users,),
         )
         return p.program()
+
+    def specialise(self, problem: Market, state: Any) -> Decision:
+        """Raise the common level by the prices of the types, which are its dual; the evidence is `Proven`."""
+        weight = problem.as_(float).weight
+        return by_prices(self.name, problem, weight, float(weight.sum()), _duals)
+
+    def optimal_face(self, decision: Decision) -> Program | None:
+        """Return the program cut down to its optimal solutions."""
+        if decision.program is not None:
+            return super().optimal_face(decision)
+        return cut_to_optima(*self._solved(decision))
+
+    def choices(self, decision: Decision) -> Program | None:
+        """Return the program with its objective kept at the optimum."""
+        if decision.program is not None:
+            return super().choices(decision)
+        return with_optimum(*self._solved(decision))
+
+    def certify(self, decision: Decision) -> Certificate:
+        """Return the proof that the decision is optimal; of one by prices, an exact allocation, a bound and the gap."""
+        if decision.program is not None:
+            return super().certify(decision)
+        weight = decision.market.as_(Fraction).weight
+        return exact_bound(decision, weight, weight.sum(), _duals, "level", equal=True)
+
+    def _solved(self, decision: Decision) -> tuple[Program, Solution]:
+        market = decision.market.as_(float)
+        program = self.formulate(market, None)
+        return program, solution_of(program, decision, float(decision.objective / market.weight.sum()))
+
+
+def _duals(values: Array) -> tuple[str, Array]:
+    # the objective is the total: one unit more for a user is worth itself, less what everybody else has to give up
+    return "equal_efficiency", 1 - values

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from fairopt.algorithms.filling_rounds import Filled, fill
+from fairopt.backends.base import Options
+from fairopt.backends.exact import Exact
 from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import Levels as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
@@ -17,7 +20,13 @@ from fairopt.models.shares import shares_of
 from fairopt.policy import Claim, Decision, Example, Formulated, Seconds, Solve, Trait
 from fairopt.problem import Market
 from fairopt.program import Array, Formulation, Program
+from fairopt.proven import Proven
 from fairopt.solution import not_negative, refuse_broken
+
+#: Markets of more pairs of a user and a type than this are not solved again in Fractions only to be certified.
+CERTIFIABLE = 1000
+#: By which part of themselves ratios in floats may be off the exact ones, and are lowered before they become rows.
+FLOAT_SLACK = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +35,17 @@ class Levels:
 
     A user not yet fixed has level 0 and round 0. ``pushes`` are the rounds' duals, which say who was held down: entries
     [block, index..., value], round by round.
+
+    The policy's own algorithm gives ``proven``, round by round: what the level of the round is proved to be, where
+    those fixed before have theirs; and ``slack`` (n,): by which part of its level a user is proved to have no more,
+    where those fixed before have their levels and all others at least as much as it.
     """
 
     level: Array
     fixed_in: Array
     pushes: tuple[Sequence[Sequence[Any]], ...] = ()
+    proven: tuple[Proven, ...] = ()
+    slack: Array | None = None
 
     @property
     def fixed(self) -> Array:
@@ -47,12 +62,16 @@ class WaterFilling(Formulated):
     the exact one fixes all that are not zero. Users that
     are bottlenecks but not found so in one round are found in a later one, at the same level.
 
+    The policy's own algorithm (`fairopt.algorithms.filling_rounds`) needs about as many rounds as there are types,
+    each by prices, where the program needs one for each demand that limits its user alone.
+
     Source: Gavel, OSDI 2020, Sec. 4.3 (there with a mixed-integer program); Radunovic and Le Boudec, A Unified
     Framework for Max-Min and Min-Max Fairness, 2007.
     """
 
     name = "water-filling"
     source = "Gavel, OSDI 2020, Sec. 4.3"
+    specialised = True
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("sharing_incentive", "the first level is at least 1"),
@@ -95,7 +114,7 @@ class WaterFilling(Formulated):
     def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
         """Fill round by round; the evidence is the `Levels`."""
         if solve is None:
-            raise NotCapable(f"{self.name} has no algorithm of its own; name a back end")
+            return self.specialise(problem, state)
         begun = perf_counter()
         market = problem.as_(solve.number)
         levels = self._nothing_fixed(market)
@@ -136,16 +155,33 @@ class WaterFilling(Formulated):
             seconds=Seconds(build=build, solve=perf_counter() - begun - build),
         )
 
+    def specialise(self, problem: Market, state: Any) -> Decision:
+        """Fill by prices, in floats; the evidence is the `Levels`, with what is proved of each round.
+
+        Errors: `NotSolved`.
+        """
+        begun = perf_counter()
+        market = problem.as_(float)
+        filled = fill(market.speedup, market.capacity, market.fair_utility(), market.demand)
+        return Decision(
+            policy=self.name,
+            market=problem,
+            shares=filled.shares,
+            objective=filled.level.min(),
+            backend="auto",
+            evidence=Levels(filled.level, filled.fixed_in, proven=_proven(filled, market), slack=filled.slack),
+            seconds=Seconds(solve=perf_counter() - begun),
+        )
+
     def optimal_face(self, decision: Decision) -> Program | None:
         """Return the allocations with the same levels: nobody can be above its level while others are at theirs."""
         levels: Levels = decision.evidence
-        if decision.program is None:
-            return None
         market = decision.market.as_(Fraction if decision.exact else float)
+        slack = FLOAT_SLACK if decision.program is None else 0
         p = Formulation(f"optima of {self.name}")
         share = shares_of(p, market)
         own = (market.speedup * share).sum(axis=1)
-        p.constrain("levels", own >= levels.level * market.fair_utility(), labels=(market.users,))
+        p.constrain("levels", own >= levels.level * market.fair_utility() * (1 - slack), labels=(market.users,))
         return p.program()
 
     def choices(self, decision: Decision) -> Program | None:
@@ -153,7 +189,14 @@ class WaterFilling(Formulated):
         return self.optimal_face(decision)
 
     def certify(self, decision: Decision) -> Certificate:
-        """Return the rounds: the level that each reached, and the duals that hold down whom it fixed."""
+        """Return the rounds: the level that each reached, and the duals that hold down whom it fixed.
+
+        A decision of the policy's own algorithm on an exact market is solved again in Fractions: where the ratios are
+        the same but for rounding, the certificate is that of an exact allocation that reaches them. Errors:
+        `NotCapable` where the market is in floats or large, or the decision is a back end's in floats.
+        """
+        if decision.backend == "auto" and not decision.exact:
+            decision = self._in_fractions(decision)
         self._require_exact(decision)
         levels: Levels = decision.evidence
         rounds = []
@@ -162,3 +205,28 @@ class WaterFilling(Formulated):
             users = [decision.market.users[i] for i in fixed]
             rounds.append({"level": levels.level[fixed[0]], "fixed": users, "duals": duals})
         return LevelsProof(decision.market, decision.shares, rounds)
+
+    def _in_fractions(self, decision: Decision) -> Decision:
+        """Return the exact decision that one in floats is near."""
+        market = decision.market
+        n, k = market.shape
+        if not market.exact or n * k > CERTIFIABLE:
+            why = f"its {n} x {k} market is too large to be solved in fractions" if market.exact else "so is its market"
+            raise NotCapable(f"this decision of {self.name} is in floats, and floats prove nothing: {why}")
+        exact = self.decide(market, None, Solve(Exact(), Options()))
+        levels = exact.evidence.level.astype(float)
+        if (np.abs(decision.evidence.level - levels) > FLOAT_SLACK * levels).any():
+            raise NotCapable(f"this decision of {self.name} in floats is not the exact one")
+        return replace(exact, seconds=decision.seconds)
+
+
+def _proven(filled: Filled, market: Market) -> tuple[Proven, ...]:
+    """Return what is proved of each round, in the rows of the policy's program."""
+    fair = market.fair_utility()
+    found = []
+    for each in filled.rounds:
+        duals = {"capacity": each.prices, "least_ratio": each.values * fair}
+        if market.demand is not None:
+            duals["demand"] = each.rents
+        found.append(Proven(each.level, each.upper, duals, {"fixed": each.fixed.sum(), "capped": each.capped.sum()}))
+    return tuple(found)

@@ -14,8 +14,9 @@ from fairopt.backends import Highs
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.models import NashWelfare, nash_welfare
 from fairopt.models.eisenberg_gale import maximal_nash_welfare
-from fairopt.models.equilibrium import Equilibrium, exact_equilibrium
+from fairopt.models.equilibrium import Equilibrium
 from fairopt.models.money_flow import spend
+from fairopt.models.nash_exact import exact_equilibrium
 from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.testing.samples import sample_markets

@@ -1,0 +1,253 @@
+"""Water filling by prices: round by round the largest common level, and who can be raised no more.
+
+In a round the users still open rise together until the GPUs that they compete for are sold out. Prices prove the
+level (`level_prices.raise_level`), and by them also who is held down by it: whoever would lower the level by being
+raised. Everybody else has no use for what is sold out and goes on without it, so that rounds are about as many as
+types. What a user can have at most of the types that it may still use, by its demand alone, is its cap; where the
+caps of many lie below the level, the level is found by Newton's method on the prices of what all would want.
+
+Source: Radunovic and Le Boudec, A Unified Framework for Max-Min and Min-Max Fairness, 2007 (rounds); Dinkelbach 1967
+(the iteration towards the level).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.algorithms.filling_program import raise_plainly
+from fairopt.algorithms.level_prices import Raised, raise_level
+from fairopt.errors import NotSolved
+from fairopt.program import INFINITY, Array
+from fairopt.proven import ROUNDING
+
+#: A user is fixed at a level where its ratio is proved to be able to gain no more than this part.
+TIGHT = 1e-9
+#: Prices are no rounding where the GPUs of the type are worth at least this part of all.
+DEAR = 1e-8
+#: What a user would pay for a type is clearly less than its price where it is so by this part.
+CLEARLY = 1e-6
+#: A user is barred from a type where its ratio is proved to gain no more than this part by it.
+BARRED = 1e-10
+#: What fixed users have is demanded a little less of later rounds, so that rounding cannot make it impossible; the
+#: next amount is tried where that is not enough.
+SLACK = 1e-15, 1e-13, 1e-10
+#: With a larger gap than this, prices are put right by a program of all users.
+GAP = 1e-10
+#: Newton's method ends where targets are reached but for this part.
+REACHED = 1e-12
+MOST_STEPS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One round: its ``level`` and the bound ``upper`` on it, whom it fixed, and what proves it.
+
+    Shapes: ``prices`` (k,), ``rents``, ``values`` (n,) are the dual of the round; ``fixed`` and ``capped`` are the
+    users fixed because raising them lowers the level, and those that have all that their demand allows.
+    """
+
+    level: float
+    upper: float
+    fixed: Array
+    capped: Array
+    prices: Array
+    rents: Array
+    values: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """Ratios that are lexicographically max-min, and an allocation that reaches them.
+
+    Shapes: ``level``, ``fixed_in`` (n,) each user's ratio and the round that fixed it; ``shares`` (n, k).
+    ``slack`` (n,): where everybody fixed earlier has its level, and everybody else at least the level of the round, no
+    allocation gives user l more than ``level * (1 + slack)``, whatever was rounded. The shares reach at least
+    ``reached`` times all levels. ``effort`` counts what was done.
+    """
+
+    level: Array
+    fixed_in: Array
+    slack: Array
+    shares: Array
+    reached: float
+    rounds: tuple[Round, ...]
+    effort: dict[str, float]
+
+
+def fill(speedup: Array, capacity: Array, fair: Array, demand: Array | None = None) -> Filled:
+    """Return the lexicographically largest ratios of throughput to ``fair`` (n,), the least first.
+
+    Shapes: ``speedup`` (n, k), ``capacity`` (k,); ``demand`` (n,), infinity for no limit. Errors: `NotSolved`.
+    """
+    return _Filling(speedup, capacity, fair, demand).run()
+
+
+class _Filling:
+    """The state of the water: who is fixed where, and who may still use what."""
+
+    def __init__(self, speedup: Array, capacity: Array, fair: Array, demand: Array | None) -> None:
+        n, _ = speedup.shape
+        self.speedup = np.where(capacity > 0, speedup, 0.0)
+        self.capacity, self.fair = capacity, fair
+        self.limits = demand is not None and bool(np.isfinite(demand).any())
+        self.demand = demand if demand is not None and self.limits else None
+        self.usable = self.speedup > 0
+        self.level, self.slack = np.zeros(n), np.zeros(n)
+        #: What each user could still get of types that it is barred from, as a part of its ratio, round by round; all
+        #: of a round's users could get that together, not each.
+        self.leaks: list[Array] = []
+        self.fixed_in = np.zeros(n, dtype=np.int64)
+        self.rounds: list[Round] = []
+        self.effort = {"rounds": 0.0, "programs": 0.0, "plain": 0.0}
+
+    def run(self) -> Filled:
+        while (open_ := self.fixed_in == 0).any():
+            self._round(open_)
+        nobody = np.zeros_like(self.fair)
+        final = self._raise(self.fair * self.level, nobody, self.speedup, self.demand)
+        self.effort["rounds"] = float(len(self.rounds))
+        return Filled(
+            self.level,
+            self.fixed_in,
+            self.slack,
+            final.shares / max(1.0, final.level),
+            min(final.lower, 1.0),
+            tuple(self.rounds),
+            self.effort,
+        )
+
+    def _round(self, open_: Array) -> None:
+        speedup = np.where(self.usable, self.speedup, 0.0)
+        cap = self._caps(speedup, open_)
+        held = np.where(open_, 0.0, self.level)
+        ceiling = self._highest(speedup, open_, cap, held) if np.isfinite(cap[open_]).any() else 0.0
+        capped = open_ & (cap <= ceiling)
+        rising = open_ & ~capped
+        held = np.where(capped, cap, held)
+        number = len(self.rounds) + 1
+        self.level[capped], self.slack[capped], self.fixed_in[capped] = cap[capped], self._leak()[capped], number
+        if not rising.any():
+            nothing = np.zeros_like(self.fair)
+            self.rounds.append(Round(ceiling, ceiling, rising, capped, self.capacity * 0, nothing, nothing))
+            return
+        raised = self._raise(np.where(rising, self.fair, 0.0), held, speedup, self.demand)
+        fixed = self._held_down(raised, rising)
+        # between the bounds, since later levels can depend on earlier ones a hundred thousand times as strongly
+        self.level[fixed], self.fixed_in[fixed] = (raised.lower + raised.upper) / 2, number
+        self.rounds.append(Round(raised.lower, raised.upper, fixed, capped, raised.prices, raised.rents, raised.values))
+        self._bar(raised, speedup)
+
+    def _raise(self, rate: Array, held: Array, speedup: Array, demand: Array | None) -> Raised:
+        """Raise users by ``rate`` while the others keep the ratios ``held``: by prices, or else by the whole program.
+
+        Who may use one type only, and keeps what it has, is taken off that type beforehand.
+        """
+        alone = (rate == 0) & (held > 0) & ((speedup > 0).sum(axis=1) == 1)
+        type_ = speedup[alone].argmax(axis=1)
+        gpus = (held * self.fair)[alone] / speedup[alone, type_]
+        held = np.where(alone, 0.0, held)
+        best: Raised | None = None
+        for method in (raise_level, raise_plainly):
+            for slack in SLACK:
+                floor = held * self.fair * (1 - slack) if held.any() else None
+                taken = np.bincount(type_, weights=gpus * (1 - slack), minlength=len(self.capacity))
+                left = np.where(taken > 0, np.maximum(self.capacity - taken, 0.0), self.capacity)
+                self.effort["programs"] += 1
+                try:
+                    raised = method(speedup, left, rate, floor=floor, demand=demand)
+                except NotSolved as error:  # tried otherwise next, and raised where nothing helps
+                    failed = error
+                    continue
+                if best is None or raised.gap < best.gap:
+                    best = raised
+                break
+            if best is not None and best.gap <= GAP:
+                return best
+            self.effort["plain"] += 1
+        if best is None:
+            raise failed
+        return best
+
+    def _leak(self) -> Array:
+        """Return what users (n,) can gain by what they are barred from, as parts of their ratios."""
+        return np.asarray(sum(self.leaks, np.zeros_like(self.fair)))
+
+    def _caps(self, speedup: Array, open_: Array) -> Array:
+        """Return the ratio (n,) that a user has with all of its demand on the fastest type that it may use."""
+        if self.demand is None:
+            return np.full(len(self.fair), INFINITY)
+        # what there is of the fastest types limits a user as well, but that is for prices to say
+        return np.where(open_, self.demand * speedup.max(axis=1) / self.fair, INFINITY)
+
+    def _highest(self, speedup: Array, open_: Array, cap: Array, held: Array) -> float:
+        """Return the level at which open users, each up to its cap, can be: no less, and hardly more.
+
+        From above: at prices that prove targets too high, the level at which targets would cost no more than all GPUs
+        does is still not too low, and is the next one to try.
+        """
+        start = np.where(open_, self.fair, 0.0)
+        raised = self._raise(start, held, speedup, None)
+        level = _affordable(raised, start, cap, open_)
+        for _ in range(MOST_STEPS):
+            target = np.where(open_, np.minimum(cap, level), 0.0) * self.fair
+            raised = self._raise(target, held, speedup, self.demand)
+            if raised.lower >= 1 - REACHED:
+                return level
+            following = _affordable(raised, self.fair, cap, open_)
+            if not following < level:
+                return level
+            level = following
+        raise NotSolved(f"no level after {MOST_STEPS} prices")
+
+    def _held_down(self, raised: Raised, rising: Array) -> Array:
+        """Return which users are at the level in every optimum, as far as can be told in floats; at least one."""
+        push = np.where(rising, raised.values * self.fair, 0.0)
+        worth = raised.values * self.fair * np.where(self.fixed_in > 0, self.level, raised.level) / raised.level
+        gap = raised.gap + sum(float((worth * leak).max()) for leak in self.leaks) + 4 * ROUNDING
+        with np.errstate(divide="ignore"):
+            slack = np.where(rising, self._leak() + gap / push, INFINITY)
+        # who can run on types only whose prices are no rounding pays for being raised, however little it weighs
+        fixed = (slack <= TIGHT) | (rising & ~(self.usable & ~self._dear(raised)).any(axis=1))
+        if not fixed.any():  # the values of all add up to one: no rounding can reach half of the largest
+            fixed = push >= 0.5 * push.max()
+        self.slack[fixed] = slack[fixed]
+        return np.asarray(fixed)
+
+    def _dear(self, raised: Raised) -> Array:
+        """Return which types (k,) have prices that are no rounding."""
+        spent = raised.prices * self.capacity
+        return np.asarray(spent >= DEAR * spent.sum())
+
+    def _bar(self, raised: Raised, speedup: Array) -> None:
+        """Bar users from types that are sold out to others: what they could get of these is next to nothing.
+
+        The excess is what all of them could buy together of what is dearer to them than what they hold.
+        """
+        excess = (raised.upper - raised.lower) + abs(raised.upper) * 4 * ROUNDING
+        cost = raised.prices + raised.rents[:, None]
+        dear = cost - raised.values[:, None] * speedup
+        has = self.fair * np.where(self.fixed_in > 0, self.level, raised.level)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            leak = np.where(dear > 0, speedup * excess / dear / has[:, None], INFINITY)
+        # prices that are no rounding, and clearly higher than what the user would pay, bar whoever weighs little, too
+        surely = self._dear(raised) & (dear >= CLEARLY * cost)
+        barred = (speedup > 0) & ((leak <= BARRED) | surely)
+        self.usable &= ~barred
+        self.leaks.append(np.where(barred, leak, 0.0).max(axis=1))
+
+
+def _affordable(raised: Raised, fair: Array, cap: Array, open_: Array) -> float:
+    """Return the level up to which all open users, each up to its cap, could pay with what there is at these prices."""
+    push = raised.values[open_] * fair[open_]
+    caps = cap[open_]
+    order = np.argsort(caps, kind="stable")
+    push, caps = push[order], caps[order]
+    # at level t: the capped pay push * cap, the others push * t
+    below = np.concatenate([[0.0], np.cumsum(push * np.where(np.isfinite(caps), caps, 0.0))])
+    above = push.sum() - np.concatenate([[0.0], np.cumsum(push)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        levels = np.where(above > 0, (raised.upper - below) / above, INFINITY)[:-1]
+    at = np.flatnonzero(levels <= caps)
+    return float(levels[at[0]]) if len(at) else float(caps[-1])
