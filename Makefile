@@ -1,8 +1,10 @@
 # Everything works in .venv at the root; PYTHON may name another interpreter (3.11 or newer) to make it with.
 PYTHON ?= python3
 BIN := .venv/bin
+FULL := oef-noncooperative max-min oef-cooperative water-filling nash-welfare fft-round posted-prices
+QUICK := $(FULL:%=quick-%)
 
-.PHONY: demo test check format campaign bench notebook certify claims proofs clean
+.PHONY: demo test check format campaign bench figures bench-full bench-more notebook certify claims proofs clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
 	@$(BIN)/fairopt compare fairopt/datasets/oef_example.toml
@@ -35,10 +37,26 @@ claims: .venv/ready ## recompute the ledger, write what comes out into its files
 proofs: ## the theorems, checked by Coq (installed from Debian's packages where it is missing), each with its axioms: none
 	@proofs/theorems/check.sh
 
-bench: .venv/ready ## what building and solving cost
-	$(BIN)/python benchmarks/build_and_solve.py
+bench: .venv/ready ## all solvers beside each other, in less than ten minutes: a page in build/bench/report.html
+	@rm -rf build/bench/quick && mkdir -p build/bench/quick
+	@set -e; for spec in $(QUICK); do $(BIN)/fairopt bench $$spec --json build/bench/quick/$$spec.jsonl; done
+	@$(BIN)/fairopt bench report build/bench/quick/*.jsonl --title "fairopt beside its peers" -o build/bench/report.html
+
+figures: ## write what `make bench` measured into README.md and docs/benchmarks.md
+	@$(BIN)/fairopt bench figures $(QUICK:%=build/bench/quick/%.jsonl) --made-by "make bench" \
+		--into README.md --into docs/benchmarks.md
+
+bench-full: .venv/ready ## the whole campaign: hours; interrupted, the same command goes on
+	@mkdir -p build/bench/full
+	@set -e; for spec in $(FULL); do $(BIN)/fairopt bench $$spec --json build/bench/full/$$spec.jsonl; done
+	@$(BIN)/fairopt bench report build/bench/full/*.jsonl --title "fairopt beside its peers" -o build/bench/full.html
+
+bench-more: .venv/ready ## what exactness, nearby markets, misreports, rounds and posted prices cost
 	$(BIN)/python benchmarks/exact.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/resolves.py
 	$(BIN)/python benchmarks/misreports.py
+	$(BIN)/python benchmarks/fft_rounds.py
+	$(BIN)/python benchmarks/posted_prices.py
 
 notebook: .venv/ready ## run the notebook again and keep its outputs
 	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb

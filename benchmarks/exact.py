@@ -21,7 +21,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from build_and_solve import instance, show
 
 from fairopt.backends import Highs, Options
 from fairopt.backends.exact import Exact
@@ -87,6 +86,14 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
 }
 
 
+def instance(users: int, types: int) -> Market:
+    """Users whose speedups grow from 1 on the slowest type, at different rates, and a cluster of 8 to 64 of each."""
+    random = np.random.default_rng([SEED, users, types])
+    growth = np.cumsum(random.uniform(0, 1, (users, types)), axis=1)
+    speedup = np.round(1 + growth - growth[:, :1], 2)
+    return Market.of(speedup.tolist(), random.integers(8, 65, types).tolist())
+
+
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     began = perf_counter()
     result = work()
@@ -136,6 +143,18 @@ def measurements(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "(a) HiGHS and the exact back end", measure(name, program)
         if name.startswith("oef"):
             yield "(b) what HiGHS's own answer is worth, exactly", bounds(name, program)
+
+
+def show(title: str, rows: list[dict[str, Any]]) -> None:
+    cells = [list(rows[0]), *([text(value) for value in row.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    print(f"\n{title}")
+    for line in cells:
+        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def text(value: Any) -> str:
+    return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def main() -> int:

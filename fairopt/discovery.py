@@ -1,7 +1,8 @@
 """What is installed: policies, back ends and properties, found by entry point and never by a list in the code.
 
 A plug-in registers in the groups ``fairopt.policies``, ``fairopt.round_policies``, ``fairopt.backends``,
-``fairopt.properties``, and for benchmarks ``fairopt.instances``, ``fairopt.contenders``, ``fairopt.tasks``; its objects are then on the same footing as fairopt's own.
+``fairopt.properties``, and for benchmarks ``fairopt.instances``, ``fairopt.contenders``, ``fairopt.tasks``; its objects
+are then on the same footing as fairopt's own.
 """
 
 from __future__ import annotations

@@ -204,6 +204,12 @@ class Formulated(Policy):
 
     rebuilt: ClassVar[bool] = False
 
+    def __init_subclass__(cls, **named: Any) -> None:
+        """A subclass that writes another program down does not inherit the algorithm made for the first."""
+        super().__init_subclass__(**named)
+        if "formulate" in vars(cls) and "specialise" not in vars(cls):
+            cls.specialised = False
+
     def specialise(self, problem: Market, state: Any) -> Decision:
         """Return what `decide` would, in floats, by an algorithm made for this program; the evidence is `Proven`.
 

@@ -5,14 +5,14 @@ Both are the program of `fairopt.algorithms.level_prices`: everybody reaches ``r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
 
-from fairopt.algorithms.level_prices import raise_level
+from fairopt.algorithms.level_prices import Raised, raise_level
 from fairopt.certificates import MarketBound
-from fairopt.errors import NotCapable
+from fairopt.errors import NotCapable, NotSolved
 from fairopt.policy import Decision, Seconds
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Program
@@ -26,15 +26,21 @@ SMALL = Fraction(1, 10**22)
 
 
 def by_prices(
-    policy: str, problem: Market, rate: Array, worth: float, rows: Callable[[Array], tuple[str, Array]]
-) -> Decision:
+    policy: str,
+    problem: Market,
+    rate: Array,
+    worth: float,
+    rows: Callable[[Array], tuple[str, Array]],
+    start: Raised | None = None,
+) -> tuple[Decision, Raised]:
     """Return the decision that raises everybody to ``rate * t``, at the objective ``worth * t``; evidence `Proven`.
 
     Shapes: ``rate`` (n,). ``rows`` makes of the values (n,) of throughputs the name and duals of the users' rows.
+    ``start`` is what was raised in a market of the same types, if any; that of this one is returned as well.
     Errors: `NotSolved`.
     """
     market = problem.as_(float)
-    raised = raise_level(market.speedup, market.capacity, rate, demand=market.demand)
+    raised = _raise(market, rate, start)
     name, duals = rows(worth * raised.values)
     blocks = {"capacity": worth * raised.prices, name: duals}
     if market.demand is not None:
@@ -46,7 +52,7 @@ def by_prices(
         effort=raised.effort,
     )
     effort = raised.effort
-    return Decision(
+    decision = Decision(
         policy=policy,
         market=problem,
         shares=raised.shares,
@@ -55,6 +61,30 @@ def by_prices(
         evidence=evidence,
         seconds=Seconds(build=effort["prepare"], solve=effort["solve"], certify=effort["certify"]),
     )
+    return decision, raised
+
+
+def _raise(market: Market, rate: Array, start: Raised | None) -> Raised:
+    if start is not None:
+        try:
+            return raise_level(market.speedup, market.capacity, rate, demand=market.demand, start=start)
+        except NotSolved:  # too far off: the prices are found anew
+            pass
+    return raise_level(market.speedup, market.capacity, rate, demand=market.demand)
+
+
+def following(decide: Callable[[Market, Raised | None], tuple[Decision, Raised]]) -> Callable[[Market], Decision]:
+    """Return a function that decides market after market, each from the prices of the last that had the same types."""
+    types: Sequence[str] | None = None
+    last: Raised | None = None
+
+    def again(problem: Market) -> Decision:
+        nonlocal types, last
+        decision, last = decide(problem, last if types == problem.types else None)
+        types = problem.types
+        return decision
+
+    return again
 
 
 def solution_of(program: Program, decision: Decision, level: float) -> Solution:

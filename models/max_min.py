@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from fairopt.algorithms.level_prices import Raised
 from fairopt.certificates import Certificate
-from fairopt.models.levels import by_prices, exact_bound, solution_of
+from fairopt.models.levels import by_prices, exact_bound, following, solution_of
 from fairopt.models.shares import shares_of
 from fairopt.policy import Claim, Decision, Example, Formulated, Trait
 from fairopt.problem import Market
@@ -67,8 +69,15 @@ class MaxMin(Formulated):
 
         The bounds are those of the program whose own partitions are rounded to floats, as its coefficients are.
         """
+        return self._from(problem, None)[0]
+
+    def follow(self) -> Callable[[Market], Decision]:
+        """Return a function that decides market after market, each from the prices of the last."""
+        return following(self._from)
+
+    def _from(self, problem: Market, start: Raised | None) -> tuple[Decision, Raised]:
         fair = problem.as_(float).fair_utility()
-        return by_prices(self.name, problem, fair, 1.0, lambda values: _duals(values, fair))
+        return by_prices(self.name, problem, fair, 1.0, lambda values: _duals(values, fair), start)
 
     def optimal_face(self, decision: Decision) -> Program | None:
         """Return the program cut down to its optimal solutions."""

@@ -9,12 +9,14 @@ import numpy as np
 
 from fairopt.algorithms.envy_again import Ended
 from fairopt.algorithms.envy_answer import Answer, envy_free_shares
+from fairopt.certificates import Certificate
+from fairopt.errors import NotCapable
 from fairopt.models.eisenberg_gale import maximal_nash_welfare
+from fairopt.models.envy_bound import EnvyFreeProven, exact_bound
 from fairopt.models.shares import shares_of
 from fairopt.policy import Claim, Decision, Example, Formulated, Seconds, Trait
 from fairopt.problem import Market
 from fairopt.program import Affine, Array, Formulation, Program
-from fairopt.proven import Proven
 
 #: To which residual the equilibrium is computed whose prices the algorithm begins with.
 BEGIN = 1e-9
@@ -104,7 +106,10 @@ class CooperativeOEF(Formulated):
         )
 
     def specialise(self, problem: Market, state: Any) -> Decision:
-        """Return the answer of `envy_free_shares`; the evidence is `Proven`, with the multipliers against envy."""
+        """Return the answer of `envy_free_shares`; the evidence is `EnvyFreeProven`.
+
+        Errors: `NotSolved`; `NotCapable` where numbers are too far apart for floats.
+        """
         return self._decision(problem, _answer(problem, None))
 
     def follow(self) -> Callable[[Market], Decision]:
@@ -127,7 +132,9 @@ class CooperativeOEF(Formulated):
             shares=answer.shares,
             objective=float((market.speedup * answer.shares).sum()),
             backend="auto",
-            evidence=Proven(answer.lower, answer.upper, _Duals(market.weight, answer), answer.effort),
+            evidence=EnvyFreeProven(
+                answer.lower, answer.upper, _Duals(market.weight, answer), answer.effort, bundle=answer.bundles()
+            ),
             seconds=Seconds(build=seconds["begin"], solve=seconds["solve"], certify=seconds["prove"]),
         )
 
@@ -143,6 +150,12 @@ class CooperativeOEF(Formulated):
         p.constrain("total", total >= float(decision.objective) * (1 - FLOAT_SLACK))
         return p.program()
 
+    def certify(self, decision: Decision) -> Certificate:
+        """Return the proof that the decision is optimal; of one by the algorithm, an exact allocation and its gap."""
+        if decision.program is not None:
+            return super().certify(decision)
+        return exact_bound(decision)
+
 
 def by_weight(problem: Market) -> Any:
     """Return (n, n): how large user l's claim is against user i's, pi_l / pi_i."""
@@ -152,7 +165,13 @@ def by_weight(problem: Market) -> Any:
 def _answer(problem: Market, ended: Ended | None) -> Answer:
     market = problem.as_(float)
     speedup, capacity, weight, demand = market.speedup, market.capacity, market.weight, market.demand
-    return envy_free_shares(market.users, speedup, capacity, weight, demand, _equilibrium_prices, ended)
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            return envy_free_shares(market.users, speedup, capacity, weight, demand, _equilibrium_prices, ended)
+    except ArithmeticError as error:
+        raise NotCapable(
+            f"numbers of this market are too far apart for floats ({error}); decide with the exact back end"
+        ) from error
 
 
 def _equilibrium_prices(speedup: Array, capacity: Array, weight: Array) -> Array:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from fairopt.algorithms.level_prices import Raised
 from fairopt.certificates import Certificate
-from fairopt.models.levels import by_prices, exact_bound, solution_of
+from fairopt.models.levels import by_prices, exact_bound, following, solution_of
 from fairopt.models.shares import shares_of
 from fairopt.policy import Claim, Decision, Example, Formulated, Trait
 from fairopt.problem import Market
@@ -85,8 +87,15 @@ class NonCooperativeOEF(Formulated):
 
     def specialise(self, problem: Market, state: Any) -> Decision:
         """Raise the common level by the prices of the types, which are its dual; the evidence is `Proven`."""
+        return self._from(problem, None)[0]
+
+    def follow(self) -> Callable[[Market], Decision]:
+        """Return a function that decides market after market, each from the prices of the last."""
+        return following(self._from)
+
+    def _from(self, problem: Market, start: Raised | None) -> tuple[Decision, Raised]:
         weight = problem.as_(float).weight
-        return by_prices(self.name, problem, weight, float(weight.sum()), _duals)
+        return by_prices(self.name, problem, weight, float(weight.sum()), _duals, start)
 
     def optimal_face(self, decision: Decision) -> Program | None:
         """Return the program cut down to its optimal solutions."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from fairopt.benchmarks.peers import (
     cvxpy_clarabel,
     cvxpy_ecos,
     cvxpy_highs,
+    cvxpy_programs,
     cvxpy_scs,
     dede,
     fairopt_generic,
@@ -279,6 +281,25 @@ def test_dede_is_stopped_at_its_time_limit(tmp_path: Path) -> None:
 def test_an_option_that_highs_does_not_have_is_told() -> None:
     with pytest.raises(NoAnswer, match="refuses 'no such solver' for its option solver"):
         here(highs_direct.HighsDirect(solver="no such solver"), "max-min", MARKETS["weights"])
+
+
+def test_an_answer_that_its_solver_calls_inaccurate_is_left_to_the_judge() -> None:
+    class Chain:
+        def solve_via_data(self, *asked: object, **options: object) -> None:
+            return None
+
+        def invert(self, raw: object, inverse: object) -> Any:
+            return SimpleNamespace(status=self.status, primal_vars={7: np.eye(2)})
+
+        status = "optimal_inaccurate"
+
+    chain = Chain()
+    written = cvxpy_programs.Written(None, SimpleNamespace(id=7))
+    built = cvxpy_programs.Compiled(written, None, chain, None, {})
+    assert cvxpy_ecos.CvxpyEcos().solve(built).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    chain.status = "infeasible_inaccurate"
+    with pytest.raises(NoAnswer, match="infeasible_inaccurate"):
+        cvxpy_ecos.CvxpyEcos().solve(built)
 
 
 def test_a_program_without_a_point_gives_no_values() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 
-from fairopt.bench.records import Environment, Record, line_of, record_of
+from fairopt.bench.records import Environment, Measurement, Record, Status, line_of, record_of
 from fairopt.bench.report import report
 
 SPEC = """
@@ -155,3 +156,16 @@ def test_the_machine_and_every_measurement(tables: dict[str, Any]) -> None:
     listed = [text for text, _, _ in tables["Every"]["7"]]
     assert listed[:8] == ["quick", "random 20", "solved", "1", "500 ms", "2.50 s", "–", "3.00 s"]
     assert listed[8:13] == ["100 MB", "90.0 MB", "0", "–", "200 ms"]
+
+
+def test_what_was_never_tried_is_told_apart_from_what_failed() -> None:
+    lines = records()
+    changed = [
+        replace(each, status=Status.SKIPPED, message="above 10")
+        if isinstance(each, Measurement) and (each.contender, each.instance.size) == ("plain", 20)
+        else each
+        for each in lines
+    ]
+    found = Cells(report(changed)).tables["Shifted"]
+    assert found["plain"][0][0] == "1 of 2 1 not tried"
+    assert found["quick"][0][0] == "2 of 2"

@@ -15,7 +15,7 @@ import pytest
 from fairopt.bench.records import Environment, Measurement, Record, Status, measurements
 from fairopt.bench.run import Here, run_spec
 from fairopt.bench.spec import Spec
-from fairopt.errors import NotSolved
+from fairopt.errors import BadInput, NotSolved
 
 FAKES = "fairopt.testing.bench_fakes"
 
@@ -70,8 +70,8 @@ def test_a_sound_answer_is_timed_in_stages_and_judged() -> None:
         ("Content", Status.WRONG, "proven by the dual values"),
         ("Polite", Status.TIMEOUT, "the solver said: time limit reached"),
         ("Failing", Status.ERROR, "NoAnswer: the solver said: numerical trouble"),
-        ("Buggy", Status.ERROR, "ZeroDivisionError"),
-        ("Quitting", Status.ERROR, "status 7 in solve: quitting: no licence"),
+        pytest.param("Buggy", Status.ERROR, "ZeroDivisionError", marks=pytest.mark.slow),
+        pytest.param("Quitting", Status.ERROR, "status 7 in solve: quitting: no licence", marks=pytest.mark.slow),
         ("Crashing", Status.ERROR, "SIGSEGV in solve"),
         ("Absent", Status.MISSING, "pip install no-such-library"),
         ("Unwritable", Status.ERROR, "Return arrays"),
@@ -85,22 +85,71 @@ def test_every_way_to_end_is_kept_as_what_it_is(fake: str, status: Status, words
     assert (found.judgement is not None) == (status is Status.WRONG)
 
 
+def test_who_ends_is_noticed_also_where_it_leaves_a_process_that_holds_the_pipe() -> None:
+    began = time.monotonic()
+    [found] = measured(specification("Abandoning", top="time_limit = 100"))
+    assert found.status is Status.ERROR
+    assert "the process ended with status 3 in setup" in found.message
+    assert time.monotonic() - began < 60
+
+
+def test_messages_are_kept_short_and_can_be_written(tmp_path: Path) -> None:
+    from fairopt.bench.files import ResultsFile
+    from fairopt.bench.records import read_results
+
+    with ResultsFile(tmp_path / "results.jsonl", print) as file:
+        for record in run_spec(specification("Babbling")):
+            file.add(record)
+    [found] = measurements(read_results(tmp_path / "results.jsonl").records)
+    assert found.status is Status.ERROR
+    assert found.message.startswith("ValueError: ?<b>xxx")
+    assert len(found.message) < 3000
+
+
+def test_who_is_ended_by_the_system_ran_out_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fairopt.bench import memory
+    from fairopt.bench.process import run_child
+
+    counted = iter([4, 5])
+    monkeypatch.setattr(memory, "kills", lambda: next(counted))
+
+    class Killed:
+        def __init__(self, *words: object, **options: object) -> None:
+            self.pid, self.returncode, self.stdin = 2**22 + 1, -9, None
+
+        def poll(self) -> int:
+            return -9
+
+        wait = poll
+
+    monkeypatch.setattr("subprocess.Popen", Killed)
+    assert run_child(tmp_path, time_limit=1, memory_limit=None, threads=1).status is Status.MEMORY
+    counted = iter([5, 5])
+    assert run_child(tmp_path, time_limit=1, memory_limit=None, threads=1).status is Status.ERROR
+
+
+def test_a_parameter_that_cannot_be_ends_a_run_before_anything_is_measured() -> None:
+    spec = specification("Failing")
+    wrong = Spec.parse(spec.source + '[[instances]]\nfamily = "uniform"\nparameters = { users = 0 }\n')
+    with pytest.raises(BadInput, match="users"):
+        next(run_spec(wrong))
+
+
 def test_who_is_too_late_is_stopped_and_larger_instances_are_skipped_and_written_down() -> None:
     began = time.monotonic()
     spec = specification(
-        "Sleeping", users="[3, 4, 5]", repeats=2, top="time_limit = 0.3", Sleeping="settings = { beyond = 3 }"
+        "Sleeping", users="[4, 5]", repeats=2, top="time_limit = 0.3", Sleeping="settings = { beyond = 3 }"
     )
     found = measured(spec)
     assert [each.status for each in found] == [
-        *[Status.WRONG] * 2,
         *[Status.TIMEOUT, Status.SKIPPED],
         *[Status.SKIPPED] * 2,
     ]
-    assert "stopped in solve" in found[2].message
-    assert found[2].seconds.build is not None
-    assert found[2].seconds.solve is None
-    assert "on this instance in repeat 1" in found[3].message
-    assert "timed out at size 4" in found[4].message
+    assert "stopped in solve" in found[0].message
+    assert found[0].seconds.build is not None
+    assert found[0].seconds.solve is None
+    assert "on this instance in repeat 1" in found[1].message
+    assert "timed out at size 4" in found[2].message
     assert time.monotonic() - began < 30
 
 
@@ -134,24 +183,64 @@ def test_processes_that_a_contender_leaves_behind_are_ended(tmp_path: Path, monk
 
 
 def test_contenders_take_turns_in_an_order_that_rotates() -> None:
-    found = measured(specification("Polite", "Absent", "Failing", repeats=2, top="time_limit = 20\ngive_up = false"))
+    # too large for all, so that nothing needs to be done
+    spared = dict.fromkeys(("Polite", "Absent", "Failing"), "largest = 1")
+    found = measured(specification("Polite", "Absent", "Failing", repeats=2, **spared))
     assert [each.called for each in found] == ["polite", "absent", "failing", "absent", "failing", "polite"]
 
 
 def test_a_run_that_was_cut_off_goes_on_and_measures_nothing_twice() -> None:
-    spec = specification("Failing", "Absent", users="[4, 5]", repeats=2)
+    spec = specification("Failing", "Absent", repeats=2)
     whole: list[Record] = []
     for record in run_spec(spec):
         whole.append(record)
-        if len(measurements(whole)) == 3:
+        if len(measurements(whole)) == 2:
             break
     rest = measured(spec, before=whole)
     made = measurements(whole) + rest
     identities = {(each.called, each.instance.digest, each.repeat) for each in made}
-    assert len(made) == len(identities) == 8
+    assert len(made) == len(identities) == 4
     assert measured(spec, before=[*whole, *rest]) == []
-    # under another limit it is another measurement
-    assert len(measured(specification("Failing", top="time_limit = 9"), before=[*whole, *rest])) == 1
+    # under another limit it is another measurement, here one that is only written down
+    other = specification("Failing", top="time_limit = 9", Failing="largest = 1")
+    assert [each.status for each in measured(other, before=[*whole, *rest])] == [Status.SKIPPED]
+
+
+def test_neither_another_label_nor_another_specification_passes_for_the_same() -> None:
+    spec = specification("Failing", Failing="largest = 1")  # too large, so that nothing needs to be done
+    records = list(run_spec(spec))
+    assert measured(spec, before=records) == []
+    assert len(measured(Spec.parse(spec.source.replace('"failing"', '"again"')), before=records)) == 1
+    assert len(measured(Spec.parse(spec.source.replace('"test"', '"other"')), before=records)) == 1
+
+
+def test_what_was_measured_at_another_commit_is_kept_and_told() -> None:
+    from dataclasses import replace
+
+    from fairopt.bench.machine import Told
+
+    spec, heard = specification("Failing", Failing="largest = 1"), list[str]()
+    told = Told.of(spec.source, [], ["test"])
+    records = list(run_spec(spec, told=replace(told, commit="old")))
+    assert measured(spec, before=records, told=replace(told, commit="new"), say=heard.append) == []
+    assert heard == ["1 of 1 measurements that are kept were made at another commit"]
+
+
+def test_a_folder_inside_a_checkout_of_something_else_has_no_commit(tmp_path: Path) -> None:
+    import subprocess
+
+    from fairopt.bench.machine import checkout
+
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "file").write_text("")
+    assert checkout(tmp_path / "inside") == ("", False)
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "x"], check=True)
+    commit, dirty = checkout(tmp_path / "inside")
+    assert len(commit) == 40
+    assert not dirty
 
 
 class Waiting(ThreadPoolExecutor):
@@ -169,12 +258,13 @@ class Waiting(ThreadPoolExecutor):
 
 def test_any_executor_does_and_the_number_at_once_is_kept_and_written_down() -> None:
     with Waiting(4) as pool:
-        found = measured(specification("Failing", users="[4, 5]", repeats=2), executor=pool, concurrent=2)
+        found = measured(specification("Failing", repeats=2), executor=pool, concurrent=2)
     assert pool.most == 2
     assert {each.concurrent for each in found} == {2}
-    assert {(each.instance.size, each.repeat) for each in found} == {(4, 0), (4, 1), (5, 0), (5, 1)}
+    assert {(each.instance.size, each.repeat) for each in found} == {(4, 0), (4, 1)}
 
 
+@pytest.mark.slow  # two processes more, and Dask's are tested as well
 def test_a_pool_of_processes_does() -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         [found] = measured(specification("Sound"), executor=pool)

@@ -138,13 +138,40 @@ def not_finite(shares: Floats, market: Market) -> Floats:
     return broken
 
 
+def complex_(shares: Floats, market: Market) -> Any:
+    return shares + 1j
+
+
+def ragged(shares: Floats, market: Market) -> Any:
+    return [[1.0, 2.0], [3.0]]
+
+
+def barely_overbooked(shares: Floats, market: Market) -> Floats:
+    return shares * (1 + 1e-5)
+
+
+def barely_short(shares: Floats, market: Market) -> Floats:
+    return shares * (1 - 1e-5)
+
+
+def a_little_below_zero_each(shares: Floats, market: Market) -> Floats:
+    """What many owe together pays for one; no single debt is above the tolerance."""
+    owing = shares - 0.9e-6 * market.capacity
+    owing[0] += 0.9e-6 * market.capacity * len(shares)
+    return owing
+
+
 def a_text(shares: Floats, market: Market) -> Any:
     return "all of it"
 
 
 @pytest.mark.parametrize("name", TASKS)
 @pytest.mark.parametrize(
-    "tampered", [overbooked, negative, to_one_user, suboptimal, of_another_shape, not_finite, a_text]
+    "tampered",
+    [
+        *(overbooked, negative, to_one_user, suboptimal, of_another_shape, not_finite, a_text),
+        *(complex_, ragged, barely_overbooked, barely_short, a_little_below_zero_each),
+    ],
 )
 @pytest.mark.parametrize("family", ["oef-growing", "mixed"])
 def test_no_tampered_answer_is_accepted(name: str, tampered: Callable[..., Any], family: str) -> None:
@@ -231,3 +258,26 @@ def test_a_bound_too_loose_to_tell_is_neither_solved_nor_wrong() -> None:
     judged = task.judge(instance, answer("max-min", instance.problem), Bound(1e3, 1.0, "a guess"))
     assert not judged.accepted
     assert not judged.proven
+
+
+def test_levels_that_prices_do_not_prove_are_those_of_the_exact_simplex_method() -> None:
+    task: Any = task_of("water-filling")
+    task_module = sys.modules[type(task).__module__]
+    market = drawn("mixed", 4, users=6, types=3).problem
+    instance = Instance("", "", 6, 0, market, "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(task_module, "decisive", lambda decision: ())
+        filled = task.reference(instance)
+    assert "the exact simplex method" in filled.note
+    assert task.judge(instance, answer("water-filling", market), filled).accepted
+
+
+def test_only_feasibility_is_told_of_a_batch_too_large_for_the_printed_algorithms() -> None:
+    from fairopt.benchmarks.peers.posted_prices import FairoptPacking
+
+    instance = drawn("posted-price-batches", 1, jobs=4, servers=3, small=True)
+    contender = FairoptPacking()
+    plan = contender.solve(contender.build("posted-prices", instance.problem, time_limit=60, threads=1))
+    judged = task_of("posted-prices").judge(instance, plan, {"plan": None})
+    assert judged.accepted
+    assert np.isnan(judged.gap)

@@ -12,8 +12,10 @@ from fairopt.algorithms.identical import evened_out, identical_rows, shared_out
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.models import CooperativeOEF
+from fairopt.models.shares import shares_of
 from fairopt.policy import allocate
 from fairopt.problem import Market
+from fairopt.program import Formulation
 
 #: What is asked of the proof; for most markets it comes to 1e-10.
 GAP = 1e-7
@@ -232,3 +234,17 @@ def test_following_into_other_types_starts_afresh():
     decide(Market.of_arrays([[1, 2], [1, 5]], [1, 1]))
     other = Market.of_arrays([[1, 2, 3], [1, 5, 2]], [1, 1, 1])
     assert decide(other).objective == pytest.approx(allocate(CooperativeOEF(), other).objective)
+
+
+def test_another_program_does_not_inherit_the_algorithm():
+    class OnlyCapacities(CooperativeOEF):
+        def formulate(self, problem, state):
+            p = Formulation(self.name)
+            share = shares_of(p, problem)
+            p.maximize((problem.speedup * share).sum())
+            return p.program()
+
+    market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    decision = allocate(OnlyCapacities(), market)
+    assert decision.backend == "highs"
+    assert decision.objective == pytest.approx(6)

@@ -12,7 +12,7 @@ from fairopt.algorithms.filling_rounds import fill
 from fairopt.algorithms.level_prices import raise_level
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
-from fairopt.errors import NotCapable
+from fairopt.errors import NotCapable, NotSolved
 from fairopt.models import WaterFilling
 from fairopt.policy import allocate
 from fairopt.problem import Market
@@ -101,8 +101,20 @@ def test_levels_are_the_exact_ones(first):
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(500, 3000, 500))
 def test_levels_are_the_exact_ones_on_more_markets(first):
+    refused = 0
     for seed in range(first, first + 500):
-        check_exact(seed)
+        try:
+            check_exact(seed)
+        except NotSolved:
+            refused += 1
+    assert refused <= 2
+
+
+def test_levels_that_rounding_may_have_changed_are_refused():
+    # a level of 64.9 that becomes 143.7 where others keep a ten-billionth less
+    with pytest.raises(NotSolved, match="depends on earlier ones"):
+        allocate(WaterFilling(), small_market(1078))
+    assert allocate(WaterFilling(), small_market(1078), Exact()).exact
 
 
 @pytest.mark.parametrize("pairs", [False, True])

@@ -188,3 +188,26 @@ def test_a_start_nearby_saves_the_interior_point() -> None:
 def test_who_cannot_run_is_refused() -> None:
     with pytest.raises(BadInput, match="nobody can be raised"):
         raise_level(np.array([[0.0, 1.0]]), np.array([1.0, 0.0]), np.array([1.0]))
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+@pytest.mark.parametrize("kind", ["even", "demands"])
+def test_following_decides_as_anew_while_users_change_come_and_go(policy: Policy, kind: str) -> None:
+    market = large(kind, 330, 6)
+    decide = policy.follow()
+    for step in range(6):
+        users = np.arange(300 + step % 3)
+        users[step] = 320 + step
+        demand = None if market.demand is None else market.demand[users]
+        nearby = Market.of_arrays(market.speedup[users], market.capacity, weight=market.weight[users], demand=demand)
+        ours, anew = decide(nearby), allocate(policy, nearby)
+        assert ours.evidence.gap <= 1e-9
+        assert float(ours.objective) == pytest.approx(float(anew.objective), rel=1e-9)
+
+
+def test_one_demand_that_limits_all_is_seen_at_once() -> None:
+    market = large("even", 4000)
+    demand = np.random.default_rng(1).uniform(0.9, 3, 4000) * market.capacity.sum() / 4000
+    raised = raise_level(market.speedup, market.capacity, market.weight, demand=demand)
+    assert raised.gap <= 1e-12
+    assert raised.effort["boxes"] == 0

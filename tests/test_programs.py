@@ -129,7 +129,7 @@ def test_rows_of_a_program_have_the_values_of_their_expression(drawn):
     body.owner.constrain("row", body >= 0)
     written = body.owner.program()
     program = written.as_(Fraction)
-    # an array has numbers of one kind: one float among coefficients or bounds, and the fractions there are floats as well
+    # an array has numbers of one kind: one float among coefficients or bounds makes floats of the fractions there
     wanted = value if written.exact and written.rows.lower.dtype == object else value.astype(float)
     activity = program.rows.activity(point) - program.rows.lower
     assert same(activity.astype(wanted.dtype), wanted.ravel())

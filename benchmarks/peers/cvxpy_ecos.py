@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
+from fairopt.benchmarks.peers import cvxpy_programs
 from fairopt.benchmarks.peers.cvxpy_programs import CONIC, CvxpyPeer, Written
 from fairopt.benchmarks.peers.plain import SharedGpus
 
 
 @dataclass(frozen=True)
 class CvxpyEcos(CvxpyPeer):
-    """ECOS at its own tolerances, 1e-8. It knows neither a time limit nor threads: it runs on one."""
+    """ECOS at its own tolerances, 1e-8. It knows neither a time limit nor threads: it runs on one.
+
+    For cooperative OEF it gets each user's throughput as a variable: at 100 users x 10 types that took it 4.0 s instead
+    of 9.5 s on mixed markets and 7.7 s instead of 6.9 s on growing ones. Clarabel was slower with it on both.
+    """
 
     name = "cvxpy-ecos"
     tasks = tuple(CONIC)
     libraries: ClassVar[Sequence[str]] = ("cvxpy", "ecos")
     modules: ClassVar[Sequence[str]] = ("cvxpy", "ecos")
     solver = "ECOS"
-    programs: ClassVar[Mapping[str, Callable[[SharedGpus], Written]]] = CONIC
+    programs: ClassVar[Mapping[str, Callable[[SharedGpus], Written]]] = {
+        **CONIC,
+        "oef-cooperative": partial(cvxpy_programs.oef_cooperative, own_variable=True),
+    }
 
 
 def _sharing(market: SharedGpus) -> tuple[Any, list[Any]]:

@@ -26,9 +26,9 @@ def _sharing(market: SharedGpus) -> tuple[Any, list[Any]]:
 
     share = cvxpy.Variable(market.shape, nonneg=True)
     kept = [cvxpy.sum(share, axis=0) <= market.capacity]
-    idle = np.where(market.speedup > 0, 0.0, 1.0)
-    if idle.any():
-        kept.append(cvxpy.multiply(idle, share) == 0)
+    users, types = np.nonzero(market.speedup == 0)
+    if len(users):
+        kept.append(share[users, types] == 0)
     if len(market.limited):
         kept.append(cvxpy.sum(share, axis=1)[market.limited] <= market.limit[market.limited])
     return share, kept
@@ -59,12 +59,19 @@ def oef_noncooperative(market: SharedGpus) -> Written:
     return Written(cvxpy.Problem(cvxpy.Maximize(cvxpy.sum(own)), kept), share)
 
 
-def oef_cooperative(market: SharedGpus) -> Written:
-    """Return OEF Eq. (10) as one inequality between matrices (n, n)."""
+def oef_cooperative(market: SharedGpus, *, own_variable: bool = False) -> Written:
+    """Return OEF Eq. (10) as one inequality between matrices (n, n).
+
+    With ``own_variable`` each user's own throughput is a variable, so that a row has k + 1 entries instead of 2 k.
+    """
     import cvxpy
 
     share, kept = _sharing(market)
     own, n = _own(market, share), market.shape[0]
+    if own_variable:
+        throughput = cvxpy.Variable(n)
+        kept.append(throughput == own)
+        own = throughput
     per_weight = cvxpy.multiply(1 / market.weight[:, None], share)
     others = (market.speedup * market.weight[:, None]) @ per_weight.T
     kept.append(cvxpy.reshape(own, (n, 1), order="C") @ np.ones((1, n)) >= others)
@@ -126,13 +133,14 @@ class CvxpyPeer(Peer):
         return Compiled(written, data, chain, inverse, options)
 
     def solve(self, built: Compiled) -> Floats:
-        """Run the solver. Errors: `TimedOut`; `NoAnswer` with any status but "optimal"."""
+        """Run the solver. Errors: `TimedOut`; `NoAnswer` with any status that has no answer."""
         raw = built.chain.solve_via_data(
             built.written.problem, built.data, warm_start=False, verbose=False, solver_opts=dict(built.options)
         )
         answer = built.chain.invert(raw, built.inverse)
         if self.timed_out(answer.status, raw):
             raise TimedOut(f"{self.solver} stopped at its time limit")
-        if answer.status != "optimal":
+        # one that the solver itself calls inaccurate is an answer too: how good it is, the judge finds
+        if answer.status not in ("optimal", "optimal_inaccurate"):
             raise NoAnswer(f"{self.solver}, through CVXPY: {answer.status}")
         return np.asarray(answer.primal_vars[built.written.share.id], dtype=float)

@@ -34,7 +34,7 @@ class PostedPrices(Task):
     payment. The paper's algorithms try every slot, number of workers (up to the job's chunks) and server: where the
     product of all chunks, the slots of the longest round and the servers is at most ``comparable``, they are run as
     they are printed, and the plan must be theirs, decision by decision. Beyond that there is no optimum to compare
-    with, and only feasibility is judged. The objective is the total utility.
+    with, and only feasibility is judged: the gap is unknown then. The objective is the total utility.
 
     Source: Astraea (posted prices), Algorithms 1-5.
     """
@@ -69,7 +69,7 @@ class PostedPrices(Task):
         total = _utility(batch, answer)
         right = reference["plan"]
         if right is None:
-            return Judgement(True, 0.0, 0.0, total, f"{statement}; too large for the printed algorithms")
+            return Judgement(True, 0.0, math.nan, total, f"{statement}; too large for the printed algorithms")
         here, there = (json.loads(json.dumps(plan)) for plan in (answer, right))
         for key in ANSWER:
             if here[key] != there[key]:

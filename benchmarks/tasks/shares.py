@@ -113,7 +113,7 @@ class ShareTask(Task):
     def judge(self, instance: Instance, answer: Any, reference: Bound) -> Judgement:
         """Return what shares are worth; whatever is no array of the right shape is worth nothing."""
         market: Market = instance.problem
-        shares = np.asarray(answer, dtype=float) if isinstance(answer, np.ndarray | list) else np.empty(0)
+        shares = _real(answer)
         if shares.shape != market.shape or not np.isfinite(shares).all():
             note = (
                 f"the answer has the shape {shares.shape}, or numbers that are not finite; {market.shape} is asked for"
@@ -139,13 +139,14 @@ class ShareTask(Task):
         with np.errstate(invalid="ignore"):
             above = np.where(np.isfinite(demand), shares.sum(axis=1) / demand - 1.0, 0.0)
         found = [
-            (float((-shares / unit).max()), "negative shares"),
+            # all of a type together: what is small for one user is not for a million
+            (float((-np.minimum(shares, 0.0).sum(axis=0) / unit).max()), "negative shares"),
             (float(over.max()), f"capacity of {market.types[int(over.argmax())]}"),
             (float(above.max()), f"demand of {market.users[int(above.argmax())]}"),
             *self.others(market, shares),
         ]
         worst, what = max(found)
-        return max(worst, 0.0), what
+        return (worst if worst > 0 else 0.0), what
 
     # -- what is proven ----------------------------------------------------------------------------------------------
     def reference(self, instance: Instance) -> Bound:
@@ -226,6 +227,17 @@ def told_duals(market: Market, told: Any) -> Duals | None:
         pairs, values = told["envy_free"]
         envy = np.asarray(pairs, dtype=np.int64), np.maximum(np.asarray(values, dtype=float), 0.0)
     return Duals(np.maximum(np.asarray(told["capacity"], dtype=float), 0.0), demand, envy)
+
+
+def _real(answer: Any) -> Floats:
+    """Return an answer as floats; an empty array for what holds no real numbers, or rows of several lengths."""
+    if not isinstance(answer, np.ndarray | list):
+        return np.empty(0)
+    try:
+        found = np.asarray(answer)
+    except ValueError:
+        return np.empty(0)
+    return found.astype(float) if found.dtype.kind in "fiu" else np.empty(0)
 
 
 def _dense(values: Any, size: int) -> Floats:

@@ -29,6 +29,8 @@ from fairopt.problem import Market
 
 #: Markets up to this many cells are filled by HiGHS, a program for each level, where nobody else does it.
 HIGHS_CELLS = 20_000
+#: Markets up to this many cells get a second opinion where levels are not proven.
+SECOND_CELLS = 4_000
 #: Levels that differ by less than this part are the same.
 SAME = 1e-9
 
@@ -51,9 +53,10 @@ class WaterFilling(MaxMin):
 
     Levels are unique, user by user. An answer's are sorted and compared with those of a reference, from the least.
     The gap is the largest part by which a sorted level is below the reference's at the same place. The reference is
-    what our specialised algorithm finds, else the exact simplex method on small markets, else HiGHS. Whoever found it,
-    this task's own code bounds the least level (as of max-min), and, where prices of the rounds were told, by how much
-    any user could be raised without lowering one that is no better off (`raisable`). The note says what came out.
+    what our specialised algorithm finds, where this task's own code proves it from the prices of the rounds: by how
+    much any user could be raised without lowering one that is no better off (`raisable`). Else it is what the exact
+    simplex method finds on small markets, and HiGHS is asked for a second opinion on larger ones. The least level is
+    bounded as in max-min. The note says what came out.
     """
 
     name = "water-filling"
@@ -63,23 +66,38 @@ class WaterFilling(MaxMin):
         market: Market = instance.problem
         first = self.first(market)
         told: list[str] = []
+        found: Filled | None = None
         own = policy(self.name).specialised
+        small = market.speedup.size <= EXACT_CELLS
         for source, solver in (
-            *([("the exact simplex method", Exact())] if market.speedup.size <= EXACT_CELLS and not own else []),
             *([("our specialised algorithm", None)] if own else []),
-            *([("HiGHS round by round", Highs())] if market.speedup.size <= HIGHS_CELLS else []),
+            *([("the exact simplex method", Exact())] if small else []),
+            *([("HiGHS round by round", Highs())] if not small and market.speedup.size <= HIGHS_CELLS else []),
         ):
+            if found is not None and market.speedup.size > SECOND_CELLS:
+                break
             try:
                 decision = allocate(policy(self.name), market, solver)
             except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the next one is asked, and the note says so
                 told.append(f"{source} failed: {error!r}")
                 continue
             shares = np.asarray(decision.shares, dtype=float)
-            if self.violation(market, shares)[0] <= self.tolerance:
-                levels = self.ratios(market, shares)
-                rounds = [each for each in map(self.prices(market), decisive(decision)) if each is not None]
-                note = "; ".join([f"levels are those of {source}, {said(raisable(market, levels, rounds))}", *told])
-                return Filled(levels, first, note)
+            if self.violation(market, shares)[0] > self.tolerance:
+                continue
+            levels = self.ratios(market, shares)
+            if isinstance(solver, Exact):  # in fractions, round by round: nothing is left to be proven
+                return Filled(levels, first, f"levels are those of {source}")
+            rounds = [each for each in map(self.prices(market), decisive(decision)) if each is not None]
+            part = raisable(market, levels, rounds)
+            if part <= self.tolerance:
+                return Filled(levels, first, "; ".join([f"levels are those of {source}, {said(part)}", *told]))
+            if found is None:
+                found = Filled(levels, first, f"levels are those of {source}, {said(part)}")
+            else:
+                same = found.levels is not None and bool(np.allclose(found.levels, levels, rtol=self.tolerance, atol=0))
+                told.append(f"{source} finds {'the same' if same else 'other levels'}")
+        if found is not None:
+            return Filled(found.levels, first, "; ".join([found.note, *told]))
         return Filled(None, first, "; ".join(["nobody found levels to compare with", *told]))
 
     def prices(self, market: Market) -> Callable[[Any], Duals | None]:

@@ -11,7 +11,7 @@ import numpy as np
 from fairopt.algorithms.envy_again import Ended, Met
 from fairopt.algorithms.envy_free import cold_start, envy_free, everybody_free
 from fairopt.algorithms.envy_proof import Menu, lower_bound, upper_bound
-from fairopt.algorithms.identical import alike_rows, evened_out, identical_rows, shared_out
+from fairopt.algorithms.identical import alike_rows, evened_out, identical_rows, shared_out, sums
 from fairopt.program import INFINITY, Array
 
 #: Gives prices (k,) to begin with, for users of these speedups, capacities and weights.
@@ -45,6 +45,12 @@ class Answer:
     _multipliers: tuple[Array, Array, Array] = field(repr=False)
     _part: Array = field(repr=False)
 
+    def bundles(self) -> Array:
+        """Return what everybody holds per weight (n, k), of the types that are used: equal where shares are alike."""
+        bundle = np.zeros(self.shares.shape)
+        bundle[:, self.ended.met.types] = self.menu.bundle[self.menu.holds[self.group]]
+        return bundle
+
     def multipliers(self) -> tuple[Array, Array, Array]:
         """Return who envies, who is envied, and the multiplier of that, for users."""
         return shared_out(self.group, self._part, *self._multipliers)
@@ -70,11 +76,13 @@ def envy_free_shares(
     per_weight = np.full(len(weight), INFINITY) if demand is None else demand / weight
     first, group = identical_rows(np.column_stack([speedup[:, there], per_weight]))
     rows, limit = speedup[first][:, there], per_weight[first]
-    together = np.bincount(group, weight, minlength=len(first))
-    most = np.full(len(first), INFINITY) if demand is None else np.bincount(group, demand, minlength=len(first))
+    together = sums(group, weight)
+    most = np.full(len(first), INFINITY) if demand is None else sums(group, demand)
     top = rows.max(axis=1)
     direction = rows / top[:, None]
-    towards = alike_rows(direction, ALIKE)[1]
+    # alike in what a GPU is worth, and in what all GPUs of a type are
+    of_all = direction * capacity[there]
+    towards = alike_rows(np.column_stack([direction, of_all / of_all.max(axis=1, keepdims=True)]), ALIKE)[1]
     kinds, kind = identical_rows(np.column_stack([towards, limit]))
     # users of one kind can as well hold the same per weight: their average is worth the same to them
     weights, gain = np.bincount(kind, together), np.bincount(kind, together * top)
@@ -96,23 +104,24 @@ def envy_free_shares(
     evened = evened_out(kind, part * gain[kind] - together * top)
     envious, envied, envy = (np.concatenate(both) for both in zip(apart, evened, strict=True))
     multipliers = (envious, envied, envy / top[envious])
-    rents = found.rents[kind]
-    upper, paid = upper_bound(rows, capacity[there], together, most, multipliers, rents)
+    above = upper_bound(rows, capacity[there], together, most, multipliers, found.prices, found.rents[kind])
     lower, menu = lower_bound(rows, capacity[there], together, most, found.bundle, found.holds[kind], towards)
     shares, all_prices = np.zeros(speedup.shape), np.zeros(len(capacity))
     shares[:, there] = menu.bundle[menu.holds[group]] * weight[:, None]
-    all_prices[there] = paid
+    # bundles that were almost the same are one; what a user cannot run on is of no use to it
+    shares[speedup == 0] = 0.0
+    all_prices[there] = above.prices
     return Answer(
         shares=shares,
         lower=lower,
-        upper=max(lower, upper),
+        upper=max(lower, above.bound),
         prices=all_prices,
-        rents=rents[group],
+        rents=above.rents[group],
         menu=menu,
         group=group,
         effort={**found.effort, "groups": float(len(kinds)), "mixed": menu.mixed},
         seconds={"begin": started - begun, "solve": solved - started, "prove": perf_counter() - solved},
-        _multipliers=multipliers,
-        ended=Ended(met, found.ended, paid * capacity[there]),
+        _multipliers=above.multipliers,
+        ended=Ended(met, found.ended, above.prices * capacity[there]),
         _part=weight / together[group],
     )

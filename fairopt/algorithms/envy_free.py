@@ -30,12 +30,13 @@ ROOM = 1.25
 class EnvyFree:
     """Bundles with multipliers: ``bundle`` (c, k) what is held per weight, ``holds`` (n,) which of these is whose.
 
-    ``rents`` (n,) are the duals of the demands, a GPU; ``envious``, ``envied``, ``envy`` those of the rows
-    "v_l . b_l >= v_l . b_i". In the units of the caller.
+    ``prices`` (k,) are the duals of the capacities, ``rents`` (n,) those of the demands, a GPU; ``envious``,
+    ``envied``, ``envy`` those of the rows "v_l . b_l >= v_l . b_i". In the units of the caller.
     """
 
     bundle: Array
     holds: Array
+    prices: Array
     rents: Array
     envious: Array
     envied: Array
@@ -74,6 +75,7 @@ def envy_free(value: Array, gain: Array, capacity: Array, weight: Array, limit: 
     return EnvyFree(
         bundle=held.bundle[used] * (capacity / total),
         holds=holds,
+        prices=np.maximum(held.prices * unit / capacity, 0.0),
         rents=np.maximum(rents, 0.0),
         envious=envious,
         envied=np.concatenate([held.envied[to_free] - k, *(each.envied for each in flows)]),

@@ -20,6 +20,8 @@ from fairopt.proven import ROUNDING
 
 #: Rows of the table of envy between all pairs that are looked at together, in entries.
 BLOCK = 4_000_000
+#: So many users at most are eased, those that cost the bound most, each if it costs more than this part of the bound.
+EASED, COSTS = 100, 1e-11
 #: Bundles that differ by less, as a part of all GPUs per weight, are made the same.
 SAME = 1e-12
 
@@ -36,21 +38,50 @@ class Menu:
     mixed: float
 
 
+@dataclass(frozen=True, eq=False)
+class Above:
+    """No total is above ``bound``, which is made of ``prices`` (k,), ``rents`` (n,) and ``multipliers`` (l, i, y)."""
+
+    bound: float
+    prices: Array
+    rents: Array
+    multipliers: tuple[Array, Array, Array]
+
+
 def upper_bound(
     speedup: Array,
     capacity: Array,
     weight: Array,
     demand: Array,
     multipliers: tuple[Array, Array, Array],
+    prices: Array,
     rents: Array,
-) -> tuple[float, Array]:
-    """Return a bound on the largest total throughput without envy, and the prices (k,) that it is made of.
+) -> Above:
+    """Return a bound on the largest total throughput without envy.
 
     ``multipliers`` are (l, i, y): y >= 0 for "s_l . b_l >= s_l . b_i" with bundles per weight; ``rents`` (n,) >= 0 for
     the demands. For any of them the total of an allocation without envy is at most the sum of price times capacity and
     rent times demand, where the price of type t is the most that anybody would pay:
     s_lt (1 + sum_i y_li / w_l) - sum_i y_il s_it / w_l - rent_l.
+
+    The ``prices`` (k,) and ``rents`` (n,) of a solver are short of that by a rounding error, which is large per weight
+    where a weight is tiny. Whoever would pay more has its rent raised, or else the price is; or it is envied a little
+    by somebody of more weight (`_eased`). The least bound is taken. ``weight`` and ``demand`` may be off by one
+    rounding.
     """
+    rents = np.where(demand < INFINITY, rents, 0.0)
+    pays = _pays(speedup, weight, multipliers)
+    above = _least(pays, capacity, demand, prices, rents, multipliers)
+    more = _eased(speedup, capacity, weight, pays, np.maximum(prices, 0.0), rents, COSTS * above.bound)
+    if not len(more[0]):
+        return above
+    multipliers = tuple(np.concatenate(both) for both in zip(multipliers, more, strict=True))  # type: ignore[assignment]
+    eased = _least(_pays(speedup, weight, multipliers), capacity, demand, prices, rents, multipliers)
+    return eased if eased.bound < above.bound else above
+
+
+def _pays(speedup: Array, weight: Array, multipliers: tuple[Array, Array, Array]) -> Array:
+    """Return what everybody would pay for a GPU of each type (n, k) if there were no rents; roundings are up."""
     envious, envied, y = multipliers
     n, k = speedup.shape
     own = np.bincount(envious, y, minlength=n)
@@ -59,12 +90,64 @@ def upper_bound(
         taken[:, t] = np.bincount(envied, y * speedup[envious, t], minlength=n)
     terms = np.maximum(np.bincount(envious, minlength=n), np.bincount(envied, minlength=n))
     plus = speedup * (weight + own)[:, None]
-    off = ROUNDING * (terms + 6)[:, None] * (plus + taken)
-    pays = ((plus - taken) + off) / weight[:, None] - rents[:, None]
-    prices = np.maximum(pays.max(axis=0), 0.0) * (1 + 4 * ROUNDING)
+    off = ROUNDING * (terms + 8)[:, None] * (plus + taken)
+    return np.asarray(((plus - taken) + off) / weight[:, None])
+
+
+def _least(
+    pays: Array,
+    capacity: Array,
+    demand: Array,
+    prices: Array,
+    rents: Array,
+    multipliers: tuple[Array, Array, Array],
+) -> Above:
+    """Return the least of the bounds that raise prices or rents to what is paid."""
     limited = demand < INFINITY
+    found = [_bound(pays, capacity, demand, limited, (pays - rents[:, None]).max(axis=0))]
+    # a rent costs by the demand, a price by the capacity: rents for whose demand is small, or for all who have one
+    for raised in (limited & (demand < capacity.max()), limited):
+        least = (pays - np.where(raised, INFINITY, rents)[:, None]).max(axis=0)
+        found.append(_bound(pays, capacity, demand, limited, np.maximum(prices, least)))
+    # a bound that is not a number is none
+    return Above(*min(found, key=lambda each: each[0] if each[0] == each[0] else INFINITY), multipliers)
+
+
+def _bound(pays: Array, capacity: Array, demand: Array, limited: Array, prices: Array) -> tuple[float, Array, Array]:
+    """Return the bound at these prices, the prices, and the rents that are still needed; roundings are up."""
+    prices = np.maximum(prices, 0.0) * (1 + 4 * ROUNDING)
+    short = np.maximum((pays - prices).max(axis=1), 0.0) * (1 + 4 * ROUNDING)
+    rents = np.where(limited, short, 0.0)
     bound = math.fsum([*(prices * capacity).tolist(), *(rents[limited] * demand[limited]).tolist()])
-    return bound * (1 + 4 * ROUNDING), prices
+    return bound * (1 + 6 * ROUNDING), prices, rents
+
+
+def _eased(
+    speedup: Array, capacity: Array, weight: Array, pays: Array, prices: Array, rents: Array, least: float
+) -> tuple[Array, Array, Array]:
+    """Return further multipliers (l, i, y) for users i who pay more than the prices, by more than ``least`` in all.
+
+    What is short for a tiny weight is next to nothing for a large one: l takes as much off i as i is short of, and pays
+    that over its own weight.
+    """
+    excess = np.maximum(pays - prices - rents[:, None], 0.0)
+    costs = (excess * capacity).max(axis=1)
+    found: list[tuple[int, int, float]] = []
+    for i in np.argsort(-costs)[:EASED].tolist():
+        if not costs[i] > least:
+            break
+        short = excess[i] > 0
+        # of those who can run on all these types, who would pay least for it
+        able = np.flatnonzero((speedup[:, short] > 0).all(axis=1) & (weight > weight[i]))
+        if not len(able):
+            continue
+        y = (excess[i, short] * weight[i] / speedup[able][:, short]).max(axis=1) * (1 + 16 * ROUNDING)
+        paid = (speedup[able] * capacity).max(axis=1) * y / weight[able]
+        best = int(paid.argmin())
+        if paid[best] < costs[i]:
+            found.append((int(able[best]), i, float(y[best])))
+    envious, envied, y = (np.array(each) for each in zip(*found, strict=True)) if found else (np.zeros(0),) * 3
+    return envious.astype(np.int64), envied.astype(np.int64), y.astype(float)
 
 
 def lower_bound(
@@ -74,7 +157,8 @@ def lower_bound(
 
     ``direction`` (n,) numbers users so that those with proportional speedups have the same number. Among them all
     must value their bundles the same: where they hold different ones (since demands differ), each is made smaller by a
-    rounding error, to the least of their values. Where they are proportional up to rounding only, nothing is proven.
+    rounding error, to the least of their values. Where they are proportional up to rounding only, envy between them is
+    left to the mixture, which then may have to be of strict bundles alone.
     """
     k = speedup.shape[1]
     per_weight = np.where(capacity > 0, capacity, 1.0) / weight.sum()
@@ -85,9 +169,9 @@ def lower_bound(
     value_strict = (speedup * strict).sum(axis=1)
     own = (speedup * bundle[holds]).sum(axis=1)
     unequal = _hold_different(direction, holds)
+    if unequal.any() and not _proportional(speedup[unequal], direction[unequal]):
+        unequal[:] = False
     if unequal.any():
-        if not _proportional(speedup[unequal], direction[unequal]):
-            return 0.0, Menu(bundle, holds, 1.0)
         top = speedup.max(axis=1)
         least = np.full(direction.max() + 1, INFINITY)
         np.minimum.at(least, direction, own / top)

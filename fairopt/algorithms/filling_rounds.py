@@ -4,7 +4,8 @@ In a round the users still open rise together until the GPUs that they compete f
 level (`level_prices.raise_level`), and by them also who is held down by it: whoever would lower the level by being
 raised. Everybody else has no use for what is sold out and goes on without it, so that rounds are about as many as
 types. What a user can have at most of the types that it may still use, by its demand alone, is its cap; where the
-caps of many lie below the level, the level is found by Newton's method on the prices of what all would want.
+caps of many lie below the level, a level that is hardly too high is found by Newton's method on rough prices of what
+all would want; whose cap is below has it, and where that is too much, the exact prices tell whose is not.
 
 Source: Radunovic and Le Boudec, A Unified Framework for Max-Min and Min-Max Fairness, 2007 (rounds); Dinkelbach 1967
 (the iteration towards the level).
@@ -12,12 +13,13 @@ Source: Radunovic and Le Boudec, A Unified Framework for Max-Min and Min-Max Fai
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairopt.algorithms.filling_program import raise_plainly
-from fairopt.algorithms.level_prices import Raised, raise_level
+from fairopt.algorithms.level_prices import Raised, bound_level, raise_level
 from fairopt.errors import NotSolved
 from fairopt.program import INFINITY, Array
 from fairopt.proven import ROUNDING
@@ -35,8 +37,12 @@ BARRED = 1e-10
 SLACK = 1e-15, 1e-13, 1e-10
 #: With a larger gap than this, prices are put right by a program of all users.
 GAP = 1e-10
-#: Newton's method ends where targets are reached but for this part.
+#: Levels that rounding may have changed by more than this part are no answer.
+DOUBT = 1e-8
+#: Caps are reached where they are but for this part.
 REACHED = 1e-12
+#: Newton's method ends where a step lowers the level by less than this part.
+COARSE = 1e-3
 MOST_STEPS = 60
 
 
@@ -99,64 +105,125 @@ class _Filling:
         #: of a round's users could get that together, not each.
         self.leaks: list[Array] = []
         self.fixed_in = np.zeros(n, dtype=np.int64)
+        #: By how much each user's level may be off, as a part of it, since those before it were.
+        self.doubt, self._given_up = np.zeros(n), 0.0
         self.rounds: list[Round] = []
         self.effort = {"rounds": 0.0, "programs": 0.0, "plain": 0.0}
 
     def run(self) -> Filled:
+        shares = np.zeros_like(self.speedup)
         while (open_ := self.fixed_in == 0).any():
-            self._round(open_)
-        nobody = np.zeros_like(self.fair)
-        final = self._raise(self.fair * self.level, nobody, self.speedup, self.demand)
+            shares = self._round(open_)
         self.effort["rounds"] = float(len(self.rounds))
-        return Filled(
-            self.level,
-            self.fixed_in,
-            self.slack,
-            final.shares / max(1.0, final.level),
-            min(final.lower, 1.0),
-            tuple(self.rounds),
-            self.effort,
-        )
+        ratio = (shares * self.speedup).sum(axis=1) / (self.fair * self.level)
+        reached = float(ratio.min()) * (1 - (len(self.capacity) + 4) * ROUNDING)
+        return Filled(self.level, self.fixed_in, self.slack, shares, min(reached, 1.0), tuple(self.rounds), self.effort)
 
-    def _round(self, open_: Array) -> None:
+    def _round(self, open_: Array) -> Array:
+        """Fix the next users, and return shares with which all have their levels or that of the round."""
         speedup = np.where(self.usable, self.speedup, 0.0)
         cap = self._caps(speedup, open_)
-        held = np.where(open_, 0.0, self.level)
-        ceiling = self._highest(speedup, open_, cap, held) if np.isfinite(cap[open_]).any() else 0.0
-        capped = open_ & (cap <= ceiling)
-        rising = open_ & ~capped
-        held = np.where(capped, cap, held)
+        ceiling = self._highest(speedup, open_, cap) if np.isfinite(cap[open_]).any() else 0.0
+        raised, capped, rising, speedup = self._below(speedup, open_, cap, ceiling)
         number = len(self.rounds) + 1
         self.level[capped], self.slack[capped], self.fixed_in[capped] = cap[capped], self._leak()[capped], number
-        if not rising.any():
-            nothing = np.zeros_like(self.fair)
-            self.rounds.append(Round(ceiling, ceiling, rising, capped, self.capacity * 0, nothing, nothing))
-            return
-        raised = self._raise(np.where(rising, self.fair, 0.0), held, speedup, self.demand)
-        fixed = self._held_down(raised, rising)
-        # between the bounds, since later levels can depend on earlier ones a hundred thousand times as strongly
-        self.level[fixed], self.fixed_in[fixed] = (raised.lower + raised.upper) / 2, number
+        fixed = np.zeros_like(rising)
+        if rising.any():
+            fixed = self._held_down(raised, rising)
+            # between the bounds, since later levels can depend on earlier ones a hundred thousand times as strongly
+            self.level[fixed], self.fixed_in[fixed] = (raised.lower + raised.upper) / 2, number
+            self.doubt[fixed] = self._doubt(raised)
         self.rounds.append(Round(raised.lower, raised.upper, fixed, capped, raised.prices, raised.rents, raised.values))
         self._bar(raised, speedup)
+        return raised.shares
+
+    def _doubt(self, raised: Raised) -> float:
+        """Return by what part the level of a round may be too high since others keep too little; `NotSolved` if much.
+
+        By duality the level rises by no more than what they keep too little of, at their values.
+        """
+        kept = raised.values * self.fair * self.level * (self.fixed_in > 0)
+        doubt = raised.gap + float((kept * (self._given_up + self.doubt)).sum()) / raised.level
+        if doubt > DOUBT:
+            raise NotSolved(
+                f"in round {len(self.rounds) + 1} a level depends on earlier ones so much that rounding may have changed "
+                f"it by a part of {doubt:.1g}; decide with the exact back end"
+            )
+        return doubt
+
+    def _below(self, speedup: Array, open_: Array, cap: Array, ceiling: float) -> tuple[Raised, Array, Array, Array]:
+        """Raise the open users whose caps are above the level, the others being at their caps.
+
+        No level is above ``ceiling``. Where it turns out lower than some caps, their users are raised with the others;
+        the level from which they cannot be told by the prices is the next ceiling. Returns the level reached, who is
+        at its cap, who is not, and the speedups (n, k) on the types that are of use to them.
+        """
+        for _ in range(MOST_STEPS):
+            capped = open_ & (cap <= ceiling)
+            if not (open_ & ~capped).any():  # the largest caps are raised, for a program must raise somebody
+                capped = open_ & (cap < cap[open_].max())
+            rising = open_ & ~capped
+            # who has all that its demand allows spends it on its fastest types, and needs no other limit
+            fastest = speedup == speedup.max(axis=1, keepdims=True)
+            usable = np.where(capped[:, None] & ~fastest, 0.0, speedup)
+            demand = None if self.demand is None else np.where(capped, INFINITY, self.demand)
+            held = np.where(capped, cap, np.where(open_, 0.0, self.level))
+            highest = cap[capped].max(initial=0.0)
+            asked = np.where(rising, self.fair, 0.0), held, usable, demand
+            try:
+                raised = self._try(raise_level, SLACK[0], *asked)
+            except NotSolved:  # the caps may be more than there is: by how much, exact prices of all targets say
+                following = self._lowered(speedup, open_, cap, ceiling)
+                if following < ceiling:
+                    ceiling = following
+                    continue
+                raised = self._raise(*asked)
+            if raised.gap > GAP:
+                raised = self._raise(*asked)
+            raised = self._with_rents(raised, speedup, usable, capped)
+            if raised.lower >= highest * (1 - REACHED):
+                if raised.lower >= cap[rising].max() * (1 - REACHED):
+                    capped, rising = open_, np.zeros_like(rising)
+                self.usable &= ~(capped[:, None] & ~fastest)
+                return raised, capped, rising, np.where(self.usable, self.speedup, 0.0)
+            push = raised.values * self.fair
+            spent = raised.upper + float((push * cap)[capped].sum())
+            ceiling = min(_affordable(push, spent, cap, open_), np.nextafter(highest, 0.0))
+        raise NotSolved(f"no level after {MOST_STEPS} prices")
+
+    def _lowered(self, speedup: Array, open_: Array, cap: Array, ceiling: float) -> float:
+        """Return a level, no more than ``ceiling``, that open users, each up to its cap, cannot all be above."""
+        target = np.where(open_, np.minimum(cap, ceiling), 0.0) * self.fair
+        raised = self._raise(target, np.where(open_, 0.0, self.level), speedup, self.demand)
+        if raised.lower >= 1 - REACHED:
+            return ceiling
+        return min(ceiling, _affordable(raised.values * self.fair, raised.upper, cap, open_))
+
+    def _with_rents(self, raised: Raised, speedup: Array, usable: Array, capped: Array) -> Raised:
+        """Return the same with values and rents of those at their caps for which nothing slower pays, either.
+
+        The value is what the last bit of throughput costs that faster GPUs give.
+        """
+        users = np.flatnonzero(capped)
+        if not len(users):
+            return raised
+        place = np.where(usable[users] > 0, raised.prices, INFINITY).argmin(axis=1)
+        price, fast = raised.prices[place][:, None], speedup[users, place][:, None]
+        slower = (speedup[users] > 0) & (speedup[users] < fast)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = np.where(slower, (price - raised.prices) / (fast - speedup[users]), 0.0)
+        values, rents = raised.values.copy(), raised.rents.copy()
+        values[users] = np.maximum((price / fast)[:, 0], step.max(axis=1))
+        rents[users] = np.maximum(values[users] * fast[:, 0] - price[:, 0], 0.0)
+        return replace(raised, values=values, rents=rents)
 
     def _raise(self, rate: Array, held: Array, speedup: Array, demand: Array | None) -> Raised:
-        """Raise users by ``rate`` while the others keep the ratios ``held``: by prices, or else by the whole program.
-
-        Who may use one type only, and keeps what it has, is taken off that type beforehand.
-        """
-        alone = (rate == 0) & (held > 0) & ((speedup > 0).sum(axis=1) == 1)
-        type_ = speedup[alone].argmax(axis=1)
-        gpus = (held * self.fair)[alone] / speedup[alone, type_]
-        held = np.where(alone, 0.0, held)
+        """Raise users by ``rate`` while the others keep the ratios ``held``: by prices, or by the whole program."""
         best: Raised | None = None
         for method in (raise_level, raise_plainly):
             for slack in SLACK:
-                floor = held * self.fair * (1 - slack) if held.any() else None
-                taken = np.bincount(type_, weights=gpus * (1 - slack), minlength=len(self.capacity))
-                left = np.where(taken > 0, np.maximum(self.capacity - taken, 0.0), self.capacity)
-                self.effort["programs"] += 1
                 try:
-                    raised = method(speedup, left, rate, floor=floor, demand=demand)
+                    raised = self._try(method, slack, rate, held, speedup, demand)
                 except NotSolved as error:  # tried otherwise next, and raised where nothing helps
                     failed = error
                     continue
@@ -170,6 +237,35 @@ class _Filling:
             raise failed
         return best
 
+    def _try(
+        self,
+        method: Callable[..., Raised],
+        slack: float,
+        rate: Array,
+        held: Array,
+        speedup: Array,
+        demand: Array | None,
+    ) -> Raised:
+        """Raise users by a ``method``, the others keeping ``held`` less the part ``slack``.
+
+        Who may use one type only, and keeps what it has, is taken off that type beforehand.
+        """
+        self.effort["programs"] += 1
+        alone = (rate == 0) & (held > 0) & ((speedup > 0).sum(axis=1) == 1)
+        users, type_ = np.flatnonzero(alone), speedup[alone].argmax(axis=1)
+        least = held * self.fair * (1 - slack)
+        gpus = least[alone] / speedup[alone, type_]
+        floor = np.where(alone, 0.0, least)
+        taken = np.bincount(type_, weights=gpus, minlength=len(self.capacity))
+        left = np.where(taken > 0, np.maximum(self.capacity - taken, 0.0), self.capacity)
+        needy = (rate > 0) | (floor > 0)
+        if (taken > self.capacity * (1 + REACHED)).any() or not ((speedup[needy] > 0) & (left > 0)).any(axis=1).all():
+            raise NotSolved("users are to keep more than there is")
+        raised = method(speedup, left, rate, floor=floor if floor.any() else None, demand=demand)
+        raised.shares[users, type_] = gpus
+        self._given_up = slack
+        return raised
+
     def _leak(self) -> Array:
         """Return what users (n,) can gain by what they are barred from, as parts of their ratios."""
         return np.asarray(sum(self.leaks, np.zeros_like(self.fair)))
@@ -181,25 +277,27 @@ class _Filling:
         # what there is of the fastest types limits a user as well, but that is for prices to say
         return np.where(open_, self.demand * speedup.max(axis=1) / self.fair, INFINITY)
 
-    def _highest(self, speedup: Array, open_: Array, cap: Array, held: Array) -> float:
-        """Return the level at which open users, each up to its cap, can be: no less, and hardly more.
+    def _highest(self, speedup: Array, open_: Array, cap: Array) -> float:
+        """Return a level that open users, each up to its cap, cannot all be above, and hardly more than they can be.
 
-        From above: at prices that prove targets too high, the level at which targets would cost no more than all GPUs
-        does is still not too low, and is the next one to try.
+        At prices that prove targets too high, the level at which targets would cost no more than all GPUs do is still
+        not too low, and is the next one to try.
         """
         start = np.where(open_, self.fair, 0.0)
-        raised = self._raise(start, held, speedup, None)
-        level = _affordable(raised, start, cap, open_)
+        held = np.where(open_, 0.0, self.level) * self.fair * (1 - SLACK[0])
+        floor = held if held.any() else None
+        upper, values = bound_level(speedup, self.capacity, start, floor=floor, tolerance=COARSE)
+        level = _affordable(values * self.fair, upper, cap, open_)
         for _ in range(MOST_STEPS):
-            target = np.where(open_, np.minimum(cap, level), 0.0) * self.fair
-            raised = self._raise(target, held, speedup, self.demand)
-            if raised.lower >= 1 - REACHED:
-                return level
-            following = _affordable(raised, self.fair, cap, open_)
-            if not following < level:
-                return level
+            target = start * np.where(open_, np.minimum(cap, level), 0.0)
+            upper, values = bound_level(
+                speedup, self.capacity, target, floor=floor, demand=self.demand, tolerance=COARSE
+            )
+            following = _affordable(values * self.fair, upper, cap, open_)
+            if not following < level * (1 - COARSE):
+                return min(following, level)
             level = following
-        raise NotSolved(f"no level after {MOST_STEPS} prices")
+        return level
 
     def _held_down(self, raised: Raised, rising: Array) -> Array:
         """Return which users are at the level in every optimum, as far as can be told in floats; at least one."""
@@ -233,21 +331,20 @@ class _Filling:
             leak = np.where(dear > 0, speedup * excess / dear / has[:, None], INFINITY)
         # prices that are no rounding, and clearly higher than what the user would pay, bar whoever weighs little, too
         surely = self._dear(raised) & (dear >= CLEARLY * cost)
-        barred = (speedup > 0) & ((leak <= BARRED) | surely)
+        barred = (speedup > 0) & ((leak <= BARRED) | surely) & ((speedup > 0).sum(axis=1) > 1)[:, None]
         self.usable &= ~barred
         self.leaks.append(np.where(barred, leak, 0.0).max(axis=1))
 
 
-def _affordable(raised: Raised, fair: Array, cap: Array, open_: Array) -> float:
-    """Return the level up to which all open users, each up to its cap, could pay with what there is at these prices."""
-    push = raised.values[open_] * fair[open_]
-    caps = cap[open_]
+def _affordable(push: Array, spent: float, cap: Array, open_: Array) -> float:
+    """Return the level at which all open users, each up to its cap, pay what is ``spent`` if a ratio costs ``push``."""
+    push, caps = push[open_], cap[open_]
     order = np.argsort(caps, kind="stable")
     push, caps = push[order], caps[order]
     # at level t: the capped pay push * cap, the others push * t
     below = np.concatenate([[0.0], np.cumsum(push * np.where(np.isfinite(caps), caps, 0.0))])
     above = push.sum() - np.concatenate([[0.0], np.cumsum(push)])
     with np.errstate(divide="ignore", invalid="ignore"):
-        levels = np.where(above > 0, (raised.upper - below) / above, INFINITY)[:-1]
+        levels = np.where(above > 0, (spent - below) / above, INFINITY)[:-1]
     at = np.flatnonzero(levels <= caps)
     return float(levels[at[0]]) if len(at) else float(caps[-1])

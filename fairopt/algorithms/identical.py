@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -39,6 +40,17 @@ def alike_rows(table: Array, within: float) -> tuple[Array, Array]:
             return identical_rows(label[:, None])
 
 
+def sums(group: Array, amount: Array) -> Array:
+    """Return the sum of ``amount`` (n,) in each ``group`` (n,), rounded once: what is proven rests on these."""
+    count = int(group.max()) + 1
+    if count == len(group):  # nobody is like anybody else
+        return np.bincount(group, amount)
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(count + 1)).tolist()
+    ordered = amount[order].tolist()
+    return np.array([math.fsum(ordered[begin:end]) for begin, end in pairwise(starts)])
+
+
 def shared_out(group: Array, part: Array, givers: Array, takers: Array, amount: Array) -> tuple[Array, Array, Array]:
     """Return amounts between groups as amounts between their members.
 
@@ -46,7 +58,8 @@ def shared_out(group: Array, part: Array, givers: Array, takers: Array, amount: 
     ``amount`` (q,). Each member gives and takes its part of what its group does; pairs are matched in order, which
     needs no more of them than there are members in both groups.
     """
-    order = np.argsort(group, kind="stable")
+    # small parts first: a sum of small numbers keeps what they are
+    order = np.lexsort((part, group))
     starts = np.searchsorted(group[order], np.arange(group.max() + 2))
     if len(order) == starts[-1] == group.max() + 1:  # nobody is like anybody else
         return order[givers], order[takers], amount

@@ -15,8 +15,6 @@ from fairopt.errors import NotSolved
 from fairopt.program import Array
 from fairopt.proven import ROUNDING
 
-#: A floor that cannot be raised with the level counts as kept where it is kept up to so many roundings.
-KEPT = 64
 #: No price is less than this: dividing by a speed of 0 then gives infinity, never a number.
 LEAST = 1e-250
 
@@ -44,7 +42,8 @@ def upper_bound(
             part = slice(first, first + BLOCK)
             cost = price if limits is None else price + rent[part, None]
             value[part] = (cost / speedup[part]).min(axis=1)
-    value *= 1 - 4 * ROUNDING
+    needs = rate > 0 if floor is None else (rate > 0) | (floor > 0)
+    value = np.where(needs | np.isfinite(value), value, 0.0) * (1 - 4 * ROUNDING)
     gain = fsum((rate * value).tolist()) * (1 - 4 * ROUNDING)
     if not gain > 0:
         raise NotSolved("the prices found bound no level")
@@ -67,8 +66,8 @@ def lower_bound(
     """Scale each user's row of ``shares`` (n, k), in place, to one level that all can have; return that level.
 
     Rows in these proportions that keep capacities and demands exactly, and reach exactly the level returned, are
-    within rounding of what is left in ``shares``. A user that is not to be raised is left at its floor, which counts
-    as kept when it is kept up to `KEPT` roundings. Errors: `NotSolved` where a user has nothing.
+    within rounding of what is left in ``shares``. A user that is not to be raised is left at its floor.
+    Errors: `NotSolved` where a user has nothing.
     """
     n, k = shares.shape
     reached = np.empty(n)

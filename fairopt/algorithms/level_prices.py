@@ -31,13 +31,13 @@ WHOLE = 160
 #: From more users than this, prices are guessed from a sample first.
 DIRECT = 3000
 #: The part of its users that a sample has.
-SAMPLED = 16
+SAMPLED = 4
 #: The sample's prices are found to the first relative gap, those guessed from all users to the second at best.
 ROUGH, FINE = 1e-4, 1e-6
 #: Users that choose otherwise at prices that are so many gaps away are taken as undecided: the guess is no better.
 TIE = 10.0
-#: So far beyond the level that demands allow, prices are looked for that show that nothing else limits it.
-ABOVE = 0.1
+#: Users whose demands allow levels higher by no more than this part are taken as limited by them.
+ABOVE = 0.01, 1e-4
 #: Boxes move and grow; each holds more than the last, so that this many are never needed.
 MOST_BOXES = 60
 #: What users could save by choosing otherwise, as a part of the level, when that is rounding.
@@ -104,10 +104,39 @@ def raise_level(
     return _raised(found, task, scale, (speedup, capacity, rate, floor, demand), effort)
 
 
+def bound_level(
+    speedup: Array,
+    capacity: Array,
+    rate: Array,
+    *,
+    floor: Array | None = None,
+    demand: Array | None = None,
+    tolerance: float = ROUGH,
+) -> tuple[float, Array]:
+    """Return a level that none is above, about the relative ``tolerance`` too high, and the values (n,) that prove it.
+
+    The other arguments are those of `raise_level`, and so are the values and errors. Much less work: nobody is told
+    what it holds.
+    """
+    task, scale = task_of(speedup, capacity, rate, floor, demand)
+    effort = {"steps": 0.0}
+    found, level = _guess(task, effort, tolerance)
+    n, k = speedup.shape
+    prices, rents = np.zeros(k), np.zeros(n)
+    prices[scale.types] = found
+    rent = choose(task, found, min(level, task.highest)).rent
+    if rent is not None:
+        rents[slice(None) if scale.users is None else scale.users] = rent
+    upper, _, _, values = upper_bound(speedup, capacity, rate, floor, demand, prices, rents)
+    return upper, values
+
+
 def _given(task: Task, scale: Scale, start: Raised | None) -> tuple[Array, float] | None:
+    """Return the prices and the level of a start; None where demands alone made them, which say nothing of prices."""
     if start is None:
         return None
-    return start.prices[scale.types] * scale.level, start.level * scale.level
+    prices, level = start.prices[scale.types] * scale.level, start.level * scale.level
+    return (prices, level) if prices @ task.capacity > ROUGH * level else None
 
 
 def _solve(task: Task, effort: dict[str, float], given: tuple[Array, float] | None) -> _Found:
@@ -115,7 +144,8 @@ def _solve(task: Task, effort: dict[str, float], given: tuple[Array, float] | No
     if n * k <= WHOLE:
         return _whole(task, effort)
     prices, level = _guess(task, effort, _precision(n)) if given is None else given
-    return _limited(task, prices, level) or _settle(task, prices, level, effort)
+    found = _limited(task, effort) if level >= task.highest * (1 - ROUGH) else None
+    return found or _settle(task, prices, level, effort)
 
 
 def _precision(users: int) -> float:
@@ -139,19 +169,6 @@ def _guess(task: Task, effort: dict[str, float], tolerance: float) -> tuple[Arra
     none = np.zeros(k)
     if n <= DIRECT:
         found = interior(task, none, none, 1.0 / task.capacity, min(0.6 * k, task.highest), tolerance)
-        steps, lower, above = found.steps, task.highest, ABOVE
-        while found.level >= lower * (
-            1 - 0.1 * ABOVE
-        ):  # demands limit the level: what would the prices be if they did not?
-            relaxed = task.relaxed(found.level * (1 + above))
-            above *= 3
-            lower = relaxed.highest
-            if not relaxed.rate.any():
-                break
-            found = interior(relaxed, none, none, 1.0 / task.capacity, min(0.6 * k, lower), tolerance)
-            steps += found.steps
-        effort["steps"] += steps
-        return floored(task, found.prices), found.level
     else:
         sample = max(DIRECT, n // SAMPLED)
         prices, level = _guess(task.sample(sample), effort, ROUGH)
@@ -173,27 +190,35 @@ def _guess(task: Task, effort: dict[str, float], tolerance: float) -> tuple[Arra
     return floored(task, found.prices), found.level
 
 
-def _limited(task: Task, prices: Array, level: float) -> _Found | None:
-    """Return the optimum if one user's demand alone limits the level; None if ``prices`` for a higher one do not say.
+def _limited(task: Task, effort: dict[str, float]) -> _Found | None:
+    """Return the optimum if the demand of one user alone limits the level; None where it is not seen to do so.
 
-    At the prices of a higher level, at which those whose demand is too small for it have all they can, everybody's
-    GPUs are more than enough for the highest level that the demands allow.
+    Then everybody can have what it has at the highest level that demands allow, mostly with GPUs to spare: it need
+    not be an optimum of anything, and that of the interior-point method will do.
     """
-    if level <= task.highest:
-        return None
     k, n = task.shape
-    relaxed = task.relaxed(level)
-    choice = choose(relaxed, prices, level)
-    part = (task.floor + task.rate * task.highest) / (relaxed.floor + relaxed.rate * level)
-    none = np.zeros(n)
-    choice = replace(choice, start_high=(choice.start_high + choice.slope_high * level) * part, slope_high=none)
-    if choice.start_low is not None and choice.slope_low is not None:
-        choice = replace(choice, start_low=(choice.start_low + choice.slope_low * level) * part, slope_low=none)
-    held, _ = choice.held(np.ones(n, dtype=bool), k)
-    if (held > task.capacity).any():
-        return None
-    nobody = np.zeros(0, dtype=np.int64)
-    return _Found(np.zeros(k), task.highest, choice, nobody, np.zeros((k, 0)), _only(task))
+    target = task.floor + task.rate * task.highest
+    none = np.zeros(k)
+    for above in ABOVE:
+        even = task.evened(above)
+        prices, level = 1.0 / task.capacity, 0.6
+        if n > DIRECT:
+            prices, level = _guess(even, effort, ROUGH)
+            level = min(level, even.highest)
+            if level < 1 - ROUGH:
+                return None
+        inside = interior(even, none, none, prices, level, ROUGH)
+        effort["steps"] += inside.steps
+        if inside.level < 1 - ROUGH:
+            return None
+        reached = np.einsum("ij,ij->j", even.speed(np.arange(n)), inside.shares)
+        if (reached > 0).all():
+            shares = inside.shares * (target / reached)
+            within = task.demand is None or (shares.sum(axis=0) <= task.demand * (1 + NOTHING)).all()
+            if within and (shares.sum(axis=1) <= task.capacity * (1 + NOTHING)).all():
+                choice = choose(task, prices, task.highest)
+                return _Found(np.zeros(k), task.highest, choice, np.arange(n), shares, _only(task))
+    return None
 
 
 def _nearest(margin: Array, count: int) -> Array:

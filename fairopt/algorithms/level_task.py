@@ -57,11 +57,22 @@ class Task:
         """The level that the demands alone allow, infinity where they do not limit it."""
         return float(self.reach.min(initial=np.inf))
 
-    def relaxed(self, level: float) -> Task:
-        """Return the task in which a user that cannot be raised to ``level`` for its demand is to have all it can."""
-        stuck = self.reach < level
-        best = np.where(stuck, self.floor + self.rate * np.where(stuck, self.reach, 0.0), self.floor)
-        return replace(self, rate=np.where(stuck, 0.0, self.rate), floor=best)
+    def evened(self, above: float) -> Task:
+        """Return the task in which everybody is raised in the proportions that users have at the `highest` level.
+
+        Whose demand is too small for a level higher by the part ``above`` uses its fastest types only, which needs no
+        limit. Where the level of this task is at least 1, the demand of one user alone limits that of the other.
+        """
+        level = self.highest
+        slow = (self.reach < level * (1 + above)) & (self.need > self.need.min(axis=0))
+        limit = None if self.demand is None else np.where(self.reach < level * (1 + above), np.inf, self.demand)
+        return replace(
+            self,
+            need=np.where(slow, np.inf, self.need),
+            rate=self.floor + self.rate * level,
+            floor=np.zeros(len(self.floor)),
+            demand=None if limit is None or np.isinf(limit).all() else limit,
+        )
 
     def speed(self, users: Array) -> Array:
         """Return the throughput of one GPU (k, len(users)), 0 where a user cannot run."""

@@ -58,7 +58,7 @@ class Told:
         """Return what this process knows; the commit is that of the checkout that fairopt is run from, if any."""
         commit, dirty = checkout(Path(__file__).resolve().parent)
         words = sys.argv if command is None else command
-        return cls(commit, dirty, spec_text, " ".join(words), tuple(sorted({*ALWAYS, *libraries})))
+        return cls(commit, dirty, spec_text, writable(" ".join(words)), tuple(sorted({*ALWAYS, *libraries})))
 
 
 def environment(told: Told, threads: int) -> Environment:
@@ -78,9 +78,18 @@ def environment(told: Told, threads: int) -> Environment:
     )
 
 
+def writable(text: str) -> str:
+    """Return a text that can be written as UTF-8: halves of pairs, as names of files may hold, become "?"."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def checkout(folder: Path) -> tuple[str, bool]:
-    """Return the commit of the Git checkout that holds a folder, and whether files differ; ("", False) without one."""
+    """Return the commit of the Git checkout that a folder's files are of, and whether any differs; else ("", False).
+
+    A folder that only lies inside a checkout of something else, as an environment does, is of none.
+    """
     try:
+        _git(folder, "ls-files", "--error-unmatch", ".")
         commit = _git(folder, "rev-parse", "HEAD")
         return commit, bool(_git(folder, "status", "--porcelain"))
     except (OSError, subprocess.SubprocessError):  # no Git, or no checkout

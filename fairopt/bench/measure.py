@@ -14,9 +14,12 @@ from fairopt.bench.answers import read_answer
 from fairopt.bench.configuring import made
 from fairopt.bench.decoding import decoded, encoded
 from fairopt.bench.kinds import Contender, Family, Instance, Judgement, Task
-from fairopt.bench.machine import Told, environment
+from fairopt.bench.machine import Told, environment, writable
 from fairopt.bench.process import Ended, run_child
 from fairopt.bench.records import Clock, Environment, InstanceKey, Judged, Measurement, Stages, Status
+
+#: Characters of a message that are kept.
+MESSAGE = 2000
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,11 @@ def _judged(job: Job, folder: Path, ended: Ended) -> tuple[Ended, Judgement | No
     return Ended(status, message, ended.peak_bytes, ended.told), judgement
 
 
+def _short(message: str) -> str:
+    """Return what can be written of a message that anybody may have made: its beginning."""
+    return writable(message if len(message) <= MESSAGE else message[:MESSAGE] + " ...")
+
+
 def _record(job: Job, here: Environment, started: str, ended: Ended, judgement: Judgement | None) -> Measurement:
     told = ended.told
     clock = told.get("reference_job")
@@ -134,13 +142,15 @@ def _record(job: Job, here: Environment, started: str, ended: Ended, judgement: 
         instance=job.instance,
         repeat=job.repeat,
         status=ended.status,
-        message=ended.message,
+        message=_short(ended.message),
         seconds=decoded(Stages, told.get("seconds", {}), "seconds"),
         peak_bytes=None if ended.status in (Status.MISSING, Status.SKIPPED) else ended.peak_bytes or None,
         base_bytes=told.get("base_bytes"),
         judgement=None
         if judgement is None
-        else Judged(float(judgement.violation), float(judgement.gap), float(judgement.objective), judgement.note),
+        else Judged(
+            float(judgement.violation), float(judgement.gap), float(judgement.objective), _short(judgement.note)
+        ),
         reference_job=None if clock is None else decoded(Clock, clock, "reference_job"),
         started=started,
         environment=here.digest,

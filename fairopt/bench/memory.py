@@ -42,6 +42,15 @@ def forget_peak() -> None:
         return  # not Linux, or not allowed: the peak is then that of the whole process, which is never less
 
 
+def kills() -> int:
+    """Return how many processes the system has ended since its start as memory ran out; 0 where it does not tell."""
+    try:
+        lines = (PROC / "vmstat").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+
 def _has_proc() -> bool:
     return (PROC / "self" / "status").exists()
 

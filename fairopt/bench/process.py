@@ -44,6 +44,7 @@ def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, thre
     The time limit holds for build and solve together, and again for certify.
     """
     reading, writing = os.pipe()
+    kills = memory.kills()
     with (folder / "log.txt").open("wb") as log, os.fdopen(reading, "rb", buffering=0) as pipe:
         try:
             child = subprocess.Popen(
@@ -57,7 +58,7 @@ def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, thre
             )
         finally:
             os.close(writing)
-        watch = _Watch(child.pid, time_limit, memory_limit)
+        watch = _Watch(child, time_limit, memory_limit)
         try:
             ended = watch.until_ended(pipe)
         finally:
@@ -67,14 +68,15 @@ def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, thre
         return ended
     tail = (folder / "log.txt").read_bytes()[-_TAIL:].decode(errors="replace").strip()
     message = f"{_how(child.returncode)} in {watch.stage}{': ' if tail else ''}{tail}"
-    return Ended(Status.ERROR, message, watch.peak, watch.told)
+    ran_out = child.returncode == -signal.SIGKILL and memory.kills() > kills
+    return Ended(Status.MEMORY if ran_out else Status.ERROR, message, watch.peak, watch.told)
 
 
 class _Watch:
     """What is seen of a process while it runs."""
 
-    def __init__(self, pid: int, time_limit: float, memory_limit: int | None) -> None:
-        self.pid, self.time_limit, self.memory_limit = pid, time_limit, memory_limit
+    def __init__(self, child: subprocess.Popen[bytes], time_limit: float, memory_limit: int | None) -> None:
+        self.child, self.time_limit, self.memory_limit = child, time_limit, memory_limit
         self.stage, self.peak, self.used = "setup", 0, 0.0
         self.began = monotonic()
         self.told: Mapping[str, Any] = {}
@@ -85,6 +87,8 @@ class _Watch:
         with selectors.DefaultSelector() as selector:
             selector.register(pipe, selectors.EVENT_READ)
             while True:
+                # looked at first, so that what it said before it ended is read
+                gone = self.child.poll() is not None
                 if selector.select(LOOK):
                     read = os.read(pipe.fileno(), 1 << 16)
                     if not read:
@@ -94,6 +98,8 @@ class _Watch:
                         ended = self._said(json.loads(line))
                         if ended is not None:
                             return ended
+                elif gone:  # a process that it left behind holds the pipe open
+                    return None
                 over = self._over()
                 if over is not None:
                     return over
@@ -109,7 +115,7 @@ class _Watch:
 
     def _over(self) -> Ended | None:
         timed = self.stage in ("build", "solve", "certify")
-        now = memory.resident(self.pid)
+        now = memory.resident(self.child.pid)
         if timed:
             self.peak = max(self.peak, now)
         if self.memory_limit is not None and now > self.memory_limit:

@@ -89,7 +89,7 @@ def means(study: Study, baseline: str) -> Html:
         rows.append(
             row(
                 name,
-                f"{int(solved.sum())} of {solved.size}",
+                element("td", f"{int(solved.sum())} of {solved.size}", _untried(study, name), class_="n"),
                 element("td", element("span", mean_text(name, to_answer), class_="main"), class_="n"),
                 mean_text(name, solving),
                 mean_text(name, corrected),
@@ -203,6 +203,13 @@ def _ratio_cells(study: Study, name: str, baseline: str) -> list[object]:
         f"{factor_text(found.least)} to {factor_text(found.most)}" if found.pairs > 1 else NOTHING,
         f"{found.pairs}{only}",
     ]
+
+
+def _untried(study: Study, name: str) -> Html | None:
+    """Return how many instances a contender was never tried on, which count as not solved; None for none."""
+    cells = [study.cell(name, each) for each in study.instances]
+    untried = sum(set(cell.statuses) <= {Status.SKIPPED} for cell in cells)
+    return element("small", f"{untried} not tried") if untried else None
 
 
 def _link(study: Study, contender: str, instance: InstanceKey, words: str) -> Html:

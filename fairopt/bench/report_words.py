@@ -38,7 +38,8 @@ CONVENTIONS: tuple[tuple[str, str], ...] = (
     (
         "Shifted geometric mean",
         "exp(mean(log(t + s))) − s. What was not solved, whatever the reason, counts at the time limit, and so "
-        "does a longer time. Contenders that are not installed take part in nothing.",
+        "does a longer time. That includes what was not tried: sizes beyond those that the specification enters a "
+        "contender for, and larger ones after a time-out. Contenders that are not installed take part in nothing.",
     ),
     (
         "Ratios",

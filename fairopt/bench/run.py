@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -58,7 +58,7 @@ def run_spec(
         told=told or Told.of(spec.source, library_names(spec)),
         say=say,
     )
-    yield from run.go(before)
+    yield from run.go(tuple(before))
 
 
 def library_names(spec: Spec) -> set[str]:
@@ -87,7 +87,7 @@ class _Run:
     #: What was missing before, and need not be said again.
     missing: set[str] = field(default_factory=set)
 
-    def go(self, before: Iterable[Record]) -> Iterator[Record]:
+    def go(self, before: Sequence[Record]) -> Iterator[Record]:
         done: dict[str, Measurement] = {}
         for record in before:
             if isinstance(record, Environment):
@@ -97,8 +97,9 @@ class _Run:
                 self._remember(record)
         self.missing = {identity for identity, record in done.items() if record.status is Status.MISSING}
         self.settings = {each.label: self._settings(each) for each in self.spec.contenders}
+        self._say_what_is_old(done.values(), {each.digest: each for each in before if isinstance(each, Environment)})
         try:
-            for key in self._instances():
+            for key in list(self._instances()):  # all at once: a parameter that cannot be ends the run at its begin
                 compared: list[Any] = []  # the reference, once it is needed
                 for repeat, entrant in self._turns(key):
                     job = self._job(entrant, key, repeat)
@@ -120,6 +121,13 @@ class _Run:
         finally:
             for future in self.pending:
                 future.cancel()
+
+    def _say_what_is_old(self, done: Iterable[Measurement], known: Mapping[str, Environment]) -> None:
+        """Say how many measurements of the specification are kept that were made with another state of the code."""
+        ours = [known[each.environment] for each in done if each.spec == self.spec.name and each.environment in known]
+        other = sum((each.commit, each.dirty) != (self.told.commit, self.told.dirty) for each in ours)
+        if other:
+            self.say(f"{other} of {len(ours)} measurements that are kept were made at another commit")
 
     # -- what is next ----------------------------------------------------------------------------------------------
     def _instances(self) -> Iterator[InstanceKey]:
@@ -240,8 +248,13 @@ def _condition_of(spec: Spec, entrant: Entrant, settings: Mapping[str, Any]) -> 
 
 
 def _identity(of: Measurement | Job) -> str:
-    """Return what makes a measurement the same as another one."""
-    return json.dumps([_condition(of), of.instance.digest, of.repeat])
+    """Return what makes a measurement the same as another one.
+
+    Its specification's name and its label are part of it, so that every specification's tables are whole where several
+    share a file, and so that one contender can be entered twice, to show what differs by chance alone.
+    """
+    label = of.label or of.contender
+    return json.dumps([_condition(of), of.spec, label, of.instance.digest, of.repeat])
 
 
 def _no_easier(new: InstanceKey, old: InstanceKey) -> bool:

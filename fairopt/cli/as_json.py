@@ -133,7 +133,7 @@ def policies(policies: Sequence[Policy | RoundPolicy | SchedulePolicy]) -> list[
             "name": policy.name,
             "decides": next(what for kind, what in DECIDES if isinstance(policy, kind)),
             "source": policy.source,
-            "own_algorithm": policy.own_algorithm,
+            "own_algorithm": policy.own_algorithm or getattr(policy, "specialised", False),
             "available": policy.own_algorithm or Highs.available(),
             "claims": [
                 {

@@ -9,14 +9,30 @@ from rich.console import Console
 from rich.table import Table
 
 from fairopt.bench.records import Measurement, Record, Status
+from fairopt.bench.spec import Spec
 
 
-def said(record: Record, say: Callable[[str], None]) -> None:
-    """Tell how a measurement ended."""
-    if isinstance(record, Measurement):
+class Progress:
+    """Tells how measurements ended, and how many of how many there are."""
+
+    def __init__(self, spec: Spec, before: Iterable[Record]) -> None:
+        places = sum(len(block.combinations()) for block in spec.instances)
+        self._all = places * spec.repeats * len(spec.contenders)
+        self._done = {_measured(each) for each in before if isinstance(each, Measurement)}
+
+    def tell(self, record: Record, say: Callable[[str], None]) -> None:
+        """Tell how a measurement ended."""
+        if not isinstance(record, Measurement):
+            return
+        self._done.add(_measured(record))
         took = "" if record.to_evidence is None else f" in {record.to_evidence:.4g} s"
         why = f": {record.message}" if record.message else ""
-        say(f"  {record.called} on {record.instance.name}: {record.status.value}{took}{why}")
+        where = f"{record.called} on {record.instance.name}"
+        say(f"  [{len(self._done)}/{self._all}] {where}: {record.status.value}{took}{why}")
+
+
+def _measured(of: Measurement) -> tuple[str, str, int]:
+    return of.called, of.instance.digest, of.repeat
 
 
 def results(measured: Sequence[Measurement]) -> None:

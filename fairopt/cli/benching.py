@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,9 +51,10 @@ def run_command(
         typer.Option(metavar="ADDRESS", help="Measure on a Dask cluster: a scheduler's address, or local:N."),
     ] = None,
 ) -> None:
-    """Measure what a specification asks for; `fairopt bench SPEC` is the same.
+    """Measure what a specification asks for.
 
-    Without --json a table is printed at the end. Interrupted, it keeps what is measured and ends with status 130.
+    `fairopt bench SPEC` is the same. Without --json a table is printed at the end. Interrupted, it keeps what is
+    measured and ends with status 130.
     """
     from fairopt.bench.executors import place
     from fairopt.bench.files import ResultsFile, require_parquet, write_parquet
@@ -64,11 +66,13 @@ def run_command(
     if workers < 1:
         raise BadInput(f"got {workers}", place="--workers", remedy="Give a whole number, at least 1")
     asked = Spec.read(spec)
+    _require_different({"SPEC": spec, "--json": json_, "--parquet": parquet, "--report": report})
     if parquet is not None:
         require_parquet(parquet)
     if report is not None:
         _require_folder(report, "--report")
     records: list[Record] = []
+    progress = bench_tables.Progress(asked, records)
     interrupted = False
     with ExitStack() as stack:
         file = None if json_ in (None, "-") else stack.enter_context(ResultsFile(Path(str(json_)), _say))
@@ -85,7 +89,7 @@ def run_command(
                     file.add(record)
                 elif json_ == "-":
                     print(line_of(record), flush=True)
-                bench_tables.said(record, _say)
+                progress.tell(record, _say)
         except KeyboardInterrupt:  # what is measured is kept, and the status says that it is not all
             interrupted = True
     made = len(measurements(records[before:]))
@@ -103,6 +107,18 @@ def run_command(
         raise typer.Exit(Exit.INTERRUPTED)
 
 
+def _require_different(paths: Mapping[str, object]) -> None:
+    """Refuse one file for two purposes: the second would overwrite the first, results included."""
+    taken: dict[Path, str] = {}
+    for option, path in paths.items():
+        if path is None or str(path) == "-":
+            continue
+        file = Path(str(path)).absolute()
+        if file in taken:
+            raise BadInput(f"{path} is the file of {taken[file]} as well", place=option, remedy="Name another file")
+        taken[file] = option
+
+
 @app.command("report")
 def report_command(
     results: Annotated[list[Path], typer.Argument(metavar="RESULTS...", help="Files of JSON lines that --json wrote.")],
@@ -110,9 +126,54 @@ def report_command(
     title: Annotated[str | None, typer.Option(help="The page's title; the specification's by default.")] = None,
 ) -> None:
     """Write one HTML page with tables and pictures of results."""
-    from fairopt.bench.records import Record, environments, measurements, read_results
+    from fairopt.bench.records import environments
 
     _require_folder(output, "--output")
+    records = _read(results)
+    texts = [each.spec_text for each in environments(records).values()]
+    _write_report(records, output, title or _title(texts))
+
+
+@app.command("figures")
+def figures_command(
+    results: Annotated[list[Path], typer.Argument(metavar="RESULTS...", help="Files of JSON lines that --json wrote.")],
+    into: Annotated[
+        list[Path],
+        typer.Option("--into", metavar="FILE", help="A Markdown file with places for them; may be repeated."),
+    ],
+    made_by: Annotated[str, typer.Option(metavar="COMMAND", help="What made the results, as the text says it.")] = "",
+) -> None:
+    """Write goals and ratios into Markdown files.
+
+    They stand between <!-- bench NAME: begin --> and <!-- bench NAME: end -->. NAME is goals (asked, measured, reached)
+    or speed (ratios to others, and where they are faster).
+    """
+    from fairopt.bench.figures import write_figures
+    from fairopt.bench.records import environments
+
+    records = _read(results)
+    commands = dict.fromkeys(each.command for each in environments(records).values())
+    for path in into:
+        write_figures(records, path, made_by or "; ".join(commands))
+        _say(f"wrote {path}")
+
+
+@app.command("list")
+def list_command() -> None:
+    """List specifications, tasks, families of instances and contenders that are here."""
+    from fairopt.bench.listing import contenders, specifications, summaries
+    from fairopt.cli import bench_tables
+
+    bench_tables.listing("specifications", ("name", "task", "title"), specifications())
+    bench_tables.listing("tasks", ("name", "what is asked"), summaries(discovery.TASKS))
+    bench_tables.listing("families of instances", ("name", "what they are"), summaries(discovery.FAMILIES))
+    bench_tables.listing("contenders", ("name", "tasks", "here"), contenders())
+
+
+def _read(results: list[Path]) -> list[Any]:
+    """Return the records of all files, of which one at least holds a measurement."""
+    from fairopt.bench.records import Record, measurements, read_results
+
     records: list[Record] = []
     for path in results:
         found = read_results(path)
@@ -121,20 +182,7 @@ def report_command(
             _say(f"{path}: the last line was cut off, and is left out")
     if not measurements(records):
         raise BadInput("there are no measurements", file=str(results[0]), remedy="`fairopt bench SPEC --json FILE`")
-    texts = [each.spec_text for each in environments(records).values()]
-    _write_report(records, output, title or _title(texts))
-
-
-@app.command("list")
-def list_command() -> None:
-    """List the specifications that come with fairopt, and the tasks, families of instances and contenders installed."""
-    from fairopt.bench.listing import contenders, specifications, summaries
-    from fairopt.cli import bench_tables
-
-    bench_tables.listing("specifications", ("name", "task", "title"), specifications())
-    bench_tables.listing("tasks", ("name", "what is asked"), summaries(discovery.TASKS))
-    bench_tables.listing("families of instances", ("name", "what they are"), summaries(discovery.FAMILIES))
-    bench_tables.listing("contenders", ("name", "tasks", "here"), contenders())
+    return records
 
 
 def _title(texts: list[str]) -> str:

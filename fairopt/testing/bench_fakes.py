@@ -199,3 +199,26 @@ class Unwritable(_Fake):
     def solve(self, built: Any) -> Any:
         """Return an object."""
         return object()
+
+
+class Abandoning(_Fake):
+    """Starts a process that holds whatever this one has open, and ends without a word."""
+
+    name = "abandoning"
+
+    def solve(self, built: Any) -> Any:
+        """End, where the process that was started goes on."""
+        if os.fork() == 0:
+            time.sleep(600)
+        os._exit(3)
+
+
+class Babbling(_Fake):
+    """Writes to the standard output, and raises what cannot be written down as it is."""
+
+    name = "babbling"
+
+    def solve(self, built: Any) -> Any:
+        """Raise a long text with half of a pair in it."""
+        print('{"stage": "ended"}', flush=True)
+        raise ValueError("\ud800<b>" + "x" * 100_000)

@@ -1,0 +1,197 @@
+"""Figures of a document, made from results and never typed: goals, ratios, and where we are slower, in Markdown.
+
+A document has a place for each block that it wants: the lines ``<!-- bench goals: begin -->`` and
+``<!-- bench goals: end -->``, or the same with ``speed``. What stands between them is written anew. The block
+``resolves``, with the same markers, is written by ``benchmarks/resolves.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from fairopt.bench.records import InstanceKey, Measurement, Record, Status
+from fairopt.bench.report_goals import outcomes
+from fairopt.bench.report_studies import Study, studies
+from fairopt.bench.report_words import factor_text, seconds_text, status_words
+from fairopt.errors import BadInput
+
+#: A factor from which on one is called slower: less is what a busy machine does.
+SLOWER = 1.05
+_REACHED = {True: "reached", False: "**not reached**", None: "not decided"}
+
+
+@dataclass(frozen=True)
+class Against:
+    """Another contender's seconds over ours; ``bound``: it ran into its limit, and it is at least so.
+
+    ``factor`` is NaN where the other has no answer for another reason, which ``failed`` tells.
+    """
+
+    other: str
+    factor: float
+    bound: bool = False
+    failed: str = ""
+
+    @property
+    def faster(self) -> bool:
+        """Whether it took less time than we did, by more than noise; not that it ran into a limit."""
+        return not self.bound and self.factor < 1 / SLOWER
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One instance: our seconds to the answer and its evidence, and the others."""
+
+    instance: InstanceKey
+    seconds: float
+    against: tuple[Against, ...]
+
+    @property
+    def answers(self) -> int:
+        """How many others have an answer."""
+        return sum(math.isfinite(one.factor) and not one.bound for one in self.against)
+
+
+def goals(found: Iterable[Study]) -> str:
+    """Return the table of all goals: task, goal, measured, how, and whether it was reached."""
+    lines = ["| task | goal | measured | asked | |", "|---|---|---:|---:|---|"]
+    for study in found:
+        for each in outcomes(study):
+            cells = [study.task, each.goal.text, each.measured, each.asked, _REACHED[each.reached]]
+            lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def speed(found: Iterable[Study]) -> str:
+    """Return a table of ratios, then one of who was faster where.
+
+    The first contender of a specification is compared with the rest: seconds of build, solve and certify. The first
+    table has, of each family, the instance that most others answered, and the largest that any other answered or ran
+    out of time on; the second has all instances.
+    """
+    lines = ["| task | instance | fairopt | seconds of the others over fairopt's |", "|---|---|---:|---|"]
+    slower: list[str] = []
+    for study in found:
+        for every in _by_family(study, _ours(study)).values():
+            tried = [each for each in every if any(math.isfinite(one.factor) for one in each.against)]
+            most = max(tried, key=lambda each: (each.answers, each.instance.size), default=None)
+            largest = max(tried, key=lambda each: each.instance.size, default=None)
+            lines += [_row(study, each, each.against) for each in every if each in (most, largest)]
+            faster = [(each, [one for one in each.against if one.faster]) for each in every]
+            slower += [_row(study, each, those) for each, those in faster if those]
+    if not slower:
+        return "\n".join([*lines, "", "No other contender was faster anywhere."])
+    return "\n".join([*lines, "", "Who was faster, and took which part of fairopt's seconds:", "", *lines[:2], *slower])
+
+
+#: What a document may have a place for.
+BLOCKS: Mapping[str, Callable[[Iterable[Study]], str]] = {"goals": goals, "speed": speed}
+
+
+def write_figures(records: Iterable[Record], path: str | PathLike[str], command: str) -> None:
+    """Write the blocks that a document has a place for; ``command`` is what made the results.
+
+    Errors: `BadInput` where it has a place for none, or where nothing was measured.
+    """
+    found = studies(records)
+    document = Path(path)
+    try:
+        text = document.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", file=str(path), remedy="Give a Markdown file") from error
+    wanted = [name for name in BLOCKS if _markers(name)[0] in text]
+    if not wanted:
+        raise BadInput("there is no place for figures", file=str(path), remedy=f"Put {_markers('goals')[0]} into it")
+    for name in wanted:
+        text = put_into(text, name, f"{measured_on(found, command)}\n\n{BLOCKS[name](found)}", str(path))
+    document.write_text(text, encoding="utf-8", newline="\n")
+
+
+def put_into(text: str, name: str, block: str, file: str = "") -> str:
+    """Return a document with the block of that name written anew. Errors: `BadInput` where a marker is missing."""
+    begin, end = _markers(name)
+    before, first, rest = text.partition(begin)
+    _, last, after = rest.partition(end)
+    if not first or not last:
+        raise BadInput(f"the block {name!r} has no place", file=file, remedy=f"Put {begin} and {end} into it")
+    return f"{before}{begin}\n\n{block}\n\n{end}{after}"
+
+
+def measured_on(found: Iterable[Study], command: str) -> str:
+    """Return one sentence: what was run, when, on which machine, from which commit."""
+    listed = list(found)
+    begun = min(row.measured.started for study in listed for row in study.rows)
+    used = {each.digest: each for study in listed for each in study.environments}.values()
+    commits = dict.fromkeys((each.commit[:12] or "no commit") + (", changed" if each.dirty else "") for each in used)
+    where = " and ".join(dict.fromkeys(study.machine for study in listed))
+    return f"Measured by `{command}` on {begun[:10]} ({where}; {'; '.join(commits)})."
+
+
+def _markers(name: str) -> tuple[str, str]:
+    return f"<!-- bench {name}: begin -->", f"<!-- bench {name}: end -->"
+
+
+def _ours(study: Study) -> str:
+    """Return who is compared with the rest: the first of the specification, else the first that was measured."""
+    return study.contenders[0] if study.spec is None else study.spec.contenders[0].label
+
+
+def _by_family(study: Study, ours: str) -> dict[str, list[Compared]]:
+    """Return the comparisons by family, where we solved it and anybody else was measured."""
+    found: dict[str, list[Compared]] = {}
+    for instance in study.instances:
+        if study.cell(ours, instance).solved:
+            seconds = study.cell(ours, instance).median(_to_evidence)
+            against = tuple(_against(study, ours, instance, seconds))
+            if against:
+                found.setdefault(instance.family, []).append(Compared(instance, seconds, against))
+    return found
+
+
+def _against(study: Study, ours: str, instance: InstanceKey, seconds: float) -> Iterator[Against]:
+    for name in study.present:
+        cell = study.cell(name, instance)
+        # repeats after a time-out are skipped
+        tried: dict[Status, int] = {each: n for each, n in cell.statuses.items() if each is not Status.SKIPPED}
+        if name == ours or not tried:
+            continue
+        if cell.solved:
+            yield Against(name, cell.median(_to_evidence) / seconds)
+        elif set(tried) == {Status.TIMEOUT}:
+            yield Against(name, min(row.measured.time_limit for row in cell.rows) / seconds, bound=True)
+        else:
+            yield Against(name, math.nan, failed=status_words(tried))
+
+
+def _to_evidence(measured: Measurement) -> float | None:
+    return measured.to_evidence
+
+
+def _row(study: Study, of: Compared, against: Iterable[Against]) -> str:
+    said = ", ".join(_said(one) for one in sorted(against, key=_order))
+    return f"| {study.task} | {_name(of.instance)} | {seconds_text(of.seconds)} | {said} |"
+
+
+def _order(one: Against) -> tuple[bool, float]:
+    return (math.isnan(one.factor), 0.0 if math.isnan(one.factor) else one.factor)
+
+
+def _said(one: Against) -> str:
+    if one.failed:
+        return f"`{one.other}` {one.failed}"
+    return f"`{one.other}` {'over ' if one.bound else ''}{factor_text(one.factor)}"
+
+
+def _name(instance: InstanceKey) -> str:
+    """Return family and parameters, with large numbers readable."""
+    large = {name: value for name, value in instance.parameters.items() if type(value) is int and value >= 1000}
+    given = {**instance.parameters, **{name: f"{value:,}" for name, value in large.items()}}
+    return f"{instance.family} ({', '.join(f'{name} {value}' for name, value in given.items())})"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "/").replace("\n", " ")
