@@ -19,7 +19,7 @@ from fairopt.problem import Market
 from fairopt.program import Affine, Array, Formulation, Program
 
 #: To which residual the equilibrium is computed whose prices the algorithm begins with.
-BEGIN = 1e-9
+BEGIN = 1e-7
 #: What a float total is lowered by before it becomes a constraint, so that rounding cannot make it infeasible.
 FLOAT_SLACK = 1e-9
 

@@ -19,7 +19,7 @@ from fairopt.algorithms.envy_program import EnvyProgram, Held, Start, Users
 from fairopt.program import INFINITY, Array
 
 #: So many users are free at first: this times the number of users to the power of `GROWTH`.
-FREE, GROWTH = 2.2, 0.6
+FREE, GROWTH = 1.6, 0.6
 #: A free user may at first hold types that are at most this much worse a buy than its best, and its two best.
 WIDE = 0.12
 #: A user is in a core only if its demand allows this many times what it can buy there.

@@ -21,7 +21,7 @@ from fairopt.program import INFINITY, Array
 #: Envy below this part of a user's own bundle is left to the proof.
 NO_ENVY = 1e-11
 #: For each user so many rows a round, against those it envies most.
-AGAINST = 1
+AGAINST = 2
 #: For each core so many rows a round, each by its member that envies most.
 OF_CORE = 10
 _BASIC, _LOWER, _UPPER = 1, 0, 2
@@ -176,6 +176,8 @@ class EnvyProgram:
             envious, envied = self._violated(bundle, holds, targets)
             new = self._pool(envious, envied)
             if not new.any():
+                x = program.polished(x)
+                bundle = np.where(column >= 0, x[np.maximum(column, 0)], 0.0)
                 break
             self._add(program, column, holds, envious[new], envied[new])
         self.iterations += program.iterations

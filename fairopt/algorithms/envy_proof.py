@@ -185,27 +185,31 @@ def lower_bound(
 
 
 def _stairs(speedup: Array, bundle: Array, holds: Array, own: Array) -> Array:
-    """Return factors (c,) a little below 1 that leave no envy between bundles, but in circles.
+    """Return factors (c,) a little below 1 that leave no envy between bundles, unless it goes round in a circle.
 
-    Source: the order is that of the strongly connected components, by closing the relation of envy transitively.
+    The factor f_d of a bundle must be at most f_c divided by how many times the holders of c value d as much as their
+    own. In logarithms these are longest paths, found by Bellman's and Ford's steps; where a circle gains at every turn
+    the steps are stopped, and the rest is left to the mixture.
     """
     c = len(bundle)
-    envy = np.full((c, c), -INFINITY)  # of the holders of a bundle for another one, at most, as a part of their own
+    times = np.zeros((c, c))
     relative = speedup / own[:, None]
     step = max(1, BLOCK // c)
     for begin in range(0, len(speedup), step):
         rows = slice(begin, begin + step)
-        np.maximum.at(envy, holds[rows], relative[rows] @ bundle.T - 1.0)
-    np.fill_diagonal(envy, -INFINITY)
+        np.maximum.at(times, holds[rows], relative[rows] @ bundle.T)
+    # what is rounded here, in the factors and in the bundles that they make
     rounding = 4 * ROUNDING * (2 * speedup.shape[1] + 20)
-    error = rounding + 2 * max(0.0, float(envy.max()))
-    reach = envy > -error * c
-    for through in range(c):
-        reach |= np.outer(reach[:, through], reach[through])
-    below = reach & ~reach.T
-    # whoever can be reached by more is lower: along the relation the number grows
-    _, stair = np.unique(below.sum(axis=0), return_inverse=True)
-    return np.asarray((1.0 - error) ** stair.ravel())
+    with np.errstate(divide="ignore"):
+        length = np.log(times) + rounding
+    np.fill_diagonal(length, 0.0)
+    lower = np.zeros(c)
+    for _ in range(c):
+        longer = (lower[:, None] + length).max(axis=0)
+        if (longer <= lower).all():
+            break
+        lower = longer
+    return np.exp(-lower)
 
 
 def _hold_different(direction: Array, holds: Array) -> Array:

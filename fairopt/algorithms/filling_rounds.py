@@ -146,8 +146,8 @@ class _Filling:
         doubt = raised.gap + float((kept * (self._given_up + self.doubt)).sum()) / raised.level
         if doubt > DOUBT:
             raise NotSolved(
-                f"in round {len(self.rounds) + 1} a level depends on earlier ones so much that rounding may have changed "
-                f"it by a part of {doubt:.1g}; decide with the exact back end"
+                f"in round {len(self.rounds) + 1} a level depends on earlier ones so much that rounding may have "
+                f"changed it by a part of {doubt:.1g}; decide with the exact back end"
             )
         return doubt
 
