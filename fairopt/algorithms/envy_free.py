@@ -9,7 +9,7 @@ end everybody may be free.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,30 +58,30 @@ def envy_free(value: Array, gain: Array, capacity: Array, weight: Array, limit: 
     top = scaled.max(axis=1)
     unit = (top * gain).sum() / total  # so that the objective is about one
     users = Users(scaled / top[:, None], gain / total * top / unit, weight / total, limit, capacity / total)
-    program, near = EnvyProgram(users, start), (start.givers, start.takers)
-    relaxed = True
+    program, near = EnvyProgram(users, start), {j: (start.givers, start.takers) for j in range(len(capacity))}
+    relaxed, first = True, list[int]()
     while relaxed:
         held = program.solve()
-        relaxed, flows = _complete(program, held, near)
-        if flows:
-            near = (np.concatenate([each.envious for each in flows]), np.concatenate([each.envied for each in flows]))
+        relaxed, flows = _complete(program, held, near, first)
+        near |= {j: (each.envious, each.envied) for j, each in flows.items()}
+        first = [j for j, each in flows.items() if len(each.leaving)]
     k = len(capacity)
     used, holds = np.unique(held.holds, return_inverse=True)
     limited = limit < INFINITY
     rents = np.where(limited, held.rents * unit / np.where(limited, limit * weight, 1.0), 0.0)
     to_free = held.envied >= k
-    envious = np.concatenate([held.envious[to_free], *(each.envious for each in flows)])
-    envy = np.concatenate([held.envy[to_free], *(each.value for each in flows)])
+    envious = np.concatenate([held.envious[to_free], *(each.envious for each in flows.values())])
+    envy = np.concatenate([held.envy[to_free], *(each.value for each in flows.values())])
     return EnvyFree(
         bundle=held.bundle[used] * (capacity / total),
         holds=holds,
         prices=np.maximum(held.prices * unit / capacity, 0.0),
         rents=np.maximum(rents, 0.0),
         envious=envious,
-        envied=np.concatenate([held.envied[to_free] - k, *(each.envied for each in flows)]),
+        envied=np.concatenate([held.envied[to_free] - k, *(each.envied for each in flows.values())]),
         # counted in the largest value of the envious user, whose bundles are parts of all GPUs per weight
         envy=np.maximum(envy * unit * total / top[envious], 0.0),
-        ended=program.as_start(*near),
+        ended=program.as_start(*(np.concatenate(each) for each in zip(*near.values(), strict=True))),
         effort={
             "free": float((program.core < 0).sum()),
             "rows": float(len(held.envy)),
@@ -130,20 +130,28 @@ def wide(value: Array, buys: Array, second: Array) -> Array:
     return np.asarray((value > 0) & (buys >= np.minimum(1 - WIDE, second)[:, None]))
 
 
-def _complete(program: EnvyProgram, held: Held, near: tuple[Array, Array]) -> tuple[bool, list[Flows]]:
-    """Return whether the restriction had to be relaxed, and the multipliers within the cores if it came to them."""
+def _complete(
+    program: EnvyProgram, held: Held, near: Mapping[int, tuple[Array, Array]], first: Sequence[int]
+) -> tuple[bool, dict[int, Flows]]:
+    """Return whether the restriction had to be relaxed, and the multipliers within the cores that it came to.
+
+    The cores ``first`` are looked at before the others, which need not be if any of these must be relaxed.
+    """
     users, core = program.users, program.core
     n, k = users.value.shape
     own = np.bincount(held.envious, held.envy, minlength=n)
     relaxed = _price_types(program, held, own)
     relaxed |= _over_demand(program, held)
     if relaxed:
-        return True, []
-    flows = []
-    for j in range(k):
-        if (core == j).any():
-            flows.append(core_flows(users, core, j, held, own, near))
-    for found in flows:
+        return True, {}
+    flows = dict[int, Flows]()
+    there = np.bincount(core[core >= 0], minlength=k) > 0
+    for j in (*first, *(j for j in range(k) if j not in first)):
+        if len(flows) == len(first) and any(len(each.leaving) for each in flows.values()):
+            break
+        if there[j]:
+            flows[j] = core_flows(users, core, j, held, own, near[j])
+    for found in flows.values():
         if len(found.leaving):
             may_hold = found.takes & (users.value[found.leaving] > 0)
             program.free(found.leaving, may_hold, found.envious, found.envied)
