@@ -58,7 +58,7 @@ def envy_free(value: Array, gain: Array, capacity: Array, weight: Array, limit: 
     top = scaled.max(axis=1)
     unit = (top * gain).sum() / total  # so that the objective is about one
     users = Users(scaled / top[:, None], gain / total * top / unit, weight / total, limit, capacity / total)
-    program, near = EnvyProgram(users, start), {j: (start.givers, start.takers) for j in range(len(capacity))}
+    program, near = EnvyProgram(users, start), dict.fromkeys(range(len(capacity)), (start.givers, start.takers))
     relaxed, first = True, list[int]()
     while relaxed:
         held = program.solve()
