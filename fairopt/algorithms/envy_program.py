@@ -250,8 +250,8 @@ class EnvyProgram:
     def _violated(self, bundle: Array, holds: Array, targets: Array) -> tuple[Array, Array]:
         """Return the rows to add: for each free user those it envies most, for each core its most envious members."""
         k = self.users.value.shape[1]
-        # of equal bundles one will do
-        _, first = np.unique(np.round(bundle[targets], 9), axis=0, return_index=True)
+        # of equal bundles one will do; they are told apart by one number each
+        _, first = np.unique(np.round(bundle[targets] @ np.sqrt(np.arange(2, k + 2)), 9), return_index=True)
         targets = targets[first]
         envy = self.users.value @ bundle[targets].T
         own = (self.users.value * bundle[holds]).sum(axis=1)
