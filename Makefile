@@ -4,7 +4,7 @@ BIN := .venv/bin
 FULL := oef-noncooperative max-min oef-cooperative water-filling nash-welfare fft-round posted-prices
 QUICK := $(FULL:%=quick-%)
 
-.PHONY: demo test check format campaign bench figures bench-full bench-more notebook certify claims proofs clean
+.PHONY: demo test check format campaign bench figures bench-full bench-large bench-large bench-more notebook certify claims proofs clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
 	@$(BIN)/fairopt compare fairopt/datasets/oef_example.toml
@@ -42,9 +42,14 @@ bench: .venv/ready ## all solvers beside each other, in less than ten minutes: a
 	@set -e; for spec in $(QUICK); do $(BIN)/fairopt bench $$spec --json build/bench/quick/$$spec.jsonl; done
 	@$(BIN)/fairopt bench report build/bench/quick/*.jsonl --title "fairopt beside its peers" -o build/bench/report.html
 
-figures: ## write what `make bench` measured into README.md and docs/benchmarks.md
-	@$(BIN)/fairopt bench figures $(QUICK:%=build/bench/quick/%.jsonl) --made-by "make bench" \
-		--into README.md --into docs/benchmarks.md
+bench-large: .venv/ready ## cooperative OEF with 3,000 users: some minutes
+	@rm -rf build/bench/large && mkdir -p build/bench/large
+	@$(BIN)/fairopt bench large-oef-cooperative --json build/bench/large/large-oef-cooperative.jsonl
+
+figures: ## write what `make bench` and `make bench-large` measured into README.md and docs/benchmarks.md
+	@$(BIN)/fairopt bench figures $(QUICK:%=build/bench/quick/%.jsonl) --made-by "make bench" --into README.md
+	@$(BIN)/fairopt bench figures $(QUICK:%=build/bench/quick/%.jsonl) build/bench/large/*.jsonl \
+		--made-by "make bench bench-large" --into docs/benchmarks.md
 
 bench-full: .venv/ready ## the whole campaign: hours; interrupted, the same command goes on
 	@mkdir -p build/bench/full
