@@ -241,17 +241,21 @@ class Formulated(Policy):
             seconds=Seconds(build=built - begun, solve=perf_counter() - built),
         )
 
+    def solved(self, decision: Decision) -> tuple[Program, Solution] | None:
+        """Return the program that a decision solves and its solution; None where neither is known."""
+        if decision.program is None or decision.solution is None:
+            return None
+        return decision.program, decision.solution
+
     def optimal_face(self, decision: Decision) -> Program | None:
         """Return the program cut down to its optimal solutions."""
-        if decision.program is None or decision.solution is None or decision.solution.dual is None:
-            return None
-        return cut_to_optima(decision.program, decision.solution)
+        found = self.solved(decision)
+        return None if found is None or found[1].dual is None else cut_to_optima(*found)
 
     def choices(self, decision: Decision) -> Program | None:
         """Return the program with its objective kept at the optimum."""
-        if decision.program is None or decision.solution is None:
-            return None
-        return with_optimum(decision.program, decision.solution)
+        found = self.solved(decision)
+        return None if found is None else with_optimum(*found)
 
     def certify(self, decision: Decision) -> Certificate:
         """Return the primal and dual solutions that prove each other optimal."""

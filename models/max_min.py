@@ -14,7 +14,6 @@ from fairopt.policy import Claim, Decision, Example, Formulated, Trait
 from fairopt.problem import Market
 from fairopt.program import Array, Formulation, Program
 from fairopt.solution import Solution
-from fairopt.uniqueness import cut_to_optima, with_optimum
 
 
 class MaxMin(Formulated):
@@ -79,17 +78,12 @@ class MaxMin(Formulated):
         fair = problem.as_(float).fair_utility()
         return by_prices(self.name, problem, fair, 1.0, lambda values: _duals(values, fair), start)
 
-    def optimal_face(self, decision: Decision) -> Program | None:
-        """Return the program cut down to its optimal solutions."""
+    def solved(self, decision: Decision) -> tuple[Program, Solution] | None:
+        """Return the program and its solution; of a decision by prices, with the prices as duals."""
         if decision.program is not None:
-            return super().optimal_face(decision)
-        return cut_to_optima(*self._solved(decision))
-
-    def choices(self, decision: Decision) -> Program | None:
-        """Return the program with its objective kept at the optimum."""
-        if decision.program is not None:
-            return super().choices(decision)
-        return with_optimum(*self._solved(decision))
+            return super().solved(decision)
+        program = self.formulate(decision.market.as_(float), None)
+        return program, solution_of(program, decision, float(decision.objective))
 
     def certify(self, decision: Decision) -> Certificate:
         """Return the proof that the decision is optimal; of one by prices, an exact allocation, a bound and the gap."""
@@ -97,10 +91,6 @@ class MaxMin(Formulated):
             return super().certify(decision)
         fair = decision.market.as_(Fraction).fair_utility()
         return exact_bound(decision, fair, Fraction(1), lambda values: _duals(values, fair), "least_ratio", equal=False)
-
-    def _solved(self, decision: Decision) -> tuple[Program, Solution]:
-        program = self.formulate(decision.market.as_(float), None)
-        return program, solution_of(program, decision, float(decision.objective))
 
 
 def _duals(values: Array, fair: Array) -> tuple[str, Array]:

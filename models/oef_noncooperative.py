@@ -14,7 +14,6 @@ from fairopt.policy import Claim, Decision, Example, Formulated, Trait
 from fairopt.problem import Market
 from fairopt.program import Array, Formulation, Program
 from fairopt.solution import Solution
-from fairopt.uniqueness import cut_to_optima, with_optimum
 
 OEF_EQUATION_6 = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
 #: User 2 gains nothing from the second type, so that equality holds it and user 1 down to what one GPU gives.
@@ -97,17 +96,13 @@ class NonCooperativeOEF(Formulated):
         weight = problem.as_(float).weight
         return by_prices(self.name, problem, weight, float(weight.sum()), _duals, start)
 
-    def optimal_face(self, decision: Decision) -> Program | None:
-        """Return the program cut down to its optimal solutions."""
+    def solved(self, decision: Decision) -> tuple[Program, Solution] | None:
+        """Return the program and its solution; of a decision by prices, with the prices as duals."""
         if decision.program is not None:
-            return super().optimal_face(decision)
-        return cut_to_optima(*self._solved(decision))
-
-    def choices(self, decision: Decision) -> Program | None:
-        """Return the program with its objective kept at the optimum."""
-        if decision.program is not None:
-            return super().choices(decision)
-        return with_optimum(*self._solved(decision))
+            return super().solved(decision)
+        market = decision.market.as_(float)
+        program = self.formulate(market, None)
+        return program, solution_of(program, decision, float(decision.objective / market.weight.sum()))
 
     def certify(self, decision: Decision) -> Certificate:
         """Return the proof that the decision is optimal; of one by prices, an exact allocation, a bound and the gap."""
@@ -115,11 +110,6 @@ class NonCooperativeOEF(Formulated):
             return super().certify(decision)
         weight = decision.market.as_(Fraction).weight
         return exact_bound(decision, weight, weight.sum(), _duals, "level", equal=True)
-
-    def _solved(self, decision: Decision) -> tuple[Program, Solution]:
-        market = decision.market.as_(float)
-        program = self.formulate(market, None)
-        return program, solution_of(program, decision, float(decision.objective / market.weight.sum()))
 
 
 def _duals(values: Array) -> tuple[str, Array]:

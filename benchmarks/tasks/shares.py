@@ -18,6 +18,7 @@ from fairopt.backends import Highs, Solver
 from fairopt.backends.exact import Exact
 from fairopt.bench.kinds import Instance, Judgement, Task
 from fairopt.discovery import policy
+from fairopt.errors import FairoptError
 from fairopt.policy import Decision, allocate
 from fairopt.problem import Market
 
@@ -160,7 +161,9 @@ class ShareTask(Task):
             try:
                 decision = self.decided(market, solver)
                 duals = self.duals(market, decision)
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the next one is asked, and the note says so
+            except (
+                FairoptError
+            ) as error:  # nothing to compare with: the next one is asked, and the note says so
                 told.append(f"{source} failed: {error!r}")
                 continue
             shares = np.asarray(decision.shares, dtype=float)

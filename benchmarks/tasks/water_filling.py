@@ -24,6 +24,7 @@ from fairopt.benchmarks.tasks.shares import (
     told_duals,
 )
 from fairopt.discovery import policy
+from fairopt.errors import FairoptError
 from fairopt.policy import Decision, allocate
 from fairopt.problem import Market
 
@@ -78,7 +79,9 @@ class WaterFilling(MaxMin):
                 break
             try:
                 decision = allocate(policy(self.name), market, solver)
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the next one is asked, and the note says so
+            except (
+                FairoptError
+            ) as error:  # nothing to compare with: the next one is asked, and the note says so
                 told.append(f"{source} failed: {error!r}")
                 continue
             shares = np.asarray(decision.shares, dtype=float)

@@ -241,8 +241,8 @@ class EnvyProgram:
             ratio = self.users.value[members][:, others] / self.users.value[members, j][:, None]
             pairs.append((members[ratio.argmax(axis=0)], others))
         if len(free) <= SMALL:
-            pairs.append(tuple(free[each] for each in np.nonzero(~np.eye(len(free), dtype=bool))))  # type: ignore[arg-type]
-            pairs[-1] = (pairs[-1][0], k + pairs[-1][1])
+            one, other = np.nonzero(~np.eye(len(free), dtype=bool))
+            pairs.append((free[one], k + free[other]))
         envious, envied = (np.concatenate(each) for each in zip(*pairs, strict=True))
         new = self._pool(envious, envied)
         self._add(program, column, holds, envious[new], envied[new])

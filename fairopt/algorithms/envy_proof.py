@@ -75,7 +75,8 @@ def upper_bound(
     more = _eased(speedup, capacity, weight, pays, np.maximum(prices, 0.0), rents, COSTS * above.bound)
     if not len(more[0]):
         return above
-    multipliers = tuple(np.concatenate(both) for both in zip(multipliers, more, strict=True))  # type: ignore[assignment]
+    envious, envied, y = (np.concatenate(both) for both in zip(multipliers, more, strict=True))
+    multipliers = (envious, envied, y)
     eased = _least(_pays(speedup, weight, multipliers), capacity, demand, prices, rents, multipliers)
     return eased if eased.bound < above.bound else above
 

@@ -108,10 +108,11 @@ class GrowingProgram:
     def basis(self) -> tuple[Array, Array]:
         """Return the last basis in the form that `start` takes."""
         basis = self._highs.getBasis()
-        return tuple(  # type: ignore[return-value]
-            np.minimum(np.array([int(status) for status in statuses], dtype=np.int8), 3)
+        columns, rows = (
+            np.array([int(status) for status in statuses], dtype=np.int8)
             for statuses in (basis.col_status, basis.row_status)
         )
+        return columns, rows
 
     def polished(self, x: Array) -> Array:
         """Return the vertex of the last basis to the last digits, where it can be had near ``x``; else ``x``.

@@ -80,7 +80,8 @@ def shared_out(group: Array, part: Array, givers: Array, takers: Array, amount: 
     if not pieces:
         none = np.zeros(0, dtype=np.int64)
         return none, none, np.zeros(0)
-    return tuple(np.concatenate(each) for each in zip(*pieces, strict=True))  # type: ignore[return-value]
+    giver, taker, amount = (np.concatenate(each) for each in zip(*pieces, strict=True))
+    return giver, taker, amount
 
 
 def evened_out(group: Array, amount: Array) -> tuple[Array, Array, Array]:
