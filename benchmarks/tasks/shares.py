@@ -161,9 +161,7 @@ class ShareTask(Task):
             try:
                 decision = self.decided(market, solver)
                 duals = self.duals(market, decision)
-            except (
-                FairoptError
-            ) as error:  # nothing to compare with: the next one is asked, and the note says so
+            except FairoptError as error:  # nothing to compare with: the next one is asked, and the note says so
                 told.append(f"{source} failed: {error!r}")
                 continue
             shares = np.asarray(decision.shares, dtype=float)

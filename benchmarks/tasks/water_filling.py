@@ -79,9 +79,7 @@ class WaterFilling(MaxMin):
                 break
             try:
                 decision = allocate(policy(self.name), market, solver)
-            except (
-                FairoptError
-            ) as error:  # nothing to compare with: the next one is asked, and the note says so
+            except FairoptError as error:  # nothing to compare with: the next one is asked, and the note says so
                 told.append(f"{source} failed: {error!r}")
                 continue
             shares = np.asarray(decision.shares, dtype=float)
