@@ -89,9 +89,11 @@ def ledger() -> list[Entry]:
 
 
 def read_package(package: str) -> Iterator[Entry]:
-    """Yield the rows of the ledger in one package."""
+    """Yield the rows of the ledger in one package and the packages in it, by the names of folders and files."""
     known = {field.name for field in fields(Entry)} - {"package"}
     for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name):
+        if file.is_dir() and file.name.isidentifier() and file.name != "__pycache__":
+            yield from read_package(f"{package}.{file.name}")
         if not file.name.endswith(".toml"):
             continue
         for number, table in enumerate(tomllib.loads(file.read_text(encoding="utf-8"))["claim"], start=1):

@@ -28,7 +28,7 @@ from fairopt.proofs.bounded.exact import Optima  # noqa: E402
 from fairopt.proofs.bounded.solver import Asker, Case, Limits, Question  # noqa: E402
 from fairopt.proofs.bounded.store import BEGIN, END, size_name, stored, table  # noqa: E402
 from fairopt.proofs.bounded.symbolic import SymbolicMarket  # noqa: E402
-from fairopt.proofs.claims.proving import SharingIncentiveEfficiency  # noqa: E402
+from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency  # noqa: E402
 
 FOLDER = ROOT / "proofs" / "bounded"
 STORED = stored(FOLDER)

@@ -13,14 +13,15 @@ from fairopt.ledger import Entry, Ruling, read_package
 from fairopt.models import CooperativeOEF
 from fairopt.optima import is_extreme
 from fairopt.problem import Market
-from fairopt.proofs.claims import citing, oef_limits, oef_table1
-from fairopt.proofs.claims.checking import NoLongerFollows, found, proved, require
-from fairopt.proofs.claims.measuring import decide, extent
-from fairopt.proofs.claims.proving import SharingIncentiveEfficiency
+from fairopt.proofs.claims.oef import limits, table1
+from fairopt.proofs.ledger import citing
+from fairopt.proofs.ledger.checking import NoLongerFollows, found, proved, require
+from fairopt.proofs.ledger.measuring import decide, extent
+from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
 
 ROWS = {row.id: row for row in read_package("fairopt.proofs.claims")}
-MODULES = ("oef_theorems", "oef_limits", "oef_table1", "gandiva")
-OURS = [row for row in ROWS.values() if row.run.partition(":")[0] in MODULES]
+MODULES = ("oef.theorems", "oef.limits", "oef.table1", "gandiva_fair.trading")
+OURS = [row for row in ROWS.values() if f"{row.package}.{row.run}".partition(":")[0].endswith(MODULES)]
 PAPERS = ("gandiva", "fft", "ltgf", "astraea")
 
 
@@ -131,12 +132,12 @@ def test_the_program_with_fair_shares_is_that_of_its_market() -> None:
     ):
         decision = decide(SharingIncentiveEfficiency(), market)
         written = SharingIncentiveEfficiency().certify(decision).to_json()["program"]
-        mine = oef_limits.as_from_the_market(market)
+        mine = limits.as_from_the_market(market)
         assert {**written, "rows": None} == {**mine, "rows": None}
         assert [_row(row) for row in written["rows"]] == [_row(row) for row in mine["rows"]]
         # a range over all optima keeps the total, which is what the last row says
         assert extent(SharingIncentiveEfficiency(), decision, market.speedup) == (decision.objective,) * 2
-        ranged = oef_limits.as_from_the_market(market, total=decision.objective)
+        ranged = limits.as_from_the_market(market, total=decision.objective)
         assert ranged["rows"][:-1] == mine["rows"]
         assert ranged["rows"][-1]["lower"] == str(decision.objective)
 
@@ -157,7 +158,7 @@ def _row(row: dict[str, Any]) -> tuple[dict[int, str], object, object]:
 def test_a_table_with_wrong_cells_is_never_reproduced(
     readings: list[tuple[tuple[str, ...], tuple[str, ...]]], verdict: Ruling
 ) -> None:
-    assert oef_table1.verdict_of([oef_table1.Reading("so", *each) for each in readings]) is verdict
+    assert table1.verdict_of([table1.Reading("so", *each) for each in readings]) is verdict
 
 
 def test_extreme_points() -> None:

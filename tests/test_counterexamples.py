@@ -13,9 +13,10 @@ import pytest
 from fairopt.errors import BadInput
 from fairopt.ledger import Ruling, read_package
 from fairopt.proofs import verify as verifier
-from fairopt.proofs.claims.citing import counterexample
-from fairopt.proofs.claims.counterexamples import FOLDER, WANTED, Wanted
-from fairopt.proofs.claims.searching import Domain, ordered_by_ratios, untruths
+from fairopt.proofs.claims.counterexamples import WANTED, Wanted
+from fairopt.proofs.ledger.citing import COUNTEREXAMPLES as FOLDER
+from fairopt.proofs.ledger.citing import counterexample
+from fairopt.proofs.ledger.searching import Domain, ordered_by_ratios, untruths
 
 FILES = sorted(FOLDER.glob("*.json"))
 #: These searches ask more markets than a test run has time for.

@@ -19,7 +19,7 @@ from fairopt.models.posted_prices_round import RoundState
 from fairopt.models.posted_prices_theta import Admissible, Given, Theta, rounds
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import Linear
-from fairopt.proofs.claims.astraea_batches import Deviating, example, random_batch, violations
+from fairopt.proofs.claims.astraea.batches import Deviating, example, random_batch, violations
 from fairopt.schedules import Admission, Plan
 
 SIXTEEN = Given(16, 16)

@@ -24,7 +24,7 @@ from fairopt.models.posted_prices_theta import Given
 from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
 from fairopt.program import Number
-from fairopt.proofs.claims.astraea_batches import Deviating, example, random_batch
+from fairopt.proofs.claims.astraea.batches import Deviating, example, random_batch
 from fairopt.proofs.verify_schedule import Unreadable, decide, main
 from fairopt.schedules import SchedulePolicy
 from fairopt.schedules.document import document

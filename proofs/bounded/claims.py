@@ -34,7 +34,7 @@ from fairopt.proofs.bounded.exact import (
 )
 from fairopt.proofs.bounded.solver import Case, Question
 from fairopt.proofs.bounded.symbolic import Optimum, SymbolicMarket
-from fairopt.proofs.claims.proving import SharingIncentiveEfficiency
+from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
 from fairopt.properties import AdjacentTypes, EnvyFreeness, ParetoEfficiency
 from fairopt.properties.verdict import Answer, Property
 

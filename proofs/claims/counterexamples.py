@@ -10,7 +10,6 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -18,12 +17,12 @@ from fairopt.certificates import Certificate
 from fairopt.datasets import oef_example
 from fairopt.errors import BadInput
 from fairopt.models import CooperativeOEF, MaxMin, NonCooperativeOEF, SecondPriceTrading
-from fairopt.proofs.claims import proving
-from fairopt.proofs.claims.checking import proved
-from fairopt.proofs.claims.measuring import with_demand
-from fairopt.proofs.claims.searching import Domain, Untruth, untruths
+from fairopt.proofs.ledger import proving
+from fairopt.proofs.ledger.checking import proved
+from fairopt.proofs.ledger.citing import COUNTEREXAMPLES
+from fairopt.proofs.ledger.measuring import with_demand
+from fairopt.proofs.ledger.searching import Domain, Untruth, untruths
 
-FOLDER = Path(__file__).parent.parent / "counterexamples"
 COOPERATIVE, NONCOOPERATIVE, MAX_MIN, TRADING = CooperativeOEF(), NonCooperativeOEF(), MaxMin(), SecondPriceTrading()
 #: What OEF assumes of speedups (Sec. 2.3): 1 on the slowest type, larger on each faster one.
 AS_IN_OEF = "normalised rising"
@@ -128,7 +127,7 @@ def main(arguments: list[str] | None = None) -> int:
         begun = perf_counter()
         for name, certificate in wanted.search().items():
             print(f"{name}: {proved(certificate)} ({perf_counter() - begun:.1f} s)", flush=True)
-            certificate.write(FOLDER / f"{name}.json")
+            certificate.write(COUNTEREXAMPLES / f"{name}.json")
     return 0
 
 
