@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -60,39 +59,6 @@ def test_every_claim_of_these_papers_has_a_row() -> None:
 
 
 # -- what rows lean on -------------------------------------------------------------------------------------------
-def test_a_theorem_that_is_not_stated_is_not_cited() -> None:
-    with pytest.raises(BadInput, match="does not state it"):
-        citing.theorem("Market", "all_is_well")
-
-
-def theorems_in(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / "Mine.v").write_text(text, encoding="utf-8")
-    monkeypatch.setattr(citing, "THEOREMS", folder)
-    citing._compiled.cache_clear()
-
-
-def test_a_theorem_that_is_only_assumed_is_not_cited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    theorems_in(tmp_path, "Theorem easy : 1 = 2.\nProof. Admitted.\n", monkeypatch)
-    with pytest.raises(BadInput, match="Admitted"):
-        citing.theorem("Mine", "easy")
-
-
-def test_without_coq_a_theorem_is_only_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    theorems_in(tmp_path, "Theorem easy : 1 = 1.\nProof. reflexivity. Qed.\n", monkeypatch)
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    with pytest.raises(NotInstalled, match="make proofs"):
-        citing.theorem("Mine", "easy")
-
-
-@pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed: make proofs")
-def test_coq_is_asked_about_what_is_not_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    theorems_in(tmp_path, "Theorem easy : 1 = 1.\nProof. reflexivity. Qed.\n", monkeypatch)
-    assert citing.theorem("Mine", "easy") == "Coq: easy in Mine.v"
-    theorems_in(tmp_path, "Theorem wrong : 1 = 2.\nProof. reflexivity. Qed.\n", monkeypatch)
-    with pytest.raises(BadInput, match="Coq rejects"):
-        citing.theorem("Mine", "wrong")
-
-
 def test_a_bounded_decision_that_is_not_stored_is_not_cited() -> None:
     with pytest.raises(BadInput, match="stored is None"):
         citing.bounded("pareto-coop-every", "9x9")

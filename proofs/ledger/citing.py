@@ -1,17 +1,14 @@
 """What a row of the ledger may lean on: stored counterexamples, Coq's theorems, Z3's decisions. Each is checked here.
 
-Nothing is cited unread: a certificate must be accepted by ``proofs/verify.py``, a theorem stated without anything that
-is only assumed and compiled by Coq since its file was last written (by the times of the files), a decision of Z3 stored
-with the answer that is wanted.
+Nothing is cited unread: a certificate must be accepted by ``proofs/verify.py``; of a theorem Coq must say that it rests
+on nothing; a decision of Z3 must be stored with the answer that is wanted.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import shutil
-import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -24,13 +21,12 @@ import numpy as np
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.problem import Market
 from fairopt.program import Array
+from fairopt.proofs.ledger import coq
 from fairopt.proofs.ledger.checking import proved
 
 PROOFS = Path(__file__).parent.parent
 COUNTEREXAMPLES = PROOFS / "counterexamples"
 THEOREMS = PROOFS / "theorems"
-#: A file of theorems compiles in less than a minute.
-COQ_SECONDS = 300
 
 
 # -- counterexamples -----------------------------------------------------------------------------------------------
@@ -94,63 +90,62 @@ def speedups(market: Market) -> str:
 
 # -- Coq -------------------------------------------------------------------------------------------------------------
 def theorem(file: str, name: str) -> str:
-    """Return how to cite a theorem of ``proofs/theorems/FILE.v`` that Coq has accepted.
+    """Return how to cite a theorem of ``proofs/theorems/FILE.v`` that Coq has accepted and that rests on nothing.
 
-    Errors: `BadInput` where it is not stated there or leans on something that is only assumed; `NotInstalled` where Coq
-    has to compile it and is not there.
+    ``name`` is its full name in the file: a theorem in a module is called "Module.name". Errors: `BadInput` where it is
+    not stated there, where it or the text that it is built on assumes something, and where Coq rejects it;
+    `NotInstalled` where Coq is not there to say so.
     """
     for source in _needed(file):
-        text = (THEOREMS / f"{source}.v").read_text(encoding="utf-8")
-        for word in ("Admitted", "Axiom", "Parameter", "admit"):
-            if re.search(rf"\b{word}\b", text):
-                raise BadInput(f"{word} stands in {source}.v", place=name, remedy="Prove it")
-    if not re.search(rf"^(Theorem|Lemma) {name}\b", (THEOREMS / f"{file}.v").read_text(encoding="utf-8"), re.MULTILINE):
-        raise BadInput(f"{file}.v does not state it", place=name, remedy="Name a theorem of that file")
-    _compiled(file)
+        for assumed in _source(source).assumes:
+            raise BadInput(f"{source}.v assumes something: {assumed}", place=name, remedy="Prove it")
+    if name not in {each.name for each in _source(file).statements}:
+        raise BadInput(f"{file}.v does not state it", place=name, remedy="Name a theorem of that file, in full")
+    rests_on = _rests_on(file)[file, name]
+    if rests_on != coq.CLOSED:
+        raise BadInput(f"it rests on {' '.join(rests_on.split())}", place=f"{file}.{name}", remedy="Prove it")
     return f"Coq: {name} in {file}.v"
+
+
+def _source(file: str) -> coq.Source:
+    return coq.Source.read((THEOREMS / f"{file}.v").read_text(encoding="utf-8"))
 
 
 def _needed(file: str) -> list[str]:
     """Return the files that one is built on, and itself, in the order in which they are compiled."""
-    text = (THEOREMS / f"{file}.v").read_text(encoding="utf-8")
-    found = re.search(r"From FairSharing Require Import ([\w\s]+)\.", text)
-    names = [each for other in (found[1].split() if found else []) for each in _needed(other)]
-    return list(dict.fromkeys([*names, file]))
+    return list(dict.fromkeys([*(each for other in _source(file).needs for each in _needed(other)), file]))
 
 
 @cache
-def _compiled(file: str) -> None:
-    """Have Coq compile a file and what it is built on, unless what is compiled is younger than what it was made from.
+def _rests_on(file: str) -> Mapping[tuple[str, str], str]:
+    """Return what Coq says that the statements of a file rest on, compiled anew unless what is compiled is younger.
 
     That goes by the times of the files: who sets those back, or writes a compiled file by hand, deceives it. ``make
-    proofs`` in a fresh checkout compiles everything, and prints what each theorem rests on.
+    proofs`` in a fresh checkout compiles everything.
     """
-    newest = 0.0
-    for name in _needed(file):
-        made = THEOREMS / f"{name}.vo"
-        newest = max(newest, (THEOREMS / f"{name}.v").stat().st_mtime)
-        if not made.exists() or made.stat().st_mtime < newest:
-            break
-        newest = made.stat().st_mtime
-    else:
-        return
-    coq = shutil.which("coqc")
-    if coq is None:
-        raise NotInstalled(f"{file}.v is not compiled, and Coq is not installed: run make proofs")
-    with TemporaryDirectory() as folder:
-        for name in _needed(file):
-            shutil.copy(THEOREMS / f"{name}.v", folder)
-            command = [coq, "-q", "-R", ".", "FairSharing", "-w", "none", f"{name}.v"]
-            try:
-                ran = subprocess.run(
-                    command, cwd=folder, capture_output=True, text=True, check=False, timeout=COQ_SECONDS
-                )
-            except subprocess.TimeoutExpired as late:
-                raise BadInput(
-                    f"Coq needs more than {late.timeout:.0f} s", place=f"{name}.v", remedy="make proofs"
-                ) from late
-            if ran.returncode:
-                raise BadInput(f"Coq rejects {name}.v: {ran.stderr.strip()[-300:]}", place=file, remedy="make proofs")
+    if shutil.which("coqtop") is None:
+        raise NotInstalled(f"what {file}.v rests on only Coq can say, and it is not installed: run make proofs")
+    names = {file: [each.name for each in _source(file).statements]}
+    try:
+        if _up_to_date(file):
+            return coq.rests_on(THEOREMS, names)
+        with TemporaryDirectory() as folder:
+            for needed in _needed(file):
+                shutil.copy(THEOREMS / f"{needed}.v", folder)
+                coq.run(["coqc", "-q", "-R", ".", coq.LIBRARY, "-w", "none", f"{needed}.v"], Path(folder))
+            return coq.rests_on(Path(folder), names)
+    except coq.CoqFails as fails:
+        raise BadInput(f"Coq rejects {file}.v: {fails}", place=file, remedy="make proofs") from fails
+
+
+def _up_to_date(file: str) -> bool:
+    """Whether a file and all that it is built on are compiled, each after its text and after what it is built on."""
+    made = THEOREMS / f"{file}.vo"
+    needs = _source(file).needs
+    if not made.exists() or not all(map(_up_to_date, needs)):
+        return False
+    before = [THEOREMS / f"{file}.v", *(THEOREMS / f"{other}.vo" for other in needs)]
+    return made.stat().st_mtime >= max(path.stat().st_mtime for path in before)
 
 
 # -- Z3 --------------------------------------------------------------------------------------------------------------
