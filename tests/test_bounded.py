@@ -148,10 +148,7 @@ def test_z3_agrees_with_stored_counterexamples(claim, size) -> None:
     n, k = size
 
     def agrees(speedup: np.ndarray) -> bool:
-        values = dict(zip(market.unit, speedup[:, 0] / speedup[0, 0], strict=True))
-        for row, own in zip(market.ratio, speedup, strict=True):
-            values |= dict(zip(row, own / own[0], strict=True))
-        fixed = [(term, z3.RealVal(str(value))) for term, value in values.items() if not z3.is_rational_value(term)]
+        fixed = market.valued(Market.of(speedup.tolist(), [1] * k)).items()
         for question in search.questions:
             solver = z3.SimpleSolver()
             parts = (*question.constraints, *(case.whole() for case in question.cases))

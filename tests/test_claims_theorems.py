@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from fairopt.proofs.claims.oef import limits, table1
 from fairopt.proofs.ledger import citing
 from fairopt.proofs.ledger.checking import NoLongerFollows, found, proved, require
 from fairopt.proofs.ledger.measuring import decide, extent
-from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
+from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency, of_share
 
 ROWS = {row.id: row for row in read_package("fairopt.proofs.claims")}
 MODULES = ("oef.theorems", "oef.limits", "oef.table1", "gandiva_fair.trading")
@@ -56,6 +57,15 @@ def test_every_claim_of_these_papers_has_a_row() -> None:
 
     ids = {claim["id"] for claim in tomllib.loads(shared.read_text(encoding="utf-8"))["claim"]}
     assert {each for each in ids if each.startswith(PAPERS)} == {row.id for row in ROWS.values() if row.paper in PAPERS}
+
+
+def test_lemma_3_1_is_false_in_the_order_of_ratios_with_speedup_1_on_the_slowest_type() -> None:
+    market = Market.of([[1, 2, 5], [1, 9, 23], [1, 3, 11]], [3, 2, 1])
+    decision = decide(CooperativeOEF(), market)
+    assert extent(CooperativeOEF(), decision, of_share(market, 0, 2)) == (Fraction(47, 165),) * 2
+    assert extent(CooperativeOEF(), decision, of_share(market, 0, 1)) == (0, 0)
+    assert "(1, 2, 5), (1, 9, 23), (1, 3, 11), 3, 2, 1 GPUs" in ROWS["oef-lemma3.1"].evidence
+    assert "it is true for small numbers" not in ROWS["oef-lemma3.1"].evidence
 
 
 # -- what rows lean on -------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from fairopt.proofs import verify as verifier
 from fairopt.proofs.claims.counterexamples import WANTED, Wanted
 from fairopt.proofs.ledger.citing import COUNTEREXAMPLES as FOLDER
 from fairopt.proofs.ledger.citing import counterexample
-from fairopt.proofs.ledger.searching import Domain, ordered_by_ratios, untruths
+from fairopt.proofs.ledger.searching import Domain, as_in_oef, ordered_by_ratios, untruths
 
 FILES = sorted(FOLDER.glob("*.json"))
 #: These searches ask more markets than a test run has time for.
@@ -128,6 +128,7 @@ def test_users_come_in_the_order_that_is_asked_for() -> None:
     assert markets
     for market in markets:
         assert ordered_by_ratios(market)
+        assert as_in_oef(market)
         assert not ordered_by_ratios(market.select([1, 0, 2]))
     for market in Domain(((3, 2),), 3, "slowest-first").markets():
         slowest, *others = (fast / slow for slow, fast in market.speedup)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
+from fairopt.problem import Market
 from fairopt.proofs.bounded import claims as c
 from fairopt.proofs.bounded.decisions import Decision, Search, decide, decide_all
 from fairopt.proofs.bounded.solver import Limits
@@ -30,13 +31,26 @@ class Claim:
     search: Callable[[int, int], Search] | None = None
 
 
-def _claim(
-    name: str, id: str, says: str, search: Callable[[int, int], Search], quick: str = "", slow: str = ""
-) -> Claim:
-    def run(n: int, k: int, limits: Limits) -> Decision:
-        return decide(name, search(n, k), limits)
+#: Speedups (1, 2, 5), (1, 9, 23), (1, 3, 11) with 3, 2 and 1 GPUs, in units of one GPU of each type.
+NOT_FROM_THE_LEFT = Market.of([[1, "4/3", "5/3"], [1, 6, "23/3"], [1, 2, "11/3"]], [1, 1, 1])
 
-    return Claim(name, id, says, run, _sizes(quick), _sizes(slow), search)
+
+def _claim(
+    name: str,
+    id: str,
+    says: str,
+    search: Callable[[int, int], Search],
+    quick: str = "",
+    slow: str = "",
+    known: Market | None = None,
+) -> Claim:
+    def searched(n: int, k: int) -> Search:
+        return replace(search(n, k), known=(known,) if known is not None and known.shape == (n, k) else ())
+
+    def run(n: int, k: int, limits: Limits) -> Decision:
+        return decide(name, searched(n, k), limits)
+
+    return Claim(name, id, says, run, _sizes(quick), _sizes(slow), searched)
 
 
 def _sizes(text: str) -> tuple[Size, ...]:
@@ -138,7 +152,9 @@ def _lemma() -> list[Claim]:
             says = f"Lemma 3.1, every optimum of the largest total, {title}; slowest user: {text}"
             says += "; speedup 1 on the first type, rising strictly"
             search = partial(c.lemma_3_1, mode, order=order)
-            found.append(_claim(f"lemma3.1-{short}-{order}", "oef-lemma3.1", says, search, "2x2 2x3 3x2", "3x3"))
+            name = f"lemma3.1-{short}-{order}"
+            known = NOT_FROM_THE_LEFT if name == "lemma3.1-coop-ratios" else None
+            found.append(_claim(name, "oef-lemma3.1", says, search, "2x2 2x3 3x2", "3x3", known))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -48,7 +48,8 @@ class Search:
     ``markets``: the true market, then that with a misreport where there is one. ``confirm`` gets them in numbers and
     returns what they refute, by fairopt's exact arithmetic, or None; ``suspect`` says in floats, soon, whether that is
     worth the time. ``domain`` are the assumptions on the speedups alone, and
-    ``words`` name those of them that guesses should keep by construction.
+    ``words`` name those of them that guesses should keep by construction. ``known`` are markets that somebody has found
+    already: the first guesses, where there is one market and no misreport.
     """
 
     markets: tuple[SymbolicMarket, ...]
@@ -57,6 +58,7 @@ class Search:
     confirm: Callable[..., Found | None]
     suspect: Callable[..., bool]
     words: tuple[str, ...] = ()
+    known: tuple[Market, ...] = ()
 
 
 #: How many guesses are made with numerators and denominators up to each of these.
@@ -141,20 +143,29 @@ def _by_guessing(search: Search, seconds: float) -> Found | None:
     """Return a confirmed counterexample in small numbers, if a guess meets one in this time."""
     ends = monotonic() + seconds
     domain = z3.And(*search.domain, *(c for market in search.markets for c in market.constraints))
+    for guess in _guesses(search):
+        if monotonic() > ends:
+            return None
+        if not z3.is_true(z3.simplify(z3.substitute(domain, *guess.items()))):
+            continue
+        tables = _tables(search, partial(_guessed, guess))
+        if search.suspect(*tables) and (found := search.confirm(*tables)) is not None:
+            return found
+    return None
+
+
+def _guesses(search: Search) -> Iterator[dict[Term, Term]]:
+    """Yield values of the variables: those of the known markets, then random ones, small numbers first."""
+    for numbers in search.known:
+        (market,) = search.markets
+        yield market.valued(numbers)
     dice = Random(0)
     for largest, count in GUESSES.items():
         for _ in range(count):
-            if monotonic() > ends:
-                return None
             guess: dict[Term, Term] = {}
             for market in reversed(search.markets):  # what a misreport shares with the truth is guessed for the truth
                 guess |= market.guess(dice, largest, search.words)
-            if not z3.is_true(z3.simplify(z3.substitute(domain, *guess.items()))):
-                continue
-            tables = _tables(search, partial(_guessed, guess))
-            if search.suspect(*tables) and (found := search.confirm(*tables)) is not None:
-                return found
-    return None
+            yield guess
 
 
 def _guessed(guess: dict[Term, Term], term: Term) -> Fraction:

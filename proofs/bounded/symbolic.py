@@ -15,6 +15,7 @@ from random import Random
 
 import z3
 
+from fairopt.problem import Market
 from fairopt.proofs.bounded.solver import Case, Term
 
 #: Linear expressions: the coefficient of each variable.
@@ -84,6 +85,14 @@ class SymbolicMarket:
             first = min(j for j in range(self.k) if (u, j) not in self.stopped)
             for ratio, value in zip(self.ratio[u], row, strict=True):
                 found[ratio] = value / row[first]
+        return {term: z3.RealVal(str(value)) for term, value in found.items() if not z3.is_rational_value(term)}
+
+    def valued(self, market: Market) -> dict[Term, Term]:
+        """Return the values of the variables on a market in which everybody runs everywhere."""
+        speedup = market.speedup / market.speedup[0, 0]
+        found = dict(zip(self.unit, speedup[:, 0], strict=True))
+        for ratio, row in zip(self.ratio, speedup, strict=True):
+            found |= dict(zip(ratio, row / row[0], strict=True))
         return {term: z3.RealVal(str(value)) for term, value in found.items() if not z3.is_rational_value(term)}
 
     def speedup(self, u: int, j: int) -> Term:

@@ -17,6 +17,7 @@ from fairopt.certificates import Certificate
 from fairopt.datasets import oef_example
 from fairopt.errors import BadInput
 from fairopt.models import CooperativeOEF, MaxMin, NonCooperativeOEF, SecondPriceTrading
+from fairopt.problem import Market
 from fairopt.proofs.ledger import proving
 from fairopt.proofs.ledger.checking import proved
 from fairopt.proofs.ledger.citing import COUNTEREXAMPLES
@@ -86,6 +87,11 @@ WANTED = (
     Wanted(
         "oef-lemma3.1-cooperative-ratios",
         Domain(((2, 2), (3, 2)), 6, "slowest-first").markets,
+        proving.not_from_the_left(COOPERATIVE),
+    ),
+    Wanted(
+        "oef-lemma3.1-cooperative-ratios-normalised",
+        lambda: [Market.of([[1, 2, 5], [1, 9, 23], [1, 3, 11]], [3, 2, 1])],
         proving.not_from_the_left(COOPERATIVE),
     ),
     Wanted("oef-nonzeros-cooperative", TWO_TYPES.markets, proving.many_nonzeros(COOPERATIVE)),

@@ -8,7 +8,7 @@ A float solver only sifts: what it lets pass is decided exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations_with_replacement, pairwise, product
 from typing import Any
@@ -65,7 +65,7 @@ def _ordered(rows: list[Row], n: int, words: list[str]) -> Iterable[tuple[Row, .
     return combinations_with_replacement(rows, n)
 
 
-def _gains_less(row: Row, other: Row) -> bool:
+def _gains_less(row: Sequence[Any], other: Sequence[Any]) -> bool:
     """Whether from each type to the next a user gains by a smaller factor than another."""
     return all(y * w < x * z for (x, y), (w, z) in zip(pairwise(row), pairwise(other), strict=True))
 
@@ -112,11 +112,20 @@ OF_ALL: dict[str, Callable[[tuple[Row, ...]], bool]] = {
 }
 
 
+def as_in_oef(market: Market) -> bool:
+    """Whether every user has speedup 1 on the first type and more on each faster one."""
+    return all(row[0] == 1 and _rising(tuple(row)) for row in market.speedup.tolist())
+
+
 def ordered_by_ratios(market: Market) -> bool:
-    """Whether speedups are 1 on the first type and rise, and users stand in strict order of all their ratios."""
-    rows = [tuple(row) for row in market.speedup.tolist()]
-    ratios = all(_gains_less(a, b) for a, b in pairwise(rows))
-    return ratios and all(row[0] == 1 and _rising(row) for row in rows)
+    """Whether users stand in strict order of all their ratios between types."""
+    return all(_gains_less(a, b) for a, b in pairwise(market.speedup.tolist()))
+
+
+def first_by_ratios(market: Market) -> bool:
+    """Whether the first user gains strictly the least from each type to the next."""
+    first, *others = market.speedup.tolist()
+    return all(_gains_less(first, other) for other in others)
 
 
 @dataclass(frozen=True)

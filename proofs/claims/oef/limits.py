@@ -14,16 +14,12 @@ from fairopt.program import Array
 from fairopt.proofs.ledger.checking import proved, require
 from fairopt.proofs.ledger.citing import bounded, counterexample, rows, speedups, theorem
 from fairopt.proofs.ledger.measuring import decide, extent, gains_of_lie
-from fairopt.proofs.ledger.proving import (
-    SharingIncentiveEfficiency,
-    below_fair_share,
-    envious,
-    of_share,
-)
+from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency, below_fair_share, envious, of_share
+from fairopt.proofs.ledger.searching import as_in_oef, first_by_ratios
 
 ENVY_FREE, FAIR_SHARES, ALONE = CooperativeOEF(), SharingIncentiveEfficiency(), MaxEfficiency()
 #: The stored counterexamples to Lemma 3.1: of the first user, the type that it holds and the slower one that it lacks.
-PLACES = {"": (2, 1), "-ratios": (1, 0)}
+PLACES = {"": (2, 1), "-ratios": (1, 0), "-ratios-normalised": (2, 1)}
 LARGER = "reports nowhere smaller than the truth, as Sec. 2.3.1 (1) has it"
 
 
@@ -116,19 +112,21 @@ def as_from_the_market(
 
 def from_the_left() -> Finding:
     """Lemma 3.1: the slowest user fills the types from the slowest on."""
-    entries, ratios = (_not_filled(f"oef-lemma3.1-cooperative{which}", *places) for which, places in PLACES.items())
+    entries, units, normalised = (
+        _not_filled(f"oef-lemma3.1-cooperative{which}", *places) for which, places in PLACES.items()
+    )
     market, least, most = entries
     also = _ends(FAIR_SHARES, market, *PLACES[""])
     if not (also[0] > 0 and also[1] < market.capacity[PLACES[""][1]]):
         return Finding(Ruling.OPEN, "With sharing incentive the lemma holds on the stored market.")
-    other, some, little = ratios
-    slowest, *others = (fast / slow for slow, fast in other.speedup)
-    require(slowest < min(others), f"u1 has the least ratio on {speedups(other)}")
+    for each, _, _ in (units, normalised):
+        require(first_by_ratios(each), f"u1 has the least ratios on {speedups(each)}")
+    require(as_in_oef(normalised[0]), f"speedups are 1 on the first type and rise on {speedups(normalised[0])}")
     alone = theorem("Exchange", "max_total_held_by_fastest")
     efficient = theorem("Exchange", "least_ratios_fill_from_left")
     shares = theorem("Exchange", "max_total_sharing_incentive_pareto_efficient")
     equal = theorem("EqualEfficiency", "noncooperative_oef_pareto_efficient")
-    envy_free = bounded("lemma3.1-coop-ratios", "2x2", "2x3", "3x2")
+    few = bounded("lemma3.1-coop-ratios", "2x2", "2x3", "3x2")
     return Finding(
         Ruling.QUALIFIED,
         "It depends on what is optimal and on who is slowest. Slowest meaning the least speedup on every type, as "
@@ -139,10 +137,12 @@ def from_the_left() -> Finding:
         f"of T3 and at most {also[1]} of T2 with sharing incentive. Slowest meaning the strictly least ratio between "
         f"any two types, it is true of every Pareto-efficient allocation, with positive speedups ({efficient}), so of "
         f"the largest total with sharing incentive ({shares}) and of the non-cooperative mode ({equal}). Among "
-        "envy-free allocations it then depends on units. Where every speedup on the slowest type is 1, it is true for "
-        f"small numbers ({envy_free}). Where it is not, it is false: on {speedups(other)}, u1 has the least ratio and "
-        f"holds, in every optimum, at least {some} of T2 and at most {little} of T1 "
-        "(oef-lemma3.1-cooperative-ratios-least-T2, -most-T1).",
+        "envy-free allocations it is then false. Where every speedup on the slowest type is 1 and the others rise: on "
+        f"{speedups(normalised[0])}, u1 has the least ratios and holds, in every optimum, at least {normalised[1]} of "
+        f"T3 and at most {normalised[2]} of T2 (oef-lemma3.1-cooperative-ratios-normalised-least-T3, -most-T2); two "
+        f"users on up to three types, or three on two, are too few ({few}). In other units two types are enough. "
+        f"On {speedups(units[0])}, u1 has the least ratio and holds, in every optimum, at least {units[1]} of T2 and "
+        f"at most {units[2]} of T1 (oef-lemma3.1-cooperative-ratios-least-T2, -most-T1).",
     )
 
 

@@ -31,7 +31,7 @@ from fairopt.proofs.ledger.citing import (
     theorem,
 )
 from fairopt.proofs.ledger.measuring import both, decide, gains_of_lie, holds, only_optimum
-from fairopt.proofs.ledger.searching import ordered_by_ratios
+from fairopt.proofs.ledger.searching import as_in_oef, ordered_by_ratios
 from fairopt.properties import AdjacentTypes, Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
 from fairopt.properties.verdict import Property
 
@@ -89,7 +89,7 @@ def adjacent_types() -> Finding:
     two = bounded("adjacent-coop-normalised-ordered-every", "2x3", "2x4")
     three = bounded_refutation("adjacent-coop-normalised-ordered-every", "3x3")
     other, said = _gap("oef-thm5.2-cooperative-ordered")
-    if not (ordered_by_ratios(other) and no_optimum_has(AdjacentTypes(), COOPERATIVE, other)):
+    if not (as_in_oef(other) and ordered_by_ratios(other) and no_optimum_has(AdjacentTypes(), COOPERATIVE, other)):
         return Finding(Ruling.OPEN, "The stored certificate for users in order and the optimal face disagree.")
     one = found["noncooperative"][1]
     return Finding(
