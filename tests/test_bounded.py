@@ -20,10 +20,10 @@ from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperative
 from fairopt.optima import is_extreme  # noqa: E402
 from fairopt.policy import allocate  # noqa: E402
 from fairopt.problem import Market  # noqa: E402
-from fairopt.proofs.bounded import policies  # noqa: E402
+from fairopt.proofs.bounded import policies, tickets  # noqa: E402
 from fairopt.proofs.bounded.catalogue import CLAIMS  # noqa: E402
 from fairopt.proofs.bounded.claims import COOPERATIVE, NONCOOPERATIVE, SHARING_INCENTIVE, market_of  # noqa: E402
-from fairopt.proofs.bounded.decisions import REFUTED, UNKNOWN  # noqa: E402
+from fairopt.proofs.bounded.decisions import HOLDS, REFUTED, UNKNOWN  # noqa: E402
 from fairopt.proofs.bounded.exact import Optima  # noqa: E402
 from fairopt.proofs.bounded.solver import Asker, Case, Limits, Question  # noqa: E402
 from fairopt.proofs.bounded.store import BEGIN, END, size_name, stored, table  # noqa: E402
@@ -110,6 +110,28 @@ def test_optima_speak_of_all_optima() -> None:
     even = numbers([["1", "1"], ["1", "1"]])
     assert is_extreme(CooperativeOEF().formulate(gap, None), Optima(CooperativeOEF(), gap).shares.ravel())
     assert not is_extreme(CooperativeOEF().formulate(even, None), np.full(4, Fraction(1, 2)))
+
+
+def test_code_that_divides_wrongly_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def in_proportion(held, wanted, gpus):
+        return {user: own * gpus / sum(held.values()) for user, own in held.items()}
+
+    assert tickets.redistribution("x", 2, Limits()).answer == HOLDS
+    monkeypatch.setattr(tickets, "entitled", in_proportion)
+    assert tickets.redistribution("x", 2, Limits()).answer == REFUTED
+
+
+def test_every_path_is_taken_once() -> None:
+    x = z3.Real("x")
+
+    def code(path: tickets.Path) -> dict[str, tickets.Symbol]:
+        value = tickets.Symbol(x, path)
+        return {"least": value if value < 0 or (value > 1 and value > 2) else value * 0}
+
+    pairs = tickets.paths([x > -1], code)
+    found = [(str(z3.simplify(z3.And(*path.taken))), str(result["least"].term)) for path, result in pairs]
+    assert len(found) == len(set(found)) == 4
+    assert sorted(term for _, term in found) == ["0", "0", "x", "x"]
 
 
 def decided_again(key: tuple[str, str]) -> None:

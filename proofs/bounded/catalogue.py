@@ -10,6 +10,7 @@ from fairopt.problem import Market
 from fairopt.proofs.bounded import claims as c
 from fairopt.proofs.bounded.decisions import Decision, Search, decide, decide_all
 from fairopt.proofs.bounded.solver import Limits
+from fairopt.proofs.bounded.tickets import redistribution
 from fairopt.proofs.bounded.trading import hurts_nobody
 
 Size = tuple[int, int]
@@ -31,6 +32,8 @@ class Claim:
     search: Callable[[int, int], Search] | None = None
 
 
+#: What the markets of a search have in common; README says what of it is no restriction.
+OF_ONE_GPU = "; one GPU of each type, equal weights"
 #: Speedups (1, 2, 5), (1, 9, 23), (1, 3, 11) with 3, 2 and 1 GPUs, in units of one GPU of each type.
 NOT_FROM_THE_LEFT = Market.of([[1, "4/3", "5/3"], [1, 6, "23/3"], [1, 2, "11/3"]], [1, 1, 1])
 
@@ -50,7 +53,7 @@ def _claim(
     def run(n: int, k: int, limits: Limits) -> Decision:
         return decide(name, searched(n, k), limits)
 
-    return Claim(name, id, says, run, _sizes(quick), _sizes(slow), searched)
+    return Claim(name, id, f"{says}{OF_ONE_GPU}", run, _sizes(quick), _sizes(slow), searched)
 
 
 def _sizes(text: str) -> tuple[Size, ...]:
@@ -80,7 +83,9 @@ def _pareto() -> list[Claim]:
     def with_zeros(n: int, k: int, limits: Limits) -> Decision:
         return decide_all("pareto-noncoop-zeros", c.pareto_with_zeros(c.NONCOOPERATIVE, n, k), limits)
 
-    found.append(Claim("pareto-noncoop-zeros", "oef-thm5.3", f"{says}; zeros allowed", with_zeros, ((2, 2),)))
+    found.append(
+        Claim("pareto-noncoop-zeros", "oef-thm5.3", f"{says}; zeros allowed{OF_ONE_GPU}", with_zeros, ((2, 2),))
+    )
     return found
 
 
@@ -178,7 +183,20 @@ def _others() -> list[Claim]:
         return hurts_nobody("trading-hurts-nobody", n, limits)
 
     found.append(Claim("trading-hurts-nobody", "oef-table1", trade, run, tuple((n, 0) for n in (2, 3, 4, 5))))
-    return found
+    return [*found, _tickets()]
+
+
+def _tickets() -> Claim:
+    says = (
+        "what users with little demand leave is divided among the others: all GPUs are handed out or all demands met, "
+        "nobody gets more than it demands, who gets less has as much for a ticket as anybody, tickets are conserved; "
+        "any positive tickets, demands and number of GPUs, one type"
+    )
+
+    def run(n: int, _: int, limits: Limits) -> Decision:
+        return redistribution("tickets-water-filling", n, limits)
+
+    return Claim("tickets-water-filling", "gandiva-eq1-3", says, run, ((1, 1), (2, 1), (3, 1)), ((4, 1),))
 
 
 CLAIMS: tuple[Claim, ...] = (*_pareto(), *_adjacent(), *_truth(), *_lemma(), *_others())

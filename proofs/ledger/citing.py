@@ -171,7 +171,7 @@ def _decided(claim: str, answer: str, sizes: tuple[str, ...]) -> str:
             remedy = f"Run python -m fairopt.proofs.bounded {claim} --write"
             raise BadInput(what, place=f"{claim} {size}", remedy=remedy)
     (says,) = {stored[size]["says"] for size in sizes}
-    return f"Z3: {claim}, {', '.join(sizes)}: {says}; one GPU of each type, equal weights"
+    return f"Z3: {claim}, {', '.join(sizes)}: {says}"
 
 
 def _decisions() -> Iterator[dict[str, Any]]:

@@ -26,6 +26,7 @@ from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue
 from fairopt.problem.trace import Trace
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.citing import bounded
 from fairopt.proofs.ledger.measuring import listed, percent, prints_as
 from fairopt.rounds import Change, Round, RoundPolicy, run
 
@@ -34,6 +35,8 @@ SIZES, GPUS = (1, 1, 2, 2, 4, 4), 4
 PRINTED_STRIDE = "66.7 66.7 33.3 33.3 16.7 16.7"
 PRINTED_BACKFILLING = "71.8 71.8 36.7 36.7 12.4 11.4"
 PRINTED_LOTTERY = "66 66.5 46 24 20 12"
+#: How many random sets of users are compared with water filling.
+FILLED = 40
 FAIR = tuple(Fraction(2, 3 * size) for size in SIZES)
 ENDLESS = 10**6
 
@@ -168,39 +171,37 @@ def lotteries() -> Finding:
 
 # -- tickets and loads -------------------------------------------------------------------------------------------------
 def tickets_and_loads() -> Finding:
-    """Eq. (1)-(3) and Algorithm 2: conservation, water filling, and how far greedy loads come apart."""
+    """Eq. (1)-(3) and Algorithm 2: redistribution is water filling; how far greedy loads come apart."""
     dice = Random(0)
-    cases, filled = 400, 0
-    for case in range(cases):
-        users = [f"u{place}" for place in range(dice.randint(1, 6))]
+    for _ in range(FILLED):
+        users = [f"u{place}" for place in range(dice.randint(5, 8))]
         tickets = {user: Fraction(dice.randint(1, 9)) for user in users}
-        demand, gpus = {user: dice.randint(1, 12) for user in users}, dice.randint(1, 24)
+        demand, gpus = {user: dice.randint(1, 12) for user in users}, dice.randint(1, 32)
         share, effective = entitled(tickets, demand, gpus), effective_tickets(tickets, demand, gpus)
-        require(sum(share.values()) == min(gpus, sum(demand.values())), "all GPUs are handed out, or all demands met")
-        require(all(share[user] <= demand[user] for user in users), "nobody is entitled to more than it can use")
         require(sum(effective.values()) == sum(tickets.values()), "tickets are conserved")
-        if case < 40:
-            market = Market.of([[1]] * len(users), [gpus], weight=tickets.values(), demand=demand.values(), users=users)
-            require(
-                allocate(WaterFilling(), market, Exact()).shares[:, 0].tolist() == list(share.values()),
-                "redistribution is water filling",
-            )
-            filled += 1
+        market = Market.of([[1]] * len(users), [gpus], weight=tickets.values(), demand=demand.values(), users=users)
+        require(
+            allocate(WaterFilling(), market, Exact()).shares[:, 0].tolist() == list(share.values()),
+            "redistribution is water filling",
+        )
     alone = [_gap(dice, one_user_each=True) for _ in range(150)]
     dice = Random(1)
     shared = [_gap(dice, one_user_each=False) for _ in range(200)]
     require(all(gap <= bound for gap, bound in alone), "greedy loads differ by one job at most while tickets stay")
+    decided = bounded("tickets-water-filling", "1x1", "2x1", "3x1", "4x1")
     over = [gap / bound for gap, bound in shared if gap > bound]
     figure_1 = entitled(dict.fromkeys("ABC", Fraction(1)), {"A": 4, "B": 4, "C": 2}, 8)
     return Finding(
         Ruling.HOLDS_BOUNDED,
-        f"On {cases} random sets of users tickets are conserved by redistribution, all GPUs are handed out or all "
-        f"demands met, and nobody gets more than it can use; on {filled} of them the result is that of water filling, "
-        f"solved exactly. Fig. 1's users get {listed(map(str, figure_1.values()))}. Greedy placement, {len(alone)} "
-        "sequences of arrivals of which each is a user of its own with as many tickets as GPUs, none of them large: "
-        "loads per GPU of two servers never differ by more than the load of the largest job. Where jobs share users, "
-        "tickets per GPU change as jobs arrive, and jobs placed by old tickets stay: the difference is larger than "
-        f"that in {len(over)} of {len(shared)}" + (f", up to {float(max(over)):.2f} times." if over else "."),
+        f"Redistribution is water filling for up to four users ({decided}; the code itself was run on variables). For "
+        f"5 to 8 users nothing was found against it on {FILLED} random sets, solved exactly. Fig. 1's users get "
+        f"{listed(map(str, figure_1.values()))}. Placement: the bound on how far loads come apart is ours, "
+        "the claim has none. Where tickets per GPU do not change and servers are alike, the loads per GPU of two servers differ by "
+        "no more than the load of the largest job, because a job is added to the least (argued; so it is in "
+        f"{len(alone)} random sequences of arrivals, each a user of its own with as many tickets as GPUs). Where jobs "
+        "share users, tickets per GPU change as jobs arrive, and jobs placed by old tickets stay: the difference is "
+        f"larger than that in {len(over)} of {len(shared)} random sequences"
+        + (f", up to {float(max(over)):.2f} times." if over else "."),
     )
 
 
