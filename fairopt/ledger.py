@@ -23,12 +23,12 @@ GROUP = "fairopt.ledgers"
 class Ruling(enum.Enum):
     """What can be said of a claim, by a computation and never by reading the paper."""
 
-    REPRODUCED = "reproduced"  # our computation gives the paper's numbers, to the digits printed
-    PROVED = "proved"  # holds for all inputs of the stated class; a machine-checked proof is named
-    HOLDS_BOUNDED = "holds-bounded"  # no counterexample among all instances up to a stated size
+    REPRODUCED = "reproduced"  # our computation gives the printed numbers, to their digits, or does as the model says
+    PROVED = "proved"  # holds for all inputs of the stated class; a proof that a program has checked is named
+    HOLDS_BOUNDED = "holds-bounded"  # decided for all instances up to a stated size; samples never are that
     REFUTED = "refuted"  # an exact counterexample is stored and verified again
     INCONSISTENT = "inconsistent"  # the paper contradicts itself; both readings are computed
-    QUALIFIED = "qualified"  # true under a reading that the paper leaves open; each reading is decided
+    QUALIFIED = "qualified"  # depends on what the paper leaves open; says what of each reading is proved or sampled
     NOT_DECIDABLE_HERE = "not-decidable-here"  # needs hardware or data that the paper does not give
     OPEN = "open"  # not decided yet; the row says what it waits for
 

@@ -196,10 +196,10 @@ def tickets_and_loads() -> Finding:
         f"Redistribution is water filling for up to four users ({decided}; the code itself was run on variables). For "
         f"5 to 8 users nothing was found against it on {FILLED} random sets, solved exactly. Fig. 1's users get "
         f"{listed(map(str, figure_1.values()))}. Placement: the bound on how far loads come apart is ours, "
-        "the claim has none. Where tickets per GPU do not change and servers are alike, the loads per GPU of two servers differ by "
-        "no more than the load of the largest job, because a job is added to the least (argued; so it is in "
-        f"{len(alone)} random sequences of arrivals, each a user of its own with as many tickets as GPUs). Where jobs "
-        "share users, tickets per GPU change as jobs arrive, and jobs placed by old tickets stay: the difference is "
+        "the claim has none. Where tickets per GPU do not change and servers are alike, the loads per GPU of two "
+        "servers differ by no more than the load of the largest job, because a job is added to the least (argued; so "
+        f"it is in {len(alone)} random sequences of arrivals, each a user of its own with as many tickets as GPUs). "
+        "Where jobs share users, tickets per GPU change as jobs arrive, and jobs placed by old tickets stay: the difference is "
         f"larger than that in {len(over)} of {len(shared)} random sequences"
         + (f", up to {float(max(over)):.2f} times." if over else "."),
     )
