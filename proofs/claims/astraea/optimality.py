@@ -78,10 +78,10 @@ def feasibility() -> Finding:
         f"As printed, false: line 8 of Algorithm 4 takes the least of the PS that the bandwidth asks for and of those "
         "that are left. Smallest case: one worker, on s1, one PS, on s2, b_w = 1, b_p = 1/2, a job of one mini-batch: "
         f"proofs/verify_schedule.py says {broken[0]!r}; nothing is feasible there. On 60 random batches it breaks "
-        f"(3i) on {wrong}, and no other constraint. Read as the text has it, the fewest PS that satisfy (3i), it "
-        f"holds: {feasible} of {plans} plans (two numbers of rounds, private parts, first come first served; one and "
-        "two types) keep (3a)-(3o). (3i) itself is read for servers that hold PS: over all servers, as printed, it "
-        "forbids the printed example, where s1 holds all of j11 and s2 has no PS for it.",
+        f"(3i) on {wrong}, and no other constraint. Read as the text has it, the fewest PS that satisfy (3i), "
+        f"nothing was found against it: {feasible} of {plans} plans (two numbers of rounds, private parts, first come "
+        "first served; one and two types) keep (3a)-(3o). (3i) itself is read for servers that hold PS: over all "
+        "servers, as printed, it forbids the printed example, where s1 holds all of j11 and s2 has no PS for it.",
     )
 
 
@@ -115,7 +115,7 @@ def optimality() -> Finding:
         "slot's own price, as the text and Algorithm 4 have it, the schedule found is an optimum of (9) on all of "
         f"{tried} random states (2 or 3 servers, up to 4 slots, one and two types, part in use, own share only or all; "
         f"{nothing} where nothing fits), by enumeration of every placement, PS on several servers included, at prices "
-        f"that are whole numbers; line 8 as printed misses it on {worse[0]}, line 12 on {worse[1]}. Why it holds: all "
+        f"that are whole numbers; line 8 as printed misses it on {worse[0]}, line 12 on {worse[1]}. The reason: all "
         "servers' prices are equal, so that only the number of PS matters; (3i) asks every server with PS for all the "
         "bandwidth, so that a second one never helps; a placement on one server is faster and needs one PS; more slots "
         "than (3k) asks for never pay. (3a) and (3b) are read as in line 4: own share or pool. As written they would "
@@ -266,13 +266,14 @@ def many_rounds() -> Finding:
     told = "; ".join(f"{batch.jobs.names[one.job]} in the first {one.duration} slots" for one in schedules)
     return Finding(
         Ruling.REFUTED if most < best else Ruling.OPEN,
-        f"The first half holds: all {lengths} schedules found for 60 random batches end within tau_l slots of their "
-        "round's beginning. The second does not, in the paper's own example (deadline 4, theta 16): the optimum with "
-        f"that deadline is {best} ({told}; exact, over all schedules), and the rounds earn {ideal[0]}, {ideal[1]} and "
-        f"{ideal[2]} with lambda = 1, 2, 64, utilities counted from each round's beginning, as ideal revenue is; Lemma "
-        f"1's formula asks for lambda = {needed}. j11 makes the first slots dear, so that j12 and j21 run later than "
-        f"they might; j22 takes {batch.duration(3, 8, False)} slots on all 8 workers and never runs; further rounds "
-        "have nothing to add. Lemma 3, on which the number of rounds rests, does not hold either (astraea-lemma3).",
+        f"Against the first half nothing was found: all {lengths} schedules for 60 random batches end within tau_l "
+        "slots of their round's beginning. The second does not, in the paper's own example (deadline 4, theta 16): the "
+        f"optimum with that deadline is {best} ({told}; exact, over all schedules), and the rounds earn {ideal[0]}, "
+        f"{ideal[1]} and {ideal[2]} with lambda = 1, 2, 64, utilities counted from each round's beginning, as ideal "
+        f"revenue is; Lemma 1's formula asks for lambda = {needed}. j11 makes the first slots dear, so that j12 and "
+        f"j21 run later than they might; j22 takes {batch.duration(3, 8, False)} slots on all 8 workers and never "
+        "runs; further rounds have nothing to add. Lemma 3, on which the number of rounds rests, does not hold either "
+        "(astraea-lemma3).",
     )
 
 

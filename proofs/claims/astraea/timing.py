@@ -86,8 +86,8 @@ def polynomial_time() -> Finding:
         f"one size to twice and four times it they grow like S^{by_servers:.2f}, D^{by_chunks:.2f} (the work as it is) "
         f"and T^{by_slots:.2f} where the job's duration stays; J, lambda and L repeat that, job by job, round by "
         f"round. Where durations grow with the round, as the geometric intervals let them, like T^{by_both:.2f}: each "
-        "least over [t-, t+] in line 4 to 8 is read slot by slot, a factor that the bound leaves out. The bound is "
-        "right for an implementation that keeps the least over windows, which `Fast` does, with the same schedules.",
+        "least over [t-, t+] in line 4 to 8 is read slot by slot, a factor that the bound leaves out. `Fast` "
+        "keeps the least over windows, which saves that factor, and finds the same schedules; it was not counted.",
     )
 
 

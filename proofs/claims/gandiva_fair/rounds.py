@@ -199,8 +199,8 @@ def tickets_and_loads() -> Finding:
         "the claim has none. Where tickets per GPU do not change and servers are alike, the loads per GPU of two "
         "servers differ by no more than the load of the largest job, because a job is added to the least (argued; so "
         f"it is in {len(alone)} random sequences of arrivals, each a user of its own with as many tickets as GPUs). "
-        "Where jobs share users, tickets per GPU change as jobs arrive, and jobs placed by old tickets stay: the difference is "
-        f"larger than that in {len(over)} of {len(shared)} random sequences"
+        "Where jobs share users, tickets per GPU change as jobs arrive, and jobs placed by old tickets stay: the "
+        f"difference is larger than that in {len(over)} of {len(shared)} random sequences"
         + (f", up to {float(max(over)):.2f} times." if over else "."),
     )
 

@@ -20,7 +20,7 @@ from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.proofs.ledger.checking import found
+from fairopt.proofs.ledger.checking import found, require
 from fairopt.proofs.ledger.measuring import both, listed
 from fairopt.rounds import RoundPolicy
 
@@ -310,8 +310,9 @@ def split_against_whole() -> Finding:
         ]
         for tickets in (25, 50)
     }
+    require(differ, "split stride serves equal tickets unequally where one stride does not")
     return Finding(
-        Ruling.REFUTED if differ else Ruling.HOLDS_BOUNDED,
+        Ruling.REFUTED,
         f"Two servers of 4 GPUs, with jobs of {example.text}. Loads are equal, and nobody is entitled to all of its "
         f"time. Split stride runs each job on the first server {own['11']} and on the second {own['21']} of "
         f"the time, which is {listed(both(value) for value in dict.fromkeys(_per_ticket(example, own)))} GPUs for a "

@@ -102,8 +102,9 @@ def one_tenant() -> Finding:
     eq_3 = [time.of_job(name, Window(0, 10))[1] / 10 for name in wide.names]
     level = decide(WaterFilling(), Market.of([[1], [1]], [9], demand=[1, 8])).shares[:, 0]
     best = _best_of_two_wide()
+    require(gangs_below, "a gang that could not run alone has rho < 1")
     return Finding(
-        Ruling.QUALIFIED if gangs_below else Ruling.HOLDS_BOUNDED,
+        Ruling.QUALIFIED,
         f"Over windows in which all jobs of {DRAWS} random traces stay active, rho >= 1 for exactly the {at_least} of "
         f"{jobs_seen} jobs whose GPU time is at least (t2 - t1) min(Demand, M/N), read off the records. That is not "
         f"what a gang gets on M/N GPUs, which is nothing where it asks for more: so do {gangs} of the jobs, and "
@@ -172,8 +173,9 @@ def several_tenants() -> Finding:
     of_jobs, of_tenant = (f(pair, window=window) for f in (job_fairness, tenant_fairness))
     single_rho = job_fairness(pair, window=window, tenants=False)
     agree = more == 0 and same_16 == equal + less
+    require(less, "some job is due less as one of several tenants")
     return Finding(
-        Ruling.QUALIFIED if agree and less else Ruling.HOLDS_BOUNDED if agree else Ruling.REFUTED,
+        Ruling.QUALIFIED if agree else Ruling.REFUTED,
         f"In {DRAWS} runs quotas add up to M, and rho >= 1 for exactly the {at_least} of {tenants_seen} tenants that "
         f"held at least the integral of min(Demand, Quota), summed minute by minute: what M/T GPUs of its own would "
         f"give to jobs that can shrink, with the demand that the tenant had here. One tenant is not a special case: "

@@ -1,7 +1,7 @@
 """OEF Sec. 4.3: whole GPUs by rounding with memory, over rounds; who gets what in the long run, and who starves.
 
-The bounds that `fairopt.models.rounding` states are argued there. Here they are computed: by an adversary that reaches
-the first, by programs that say that one round more never leaves it, and by runs that are followed until they repeat.
+The bounds that `fairopt.models.rounding` states are argued there. Here they are computed: an adversary reaches the
+first, exact programs say that no round leaves it, and runs are followed until they repeat.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ def rounding_over_rounds() -> Finding:
         f"As printed, no: each share is rounded by itself, and three users with 2/3 of a GPU each, of 2 GPUs, get "
         f"{given}. Kept within capacity (furthest behind first, as fairopt.models.rounding has it, which is the "
         "printed rounding where that is possible), the shares do follow: whatever the ideals are in each round, a user "
-        "is ahead by less than one GPU of a type and behind by at most H_n - 1 = 1/2 + ... + 1/n (argued there). For "
-        f"{listed(f'{n} users on {gpus}' for n, gpus in INDUCTIVE)} GPUs, programs over all deviations and ideals say "
-        f"{'that' if inductive else 'not that'} one round more keeps what is behind within that; an adversary "
-        "reaches it, which no rule that decides round by round can prevent: "
+        "is ahead by less than one GPU of a type and behind by at most H_n - 1 = 1/2 + ... + 1/n (argued in its "
+        f"docstring). For {listed(f'{n} users on {gpus}' for n, gpus in INDUCTIVE)} GPUs, programs over all deviations "
+        f"and ideals say {'that' if inductive else 'not that'} one round more keeps what is behind within that; an "
+        "adversary reaches it, which no rule that decides round by round can prevent: "
         f"{both(reached[2])} for 2 users, {both(reached[8])} for 8; {rounds} rounds with random ideals and capacities "
         f"{'stay within' if worst <= 0 else 'do not stay within'}. With the minimum-demand rule it depends on the "
-        "types. Type by type, tenants asking only for types that can hold their smallest job: nobody starves. "
-        f"{len(cycles)} settings (up to 3 users, up to 4 GPUs, all minima, ideals in sixths) followed till they repeat "
-        f"{'give' if fair else 'do not give'} everybody exactly its ideal share in the mean; the longest wait is "
-        f"{max(each.wait for each in cycles)} rounds. With a tenant's GPUs of all types together, as Sec. 4.4 has it: "
-        f"{'false' if starved.ran == 0 else 'not refuted'}. On {speedups(starved.market)}, the only optimum of "
+        "types. Type by type, tenants asking only for types that can hold their smallest job, nobody was seen to "
+        f"starve: {len(cycles)} settings (up to 3 users, up to 4 GPUs, all minima, ideals in sixths) followed till "
+        f"they repeat {'give' if fair else 'do not give'} everybody exactly its ideal share in the mean; the longest "
+        f"wait is {max(each.wait for each in cycles)} rounds. With a tenant's GPUs of all types together, as Sec. 4.4 "
+        f"has it: {'false' if starved.ran == 0 else 'not refuted'}. On {speedups(starved.market)}, the only optimum of "
         f"cooperative OEF is {rows(starved.shares)}; u1's one job needs {starved.needs} GPUs, which the second type "
         f"has, and u1 is due {starved.due} of the first and none of the second, for ever. In {WATCHED} rounds it runs "
         f"in {starved.ran}, and is {starved.behind} GPUs behind, which the printed rule would take from a type that "
