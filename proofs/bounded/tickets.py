@@ -1,8 +1,8 @@
 """Gandiva_fair's tickets where some users demand little: fairopt's own code, run on variables, path by path.
 
-The functions of `fairopt.models.tickets` add, multiply, divide and compare. Run on variables, each comparison that can
-come out either way makes two paths; on a path all comparisons are constraints, and what is returned is a term. So every
-way through the code is looked at, for all positive tickets, demands and GPUs.
+The functions of `fairopt.models.gandiva_fair.tickets` add, multiply, divide and compare. Run on variables, each
+comparison that can come out either way makes two paths; on a path all comparisons are constraints, and what is returned
+is a term. So every way through the code is looked at, for all positive tickets, demands and GPUs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import z3
 
-from fairopt.models.tickets import effective_tickets, entitled
+from fairopt.models.gandiva_fair.tickets import effective_tickets, entitled
 from fairopt.proofs.bounded.decisions import HOLDS, REFUTED, UNKNOWN, Decision
 from fairopt.proofs.bounded.solver import Asker, Limits, Question, Term
 

@@ -1,0 +1,399 @@
+"""``proofs/verify.py`` against certificates worked out by hand, and against whoever wants a false one accepted."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import subprocess
+import sys
+from fractions import Fraction
+from math import isqrt
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairopt.cli import main
+from fairopt.proofs import verify as program
+from fairopt.proofs.verify import Rejected, verify
+from fairopt.testing.certificate_samples import every_kind
+from fairopt.testing.certificate_truth import require_true
+from fairopt.testing.certificates_by_hand import (
+    ALIKE,
+    BY_HAND,
+    COOPERATIVE,
+    EFFICIENT,
+    LIE,
+    PAIR,
+    TRADING,
+    certificate,
+    market,
+)
+from fairopt.testing.tampering import Change
+
+VERIFIER = Path(__file__).parents[2] / "proofs" / "verify.py"
+
+
+def changed(data: Any, **changes: Any) -> Any:
+    """Change what stands at places such as ``duals__0__2``; an index is written as a number."""
+    for place, value in changes.items():
+        keys = tuple(int(key) if key.isdigit() else key for key in place.split("__"))
+        data = Change(keys, "by hand", value).of(data)
+    return data
+
+
+# -- by hand ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", BY_HAND)
+def test_what_is_worked_out_by_hand_is_accepted_and_true(name: str) -> None:
+    assert verify(BY_HAND[name])
+    require_true(BY_HAND[name])
+
+
+def test_every_kind_is_worked_out_by_hand() -> None:
+    assert {each["certificate"] for each in BY_HAND.values()} == every_kind() == set(program.KINDS)
+
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    # a point, its value and its duals
+    ("EFFICIENT", {"value": 5}, "value is not the point's"),
+    ("EFFICIENT", {"allocation": [[0, 0], [1, 1]], "duals__0__2": 2}, "do not prove the point optimal"),
+    ("EFFICIENT", {"allocation": [[1, 1], [0, 0]], "value": 3}, "do not prove the point optimal"),
+    ("EFFICIENT", {"allocation": [[1, 0], [1, 1]]}, "not feasible"),
+    ("EFFICIENT", {"allocation": [[1, 0], ["-1/9", 1]]}, "not feasible"),
+    ("EFFICIENT", {"duals__0__2": -1}, "sign of a bound that there is not"),
+    ("EFFICIENT", {"duals__0__2": "1/2"}, "sign of a bound that there is not"),
+    ("EFFICIENT", {"duals": [["capacity", 0, 1], ["capacity", 1, 5], ["capacity", 1, 0]]}, "two duals"),
+    ("EFFICIENT", {"duals": [["capacity", 0, 1], ["capacity", 1, 5], ["capacity", 2, 0]]}, "not there"),
+    ("EFFICIENT", {"duals": [["capacity", 0, 1], ["capacity", 1, 5], ["envy_free", 0, 1, 0]]}, "not there"),
+    ("EFFICIENT", {"duals": [["capacity", 0, 1], ["capacity", 1, 5], ["demand", 0, 1]]}, "bound that there is not"),
+    ("EFFICIENT", {"duals": []}, "bound that there is not"),
+    ("EFFICIENT", {"duals": None}, "not built like a certificate"),
+    ("EFFICIENT", {"policy": "oef-cooperative"}, "breaks row"),
+    ("EFFICIENT", {"policy": "equal-split"}, "policy"),
+    ("EFFICIENT", {"market__user__0__demand": "1/2"}, "breaks row"),
+    ("EFFICIENT", {"market__user__0__speedup": [0, 2]}, "outside of its bounds"),
+    ("EFFICIENT", {"variables": {"level": 0}}, "does not give every variable"),
+    ("COOPERATIVE", {"allocation": [[1, 0], [0, 1]], "value": 6}, "breaks row"),
+    ("COOPERATIVE", {"duals__2__3": "3/4"}, "bound that there is not"),
+    ("COOPERATIVE", {"market__user__1__weight": 2}, "breaks row"),
+    ("NONCOOPERATIVE", {"variables__level": 2}, "breaks row"),
+    ("NONCOOPERATIVE", {"variables": None}, "does not give every variable"),
+    ("MAX_MIN", {"variables__least_ratio": 1, "value": 1}, "do not prove"),
+    # water filling
+    ("LEVELS", {"rounds__0__fixed": ["A"]}, "never fixed"),
+    ("LEVELS", {"rounds__0__level": 1}, "do not prove"),
+    ("LEVELS", {"rounds": []}, "never fixed"),
+    ("TWO_LEVELS", {"rounds__0__fixed": ["A", "B", "C"]}, "whom no dual holds down"),
+    ("TWO_LEVELS", {"rounds__1__fixed": ["B"]}, "somebody twice"),
+    ("TWO_LEVELS", {"rounds__1__fixed": []}, "fixes nobody"),
+    ("TWO_LEVELS", {"allocation": [["1/2", 0], [0, 4], [0, 4]]}, "breaks row"),
+    ("TWO_LEVELS", {"rounds__0__duals": None}, "not built like a certificate"),
+    # equilibria
+    ("EQUILIBRIUM", {"prices": ["2/3", 1]}, "better buys"),
+    ("EQUILIBRIUM", {"prices": [1, "4/3"]}, "better buys"),
+    ("EQUILIBRIUM", {"allocation": [[1, "1/4"], [0, "1/2"]]}, "left over"),
+    ("EQUILIBRIUM", {"prices": ["-2/3", "4/3"]}, "negative"),
+    ("EQUILIBRIUM", {"allocation": [[0, 0], [1, 1]]}, "gets nothing"),
+    ("EQUILIBRIUM", {"market__user__0__demand": 1}, "more than it demands"),
+    ("PARTIAL", {"kept__0": "5/9"}, "another part"),
+    ("PARTIAL", {"allocation__0__0": "5/9"}, "holds another part"),
+    ("PARTIAL", {"apart__0__allocation": [["1/2", 1]]}, "left over"),
+    ("PARTIAL", {"apart": []}, "not built like a certificate"),
+    # trades
+    ("EQUAL_SPLIT", {"allocation": [["1/2", "1/2"], ["1/2", "1/4"]]}, "lead elsewhere"),
+    ("EQUAL_SPLIT", {"market__user__0__weight": 2}, "lead elsewhere"),
+    ("EQUAL_SPLIT", {"trades": []}, "an object is needed"),
+    ("TRADING", {"trades": []}, "an object is needed"),
+    ("TRADING", {"trades": None}, "lead elsewhere"),
+    ("TRADING", {"trades": [*TRADING["trades"], *TRADING["trades"]]}, "not due"),
+    ("TRADING", {"trades__0__price": 3}, "not the one that is due"),
+    ("TRADING", {"trades__0__buyer": "A"}, "not the one that is due"),
+    ("TRADING", {"allocation": [[1, "3/8"], [0, "5/8"]]}, "lead elsewhere"),
+    # ranges over optima
+    ("MOST", {"value": "1/2"}, "value is not the point's"),
+    ("MOST", {"allocation": [["1/2"], ["1/2"]], "value": "1/2"}, "do not prove"),
+    ("MOST", {"allocation": [["1/2"], [0]], "value": "1/2"}, "breaks row"),
+    ("MOST", {"duals": None}, "not built like a certificate"),
+    ("MOST", {"of": BY_HAND["MOST"]}, "not built like a certificate"),
+    ("MOST", {"of": certificate("trace", market=ALIKE, allocation=[["1/2"], ["1/2"]])}, "not built like a certificate"),
+    ("MOST", {"of": BY_HAND["ENVY"]}, "not built like a certificate"),
+    ("LEAST_OF_A", {"sense": "maximize"}, "bound that there is not"),
+    ("LEAST_OF_A", {"of__value": 2}, "value is not the point's"),
+    # allocations
+    ("FAIR", {"answer": "FAILS"}, "does not get"),
+    ("FAIR", {"answer": True}, "does not get"),
+    ("FAIR", {"property": "pareto_efficiency"}, "does not get"),
+    ("FAIR", {"allocation__0__1": "-1/4"}, "negative"),
+    ("ENVY", {"user": "B", "envied": "A"}, "no envy"),
+    ("ENVY", {"envied": "A"}, "no envy"),
+    ("ENVY", {"market__user__0__weight": "1/2"}, "no envy"),
+    ("ENVY", {"allocation": [[1, 0], [-1, 2]]}, "negative"),
+    ("DOMINANCE", {"better": [["1/2"], [1]]}, "better allocation is not feasible"),
+    ("DOMINANCE", {"better": [["1/4"], ["3/4"]]}, "somebody loses"),
+    ("DOMINANCE", {"better": [["1/2"], [0]]}, "nobody gains"),
+    ("DOMINANCE", {"allocation": [["1/2"], [1]]}, "not feasible"),
+    ("DOMINANCE_OVER_ALL", {"optima": BY_HAND["DOMINANCE_OVER_ALL"]["optima"][:1]}, "each user's most"),
+    ("DOMINANCE_OVER_ALL", {"optima": BY_HAND["DOMINANCE_OVER_ALL"]["optima"][::-1]}, "each user's most"),
+    ("DOMINANCE_OVER_ALL", {"optima": []}, "not built like a certificate"),
+    ("DOMINANCE_OVER_ALL", {"market__capacity": [1, 3]}, "each user's most"),
+    ("DOMINANCE_OVER_ALL", {"better": [[0, 1], [1, 0]]}, "nobody gains"),
+    ("PARETO", {"prices": [1, 4]}, "too low"),
+    ("PARETO", {"prices": [2, 5]}, "prove nothing"),
+    ("PARETO", {"weights": [0, 1]}, "not positive"),
+    ("PARETO", {"rents": [1, 0]}, "bound that there is not"),
+    ("PARETO", {"allocation": [["1/2", 0], [0, 1]]}, "prove nothing"),
+    ("PARETO_DEMANDS", {"rents": None}, "too low"),
+    ("PARETO_DEMANDS", {"rents": [1, -1]}, "negative"),
+    # lies
+    ("LIE", {"gain": "1/14"}, "does not gain this"),
+    ("LIE", {"report": [1, 4]}, "not on the truth and on the lie"),
+    ("LIE", {"user": "B"}, "not on the truth and on the lie"),
+    ("LIE", {"policy": "equal-split"}, "not on the truth and on the lie"),
+    ("LIE", {"lie": TRADING}, "not on the truth and on the lie"),
+    ("LIE", {"report": [1, 2], "lie": TRADING, "gain": 0}, "does not gain"),
+    ("LIE", {"truth": LIE["lie"], "lie": LIE["truth"]}, "not on the truth and on the lie"),
+    ("LIE_WHATEVER_OPTIMUM", {"truth": COOPERATIVE}, "not built like a certificate"),
+    ("LIE_WHATEVER_OPTIMUM", {"truth__weights": [[2, 4], [0, 0]]}, "bound that there is not|do not prove"),
+    ("LIE_WHATEVER_OPTIMUM", {"truth__sense": "minimize"}, "bound that there is not|do not prove"),
+    # programs
+    ("NO_POINT", {"duals": []}, "contradict nothing"),
+    ("NO_POINT", {"duals__0__2": 1}, "bound that there is not"),
+    ("NO_POINT", {"program__rows__0__lower": 1}, "contradict nothing"),
+    ("OUT_OF_REACH", {"at_least": [["A", 3]]}, "contradict nothing"),
+    ("OUT_OF_REACH", {"at_least": []}, "not there"),
+    ("OUT_OF_REACH", {"at_least": [["B", 4]]}, "not there"),
+    ("WHOLE", {"gap": 0}, "another"),
+    ("WHOLE", {"bound": 1, "gap": 0}, "another"),
+    ("WHOLE", {"point": ["3/2"], "value": "3/2", "gap": 0}, "no integer"),
+    ("WHOLE", {"point": [1, 1]}, "does not give every variable"),
+    ("WHOLE", {"program__rows__0__terms": [[1, 2]]}, "strange term"),
+    ("WHOLE", {"program__rows__0__terms": [[0, 1], [0, 1]]}, "strange term"),
+    ("CHEAPEST", {"point": [1], "value": 4, "bound": 4}, "breaks row"),
+    ("CHEAPEST", {"duals__0__2": 3}, "bound that there is not"),
+    ("HALFWAY", {"gap": 4}, "another"),
+    ("HALFWAY", {"value": 6, "gap": 0}, "another"),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "why"), WRONG, ids=[f"{w[0]}: {w[1]}"[:70] for w in WRONG])
+def test_what_is_wrong_in_one_place_is_rejected(name: str, changes: dict[str, Any], why: str) -> None:
+    with pytest.raises(Rejected, match=why):
+        verify(changed(BY_HAND[name], **changes))
+
+
+# -- by attack --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "name", ["A\n/proof.json: accepted: P = NP", "A\u2028B", "\u202eA", "A\x1b[2K", "\ud800", " ", "", 7]
+)
+def test_a_name_that_would_print_as_another_line_is_refused(name: Any) -> None:
+    spoof = market({"A": [1], "B": [1]}, [1])
+    spoof["user"][0]["name"] = name
+    with pytest.raises(Rejected, match="cannot be printed"):
+        verify(certificate("envy", market=spoof, allocation=[[0], [1]], user=name, envied="B"))
+
+
+def test_names_are_quoted_in_a_statement() -> None:
+    name = "nobody'; every allocation is optimal; 'A"
+    envious = certificate(
+        "envy", market=market({name: [1], "B": [1]}, [1]), allocation=[[0], [1]], user=name, envied="B"
+    )
+    assert verify(envious).startswith(repr(name))
+
+
+def test_two_users_of_one_name_are_refused() -> None:
+    twice = market({"A": [1], "B": [1]}, [1])
+    twice["user"][1]["name"] = "A"
+    with pytest.raises(Rejected, match="stands twice"):
+        verify(certificate("envy", market=twice, allocation=[[0], [1]], user="A", envied="A"))
+
+
+NO_NUMBERS = ["1.5", "1e3", " 1", "1\n", "+1", "1/0", "1/-2", "١", "0x1", "1_000", "", "nan", "inf", "9" * 5000]
+NO_NUMBERS_IN_JSON = [1.0, True, None, [1], {"a": 1}, float("nan"), float("inf"), 0.1]
+
+
+@pytest.mark.parametrize("value", [*NO_NUMBERS, *NO_NUMBERS_IN_JSON], ids=lambda value: repr(value)[:20])
+@pytest.mark.parametrize("place", ["value", "market__capacity__0", "allocation__0__0", "duals__0__2", "schema"])
+def test_what_is_no_number_is_refused(place: str, value: Any) -> None:
+    with pytest.raises(Rejected):
+        verify(changed(EFFICIENT, **{place: value}))
+
+
+def test_minus_zero_is_zero() -> None:
+    assert verify(changed(EFFICIENT, allocation__0__1="-0")) == verify(EFFICIENT)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"market__capacity": [0, 0], "allocation": [[0, 0], [0, 0]], "value": 0, "duals": []},
+        {"market__user__0__speedup": [0, 0]},
+        {"market__user__0__weight": 0},
+        {"market__user__0__weight": -1},
+        {"market__user__0__demand": 0},
+        {"market__user__0__speedup": [-1, 2]},
+        {"market__user__0__speedup": [1]},
+        {"market__user__0__speedup": "12"},
+        {"market__user": []},
+        {"market__types": []},
+        {"market__types": "ab"},
+        {"market__types": ["a", "a"]},
+        {"market__schema": True},
+        {"market__owner": ["A", "B"]},
+        {"market": None},
+        {"allocation": [[1, 0]]},
+        {"allocation": [[1, 0], [0, 1], [0, 0]]},
+        {"allocation": [[1, 0], [0]]},
+        {"allocation": "ab"},
+        {"schema": 2},
+        {"certificate": "optimal"},
+        {"certificate": ["optimality"]},
+        {"remark": "trust me"},
+    ],
+    ids=str,
+)
+def test_what_is_no_market_no_table_or_no_kind_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(Rejected):
+        verify(changed(EFFICIENT, **changes))
+
+
+@pytest.mark.parametrize("data", [None, 1, "optimality", [], [EFFICIENT], {}])
+def test_what_is_no_object_is_refused(data: Any) -> None:
+    with pytest.raises(Rejected):
+        verify(data)
+
+
+def test_a_truth_is_no_lie() -> None:
+    """Which of several optima is taken is no reward for reporting the truth."""
+    takes, gives = (
+        certificate(
+            "optimality",
+            market=ALIKE,
+            policy="max-efficiency",
+            allocation=shares,
+            value=1,
+            duals=[["capacity", 0, 1]],
+        )
+        for shares in ([[1], [0]], [[0], [1]])
+    )
+    lie = certificate(
+        "misreport", market=ALIKE, policy="max-efficiency", user="A", report=[1], gain=1, truth=gives, lie=takes
+    )
+    with pytest.raises(Rejected, match="is the truth"):
+        verify(lie)
+
+
+@pytest.mark.parametrize(("weight", "accepted"), [(2, True), (10**9, False)])
+def test_powers_without_end_are_not_computed(weight: int, accepted: bool) -> None:
+    """B counts ``weight`` times: what A keeps of its bundle is (weight / (weight + 1)) ** weight."""
+    whole = weight + 1
+    part = [Fraction(4, 9), Fraction(isqrt(10**24 // 3), 10**12)]  # for 2, the second the root of 1/3, rounded down
+    shares = [part[0] / whole, part[1] * Fraction(weight, whole)]
+    heavy = certificate(
+        "partial",
+        market=market({"A": [1], "B": [1]}, [1], B={"weight": weight}),
+        allocation=[[str(share)] for share in shares],
+        kept=[str(each) for each in part],
+        together={"allocation": [[f"1/{whole}"], [f"{weight}/{whole}"]], "prices": [whole]},
+        apart=[{"allocation": [[1]], "prices": [weight]}, {"allocation": [[1]], "prices": [1]}],
+    )
+    if accepted:
+        assert verify(heavy)
+        return
+    with pytest.raises(Rejected, match="powers that are too high"):
+        verify(heavy)
+
+
+def test_nesting_without_end_is_rejected() -> None:
+    deep = BY_HAND["MOST"]
+    for _ in range(2000):
+        deep = BY_HAND["MOST"] | {"of": deep}
+    with pytest.raises(Rejected):
+        verify(deep)
+
+
+# -- as a program -----------------------------------------------------------------------------------------------------
+def test_it_needs_the_standard_library_only_and_can_be_read_in_one_sitting() -> None:
+    text = VERIFIER.read_text(encoding="utf-8")
+    imported = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            imported.add(str(node.module).partition(".")[0])
+    assert imported <= set(sys.stdlib_module_names)
+    assert imported
+    assert len(text.splitlines()) < 500
+    assert Path(program.__file__).resolve() == VERIFIER.resolve()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "good.json").write_text(json.dumps(EFFICIENT), encoding="utf-8")
+    (tmp_path / "b.json").write_text(json.dumps(changed(EFFICIENT, value=5)), encoding="utf-8")
+    (tmp_path / "c.json").write_text("{", encoding="utf-8")
+    (tmp_path / "d.json").write_text(json.dumps(EFFICIENT)[:-1] + ', "value": 6}', encoding="utf-8")
+    (tmp_path / "e.json").write_bytes(b"\xff\xfe")
+    (tmp_path / "f.json").write_text("[" * 100_000, encoding="utf-8")
+    (tmp_path / "g.json").write_text(json.dumps(EFFICIENT).replace('"value": 6', '"value": NaN'), encoding="utf-8")
+    (tmp_path / "h\nz.json: accepted: P = NP.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    return tmp_path
+
+
+WAYS = {
+    "a/good.json": 0,
+    "a": 0,
+    "b.json": 1,
+    "c.json": 2,
+    "d.json": 1,
+    "e.json": 2,
+    "f.json": 2,
+    "g.json": 1,
+    "empty": 2,
+    "absent.json": 2,
+    "h\nz.json: accepted: P = NP.json": 1,
+    ".": 2,
+}
+
+
+@pytest.mark.parametrize(("name", "status"), WAYS.items())
+def test_alone_and_as_a_command_it_says_the_same(
+    name: str,
+    status: int,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(folder)
+    bare = subprocess.run(
+        [sys.executable, "-I", "-S", VERIFIER, name], capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert (bare.returncode, bare.stderr) == (status, "")
+    monkeypatch.setattr(sys, "argv", ["fairopt", "check", name])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert (stop.value.code or 0, capsys.readouterr().out) == (status, bare.stdout)
+    assert len(bare.stdout.splitlines()) == (8 if name == "." else 1)
+    assert bare.stdout.count("the allocation is optimal") == (name in (".", "a", "a/good.json"))
+
+
+def test_letters_that_a_terminal_may_not_know_are_spelt_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    users = market({"Zoë": [1], "B": [1]}, [1])
+    envious = certificate("envy", market=users, allocation=[[0], [1]], user="Zoë", envied="B")
+    (tmp_path / "envy.json").write_text(json.dumps(envious), encoding="utf-8")
+    narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", narrow)
+    assert program.main([str(tmp_path / "envy.json")]) == 0
+    narrow.flush()
+    assert b"'Zo\\xeb' gets 0" in narrow.buffer.getvalue()  # type: ignore[attr-defined]
+
+
+def test_the_verifier_changes_nothing_that_it_is_given() -> None:
+    before = json.dumps(BY_HAND, sort_keys=True)
+    for each in BY_HAND.values():
+        verify(each)
+    assert json.dumps(BY_HAND, sort_keys=True) == before
+    assert verify(changed(EFFICIENT, market=PAIR)) == verify(EFFICIENT)
