@@ -16,7 +16,7 @@ from random import Random
 import z3
 
 from fairopt.problem import Market
-from fairopt.proofs.bounded.solver import Case, Term
+from fairopt.proofs.bounded.solver import Disjunction, Term
 
 #: Linear expressions: the coefficient of each variable.
 Linear = Mapping[str, Term]
@@ -132,12 +132,12 @@ def fraction(model: z3.ModelRef, term: Term) -> Fraction:
 
 
 @dataclass
-class Optimum:
+class SymbolicOptimum:
     """An allocation and the constraints that say that it is optimal; ``cases`` are the complementary pairs."""
 
     share: list[list[Term]]
     constraints: list[z3.BoolRef]
-    cases: list[Case]
+    cases: list[Disjunction]
     strict: list[z3.BoolRef]
     reduced: dict[tuple[int, int], Term]
 
@@ -161,7 +161,7 @@ class LinearProgram:
         """Return the Z3 variable of that name in this program."""
         return z3.Real(name + self.tag)
 
-    def optimal(self) -> tuple[list[z3.BoolRef], list[Case], list[z3.BoolRef]]:
+    def optimal(self) -> tuple[list[z3.BoolRef], list[Disjunction], list[z3.BoolRef]]:
         """Return the conditions for an optimum, its complementary pairs, and that of each pair one side is not zero."""
         _, duals = self._multipliers()
         constraints = [self._value(row) == side for row, side in self.equal]
@@ -175,7 +175,7 @@ class LinearProgram:
         cases, strict = [], []
         for one, other in pairs:
             constraints += [one >= 0, other >= 0]
-            cases.append(Case(((one == 0,), (other == 0,))))
+            cases.append(Disjunction(((one == 0,), (other == 0,))))
             strict.append(one + other > 0)
         return constraints, cases, strict
 

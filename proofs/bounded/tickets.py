@@ -14,7 +14,7 @@ from typing import Any
 import z3
 
 from fairopt.models.gandiva_fair.tickets import effective_tickets, entitled
-from fairopt.proofs.bounded.decisions import HOLDS, REFUTED, UNKNOWN, Decision
+from fairopt.proofs.bounded.decisions import HOLDS, REFUTED, UNKNOWN, BoundedDecision
 from fairopt.proofs.bounded.solver import Asker, Limits, Question, Term
 
 #: What the functions return, user by user.
@@ -93,7 +93,7 @@ def paths(assumed: Sequence[z3.BoolRef], code: Callable[[Path], Numbers]) -> Ite
         waiting += path.other
 
 
-def redistribution(claim: str, n: int, limits: Limits) -> Decision:
+def redistribution(claim: str, n: int, limits: Limits) -> BoundedDecision:
     """Gandiva_fair Sec. 2.1 and 3.2: what users with little demand leave is divided among the others, by tickets.
 
     All GPUs are handed out or all demands met; nobody gets less than 0 or more than it demands; who gets less than it
@@ -129,7 +129,7 @@ def redistribution(claim: str, n: int, limits: Limits) -> Decision:
     for path, right in wrong:
         reply = asker.ask(Question((*positive, *path.taken, z3.Not(right))))
         if reply.model is not None:
-            return Decision(claim, f"{n}x1", REFUTED, None, str(reply.model), asker.seconds, asker.queries)
+            return BoundedDecision(claim, f"{n}x1", REFUTED, None, str(reply.model), asker.seconds, asker.queries)
         still_open += reply.open
     answer = UNKNOWN if still_open else HOLDS
-    return Decision(claim, f"{n}x1", answer, None, "", round(asker.seconds, 2), asker.queries, still_open)
+    return BoundedDecision(claim, f"{n}x1", answer, None, "", round(asker.seconds, 2), asker.queries, still_open)

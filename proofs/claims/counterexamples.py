@@ -22,7 +22,7 @@ from fairopt.proofs.ledger import proving
 from fairopt.proofs.ledger.checking import proved
 from fairopt.proofs.ledger.citing import COUNTEREXAMPLES
 from fairopt.proofs.ledger.measuring import with_demand
-from fairopt.proofs.ledger.searching import Domain, Untruth, untruths
+from fairopt.proofs.ledger.searching import Domain, FalseReport, false_reports
 
 COOPERATIVE, NONCOOPERATIVE, MAX_MIN, TRADING = CooperativeOEF(), NonCooperativeOEF(), MaxMin(), SecondPriceTrading()
 #: What OEF assumes of speedups (Sec. 2.3): 1 on the slowest type, larger on each faster one.
@@ -53,9 +53,9 @@ class Wanted:
         raise BadInput("no candidate is a counterexample", place=self.name, remedy="Widen the domain")
 
 
-def _lies_of_the_fastest() -> Iterator[Untruth]:
+def _lies_of_the_fastest() -> Iterator[FalseReport]:
     """Yield what the user that gains most by the fast type may say too little, where another's bid sets its price."""
-    for each in untruths(Domain(((3, 2),), 6, AS_IN_OEF), "smaller"):
+    for each in false_reports(Domain(((3, 2),), 6, AS_IN_OEF), "smaller"):
         fast = each.market.speedup[:, 1].tolist()
         if each.user == 2 and len(set(fast)) == 3:
             yield each
@@ -76,9 +76,9 @@ WANTED = (
         proving.with_gap(COOPERATIVE),
     ),
     Wanted("oef-thm5.2-noncooperative", SMALL.markets, proving.with_gap(NONCOOPERATIVE)),
-    Wanted("oef-thm5.4-smaller", lambda: untruths(LIES, "smaller"), proving.rewarded(NONCOOPERATIVE)),
-    Wanted("oef-thm3.2", lambda: untruths(LIES, "larger"), proving.rewarded(COOPERATIVE)),
-    Wanted("oef-thm3.3", lambda: untruths(LIES, "larger"), proving.rewarded_above_fair_shares),
+    Wanted("oef-thm5.4-smaller", lambda: false_reports(LIES, "smaller"), proving.rewarded(NONCOOPERATIVE)),
+    Wanted("oef-thm3.2", lambda: false_reports(LIES, "larger"), proving.rewarded(COOPERATIVE)),
+    Wanted("oef-thm3.3", lambda: false_reports(LIES, "larger"), proving.rewarded_above_fair_shares),
     Wanted(
         "oef-lemma3.1-cooperative",
         Domain(SMALL.shapes, 6, f"{AS_IN_OEF} first-least").markets,
@@ -103,7 +103,7 @@ WANTED = (
     Wanted("oef-eq3-envy", lambda: [oef_example()], proving.larger_total_than_trading(MAX_MIN)),
     Wanted("oef-eq3-envy-bounded", lambda: [with_demand(oef_example(), 1)], proving.larger_total_than_trading(MAX_MIN)),
     Wanted("oef-table1-max-min-envy", SMALL.markets, proving.envious(MAX_MIN)),
-    Wanted("oef-table1-max-min-lie", lambda: untruths(LIES, "larger"), proving.rewarded(MAX_MIN)),
+    Wanted("oef-table1-max-min-lie", lambda: false_reports(LIES, "larger"), proving.rewarded(MAX_MIN)),
     Wanted(
         "oef-table1-max-min-zeros",
         Domain(((2, 2), (2, 3), (3, 2)), 2, "zeros").markets,
@@ -113,8 +113,8 @@ WANTED = (
     Wanted("oef-table1-noncooperative-share", SMALL.markets, proving.below_fair_share(NONCOOPERATIVE)),
     Wanted("oef-table1-trading-envy", SMALL.markets, proving.envious_after_trading),
     Wanted("oef-table1-trading-dominated", SMALL.markets, proving.dominated_after_trading),
-    Wanted("gandiva-sp-larger", lambda: untruths(LIES, "larger"), proving.rewarded(TRADING)),
-    Wanted("gandiva-sp-smaller", lambda: untruths(LIES, "smaller"), proving.rewarded(TRADING)),
+    Wanted("gandiva-sp-larger", lambda: false_reports(LIES, "larger"), proving.rewarded(TRADING)),
+    Wanted("gandiva-sp-smaller", lambda: false_reports(LIES, "smaller"), proving.rewarded(TRADING)),
     Wanted("gandiva-sp-winner", _lies_of_the_fastest, proving.rewarded(TRADING)),
     Wanted("gandiva-max", SMALL.markets, proving.larger_total_above_fair_shares),
 )

@@ -75,19 +75,6 @@ def counterexample(name: str) -> Stored:
     return Stored(name, data, proved(data))
 
 
-def rows(table: Any) -> str:
-    """Return speedups or shares in words: "(1, 2, 3), (1, 4, 5)"."""
-    return ", ".join(f"({', '.join(map(str, row))})" for row in table)
-
-
-def speedups(market: Market) -> str:
-    """Return a market in words: its speedups, and its GPUs where they are not one of each type."""
-    text = rows(market.speedup)
-    if all(market.capacity == 1):
-        return f"{text}, one GPU of each type"
-    return f"{text}, {', '.join(map(str, market.capacity))} GPUs of the types"
-
-
 # -- Coq -------------------------------------------------------------------------------------------------------------
 def theorem(file: str, name: str) -> str:
     """Return how to cite a theorem of ``proofs/theorems/FILE.v`` that Coq has accepted and that rests on nothing.

@@ -26,7 +26,7 @@ from fairopt.policy import Decision, Formulated, Policy, allocate
 from fairopt.problem import Market
 from fairopt.program import Array, Formulation, Program, Sense
 from fairopt.proofs.ledger.measuring import extreme_as_written
-from fairopt.proofs.ledger.searching import Untruth
+from fairopt.proofs.ledger.searching import FalseReport
 from fairopt.properties import Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
 from fairopt.properties.shares.pareto_efficiency import largest_gain
 
@@ -221,10 +221,10 @@ def below_fair_share(policy: Formulated) -> Callable[[Market], Certificates | No
     return certified
 
 
-def rewarded(policy: Policy) -> Callable[[Untruth], Certificates | None]:
+def rewarded(policy: Policy) -> Callable[[FalseReport], Certificates | None]:
     """The least that the liar truly gets at any optimum on the lie is more than the most that it gets on the truth."""
 
-    def certified(lie: Untruth) -> Certificates | None:
+    def certified(lie: FalseReport) -> Certificates | None:
         market, i = lie.market, lie.user
         told = market.misreport(i, lie.report)
         both = [sifted(policy, each)[i] @ market.speedup[i].astype(float) for each in (market, told)]
@@ -244,7 +244,7 @@ def rewarded(policy: Policy) -> Callable[[Untruth], Certificates | None]:
 
 
 # -- the largest total above everybody's fair share --------------------------------------------------------------
-def rewarded_above_fair_shares(lie: Untruth) -> Certificates | None:
+def rewarded_above_fair_shares(lie: FalseReport) -> Certificates | None:
     """As `rewarded`, for the largest total that gives everybody its fair share; certificates of bare programs.
 
     Two say what the largest totals are, on the truth and on the lie; two how far the liar's throughput then goes.

@@ -129,7 +129,7 @@ def first_by_ratios(market: Market) -> bool:
 
 
 @dataclass(frozen=True)
-class Untruth:
+class FalseReport:
     """A market, a user and what it reports instead of its speedups."""
 
     market: Market
@@ -137,7 +137,7 @@ class Untruth:
     report: Row
 
 
-def untruths(domain: Domain, kind: str) -> Iterator[Untruth]:
+def false_reports(domain: Domain, kind: str) -> Iterator[FalseReport]:
     """Yield lies on the markets of a domain, in order of size; the report's integers count like the market's.
 
     ``kind``: no entry of the report is smaller ("larger") or none is larger ("smaller"). Where speedups are normalised,
@@ -159,4 +159,4 @@ def untruths(domain: Domain, kind: str) -> Iterator[Untruth]:
                         if all(low <= high for low, high in ordered):
                             found.append((rows, capacity, user, report))
             found.sort(key=lambda each: (sum(chain(*each[0], each[1], each[3])), each))
-            yield from (Untruth(Market.of(rows, capacity), user, report) for rows, capacity, user, report in found)
+            yield from (FalseReport(Market.of(rows, capacity), user, report) for rows, capacity, user, report in found)

@@ -24,8 +24,8 @@ from fairopt.proofs.bounded import policies, tickets  # noqa: E402
 from fairopt.proofs.bounded.catalogue import CLAIMS  # noqa: E402
 from fairopt.proofs.bounded.claims import COOPERATIVE, NONCOOPERATIVE, SHARING_INCENTIVE, market_of  # noqa: E402
 from fairopt.proofs.bounded.decisions import HOLDS, REFUTED, UNKNOWN  # noqa: E402
-from fairopt.proofs.bounded.exact import Optima  # noqa: E402
-from fairopt.proofs.bounded.solver import Asker, Case, Limits, Question  # noqa: E402
+from fairopt.proofs.bounded.exact import ExactOptima  # noqa: E402
+from fairopt.proofs.bounded.solver import Asker, Disjunction, Limits, Question  # noqa: E402
 from fairopt.proofs.bounded.store import BEGIN, END, size_name, stored, table  # noqa: E402
 from fairopt.proofs.bounded.symbolic import SymbolicMarket  # noqa: E402
 from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency  # noqa: E402
@@ -93,22 +93,22 @@ def test_no_claim_holds_because_nothing_satisfies_its_assumptions(mode, assumpti
 
 def test_what_z3_gives_up_on_is_split_and_what_stays_open_is_counted() -> None:
     x, y = z3.Reals("x y")
-    either = Case(((x == 0,), (y == 0,)))
+    either = Disjunction(((x == 0,), (y == 0,)))
     assert Asker(Limits()).ask(Question((x * y > 0,), (either,))).model is None
     assert Asker(Limits()).ask(Question((x * y >= 0, x + y == 3), (either,))).model is not None
     assert Asker(Limits(total=0)).ask(Question((x > 0,), (either,))).open == 1
 
 
 def test_optima_speak_of_all_optima() -> None:
-    tie = Optima(MaxEfficiency(), numbers([["1", "2"], ["1", "3"]]))
+    tie = ExactOptima(MaxEfficiency(), numbers([["1", "2"], ["1", "3"]]))
     assert tie.throughput(0) == (0, 1)
     assert not tie.same_throughputs
     assert tie.having([(0, 0), (1, 0)]) is not None
     assert tie.having([(0, 1)]) is None
     gap = numbers([["1", "1", "2"], ["1", "2", "3"]])
-    assert Optima(CooperativeOEF(), gap).without_gaps() is None
+    assert ExactOptima(CooperativeOEF(), gap).without_gaps() is None
     even = numbers([["1", "1"], ["1", "1"]])
-    assert is_extreme(CooperativeOEF().formulate(gap, None), Optima(CooperativeOEF(), gap).shares.ravel())
+    assert is_extreme(CooperativeOEF().formulate(gap, None), ExactOptima(CooperativeOEF(), gap).shares.ravel())
     assert not is_extreme(CooperativeOEF().formulate(even, None), np.full(4, Fraction(1, 2)))
 
 

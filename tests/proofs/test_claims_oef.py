@@ -14,7 +14,7 @@ from fairopt.errors import BadInput
 from fairopt.ledger import Entry, Finding, Ruling, read_package
 from fairopt.models import MaxEfficiency, MaxMin
 from fairopt.proofs.claims.oef import errors, figures, tenants, timing
-from fairopt.proofs.ledger import measuring
+from fairopt.proofs.ledger import measuring, wording
 from fairopt.proofs.ledger.rewrite import main, with_finding
 
 MODULES = {"examples", "conflicts", "models", "figures", "errors", "timing"}
@@ -104,11 +104,11 @@ def test_both_ways_of_timing_solve_the_same_program() -> None:
     ],
 )
 def test_printed_digits(value: str, text: str, same: bool) -> None:
-    assert measuring.prints_as(Fraction(value), text) == same
+    assert wording.prints_as(Fraction(value), text) == same
 
 
 def test_a_table_of_another_size_is_not_what_is_printed() -> None:
-    assert not measuring.all_print_as([[1, 2]], "1 2; 3 4")
+    assert not wording.all_print_as([[1, 2]], "1 2; 3 4")
 
 
 def test_all_optima_are_ranged_over() -> None:

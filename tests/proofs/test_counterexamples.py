@@ -16,7 +16,7 @@ from fairopt.proofs import verify as verifier
 from fairopt.proofs.claims.counterexamples import WANTED, Wanted
 from fairopt.proofs.ledger.citing import COUNTEREXAMPLES as FOLDER
 from fairopt.proofs.ledger.citing import counterexample
-from fairopt.proofs.ledger.searching import Domain, as_in_oef, ordered_by_ratios, untruths
+from fairopt.proofs.ledger.searching import Domain, as_in_oef, false_reports, ordered_by_ratios
 
 FILES = sorted(FOLDER.glob("*.json"))
 #: These searches ask more markets than a test run has time for.
@@ -112,7 +112,7 @@ def test_capacities_and_zeros_are_asked_for() -> None:
 
 def test_lies_are_of_their_kind_and_in_order() -> None:
     for kind in ("larger", "smaller"):
-        lies = list(untruths(Domain(((2, 2),), 3, "normalised"), kind))
+        lies = list(false_reports(Domain(((2, 2),), 3, "normalised"), kind))
         assert lies
         for each in lies:
             truth = each.market.speedup[each.user]

@@ -22,7 +22,7 @@ from fairopt.program import Number
 from fairopt.proofs.claims.astraea.batches import random_batch, violations
 from fairopt.proofs.claims.astraea.optimality import every_schedule, one_job
 from fairopt.proofs.ledger.checking import found, require
-from fairopt.proofs.ledger.measuring import both
+from fairopt.proofs.ledger.wording import both
 from fairopt.properties.schedules.pareto import Exhaustive
 
 SLOTS, INSTANCES = 5, 25

@@ -25,7 +25,7 @@ from fairopt.problem.utilities import Linear, Steps
 from fairopt.program import Number
 from fairopt.proofs.claims.astraea.batches import example, random_batch, violations
 from fairopt.proofs.ledger.checking import found, require
-from fairopt.proofs.ledger.measuring import both
+from fairopt.proofs.ledger.wording import both
 from fairopt.properties.schedules.pareto import Exhaustive
 from fairopt.schedules import Plan
 

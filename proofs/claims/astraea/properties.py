@@ -19,7 +19,7 @@ from fairopt.problem.utilities import Linear
 from fairopt.proofs.claims.astraea.batches import example, random_batch, violations
 from fairopt.proofs.claims.astraea.example import as_printed, policy
 from fairopt.proofs.ledger.checking import found, require
-from fairopt.proofs.ledger.measuring import both
+from fairopt.proofs.ledger.wording import both
 from fairopt.properties import Answer
 from fairopt.properties.schedules.misreports import Lie, Misreport, SmallLies, StrategyProofness
 from fairopt.properties.schedules.pareto import Columns, ParetoEfficiency

@@ -9,7 +9,7 @@ from fairopt.ledger import Finding, Ruling
 from fairopt.models import BatchPrivate, FirstComeFirstServed, PostedPricePacking
 from fairopt.problem.batch import Batch
 from fairopt.proofs.ledger.checking import require
-from fairopt.proofs.ledger.measuring import listed
+from fairopt.proofs.ledger.wording import listed
 
 #: Fig. 4 and Sec. 5.2: how many times BatchSche's revenue.
 PRINTED = 1.58

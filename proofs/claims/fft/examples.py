@@ -16,7 +16,7 @@ from fairopt.policy import Solve
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.proofs.claims.fft.instances import LENGTH, scenes
 from fairopt.proofs.ledger.checking import found, require
-from fairopt.proofs.ledger.measuring import both, listed, percent
+from fairopt.proofs.ledger.wording import both, listed, percent
 from fairopt.simulation import Consolidated, RoundPolicy, Schedule, by_throughput, choose, placed, run
 
 # -- Table 1 -----------------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def _listing(done: Mapping[Fraction, Fraction]) -> str:
 
 # -- Eq. (2) -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Served:
+class ServedJob:
     """A job's work, and what each round from its arrival on does of it."""
 
     work: int
@@ -251,9 +251,9 @@ def fractional_completion() -> Finding:
     )
 
 
-def _all_served() -> Iterator[Served]:
+def _all_served() -> Iterator[ServedJob]:
     for work in range(1, 6):
         for length in range(1, 5):
             for rounds in product(range(4), repeat=length):
                 if sum(rounds[:-1]) < work <= sum(rounds):
-                    yield Served(work, rounds)
+                    yield ServedJob(work, rounds)

@@ -25,7 +25,7 @@ from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import Array, Number
 from fairopt.proofs.claims.fft.instances import LENGTH, Scene, present, queues, scenes
 from fairopt.proofs.ledger.checking import require
-from fairopt.proofs.ledger.measuring import listed
+from fairopt.proofs.ledger.wording import listed
 from fairopt.simulation import Change, Round, Want, run
 
 

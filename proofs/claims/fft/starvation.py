@@ -11,7 +11,7 @@ from fairopt.ledger import Finding, Ruling
 from fairopt.models.fft.fft import FFT
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.proofs.ledger.checking import found, require
-from fairopt.proofs.ledger.measuring import listed
+from fairopt.proofs.ledger.wording import listed
 from fairopt.simulation import Round, run
 
 #: GPUs of the one type, and rounds that a stream lasts in the search.

@@ -1,4 +1,4 @@
-"""Gandiva_fair in rounds: Table 2's rows, tickets and loads, and the workloads of Sec. 5.1 to 5.3."""
+"""Gandiva_fair in rounds: Table 2's rows and the workloads of Sec. 5.1 to 5.3."""
 
 from __future__ import annotations
 
@@ -10,24 +10,17 @@ from math import sqrt
 from random import Random
 from statistics import fmean, stdev
 
-from fairopt.backends.exact import Exact
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair
 from fairopt.models.gandiva_fair.lottery import backfilled, gang_aware
-from fairopt.models.gandiva_fair.servers import Home, Servers
-from fairopt.models.gandiva_fair.split_stride import SplitStride, fair_tickets
+from fairopt.models.gandiva_fair.split_stride import SplitStride
 from fairopt.models.gandiva_fair.stride import GangAwareStride
-from fairopt.models.gandiva_fair.tickets import effective_tickets, entitled
-from fairopt.models.gavel.water_filling import WaterFilling
-from fairopt.policy import allocate
-from fairopt.problem import Market
+from fairopt.models.gandiva_fair.tickets import entitled
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
-from fairopt.problem.queue import Queue
 from fairopt.problem.trace import Trace
 from fairopt.proofs.ledger.checking import require
-from fairopt.proofs.ledger.citing import bounded
-from fairopt.proofs.ledger.measuring import listed, percent, prints_as
+from fairopt.proofs.ledger.wording import listed, percent, prints_as
 from fairopt.simulation import Change, Round, RoundPolicy, run
 
 #: Table 2's mix: GPUs of the jobs of A, B and C, on 4 GPUs; and its rows, of which the second is over 100 quanta.
@@ -35,8 +28,6 @@ SIZES, GPUS = (1, 1, 2, 2, 4, 4), 4
 PRINTED_STRIDE = "66.7 66.7 33.3 33.3 16.7 16.7"
 PRINTED_BACKFILLING = "71.8 71.8 36.7 36.7 12.4 11.4"
 PRINTED_LOTTERY = "66 66.5 46 24 20 12"
-#: How many random sets of users are compared with water filling.
-FILLED = 40
 FAIR = tuple(Fraction(2, 3 * size) for size in SIZES)
 ENDLESS = 10**6
 
@@ -169,72 +160,9 @@ def lotteries() -> Finding:
     )
 
 
-# -- tickets and loads -------------------------------------------------------------------------------------------------
-def tickets_and_loads() -> Finding:
-    """Eq. (1)-(3) and Algorithm 2: redistribution is water filling; how far greedy loads come apart."""
-    dice = Random(0)
-    for _ in range(FILLED):
-        users = [f"u{place}" for place in range(dice.randint(5, 8))]
-        tickets = {user: Fraction(dice.randint(1, 9)) for user in users}
-        demand, gpus = {user: dice.randint(1, 12) for user in users}, dice.randint(1, 32)
-        share, effective = entitled(tickets, demand, gpus), effective_tickets(tickets, demand, gpus)
-        require(sum(effective.values()) == sum(tickets.values()), "tickets are conserved")
-        market = Market.of([[1]] * len(users), [gpus], weight=tickets.values(), demand=demand.values(), users=users)
-        require(
-            allocate(WaterFilling(), market, Exact()).shares[:, 0].tolist() == list(share.values()),
-            "redistribution is water filling",
-        )
-    alone = [_gap(dice, one_user_each=True) for _ in range(150)]
-    dice = Random(1)
-    shared = [_gap(dice, one_user_each=False) for _ in range(200)]
-    require(all(gap <= bound for gap, bound in alone), "greedy loads differ by one job at most while tickets stay")
-    decided = bounded("tickets-water-filling", "1x1", "2x1", "3x1", "4x1")
-    over = [gap / bound for gap, bound in shared if gap > bound]
-    figure_1 = entitled(dict.fromkeys("ABC", Fraction(1)), {"A": 4, "B": 4, "C": 2}, 8)
-    return Finding(
-        Ruling.HOLDS_BOUNDED,
-        f"Redistribution is water filling for up to four users ({decided}; the code itself was run on variables). For "
-        f"5 to 8 users nothing was found against it on {FILLED} random sets, solved exactly. Fig. 1's users get "
-        f"{listed(map(str, figure_1.values()))}. Placement: the bound on how far loads come apart is ours, "
-        "the claim has none. Where tickets per GPU do not change and servers are alike, the loads per GPU of two "
-        "servers differ by no more than the load of the largest job, because a job is added to the least (argued; so "
-        f"it is in {len(alone)} random sequences of arrivals, each a user of its own with as many tickets as GPUs). "
-        "Where jobs share users, tickets per GPU change as jobs arrive, and jobs placed by old tickets stay: the "
-        f"difference is larger than that in {len(over)} of {len(shared)} random sequences"
-        + (f", up to {float(max(over)):.2f} times." if over else "."),
-    )
-
-
-def _gap(dice: Random, *, one_user_each: bool) -> tuple[Fraction, Fraction]:
-    """Return how far apart loads are after jobs arrived one by one, and the load of the largest job."""
-    count = dice.randint(2, 20)
-    sizes = [dice.choice([1, 1, 2, 4]) for _ in range(count)]
-    owners = [f"u{n}" if one_user_each else dice.choice("ABCD") for n in range(count)]
-    weight = {owner: sizes[place] if one_user_each else dice.randint(1, 4) for place, owner in enumerate(owners)}
-    cluster = Cluster.uniform({"GPU": (dice.randint(2, 5), 4)})
-    homes: dict[str, Home] = {}
-    for last in range(1, count + 1):
-        present = set(owners[:last])
-        jobs = Jobs.of(
-            gpus=sizes[:last],
-            work=[1] * last,
-            types=["GPU"],
-            tenant=owners[:last],
-            tenant_weight={owner: value for owner, value in weight.items() if owner in present},
-        )
-        queue = Queue.fresh(jobs, cluster, length=1)
-        servers = Servers(queue, fair_tickets(queue), homes)
-        servers.allocate(last - 1, 0)
-        homes = servers.homes()
-    per_gpu = servers.per_gpu(0)
-    loads = servers.loads(0, per_gpu).values()
-    largest = max(size * per_gpu[owner] for size, owner in zip(sizes, owners, strict=True))
-    return Fraction(max(loads)) - Fraction(min(loads)), Fraction(largest) / 4
-
-
 # -- the workloads of Sec. 5.1 to 5.3 ----------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Users:
+class UserGroup:
     """``count`` users or jobs of one kind: jobs of ``gpus`` with ``minutes`` of work; one user each if ``apart``."""
 
     count: int
@@ -243,7 +171,7 @@ class Users:
     apart: bool = False
 
 
-def _workload(groups: Mapping[str, Users], arrivals: Random | None = None) -> tuple[Trace, dict[str, str]]:
+def _workload(groups: Mapping[str, UserGroup], arrivals: Random | None = None) -> tuple[Trace, dict[str, str]]:
     """Return the trace of some groups, and each job's group; ``arrivals`` spreads them over the first hour."""
     group = [name for name, users in groups.items() for _ in range(users.count)]
     owner = [f"{name}-{n}" if groups[name].apart else name for n, name in enumerate(group)]
@@ -279,7 +207,7 @@ class Played:
         return {group: Fraction(total[group], end - begin) for group in self.users}
 
 
-def _play(groups: Mapping[str, Users], servers: int, minutes: int, arrivals: Random | None = None) -> Played:
+def _play(groups: Mapping[str, UserGroup], servers: int, minutes: int, arrivals: Random | None = None) -> Played:
     trace, group = _workload(groups, arrivals)
     gpus: list[Mapping[str, int]] = []
     first: dict[str, int] = {}
@@ -302,26 +230,34 @@ def _play(groups: Mapping[str, Users], servers: int, minutes: int, arrivals: Ran
 
 def workloads() -> Finding:
     """Sec. 5.1 to 5.3: who holds how many GPUs in the mean, in rounds of a minute."""
-    three_users = {"User1": Users(128, 1, 55), "User2": Users(128, 4, 30), "User3": Users(128, 2, 5)}
+    three_users = {"User1": UserGroup(128, 1, 55), "User2": UserGroup(128, 4, 30), "User3": UserGroup(128, 2, 5)}
     seventy = {
-        "1-GPU": Users(62, 1, 400, apart=True),
-        "2-GPU": Users(3, 2, 400, apart=True),
-        "4-GPU": Users(3, 4, 400, apart=True),
-        "8-GPU": Users(2, 8, 60, apart=True),
+        "1-GPU": UserGroup(62, 1, 400, apart=True),
+        "2-GPU": UserGroup(3, 2, 400, apart=True),
+        "4-GPU": UserGroup(3, 4, 400, apart=True),
+        "8-GPU": UserGroup(2, 8, 60, apart=True),
     }
-    one = _play({"User1": Users(4, 1, 80), "User2": Users(4, 2, 160), "User3": Users(4, 4, 20)}, 1, 300)
-    two = _play({"User1": Users(1, 8, 30), "User2": Users(2, 2, 200), "User3": Users(4, 1, 200)}, 2, 120)
+    one = _play({"User1": UserGroup(4, 1, 80), "User2": UserGroup(4, 2, 160), "User3": UserGroup(4, 4, 20)}, 1, 300)
+    two = _play({"User1": UserGroup(1, 8, 30), "User2": UserGroup(2, 2, 200), "User3": UserGroup(4, 1, 200)}, 2, 120)
     many, three = _play(seventy, 12, 300, Random(0)), _play(three_users, 16, 250)
     begun, gone = one.first["User3"], max(one.done[user] for user in ("User1", "User3"))
     windows = [
-        Window("5.1, three users", one, 0, begun, dict.fromkeys(("User1", "User2", "User3"), Fraction(4, 3)), "1.33"),
-        Window("5.1, User2 alone", one, gone, 300, {"User2": Fraction(4)}, "4"),
-        Window("5.2, three users", two, 0, two.done["User1"], dict.fromkeys(two.users, Fraction(8, 3)), "2.66"),
-        Window("5.2, without User1", two, two.done["User1"], 120, dict.fromkeys(("User2", "User3"), Fraction(4)), "4"),
-        Window("5.3, 70 users", many, 60, many.first["8-GPU"], _classes(seventy, 48, tuple(seventy)), ""),
-        Window("5.3, without large jobs", many, many.done["8-GPU"], 300, _classes(seventy, 48, tuple(seventy)[:3]), ""),
-        Window("5.3, three users", three, 0, three.first["User3"], dict.fromkeys(three.users, Fraction(64, 3)), "21.3"),
-        Window(
+        SteadyWindow(
+            "5.1, three users", one, 0, begun, dict.fromkeys(("User1", "User2", "User3"), Fraction(4, 3)), "1.33"
+        ),
+        SteadyWindow("5.1, User2 alone", one, gone, 300, {"User2": Fraction(4)}, "4"),
+        SteadyWindow("5.2, three users", two, 0, two.done["User1"], dict.fromkeys(two.users, Fraction(8, 3)), "2.66"),
+        SteadyWindow(
+            "5.2, without User1", two, two.done["User1"], 120, dict.fromkeys(("User2", "User3"), Fraction(4)), "4"
+        ),
+        SteadyWindow("5.3, 70 users", many, 60, many.first["8-GPU"], _classes(seventy, 48, tuple(seventy)), ""),
+        SteadyWindow(
+            "5.3, without large jobs", many, many.done["8-GPU"], 300, _classes(seventy, 48, tuple(seventy)[:3]), ""
+        ),
+        SteadyWindow(
+            "5.3, three users", three, 0, three.first["User3"], dict.fromkeys(three.users, Fraction(64, 3)), "21.3"
+        ),
+        SteadyWindow(
             "5.3, without User3",
             three,
             three.done["User3"],
@@ -348,7 +284,7 @@ def workloads() -> Finding:
     )
 
 
-def _classes(groups: Mapping[str, Users], gpus: int, present: Sequence[str]) -> dict[str, Fraction]:
+def _classes(groups: Mapping[str, UserGroup], gpus: int, present: Sequence[str]) -> dict[str, Fraction]:
     """Return what each class of users is entitled to where every user has one job and tickets equal to its size."""
     demand = {name: groups[name].count * groups[name].gpus for name in present}
     return {
@@ -358,7 +294,7 @@ def _classes(groups: Mapping[str, Users], gpus: int, present: Sequence[str]) -> 
 
 
 @dataclass(frozen=True)
-class Window:
+class SteadyWindow:
     """Some minutes of a workload in which nobody comes or goes, and what its users are entitled to."""
 
     name: str

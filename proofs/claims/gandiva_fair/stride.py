@@ -21,7 +21,7 @@ from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
 from fairopt.proofs.ledger.checking import found, require
-from fairopt.proofs.ledger.measuring import both, listed
+from fairopt.proofs.ledger.wording import both, listed
 from fairopt.simulation import RoundPolicy
 
 #: A mix of jobs: (GPUs, tickets) of each.

@@ -20,9 +20,10 @@ from fairopt.policy import Decision, allocate
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import require
-from fairopt.proofs.ledger.citing import Stored, counterexample, rows, speedups, theorem
-from fairopt.proofs.ledger.measuring import both, decide, holds, listed, percent, prints_as
+from fairopt.proofs.ledger.citing import Stored, counterexample, theorem
+from fairopt.proofs.ledger.measuring import decide, holds
 from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
+from fairopt.proofs.ledger.wording import both, listed, percent, prints_as, rows, speedups
 from fairopt.properties import SharingIncentive
 
 TRADING, BEST = SecondPriceTrading(), SharingIncentiveEfficiency()

@@ -21,7 +21,7 @@ from fairopt.simulation.gpu_time import ratio
 
 
 @dataclass(frozen=True)
-class Given(RoundPolicy):
+class GivenSchedule(RoundPolicy):
     """A schedule that is given: who runs in which round, over and over; who is done is left out."""
 
     name = "given"

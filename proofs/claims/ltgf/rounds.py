@@ -12,9 +12,10 @@ from fairopt.models import WaterFilling
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness
 from fairopt.problem import Market
-from fairopt.proofs.claims.ltgf.playing import Given, degree, drawn, one_host, played, values, who, work
+from fairopt.proofs.claims.ltgf.playing import GivenSchedule, degree, drawn, one_host, played, values, who, work
 from fairopt.proofs.ledger.checking import require
-from fairopt.proofs.ledger.measuring import decide, listed
+from fairopt.proofs.ledger.measuring import decide
+from fairopt.proofs.ledger.wording import listed
 from fairopt.simulation import History
 from fairopt.simulation.gpu_time import GpuTime, Window, job_fairness, tenant_fairness
 
@@ -30,7 +31,7 @@ MOST_GPUS, MOST_IDLE, AWAY = 4, 4, (3, 6, 12)
 def figure_6() -> Finding:
     """Fig. 6: who gets which part of the GPU time, and what the algorithm of Sec. 5.2 makes of the example."""
     jobs = work(SIZES, [MINUTES] * 3, names=["1", "2", "3"])
-    turn, ours = (played(Given(turns), jobs, one_host(GPUS)) for turns in (IN_TURN, TWO_FOR_ONE))
+    turn, ours = (played(GivenSchedule(turns), jobs, one_host(GPUS)) for turns in (IN_TURN, TWO_FOR_ONE))
     parts = {_parts(turn, Window(begin, begin + 20)) for begin in range(0, 61, 5)}
     equal = {_parts(ours, Window(begin, begin + 30)) for begin in range(0, 31, 5)}
     hour = Window(0, 60)
@@ -95,7 +96,7 @@ def one_tenant() -> Finding:
             at_least += there >= alone
             gangs += size > own
             gangs_below += size > own and there < alone
-    turn = played(Given(IN_TURN), work(SIZES, [MINUTES] * 3, names=["1", "2", "3"]), one_host(GPUS))
+    turn = played(GivenSchedule(IN_TURN), work(SIZES, [MINUTES] * 3, names=["1", "2", "3"]), one_host(GPUS))
     small = job_fairness(turn, window=Window(0, 60), tenants=False)["2"]
     wide = work([1, 8], [20, 20])
     time = GpuTime(played(ShortestRemainingTimeFirst(), wide, one_host(9)), tenants=False)
@@ -133,7 +134,7 @@ def _best_of_two_wide() -> Fraction:
     for turns in product((("1",), ("2",), ()), repeat=4):
         if not any(turns):
             continue
-        history = played(Given(turns), jobs, one_host(4), rounds=4)
+        history = played(GivenSchedule(turns), jobs, one_host(4), rounds=4)
         time = GpuTime(history, tenants=False)
         best = max(best, min(degree(*time.of_job(name, Window(0, 40))) for name in jobs.names))
     return best
@@ -167,7 +168,9 @@ def several_tenants() -> Finding:
             equal, less, more = equal + (by_13 == by_3), less + (by_13 < by_3), more + (by_13 > by_3)
             same_16 += by_16 == by_3
     pair = played(
-        Given((("1", "2"), ("1", "2"), ("1", "2"), ("2",))), work([4, 2], [60, 80], names=["1", "2"]), one_host(8)
+        GivenSchedule((("1", "2"), ("1", "2"), ("1", "2"), ("2",))),
+        work([4, 2], [60, 80], names=["1", "2"]),
+        one_host(8),
     )
     window = Window(0, 40)
     of_jobs, of_tenant = (f(pair, window=window) for f in (job_fairness, tenant_fairness))

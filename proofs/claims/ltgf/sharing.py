@@ -18,7 +18,7 @@ from fairopt.problem.queue import Queue
 from fairopt.problem.trace import Trace
 from fairopt.program import Number
 from fairopt.proofs.claims.ltgf.literal import Degrees, allocate_job, replay
-from fairopt.proofs.claims.ltgf.playing import Given, degree, drawn, known, one_host, played, who, work
+from fairopt.proofs.claims.ltgf.playing import GivenSchedule, degree, drawn, known, one_host, played, who, work
 from fairopt.proofs.ledger.checking import found, require
 from fairopt.simulation import History, Mechanics
 from fairopt.simulation.gpu_time import GpuTime, Window
@@ -170,7 +170,7 @@ def sharing_incentive() -> Finding:
 
 
 @dataclass(frozen=True)
-class Case:
+class Selection:
     """A job with rho of at least 1 that is done later than alone."""
 
     rho: Number
@@ -182,9 +182,9 @@ class Case:
         return f"rho {self.rho}, {self.took} minutes for {self.alone}, where {self.why}"
 
 
-def _case(history: History, name: str, alone: Number, why: str) -> Case:
+def _case(history: History, name: str, alone: Number, why: str) -> Selection:
     rho = degree(*GpuTime(history, tenants=False).of_job(name))
-    return Case(rho, _took(history, name), alone, why)
+    return Selection(rho, _took(history, name), alone, why)
 
 
 def _took(history: History, name: str) -> Number:
@@ -196,8 +196,8 @@ def _tenant_at_work() -> tuple[History, History]:
     """Return tenant A's jobs beside another tenant on 4 GPUs, and alone on 2, in other orders."""
     sizes, minutes, names = [1, 1, 1], [20, 10, 10], ["l", "s", "t"]
     beside = work([*sizes, 2], [*minutes, 100], ["A"] * 3 + ["B"], names=[*names, "B"])
-    shared = played(Given((("s", "t", "B"), ("l", "B"))), beside, one_host(4), rounds=3)
-    alone = played(Given((("l", "s"), ("l", "t"))), work(sizes, minutes, ["A"] * 3, names=names), one_host(2))
+    shared = played(GivenSchedule((("s", "t", "B"), ("l", "B"))), beside, one_host(4), rounds=3)
+    alone = played(GivenSchedule((("l", "s"), ("l", "t"))), work(sizes, minutes, ["A"] * 3, names=names), one_host(2))
     return shared, alone
 
 

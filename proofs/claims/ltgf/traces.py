@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from fairopt.datasets.distributions import JobCount, job_counts, jobs_in
 from fairopt.ledger import Finding, Ruling
-from fairopt.proofs.ledger.measuring import listed, percent, prints_as
+from fairopt.proofs.ledger.wording import listed, percent, prints_as
 
 HOUR, DAY = 3600, 86_400
 #: Table 1 as printed: jobs that ran for less than 10 minutes, an hour, 6 hours, a day and 6 days, in percent.

@@ -22,22 +22,9 @@ from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Array, Formulation
 from fairopt.proofs.ledger.checking import proved, require
-from fairopt.proofs.ledger.measuring import (
-    all_print_as,
-    both,
-    decide,
-    extent,
-    extents,
-    gains_of_lie,
-    holds,
-    listed,
-    only_optimum,
-    percent,
-    printed_table,
-    prints_as,
-    rows_text,
-)
+from fairopt.proofs.ledger.measuring import decide, extent, extents, gains_of_lie, holds, only_optimum
 from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency, of_share
+from fairopt.proofs.ledger.wording import all_print_as, both, listed, percent, printed_table, prints_as, rows
 from fairopt.properties import EnvyFreeness, SharingIncentive
 
 #: What the paper prints.
@@ -88,7 +75,7 @@ def eq6() -> Finding:
     unique = only_optimum(policy, decision)
     return Finding(
         Ruling.REPRODUCED if agree and unique else Ruling.QUALIFIED if agree else Ruling.REFUTED,
-        f"{rows_text(decision.shares)}, total {both(decision.objective)}, "
+        f"{rows(decision.shares)}, total {both(decision.objective)}, "
         f"is {'the only' if unique else 'an'} optimum (primal, dual and the range of every share certified).",
     )
 
@@ -118,7 +105,7 @@ def eq6_lie() -> Finding:
     )
     return Finding(
         Ruling.REPRODUCED if agree else Ruling.REFUTED,
-        f"The allocation becomes {rows_text(lying.shares)}, the only optimum; u1 truly gets {both(true[0])}, "
+        f"The allocation becomes {rows(lying.shares)}, the only optimum; u1 truly gets {both(true[0])}, "
         f"{percent(least / honest.utilities[0], 1)} more; the true total goes from {both(honest.objective)} to "
         f"{both(true.sum())}. A further finding, on the remark that u2 then has the incentive to lie as well, which "
         f"leads to the equal split with {listed(map(str, market.fair_utility()))}: it is "
@@ -151,11 +138,11 @@ def eq6_si() -> Finding:
         verdict if holds_ else Ruling.REFUTED,
         f"Eq. (6) implies the coefficient {coefficient} for u2 (right side (1 + {coefficient})/2 = "
         f"{market.fair_utility()[1]}, as printed), not 4. With {coefficient}: the only optimum goes from "
-        f"{rows_text(honest)} to {rows_text(lying)}, u1 gains {both(gain)}, and the total drops from {both(totals[0])} "
+        f"{rows(honest)} to {rows(lying)}, u1 gains {both(gain)}, and the total drops from {both(totals[0])} "
         f"to {both(totals[1])}: by {drop / totals[0]} = {percent(relative['before'])} of what it was before the lie, "
         f"and by {drop / totals[1]} = {percent(relative['after'])} of what it is after it; the printed 8% is "
         f"{listed(f'the part of the total {when} the lie' for when in matching) or 'neither'}. With 4 as printed: the "
-        f"honest optimum is {'the same' if (before == honest).all() else rows_text(before)}, and after the lie "
+        f"honest optimum is {'the same' if (before == honest).all() else rows(before)}, and after the lie "
         f"{'no allocation satisfies both constraints' if nothing_left else 'there is another optimum'}.",
     )
 
@@ -173,7 +160,7 @@ def fig2() -> Finding:
     good = agree and envied and least > 0
     return Finding(
         Ruling.REPRODUCED if good and unique else Ruling.QUALIFIED if good else Ruling.REFUTED,
-        f"{rows_text(honest.shares)} becomes {rows_text(lying.shares)}, each {'the only' if unique else 'an'} optimum; "
+        f"{rows(honest.shares)} becomes {rows(lying.shares)}, each {'the only' if unique else 'an'} optimum; "
         f"by its report u1 would envy the former ({both(own)} against {both(others)}), and by its true speedups the "
         f"lie gains it {both(least)} on {both(honest.utilities[0])}.",
     )
@@ -194,7 +181,7 @@ class _AsPrinted(SharingIncentiveEfficiency):
 def _only(policy: Policy, market: Market) -> Array:
     """Return the shares of the only optimum, certified."""
     decision = decide(policy, market)
-    require(only_optimum(policy, decision), f"{policy.name} has one optimum on {rows_text(market.speedup)}")
+    require(only_optimum(policy, decision), f"{policy.name} has one optimum on {rows(market.speedup)}")
     return decision.shares
 
 

@@ -16,8 +16,8 @@ from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, NonCooperativeOEF
 from fairopt.policy import Policy, allocate
 from fairopt.program import Array
-from fairopt.proofs.claims.oef.tenants import TENANTS, Spread, between, draw, market_of, tables
-from fairopt.proofs.ledger.measuring import listed, percent
+from fairopt.proofs.claims.oef.tenants import TENANTS, RatioSpread, between, draw, market_of, tables
+from fairopt.proofs.ledger.wording import listed, percent
 
 DRAWS, SEED, ERROR = 100, 10, 0.2
 #: "About 3%": what rounds to 3% or less.
@@ -119,8 +119,9 @@ def lines(draws: int = DRAWS) -> Iterator[str]:
     for table, mode, law, error in product(tables(), MODES, LAWS, (0.05, 0.1, 0.15, ERROR)):
         found = run(table, mode, law, error, draws)
         where = f"{table} | {mode} | {law}: {percent(error, 0)}"
-        yield from (f"{where} | {measure}: {Spread.of(values)}" for measure, values in found.deviation.items())
-        yield f"{where} | worst envy: {Spread.of(found.envy)} | worst against partition: {Spread.of(found.partition)}"
+        yield from (f"{where} | {measure}: {RatioSpread.of(values)}" for measure, values in found.deviation.items())
+        envy, partition = RatioSpread.of(found.envy), RatioSpread.of(found.partition)
+        yield f"{where} | worst envy: {envy} | worst against partition: {partition}"
 
 
 if __name__ == "__main__":

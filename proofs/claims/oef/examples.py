@@ -17,22 +17,8 @@ from fairopt.problem import Market, allocation_from
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import NoLongerFollows, require
 from fairopt.proofs.ledger.citing import counterexample
-from fairopt.proofs.ledger.measuring import (
-    all_print_as,
-    both,
-    checked,
-    decide,
-    extent,
-    gains_of_lie,
-    holds,
-    listed,
-    misprints,
-    only_optimum,
-    percent,
-    printed_table,
-    rows_text,
-    with_demand,
-)
+from fairopt.proofs.ledger.measuring import checked, decide, extent, gains_of_lie, holds, only_optimum, with_demand
+from fairopt.proofs.ledger.wording import all_print_as, both, listed, misprints, percent, printed_table, rows
 from fairopt.properties import Answer, EnvyFreeness, Feasibility, ParetoEfficiency, SharingIncentive
 
 #: What the paper prints.
@@ -64,7 +50,7 @@ def eq1_envy() -> Finding:
     others = f"; in the other {6 - len(pairs)} ordered pairs of users there is none"
     return Finding(
         Ruling.REPRODUCED if "u3 of u2" in pairs else Ruling.REFUTED,
-        f"At {rows_text(shares)} envy is felt by {listed(pairs.values()) or 'nobody'}{others}.",
+        f"At {rows(shares)} envy is felt by {listed(pairs.values()) or 'nobody'}{others}.",
     )
 
 
@@ -96,7 +82,7 @@ def eq2() -> Finding:
     agree = fair and total > traded and all_print_as(market.utility(stated), EFFICIENCY_2)
     return Finding(
         Ruling.REPRODUCED if agree else Ruling.REFUTED,
-        f"{rows_text(stated)} is feasible, envy-free and sharing-incentive, and totals {both(total)} against "
+        f"{rows(stated)} is feasible, envy-free and sharing-incentive, and totals {both(total)} against "
         f"{both(traded)} of trading: {percent(total / traded - 1)} more (the paper: 'much higher'). It is "
         f"{'' if is_it else 'not '}the only optimum of cooperative OEF.",
     )
@@ -170,7 +156,7 @@ def eq3_lie() -> Finding:
         gains.append(least > 0)
         gain = f"gains {both(least)}" if least == most else f"gains between {both(least)} and {both(most)}"
         decimals = ", ".join(f"{float(share):.3f}" for share in lying.shares[0])
-        texts.append(f"with {reading}, u1 receives {rows_text(lying.shares[:1])} = ({decimals}) and {gain}")
+        texts.append(f"with {reading}, u1 receives {rows(lying.shares[:1])} = ({decimals}) and {gain}")
     if all(agree) and all(gains):
         verdict = Ruling.REPRODUCED
     else:
@@ -214,7 +200,7 @@ def eq3_pareto() -> Finding:
     return Finding(
         verdict,
         f"As printed u2 would end at {both(worth)} instead of {both(own[1])}: {slip}. The trade that is meant, "
-        f"{rows_text(exact[:2])} for u1 and u2, leaves u1 at {both(free.utility(exact)[0])} and lifts u2 to "
+        f"{rows(exact[:2])} for u1 and u2, leaves u1 at {both(free.utility(exact)[0])} and lifts u2 to "
         f"{both(free.utility(exact)[1])}, but u1 then holds {exact[0].sum()} GPUs, beyond the bound of 1 without "
         f"which Eq. (3) is not max-min at all. Where the bound is Gavel's own and u1 could use more, Eq. (3) is "
         f"{_not(not wasted)}Pareto-efficient, as claimed; where it is the users' (u1 would fall to {both(usable)}), "
@@ -228,7 +214,7 @@ def _as_printed(market: Market, shares: Array, table: str, efficiencies: str, op
     """Compare shares and throughputs with what is printed, and say which digits come from rounded shares."""
     own = market.utility(shares)
     from_rounded = market.utility(printed_table(table))
-    text = f"{opening} {rows_text(shares)}, worth {listed(both(value) for value in own)}."
+    text = f"{opening} {rows(shares)}, worth {listed(both(value) for value in own)}."
     if not all_print_as(shares, table):
         return Finding(Ruling.REFUTED, f"{text} These are not the printed shares {table}.")
     if all_print_as(own, efficiencies):

@@ -23,14 +23,15 @@ from fairopt.proofs.claims.oef.tenants import (
     LARGEST_GAIN,
     SLOWEST_GAIN,
     TENANTS,
-    Spread,
+    RatioSpread,
     between,
     bounded,
     draw,
     market_of,
     tables,
 )
-from fairopt.proofs.ledger.measuring import both, decide, extent, listed, percent, rows_text
+from fairopt.proofs.ledger.measuring import decide, extent
+from fairopt.proofs.ledger.wording import both, listed, percent, rows
 
 DRAWS, SEED, SEARCHED = 200, 8, 300
 #: Gavel's total is above that of cooperative OEF here; found among speedups of three users up to 5.
@@ -62,7 +63,7 @@ POLICIES: dict[str, Policy] = {
 MISSING = "The paper's own numbers need its RTX speedups, which it does not give."
 
 
-class Sample(NamedTuple):
+class DrawnTotals(NamedTuple):
     """Totals by (policy, bound, unit), each an array over the draws from one table."""
 
     table: str
@@ -133,16 +134,16 @@ def _ruling(agreeing: int) -> Ruling:
 
 
 # -- samples -----------------------------------------------------------------------------------------------------
-def samples(draws: int) -> list[Sample]:
+def samples(draws: int) -> list[DrawnTotals]:
     """Return what all policies make of ``draws`` markets from each table."""
     return [_sample(name, draws) for name in tables()]
 
 
 @cache
-def _sample(table: str, draws: int) -> Sample:
+def _sample(table: str, draws: int) -> DrawnTotals:
     random, speedups = np.random.default_rng(SEED), tables()[table]
     rows = [_totals(draw(speedups, random)) for _ in range(draws)]
-    return Sample(table, {key: np.array([row[key] for row in rows]) for key in rows[0]})
+    return DrawnTotals(table, {key: np.array([row[key] for row in rows]) for key in rows[0]})
 
 
 def _totals(market: Market) -> dict[tuple[str, str, str], float]:
@@ -157,7 +158,7 @@ def _totals(market: Market) -> dict[tuple[str, str, str], float]:
     return out
 
 
-def _medians(sample: Sample, mode: str, reading: str, unit: str) -> list[float]:
+def _medians(sample: DrawnTotals, mode: str, reading: str, unit: str) -> list[float]:
     return [float(np.median(sample.above(mode, baseline, reading, unit))) for baseline in ("Gavel", "trading")]
 
 
@@ -222,11 +223,11 @@ def _may_be_below() -> str:
     ours, gavel = decide(CooperativeOEF(), BELOW), decide(MaxMin(), BELOW)
     least, _ = extent(MaxMin(), gavel, BELOW.speedup)
     return (
-        f"exactly, on speedups {rows_text(BELOW.speedup)} with one GPU each, cooperative OEF totals "
+        f"exactly, on speedups {rows(BELOW.speedup)} with one GPU each, cooperative OEF totals "
         f"{both(ours.objective)} and Gavel {both(least)} at {'the least' if least < gavel.utilities.sum() else 'any'} "
         f"of its optima"
         if least > ours.objective
-        else f"on speedups {rows_text(BELOW.speedup)} it is above Gavel"
+        else f"on speedups {rows(BELOW.speedup)} it is above Gavel"
     )
 
 
@@ -242,7 +243,7 @@ def _by_table(draws: int, mode: str) -> str:
     against = [
         f"{sample.table}: "
         + listed(
-            f"{Spread.of(sample.above(mode, baseline, 'nobody bounded', UNITS[0]))} against {baseline}"
+            f"{RatioSpread.of(sample.above(mode, baseline, 'nobody bounded', UNITS[0]))} against {baseline}"
             for baseline in ("Gavel", "trading")
         )
         for sample in samples(draws)
@@ -268,7 +269,7 @@ def lines(draws: int = DRAWS) -> Iterator[str]:
     """Yield every distribution, one a line."""
     for sample, reading, unit in product(samples(draws), READINGS, UNITS):
         for mode, baseline in product(("cooperative", "noncooperative"), ("Gavel", "trading", "equal split")):
-            spread = Spread.of(sample.above(mode, baseline, reading, unit))
+            spread = RatioSpread.of(sample.above(mode, baseline, reading, unit))
             yield f"{sample.table} | {reading} | {unit} | {mode} against {baseline}: {spread}"
 
 

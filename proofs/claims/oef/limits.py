@@ -12,10 +12,11 @@ from fairopt.policy import Formulated
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import proved, require
-from fairopt.proofs.ledger.citing import bounded, counterexample, rows, speedups, theorem
+from fairopt.proofs.ledger.citing import bounded, counterexample, theorem
 from fairopt.proofs.ledger.measuring import decide, extent, gains_of_lie
 from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency, below_fair_share, envious, of_share
 from fairopt.proofs.ledger.searching import as_in_oef, first_by_ratios
+from fairopt.proofs.ledger.wording import rows, speedups
 
 ENVY_FREE, FAIR_SHARES, ALONE = CooperativeOEF(), SharingIncentiveEfficiency(), MaxEfficiency()
 #: The stored counterexamples to Lemma 3.1: of the first user, the type that it holds and the slower one that it lacks.

@@ -17,17 +17,8 @@ from fairopt.models.common.shares import shares_of
 from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
 from fairopt.program import Affine, Formulation, Program
-from fairopt.proofs.ledger.measuring import (
-    all_print_as,
-    both,
-    decide,
-    holds,
-    listed,
-    only_optimum,
-    percent,
-    printed_table,
-    rows_text,
-)
+from fairopt.proofs.ledger.measuring import decide, holds, only_optimum
+from fairopt.proofs.ledger.wording import all_print_as, both, listed, percent, printed_table, rows
 from fairopt.properties import EnvyFreeness
 from fairopt.testing.samples import sample_markets
 
@@ -74,7 +65,7 @@ def eq10() -> Finding:
         (Ruling.INCONSISTENT if contradiction else Ruling.REPRODUCED) if agree else Ruling.REFUTED,
         f"As printed (10c) compares a user with itself and asks for nothing: the program is then Eq. (4) "
         f"({sum(idle)} of {len(idle)} markets; {sum(more)} have a larger optimum than without envy), and on Eq. (6) "
-        f"gives {rows_text(example.shares)}, total {example.objective}, which u1 envies. With the other user's shares "
+        f"gives {rows(example.shares)}, total {example.objective}, which u1 envies. With the other user's shares "
         f"on the right, as in the proof of Theorem 5.1, it is the model on {sum(mended)} of {len(mended)} markets and "
         f"gives Eq. (6). {_agreement(worst, markets)}",
     )
@@ -95,8 +86,8 @@ def weighted() -> Finding:
     every = agree and all(all(trial) for trial in trials.values())
     return Finding(
         Ruling.REPRODUCED if printed and every else Ruling.QUALIFIED if printed else Ruling.REFUTED,
-        f"Replication gives {rows_text(copies.shares)}, the only optimum; weights 1, 2 and 1/2, 1 put into the program "
-        f"itself both give {rows_text(direct.shares)}, the same by user. On random markets with rational weights the "
+        f"Replication gives {rows(copies.shares)}, the only optimum; weights 1, 2 and 1/2, 1 put into the program "
+        f"itself both give {rows(direct.shares)}, the same by user. On random markets with rational weights the "
         f"direct program and replication by the weights times their common denominator give the same users the same "
         f"throughput (non-cooperative) or the same optimal total (cooperative): {counts}. Of several jobs of one user, "
         f"which the section says conventional solutions cannot handle, nothing is decided here (oef-jobtypes).",
@@ -125,9 +116,9 @@ def jobtypes() -> Finding:
     own = copies.utilities
     return Finding(
         Ruling.REPRODUCED if agree and same else Ruling.REFUTED,
-        f"{rows_text(copies.shares)}, the only optimum, prints as in the paper; each row gets {both(own[0])}, so that "
+        f"{rows(copies.shares)}, the only optimum, prints as in the paper; each row gets {both(own[0])}, so that "
         f"the two jobs of u1 have {both(own[:2].sum())} together, as u2 has. Weights {listed(map(str, jobs.weight))} "
-        f"instead of rows twice give {rows_text(direct.shares)}, the same.",
+        f"instead of rows twice give {rows(direct.shares)}, the same.",
     )
 
 

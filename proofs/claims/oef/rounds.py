@@ -21,8 +21,8 @@ from fairopt.models.oef.rounds import OEFRounds
 from fairopt.problem import Cluster, Jobs, Market, Trace
 from fairopt.program import Array, Formulation
 from fairopt.proofs.ledger.checking import require
-from fairopt.proofs.ledger.citing import rows, speedups
-from fairopt.proofs.ledger.measuring import both, decide, listed, only_optimum
+from fairopt.proofs.ledger.measuring import decide, only_optimum
+from fairopt.proofs.ledger.wording import both, listed, rows, speedups
 from fairopt.simulation import run
 
 #: Users and GPUs for which one round more is decided by programs, for all ideals and deviations.

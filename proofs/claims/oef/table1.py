@@ -13,9 +13,10 @@ from fairopt.policy import Formulated, allocate
 from fairopt.problem import Market
 from fairopt.proofs.claims.oef.theorems import no_optimum_has
 from fairopt.proofs.ledger.checking import require
-from fairopt.proofs.ledger.citing import Stored, counterexample, rows, speedups, theorem
-from fairopt.proofs.ledger.measuring import decide, extent, gains_of_lie, listed
+from fairopt.proofs.ledger.citing import Stored, counterexample, theorem
+from fairopt.proofs.ledger.measuring import decide, extent, gains_of_lie
 from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
+from fairopt.proofs.ledger.wording import listed, rows, speedups
 from fairopt.properties import Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
 from fairopt.properties.verdict import Property
 
@@ -45,7 +46,7 @@ GIVEN = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A cell: whether the policy guarantees the property, and why.
 
     ``when`` is the condition of a yes, or the condition under which what is no in general is yes.
@@ -112,7 +113,7 @@ def verdict_of(readings: Sequence[Reading]) -> Ruling:
     return Ruling.QUALIFIED if any(wrong) or any(each.conditional for each in readings) else Ruling.REPRODUCED
 
 
-def _read(reading: str, table: Mapping[str, Sequence[Cell]]) -> Reading:
+def _read(reading: str, table: Mapping[str, Sequence[TableCell]]) -> Reading:
     """Return what of the table is otherwise than printed under a reading of OEF's row."""
     wrong, conditional = [], []
     for at, column in enumerate(COLUMNS):
@@ -125,7 +126,7 @@ def _read(reading: str, table: Mapping[str, Sequence[Cell]]) -> Reading:
     return Reading(reading, tuple(wrong), tuple(conditional))
 
 
-def _modes_asked(reading: str, column: str, table: Mapping[str, Sequence[Cell]]) -> tuple[str, ...]:
+def _modes_asked(reading: str, column: str, table: Mapping[str, Sequence[TableCell]]) -> tuple[str, ...]:
     """Return which modes must keep a property: where one is enough, the one that keeps it best."""
     modes = (COOPERATIVE_ROW, NONCOOPERATIVE_ROW)
     if reading == EACH:
@@ -141,73 +142,75 @@ def _capital(reading: Reading) -> str:
     return text[0].upper() + text[1:]
 
 
-def _gavel() -> Iterator[Cell]:
+def _gavel() -> Iterator[TableCell]:
     dominated, optimal = (counterexample(f"oef-table1-max-min-zeros{end}") for end in ("", "-optimal"))
     same = (dominated.table("allocation") == optimal.table("allocation")).all()
     require(same and optimal.market == dominated.market, f"{dominated.name} speaks of {optimal.name}")
     require(optimal.policy == MAX_MIN.name, f"{optimal.name} is an optimum of {MAX_MIN.name}")
     efficient = theorem("EqualEfficiency", "gavel_pareto_efficient")
-    yield Cell(
+    yield TableCell(
         False,
         f"{efficient}; on {speedups(dominated.market)}, {rows(dominated.table('allocation'))} is optimal and leaves "
         "GPUs idle, oef-table1-max-min-zeros",
         "where all run on the same types and no shares are bounded",
     )
     yield _fails(MAX_MIN, EnvyFreeness(), counterexample("oef-table1-max-min-envy"))
-    yield Cell(True, theorem("SharingIncentive", "gavel_sharing_incentive"))
+    yield TableCell(True, theorem("SharingIncentive", "gavel_sharing_incentive"))
     yield _rewards(MAX_MIN, counterexample("oef-table1-max-min-lie"))
     yield _less_than_possible(MAX_MIN, counterexample("oef-table1-max-min-envy").market)
 
 
-def _gandiva() -> Iterator[Cell]:
+def _gandiva() -> Iterator[TableCell]:
     for asked, name in ((ParetoEfficiency(), "dominated"), (EnvyFreeness(), "envy")):
         trace, stored = (counterexample(f"oef-table1-trading-{name}{end}") for end in ("-trace", ""))
         same = trace.market == stored.market and (trace.table("allocation") == stored.table("allocation")).all()
         shares = decide(TRADING, stored.market).shares
         require(same and (shares == stored.table("allocation")).all(), f"trading ends as in {trace.name}")
         require(asked.check(stored.market, shares).answer is Answer.FAILS, f"{stored.name} is a counterexample")
-        yield Cell(False, f"{speedups(stored.market)}: {stored.statement}, {stored.name}")
-    yield Cell(True, theorem("Trading", "trading_sharing_incentive"))
+        yield TableCell(False, f"{speedups(stored.market)}: {stored.statement}, {stored.name}")
+    yield TableCell(True, theorem("Trading", "trading_sharing_incentive"))
     yield _rewards(TRADING, counterexample("gandiva-sp-larger"))
     better = counterexample("gandiva-max-better")
     market, shares = better.market, better.table("allocation")
     totals = [decide(TRADING, market).utilities.sum(), market.utility(shares).sum()]
     require(totals[0] < totals[1], f"{better.name} has a larger total than trading")
-    yield Cell(False, f"{speedups(market)}: {totals[0]}, and {totals[1]} with fair shares kept, gandiva-max-better")
+    yield TableCell(
+        False, f"{speedups(market)}: {totals[0]}, and {totals[1]} with fair shares kept, gandiva-max-better"
+    )
 
 
-def _cooperative() -> Iterator[Cell]:
+def _cooperative() -> Iterator[TableCell]:
     stored = counterexample("oef-thm5.3-cooperative")
     yield _fails(COOPERATIVE, ParetoEfficiency(), stored)
     proof = theorem("SharingIncentive", "cooperative_oef_sharing_incentive")
-    yield Cell(True, proof)
-    yield Cell(True, proof)
+    yield TableCell(True, proof)
+    yield TableCell(True, proof)
     yield _rewards(COOPERATIVE, counterexample("oef-thm3.2"))
-    yield Cell(True, proof, "among envy-free allocations")
+    yield TableCell(True, proof, "among envy-free allocations")
 
 
-def _noncooperative() -> Iterator[Cell]:
+def _noncooperative() -> Iterator[TableCell]:
     zeros = counterexample("oef-thm5.3-noncooperative-zeros")
     require(no_optimum_has(ParetoEfficiency(), NONCOOPERATIVE, zeros.market), f"{zeros.name} is a counterexample")
     efficient = theorem("EqualEfficiency", "noncooperative_oef_pareto_efficient")
-    yield Cell(True, f"{efficient}; else {zeros.name}", "where all run on the same types")
+    yield TableCell(True, f"{efficient}; else {zeros.name}", "where all run on the same types")
     envy, share = (counterexample(f"oef-table1-noncooperative-{what}") for what in ("envy", "share"))
     yield _fails(NONCOOPERATIVE, EnvyFreeness(), envy)
     yield _fails(NONCOOPERATIVE, SharingIncentive(), share)
     smaller = counterexample("oef-thm5.4-smaller")
     _rewards(NONCOOPERATIVE, smaller)  # the other reading of the cell
     honest = theorem("EqualEfficiency", "noncooperative_oef_over_reporting")
-    yield Cell(True, f"{honest}; else {smaller.name}", "for reports nowhere smaller than the truth")
+    yield TableCell(True, f"{honest}; else {smaller.name}", "for reports nowhere smaller than the truth")
     yield _less_than_possible(NONCOOPERATIVE, envy.market)
 
 
-def _fails(policy: Formulated, asked: Property, stored: Stored) -> Cell:
+def _fails(policy: Formulated, asked: Property, stored: Stored) -> TableCell:
     """Return the cell of a property that no optimum has on the market of a stored certificate."""
     require(no_optimum_has(asked, policy, stored.market), f"no optimum has {asked.name} in {stored.name}")
-    return Cell(False, f"{speedups(stored.market)}, {stored.name}")
+    return TableCell(False, f"{speedups(stored.market)}, {stored.name}")
 
 
-def _rewards(policy: Formulated | SecondPriceTrading, stored: Stored) -> Cell:
+def _rewards(policy: Formulated | SecondPriceTrading, stored: Stored) -> TableCell:
     """Return the cell of strategy-proofness where a stored lie pays, whatever optima are chosen."""
     market, user = stored.market, stored.data["user"]
     report = stored.table("report")
@@ -215,10 +218,10 @@ def _rewards(policy: Formulated | SecondPriceTrading, stored: Stored) -> Cell:
     pays = stored.policy == policy.name and least == stored.number("gain") > 0
     require(pays, f"the lie of {stored.name} gains {stored.number('gain')} under {policy.name}")
     told = f"{user} reports {rows([report])} and gains {least}"
-    return Cell(False, f"{speedups(market)}: {told}, {stored.name}")
+    return TableCell(False, f"{speedups(market)}: {told}, {stored.name}")
 
 
-def _less_than_possible(policy: Formulated, market: Market) -> Cell:
+def _less_than_possible(policy: Formulated, market: Market) -> TableCell:
     """Return the cell of optimal efficiency where every optimum's total is below one that is fairer."""
     decision = decide(policy, market)
     most = extent(policy, decision, market.speedup)[1]
@@ -227,4 +230,4 @@ def _less_than_possible(policy: Formulated, market: Market) -> Cell:
         best.append(Fraction(allocate(other, market, Exact()).utilities.sum()))
     require(most < min(best), f"{policy.name} totals less than it could on {speedups(market)}")
     what = f"{most}; without envy {best[0]}, with sharing incentive {best[1]}"
-    return Cell(False, f"{speedups(market)}: total {what}")
+    return TableCell(False, f"{speedups(market)}: total {what}")

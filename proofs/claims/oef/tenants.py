@@ -15,7 +15,7 @@ import numpy as np
 from fairopt.datasets import gandiva_table1, gavel_throughputs
 from fairopt.problem import Market
 from fairopt.program import Array
-from fairopt.proofs.ledger.measuring import percent
+from fairopt.proofs.ledger.wording import percent
 
 #: Sec. 6.1.1 and 6.3.1: eight GPUs of each type, 20 tenants with jobs of one type each.
 GPUS, TENANTS = 8, 20
@@ -58,7 +58,7 @@ def bounded(market: Market, most: Fraction | int) -> Market:
 
 
 @dataclass(frozen=True)
-class Spread:
+class RatioSpread:
     """The least, the quartiles and the largest of a sample."""
 
     least: float
@@ -68,7 +68,7 @@ class Spread:
     largest: float
 
     @classmethod
-    def of(cls, values: Array) -> Spread:
+    def of(cls, values: Array) -> RatioSpread:
         """Return the spread of a sample (draws,)."""
         return cls(*(float(value) for value in np.quantile(np.asarray(values, dtype=float), [0, 0.25, 0.5, 0.75, 1])))
 

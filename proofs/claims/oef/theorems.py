@@ -21,17 +21,10 @@ from fairopt.policy import Formulated, allocate
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import require
-from fairopt.proofs.ledger.citing import (
-    COUNTEREXAMPLES,
-    bounded,
-    bounded_refutation,
-    counterexample,
-    rows,
-    speedups,
-    theorem,
-)
-from fairopt.proofs.ledger.measuring import both, decide, gains_of_lie, holds, only_optimum
+from fairopt.proofs.ledger.citing import COUNTEREXAMPLES, bounded, bounded_refutation, counterexample, theorem
+from fairopt.proofs.ledger.measuring import decide, gains_of_lie, holds, only_optimum
 from fairopt.proofs.ledger.searching import as_in_oef, ordered_by_ratios
+from fairopt.proofs.ledger.wording import both, rows, speedups
 from fairopt.properties import AdjacentTypes, Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
 from fairopt.properties.verdict import Property
 

@@ -21,7 +21,7 @@ from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import NoLongerFollows
-from fairopt.proofs.ledger.measuring import listed, percent
+from fairopt.proofs.ledger.wording import listed, percent
 
 SIZES, TYPES, SEED = (15, 30, 60, 120), 10, 10
 #: A round takes 5 minutes (Sec. 6.1.1); a tenth of it is no longer negligible.
@@ -39,7 +39,7 @@ COOPERATIVE, PAIRS, CHAIN = "cooperative", "non-cooperative, for all pairs", "no
 
 
 @dataclass(frozen=True)
-class Timed:
+class ModeTiming:
     """Seconds of processor time from speedups to shares, and the optimal total."""
 
     seconds: float
@@ -87,11 +87,11 @@ def market_of(users: int) -> Market:
     return Market.of(speedup.round(4).tolist(), [users] * TYPES)
 
 
-def _ours(policy: Policy, market: Market) -> Timed:
+def _ours(policy: Policy, market: Market) -> ModeTiming:
     return _least(lambda: float(allocate(policy, market).objective))
 
 
-def _theirs(name: str, market: Market) -> Timed:
+def _theirs(name: str, market: Market) -> ModeTiming:
     """Time the paper's way: the matrix of shares as a CVXPY variable, solved by ECOS (Sec. 4.5)."""
     try:
         import cvxpy as cp
@@ -112,14 +112,14 @@ def _solved(cp: Any, name: str, speedup: Array, capacity: Array) -> float:
     return float(problem.value)
 
 
-def _least(solve: Callable[[], float]) -> Timed:
+def _least(solve: Callable[[], float]) -> ModeTiming:
     """Time what returns an optimal total; what is soon done is timed again, and the least time counts."""
     times: list[float] = []
     while len(times) < REPEATED and sum(times) < SOON:
         begun = process_time()
         total = solve()
         times.append(process_time() - begun)
-    return Timed(min(times), total)
+    return ModeTiming(min(times), total)
 
 
 def _unenvied(cp: Any, speedup: Array, share: Any, own: Any) -> list[Any]:
@@ -142,17 +142,17 @@ def _column(cp: Any, own: Any) -> Any:
 _WAYS: dict[str, Callable[[Any, Array, Any, Any], list[Any]]] = {COOPERATIVE: _unenvied, PAIRS: _pairs, CHAIN: _chain}
 
 
-def _growth(times: dict[int, Timed], before: int, last: int) -> tuple[float, float]:
+def _growth(times: dict[int, ModeTiming], before: int, last: int) -> tuple[float, float]:
     """Return the power with which time grew over the last step, and the n at which it comes to a part of a round."""
     power = log(times[last].seconds / times[before].seconds) / log(last / before)
     return power, last * (SMALL * ROUND / times[last].seconds) ** (1 / power)
 
 
-def _series(times: dict[int, Timed]) -> str:
+def _series(times: dict[int, ModeTiming]) -> str:
     return listed(f"{timed.seconds:.2g} s (n = {n})" for n, timed in times.items())
 
 
-def _ratio(over: dict[int, Timed], under: dict[int, Timed], n: int) -> str:
+def _ratio(over: dict[int, ModeTiming], under: dict[int, ModeTiming], n: int) -> str:
     ratio = over[n].seconds / under[n].seconds
     return f"{ratio:.0f} times" if ratio >= 10 else f"{ratio:.2g} times"
 
