@@ -38,7 +38,7 @@ Certificates = Mapping[str, Certificate]
 
 @dataclass(frozen=True)
 class Wanted:
-    """A counterexample: of which candidates, in order, the first is taken of which the certificates can be made."""
+    """A counterexample: the first of the candidates, in order, for which the certificates can be made."""
 
     name: str
     candidates: Callable[[], Iterable[Any]]

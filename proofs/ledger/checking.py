@@ -1,4 +1,4 @@
-"""What a row of the ledger takes for granted is checked; where it is not so, the row says that it no longer follows."""
+"""Checks of what a row of the ledger rests on; one that fails says that the row no longer follows."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def counterexample(name: str) -> Stored:
 
 # -- Coq -------------------------------------------------------------------------------------------------------------
 def theorem(file: str, name: str) -> str:
-    """Return how to cite a theorem of ``proofs/theorems/FILE.v`` that Coq has accepted and that rests on nothing.
+    """Return the citation of a theorem of ``proofs/theorems/FILE.v`` that Coq has accepted and that rests on nothing.
 
     ``name`` is its full name in the file: a theorem in a module is called "Module.name". Errors: `BadInput` where it is
     not stated there, where it or the text that it is built on assumes something, and where Coq rejects it;
@@ -137,7 +137,7 @@ def _up_to_date(file: str) -> bool:
 
 # -- Z3 --------------------------------------------------------------------------------------------------------------
 def bounded(claim: str, *sizes: str) -> str:
-    """Return how to cite decisions of ``proofs/bounded`` that a claim holds for these sizes (users x types).
+    """Return the citation of decisions of ``proofs/bounded`` that a claim holds for these sizes (users x types).
 
     What was decided, with all its assumptions, is said in the words of Z3's catalogue. Errors: `BadInput` where one is
     not stored, or is another one.
@@ -146,7 +146,7 @@ def bounded(claim: str, *sizes: str) -> str:
 
 
 def bounded_refutation(claim: str, *sizes: str) -> str:
-    """Return how to cite decisions of ``proofs/bounded`` that a claim is false for these sizes, as `bounded` does."""
+    """Return the citation of decisions of ``proofs/bounded`` that a claim is false for these sizes."""
     return _decided(claim, "refuted", sizes)
 
 

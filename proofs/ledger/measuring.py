@@ -1,4 +1,4 @@
-"""What the computations behind the ledger have in common: exact decisions, all their optima, and printed digits."""
+"""What the computations behind the ledger have in common: exact decisions, and how far shares go over all optima."""
 
 from __future__ import annotations
 
@@ -20,9 +20,14 @@ from fairopt.proofs.ledger.checking import found, proved
 from fairopt.properties import Answer, Property, Verdict
 
 
+def exactly(policy: Policy, market: Market) -> Decision:
+    """Return a policy's exact decision."""
+    return allocate(policy, market, None if policy.own_algorithm else Exact())
+
+
 def decide(policy: Policy, market: Market) -> Decision:
     """Return the exact decision; its certificate has been accepted by ``proofs/verify.py``, else `NoLongerFollows`."""
-    decision = allocate(policy, market, None if policy.own_algorithm else Exact())
+    decision = exactly(policy, market)
     proved(policy.certify(decision))
     return decision
 
@@ -44,7 +49,7 @@ def extent(policy: Policy, decision: Decision, weights: Array) -> tuple[Fraction
 
 
 def extreme_as_written(policy: Policy, decision: Decision, weights: Array, sense: Sense) -> Bound:
-    """Return how far the sum of ``weights`` times shares goes over all optima of a policy that the verifier knows not.
+    """Return how far the sum of ``weights`` times shares goes over all optima of a policy unknown to the verifier.
 
     The certificate holds the program as it was written, so that what it means is for its reader to see.
     """
@@ -52,13 +57,17 @@ def extreme_as_written(policy: Policy, decision: Decision, weights: Array, sense
     return Bound.of_optimum(program, Exact().solve(program).require_optimal())
 
 
+def of_share(market: Market, user: int, type: int) -> Array:
+    """Return the weights (n, k) on shares whose sum is one share."""
+    weights = np.full(market.shape, Fraction(0), dtype=object)
+    weights[user, type] = Fraction(1)
+    return weights
+
+
 def extents(policy: Policy, decision: Decision) -> Iterator[tuple[Fraction, Fraction]]:
     """Yield the least and the largest of every share, user by user and type by type, over all optima."""
-    n, k = decision.market.shape
-    for place in range(n * k):
-        weights = np.full((n, k), Fraction(0), dtype=object)
-        weights.ravel()[place] = Fraction(1)
-        yield extent(policy, decision, weights)
+    for user, type in np.ndindex(decision.market.shape):
+        yield extent(policy, decision, of_share(decision.market, user, type))
 
 
 def only_optimum(policy: Policy, decision: Decision) -> bool:

@@ -1,4 +1,6 @@
-"""From a candidate to certificates that refute a claim there, for every optimum of a policy; None where they do not.
+"""Functions that make the certificates by which a market refutes a claim, or return None where it does not.
+
+Unless its name says otherwise, a function speaks of every optimum of a policy.
 
 A float solver sifts the candidates first; what it lets pass is decided exactly.
 """
@@ -22,10 +24,10 @@ from fairopt.models import SecondPriceTrading
 from fairopt.models.common.shares import shares_of
 from fairopt.optima import is_extreme
 from fairopt.optimal_face import over_optima
-from fairopt.policy import Decision, Formulated, Policy, allocate
+from fairopt.policy import Formulated, Policy, allocate
 from fairopt.problem import Market
 from fairopt.program import Array, Formulation, Program, Sense
-from fairopt.proofs.ledger.measuring import extreme_as_written
+from fairopt.proofs.ledger.measuring import exactly, extreme_as_written, of_share
 from fairopt.proofs.ledger.searching import FalseReport
 from fairopt.properties import Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
 from fairopt.properties.shares.pareto_efficiency import largest_gain
@@ -56,25 +58,13 @@ class SharingIncentiveEfficiency(Formulated):
         return p.program()
 
     def kept(self, problem: Market) -> tuple[Array, Array]:
-        """Return by which speedups (n, k) everybody is to have how much at the least (n,)."""
+        """Return the speedups (n, k) that the constraints count with, and the least that each user must get (n,)."""
         return problem.speedup, problem.fair_utility()
 
 
 def sifted(policy: Policy, market: Market) -> Array:
     """Return the shares that a policy decides in floats, or exactly where it needs no solver."""
     return allocate(policy, market, None if policy.own_algorithm else Highs()).shares.astype(float)
-
-
-def exactly(policy: Policy, market: Market) -> Decision:
-    """Return a policy's exact decision."""
-    return allocate(policy, market, None if policy.own_algorithm else Exact())
-
-
-def of_share(market: Market, user: int, type: int) -> Array:
-    """Return the weights (n, k) on shares whose sum is one share."""
-    weights = np.full(market.shape, Fraction(0), dtype=object)
-    weights[user, type] = Fraction(1)
-    return weights
 
 
 # -- about every optimum of a policy on a market -----------------------------------------------------------------
@@ -188,7 +178,7 @@ def an_extreme_point_with_many_nonzeros(policy: Formulated) -> Callable[[Market]
 
 
 def envious(policy: Formulated) -> Callable[[Market], Certificates | None]:
-    """In every optimum the same user envies the same other: the most by which it does not is negative."""
+    """In every optimum one user envies another, the same two in all of them."""
 
     def certified(market: Market) -> Certificates | None:
         if EnvyFreeness().check(market, sifted(policy, market)).answer is Answer.HOLDS:
@@ -222,7 +212,7 @@ def below_fair_share(policy: Formulated) -> Callable[[Market], Certificates | No
 
 
 def rewarded(policy: Policy) -> Callable[[FalseReport], Certificates | None]:
-    """The least that the liar truly gets at any optimum on the lie is more than the most that it gets on the truth."""
+    """By its true speedups a user gets more at every optimum after a false report than at any before it."""
 
     def certified(lie: FalseReport) -> Certificates | None:
         market, i = lie.market, lie.user
@@ -275,7 +265,7 @@ def larger_total_above_fair_shares(market: Market) -> Certificates | None:
 
 
 def larger_total_than_trading(policy: Formulated) -> Callable[[Market], Certificates | None]:
-    """In every optimum of a policy the total is larger than where trading ends (nobody's demand counting there)."""
+    """In every optimum of a policy the total is larger than where trading ends (trading ignores demands)."""
 
     def certified(market: Market) -> Certificates | None:
         trading = SecondPriceTrading()

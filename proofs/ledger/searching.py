@@ -22,8 +22,8 @@ Row = tuple[int, ...]
 class Domain:
     """Which markets are looked at, beside the assumptions in words (`OF_A_ROW`, `OF_ALL`).
 
-    ``shapes``: (users, types) in order; ``largest``: the largest integer. There is one GPU of each type, but of the
-    first ``capacities`` types, of which there is any number.
+    ``shapes``: (users, types) in order; ``largest``: the largest integer. Each type has one GPU, except
+    the first ``capacities`` types, which have any number up to ``largest``.
     """
 
     shapes: tuple[tuple[int, int], ...]
@@ -138,7 +138,7 @@ class FalseReport:
 
 
 def false_reports(domain: Domain, kind: str) -> Iterator[FalseReport]:
-    """Yield lies on the markets of a domain, in order of size; the report's integers count like the market's.
+    """Yield false reports on the markets of a domain, in order of size; the report's integers count like the market's.
 
     ``kind``: no entry of the report is smaller ("larger") or none is larger ("smaller"). Where speedups are normalised,
     reports are.

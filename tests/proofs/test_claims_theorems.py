@@ -16,8 +16,8 @@ from fairopt.problem import Market
 from fairopt.proofs.claims.oef import limits, table1
 from fairopt.proofs.ledger import citing
 from fairopt.proofs.ledger.checking import NoLongerFollows, found, proved, require
-from fairopt.proofs.ledger.measuring import decide, extent
-from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency, of_share
+from fairopt.proofs.ledger.measuring import decide, extent, of_share
+from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
 
 ROWS = {row.id: row for row in read_package("fairopt.proofs.claims")}
 MODULES = ("oef.theorems", "oef.limits", "oef.table1", "gandiva_fair.trading")

@@ -211,7 +211,7 @@ class ServedJob:
         return len(self.rounds)
 
     def fractional(self, *, cut: bool) -> Fraction:
-        """Return Eq. (2); ``cut`` counts of the last round only what was left to do."""
+        """Return Eq. (2); with ``cut`` the last round counts only the work that was left."""
         total, left = Fraction(0), self.work
         for age, speed in enumerate(self.rounds[: self.completion + 1]):
             total += age * Fraction(min(speed, left) if cut else speed, self.work)

@@ -56,7 +56,7 @@ def scenes(count: int, *, jobs: int = 20, seed: int = 0) -> Iterator[Scene]:
 
 
 def queues(count: int, *, jobs: int = 6, seed: int = 0) -> Iterator[tuple[Queue, FFTState]]:
-    """Yield queues in the middle of things, with what FFT owes; small enough to try all schedules."""
+    """Yield queues from the middle of runs, with FFT's state; small enough to try all schedules."""
     dice = Random(seed)
     for scene in scenes(count, jobs=jobs, seed=seed):
         rows, hosts = scene.trace.jobs, len(scene.cluster.hosts)

@@ -1,4 +1,4 @@
-"""FFT's model: what holds in every round, what a round costs, what it owes, and where jobs lie (Sec. 4)."""
+"""FFT's model: what holds in every round, its cost, its compensation, and placement (Sec. 4)."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _who(records: Sequence[Round]) -> list[set[tuple[str, tuple[str, ...]]]]:
     return [{(ran.job, ran.types) for ran in record.ran} for record in records]
 
 
-# -- Eq. (5): what fairness owes --------------------------------------------------------------------------------------
+# -- Eq. (5): compensation --------------------------------------------------------------------------------------
 def recursion() -> Finding:
     """Eq. (5): rho, mu and tau computed again from records; how much the open readings matter."""
     rounds = numbers = positive = 0
@@ -257,7 +257,7 @@ def _refused(policy: FFT, queue: Queue) -> bool:
 
 
 def _by_trying_all(queue: Queue, cost: Array) -> tuple[Fraction, int]:
-    """Return the least cost among the schedules that keep the most GPUs busy, and how many that are."""
+    """Return the least cost among the schedules that keep the most GPUs busy, and how many GPUs that is."""
     gangs, capacity = queue.jobs.gpus.tolist(), queue.capacity.tolist()
     fitting = []
     for choice in product(range(-1, len(capacity)), repeat=len(gangs)):

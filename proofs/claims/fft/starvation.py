@@ -20,9 +20,10 @@ GPUS, LASTS = 4, 12
 
 @dataclass(frozen=True)
 class Stream:
-    """An adversary: with each round come jobs of these gangs that one round completes; one job is there from the first.
+    """An adversary's stream: each round brings jobs with these numbers of GPUs, each of them done in one round.
 
-    ``gang``, ``work``: GPUs and rounds of that one, the victim. ``unit``: how the victim counts its work, per round.
+    ``gang``, ``work``: GPUs and rounds of the victim, which is there from the start. ``unit``: how much work the
+    victim says that a round is.
     """
 
     gangs: tuple[int, ...]

@@ -257,7 +257,7 @@ class Balanced:
 def _long_run(
     policy: RoundPolicy, queue: Queue, state: Any, level: Callable[[Any], object], most: int = 150
 ) -> dict[str, Fraction] | None:
-    """Return each job's part of a period: passes, from the least on, are what they were; None for a longer one."""
+    """Return each job's part of a period, which ends when all passes, less the least, repeat; None where it is long."""
     seen: dict[object, int] = {}
     ran: list[list[int]] = []
     while (now := level(state)) not in seen:
@@ -278,7 +278,7 @@ def _level_stride(state: Strides) -> object:
 
 
 def _level_split(state: Split) -> object:
-    # without large jobs servers have their turns in every quantum, and what their passes are is all the same
+    # without large jobs every server runs in every quantum, so that the passes of servers do not matter
     coupled = any(len(home) > 1 for home in state.homes.values())
     servers = {f"server {name}": value for name, value in state.servers.items()}
     scales: dict[str, dict[str, Number]] = {"": servers} if coupled else {}

@@ -22,14 +22,14 @@ from fairopt.simulation import Mechanics, Round, begin, next_queue, run
 
 @dataclass(frozen=True)
 class Degrees:
-    """What entered into rho up to an instant, and at which rate time is due then: for tenants and for jobs, by name."""
+    """GPU time held and due up to an instant, and the rate at which it is due then, of tenants and jobs by name."""
 
     held: Mapping[str, Number]
     due: Mapping[str, Number]
     rate: Mapping[str, Number]
 
     def order(self, name: str, more: Number = 0) -> tuple[Any, ...]:
-        """Return what sorts by rho, ``more`` GPU time added; 0/0 counts as 0, x/0 as infinite, by x over the rate."""
+        """Return a sort key: rho with ``more`` GPU time added. 0/0 counts as 0; x/0 comes last, by x over the rate."""
         held = self.held[name] + more
         if self.due[name]:
             return (0, held / self.due[name])
@@ -96,7 +96,7 @@ def allocate_job(queue: Queue, tenants: Degrees, jobs: Degrees, term: Number) ->
             for row in range(len(queue))
             if queue.jobs.tenants[queue.jobs.tenant[row]] == name
             and row not in queue.leased
-            # a job that all working hosts together could not take holds nobody up
+            # a job larger than all working hosts together is passed over
             and queue.allowed[row].any()
         ]
         for name in considered

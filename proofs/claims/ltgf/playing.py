@@ -1,4 +1,4 @@
-"""What the computations on ASTRAEA have in common: schedules that are given, and small runs."""
+"""What the computations on ASTRAEA have in common: schedules given in advance, and small runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairopt.simulation.gpu_time import ratio
 
 @dataclass(frozen=True)
 class GivenSchedule(RoundPolicy):
-    """A schedule that is given: who runs in which round, over and over; who is done is left out."""
+    """A schedule given in advance: who runs in which round, over and over; completed jobs are left out."""
 
     name = "given"
     source = "a figure"
@@ -90,7 +90,7 @@ def drawn(rng: Random, *, together: bool = False, tenants: str = "AB") -> tuple[
 
 
 def degree(held: Number, due: Number) -> Fraction:
-    """Return rho, which is there."""
+    """Return rho. Errors: `NoLongerFollows` where there is none."""
     rho = ratio(held, due)
     return Fraction(0) if rho is None else Fraction(rho)
 

@@ -191,7 +191,7 @@ def several_tenants() -> Finding:
 
 
 def uncapped() -> Finding:
-    """Eq. (16): whom it selects otherwise, what it gives back to who lent, and for how long others wait."""
+    """Eq. (16): how it changes who is selected, what a lender gets back, and for how long others wait."""
     lender = work([1, 6, 6], [30, 60, 90], ["A", "B", "A"], [0, 0, 30], names=["a", "B", "A"])
     by_8, by_16 = (
         played(LongTermGpuTimeFairness(adjusted=adjusted), lender, one_host(8)) for adjusted in (False, True)

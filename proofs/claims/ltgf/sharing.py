@@ -28,7 +28,7 @@ REPLAYED, DRAWS = 20, 40
 
 
 def two_phases() -> Finding:
-    """Algorithms 1 and 2: that the policy is them, what they maximise, and whom they starve."""
+    """Algorithms 1 and 2: the policy follows them; what they maximise, and whom they starve."""
     rounds = alike = 0
     for seed in range(REPLAYED):
         rng = Random(seed)

@@ -1,7 +1,7 @@
 """OEF Sec. 3.1: what becomes of efficiency, fairness and honesty on the paper's small examples, in exact numbers.
 
 Every decision, every range over optima and every verdict on an allocation is certified, and accepted by
-``proofs/verify.py``, which knows nothing of the solver: that is the second method.
+``proofs/verify.py``, which knows nothing of the solver.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Array, Formulation
 from fairopt.proofs.ledger.checking import proved, require
-from fairopt.proofs.ledger.measuring import decide, extent, extents, gains_of_lie, holds, only_optimum
-from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency, of_share
+from fairopt.proofs.ledger.measuring import decide, extent, extents, gains_of_lie, holds, of_share, only_optimum
+from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
 from fairopt.proofs.ledger.wording import all_print_as, both, listed, percent, printed_table, prints_as, rows
 from fairopt.properties import EnvyFreeness, SharingIncentive
 
@@ -95,7 +95,7 @@ def eq6_lie() -> Finding:
         and prints_as(true.sum(), TOTAL_LIE_6)
         and all_print_as(market.utility(printed_table(MAX_MIN_6)), WORTH_MAX_MIN_6)
     )
-    # whatever u2 reports, u1 must not envy it by what u1 reports: so much can u2 get at the most
+    # whatever u2 reports, u1 must not envy it by u1's own report, which bounds what u2 can get
     ceiling = _most_unenvied(told, market)
     back = gains_of_lie(policy, told, 1, [1, 4])  # u2's speedups in ``told`` are its true ones
     both_lie = decide(policy, told.misreport("u2", [1, 4]))

@@ -1,7 +1,7 @@
 """OEF Sec. 2.4: what trading and max-min do on speedups (1,2), (1,3), (1,4), recomputed in exact numbers.
 
 Every decision, every range over optima and every verdict on an allocation is certified, and accepted by
-``proofs/verify.py``, which knows nothing of the solver: that is the second method.
+``proofs/verify.py``, which knows nothing of the solver.
 """
 
 from __future__ import annotations

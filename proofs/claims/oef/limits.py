@@ -13,8 +13,8 @@ from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import proved, require
 from fairopt.proofs.ledger.citing import bounded, counterexample, theorem
-from fairopt.proofs.ledger.measuring import decide, extent, gains_of_lie
-from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency, below_fair_share, envious, of_share
+from fairopt.proofs.ledger.measuring import decide, extent, gains_of_lie, of_share
+from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency, below_fair_share, envious
 from fairopt.proofs.ledger.searching import as_in_oef, first_by_ratios
 from fairopt.proofs.ledger.wording import rows, speedups
 

@@ -113,7 +113,7 @@ def _solved(cp: Any, name: str, speedup: Array, capacity: Array) -> float:
 
 
 def _least(solve: Callable[[], float]) -> ModeTiming:
-    """Time what returns an optimal total; what is soon done is timed again, and the least time counts."""
+    """Time a function that returns an optimal total; a short run is repeated, and the least time counts."""
     times: list[float] = []
     while len(times) < REPEATED and sum(times) < SOON:
         begun = process_time()
