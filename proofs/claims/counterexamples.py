@@ -10,6 +10,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -22,15 +23,22 @@ from fairopt.proofs.ledger import proving
 from fairopt.proofs.ledger.checking import proved
 from fairopt.proofs.ledger.citing import COUNTEREXAMPLES
 from fairopt.proofs.ledger.measuring import with_demand
-from fairopt.proofs.ledger.searching import Domain, FalseReport, false_reports
+from fairopt.proofs.ledger.searching import (
+    Domain,
+    FalseReport,
+    false_reports,
+    in_order_of_ratios,
+    least_ratios_first,
+    least_speedups_first,
+)
 
 COOPERATIVE, NONCOOPERATIVE, MAX_MIN, TRADING = CooperativeOEF(), NonCooperativeOEF(), MaxMin(), SecondPriceTrading()
 #: What OEF assumes of speedups (Sec. 2.3): 1 on the slowest type, larger on each faster one.
-AS_IN_OEF = "normalised rising"
-SMALL = Domain(((2, 2), (2, 3), (3, 2), (3, 3)), 6, AS_IN_OEF)
+AsInOEF = partial(Domain, normalised=True, rising=True)
+SMALL = AsInOEF(((2, 2), (2, 3), (3, 2), (3, 3)), 6)
 #: Speedups in any units, as the theorems of Sec. 4.4 and 5 are stated, on as few types as there can be.
 TWO_TYPES = Domain(((2, 2), (3, 2)), 6)
-LIES = Domain(((2, 2),), 6, AS_IN_OEF)
+LIES = AsInOEF(((2, 2),), 6)
 
 #: The certificates that refute something, by what each is about; "" where there is one.
 Certificates = Mapping[str, Certificate]
@@ -55,7 +63,7 @@ class Wanted:
 
 def _lies_of_the_fastest() -> Iterator[FalseReport]:
     """Yield what the user that gains most by the fast type may say too little, where another's bid sets its price."""
-    for each in false_reports(Domain(((3, 2),), 6, AS_IN_OEF), "smaller"):
+    for each in false_reports(AsInOEF(((3, 2),), 6), "smaller"):
         fast = each.market.speedup[:, 1].tolist()
         if each.user == 2 and len(set(fast)) == 3:
             yield each
@@ -66,13 +74,13 @@ WANTED = (
     Wanted("oef-thm5.3-cooperative-two-types", TWO_TYPES.markets, proving.dominated(COOPERATIVE)),
     Wanted(
         "oef-thm5.3-noncooperative-zeros",
-        Domain(((2, 2),), 3, "normalised zeros", capacities=2).markets,
+        Domain(((2, 2),), 3, capacities=2, normalised=True, zeros=True).markets,
         proving.dominated(NONCOOPERATIVE),
     ),
     Wanted("oef-thm5.2-cooperative", SMALL.markets, proving.with_gap(COOPERATIVE)),
     Wanted(
         "oef-thm5.2-cooperative-ordered",
-        Domain(((2, 3), (3, 3)), 13, f"{AS_IN_OEF} ordered", capacities=1).markets,
+        AsInOEF(((2, 3), (3, 3)), 13, in_order_of_ratios, capacities=1).markets,
         proving.with_gap(COOPERATIVE),
     ),
     Wanted("oef-thm5.2-noncooperative", SMALL.markets, proving.with_gap(NONCOOPERATIVE)),
@@ -81,12 +89,12 @@ WANTED = (
     Wanted("oef-thm3.3", lambda: false_reports(LIES, "larger"), proving.rewarded_above_fair_shares),
     Wanted(
         "oef-lemma3.1-cooperative",
-        Domain(SMALL.shapes, 6, f"{AS_IN_OEF} first-least").markets,
+        AsInOEF(SMALL.shapes, 6, least_speedups_first).markets,
         proving.not_from_the_left(COOPERATIVE),
     ),
     Wanted(
         "oef-lemma3.1-cooperative-ratios",
-        Domain(((2, 2), (3, 2)), 6, "slowest-first").markets,
+        Domain(((2, 2), (3, 2)), 6, least_ratios_first).markets,
         proving.not_from_the_left(COOPERATIVE),
     ),
     Wanted(
@@ -97,7 +105,7 @@ WANTED = (
     Wanted("oef-nonzeros-cooperative", TWO_TYPES.markets, proving.many_nonzeros(COOPERATIVE)),
     Wanted(
         "oef-nonzeros-cooperative-normalised",
-        Domain(((2, 2), (3, 2)), 6, AS_IN_OEF, capacities=1).markets,
+        AsInOEF(((2, 2), (3, 2)), 6, capacities=1).markets,
         proving.an_extreme_point_with_many_nonzeros(COOPERATIVE),
     ),
     Wanted("oef-eq3-envy", lambda: [oef_example()], proving.larger_total_than_trading(MAX_MIN)),
@@ -106,7 +114,7 @@ WANTED = (
     Wanted("oef-table1-max-min-lie", lambda: false_reports(LIES, "larger"), proving.rewarded(MAX_MIN)),
     Wanted(
         "oef-table1-max-min-zeros",
-        Domain(((2, 2), (2, 3), (3, 2)), 2, "zeros").markets,
+        Domain(((2, 2), (2, 3), (3, 2)), 2, zeros=True).markets,
         proving.sometimes_dominated(MAX_MIN),
     ),
     Wanted("oef-table1-noncooperative-envy", SMALL.markets, proving.envious(NONCOOPERATIVE)),

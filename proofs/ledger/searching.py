@@ -18,51 +18,8 @@ from fairopt.problem import Market
 Row = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Domain:
-    """Which markets are looked at, beside the assumptions in words (`OF_A_ROW`, `OF_ALL`).
-
-    ``shapes``: (users, types) in order; ``largest``: the largest integer. Each type has one GPU, except
-    the first ``capacities`` types, which have any number up to ``largest``.
-    """
-
-    shapes: tuple[tuple[int, int], ...]
-    largest: int
-    assumptions: str = ""
-    capacities: int = 0
-
-    def markets(self) -> Iterator[Market]:
-        """Yield the markets, the smallest first; users can change places, so that each set of them stands once."""
-        for n, k in self.shapes:
-            for largest in range(1, self.largest + 1):
-                yield from (Market.of(rows, capacity) for rows, capacity in self._of(n, k, largest))
-
-    def _of(self, n: int, k: int, largest: int) -> list[tuple[tuple[Row, ...], Row]]:
-        words = self.assumptions.split()
-        least = 0 if "zeros" in words else 1
-        numbers = range(least, largest + 1)
-        rows = [row for row in product(numbers, repeat=k) if any(row) and all(OF_A_ROW[word](row) for word in words)]
-        users = [of for of in _ordered(rows, n, words) if all(OF_ALL[word](of) for word in words)]
-        capacities = list(product(*(range(1, largest + 1 if j < self.capacities else 2) for j in range(k))))
-        found = [
-            (of, capacity)
-            for of, capacity in product(users, capacities)
-            if max(chain(*of, capacity)) == largest and all(any(column) for column in zip(*of, strict=True))
-        ]
-        return sorted(found, key=lambda each: (sum(chain(*each[0], each[1])), each))
-
-
-def _ordered(rows: list[Row], n: int, words: list[str]) -> Iterable[tuple[Row, ...]]:
-    """Yield users in the order that the words ask for; without any, each set of them once."""
-    if "ordered" in words:
-        return _chains(rows, n)
-    if "slowest-first" in words:
-        return (
-            (first, *others)
-            for first in rows
-            for others in combinations_with_replacement([row for row in rows if _gains_less(first, row)], n - 1)
-        )
-    return combinations_with_replacement(rows, n)
+#: Yields the sets of so many users that are looked at, out of the rows that a user may have.
+Users = Callable[[list[Row], int], Iterable[tuple[Row, ...]]]
 
 
 def _gains_less(row: Sequence[Any], other: Sequence[Any]) -> bool:
@@ -70,51 +27,73 @@ def _gains_less(row: Sequence[Any], other: Sequence[Any]) -> bool:
     return all(y * w < x * z for (x, y), (w, z) in zip(pairwise(row), pairwise(other), strict=True))
 
 
-def _rising(row: tuple[Any, ...]) -> bool:
+def _rising(row: Sequence[Any]) -> bool:
     return all(slow < fast for slow, fast in pairwise(row))
 
 
-def _chains(rows: list[Row], length: int, begun: tuple[Row, ...] = ()) -> Iterator[tuple[Row, ...]]:
+def in_order_of_ratios(rows: list[Row], count: int) -> Iterator[tuple[Row, ...]]:
     """Yield users such that from each type to the next every one gains by a larger factor than the one before it."""
-    if len(begun) == length:
-        yield begun
-        return
-    for row in rows:
-        if not begun or _gains_less(begun[-1], row):
-            yield from _chains(rows, length, (*begun, row))
+    if not count:
+        yield ()
+    for others in in_order_of_ratios(rows, count - 1) if count else ():
+        yield from ((*others, row) for row in rows if not others or _gains_less(others[-1], row))
 
 
-def _first_least(rows: tuple[Row, ...]) -> bool:
-    """Whether the first user has the least speedup on every type, strictly after the first type."""
-    return all(x < y for other in rows[1:] for x, y in zip(rows[0][1:], other[1:], strict=True))
+def least_ratios_first(rows: list[Row], count: int) -> Iterator[tuple[Row, ...]]:
+    """Yield users of whom the first gains less, from each type to the next, than each of the others."""
+    for first in rows:
+        others = [row for row in rows if _gains_less(first, row)]
+        yield from ((first, *some) for some in combinations_with_replacement(others, count - 1))
 
 
-def _any(_: object) -> bool:
-    return True
+def least_speedups_first(rows: list[Row], count: int) -> Iterator[tuple[Row, ...]]:
+    """Yield users of whom the first is slower than each of the others on every type but the first."""
+    for users in combinations_with_replacement(rows, count):
+        if all(x < y for other in users[1:] for x, y in zip(users[0][1:], other[1:], strict=True)):
+            yield users
 
 
-#: Assumptions in words: on each user's speedups, and on all users together.
-OF_A_ROW: dict[str, Callable[[Row], bool]] = {
-    "normalised": lambda row: row[0] == 1,
-    "rising": _rising,
-    "zeros": _any,
-    "ordered": _any,
-    "slowest-first": _any,
-    "first-least": _any,
-}
-OF_ALL: dict[str, Callable[[tuple[Row, ...]], bool]] = {
-    "normalised": _any,
-    "rising": _any,
-    "zeros": _any,
-    "ordered": _any,  # as `_ordered` makes them
-    "slowest-first": _any,
-    "first-least": _first_least,
-}
+@dataclass(frozen=True)
+class Domain:
+    """Which markets are looked at.
+
+    ``shapes``: (users, types) in order; ``largest``: the largest integer. Speedups are 1 on the first type where they
+    are ``normalised``, rise strictly from type to type where ``rising``, and may be 0 with ``zeros``. Users can change
+    places, so that each set of them stands once, unless ``users`` puts them in order. Each type has one GPU, except the
+    first ``capacities`` types, which have any number up to ``largest``.
+    """
+
+    shapes: tuple[tuple[int, int], ...]
+    largest: int
+    users: Users = combinations_with_replacement
+    capacities: int = 0
+    normalised: bool = False
+    rising: bool = False
+    zeros: bool = False
+
+    def markets(self) -> Iterator[Market]:
+        """Yield the markets, the smallest first."""
+        for n, k in self.shapes:
+            for largest in range(1, self.largest + 1):
+                yield from (Market.of(rows, capacity) for rows, capacity in self._of(n, k, largest))
+
+    def _of(self, n: int, k: int, largest: int) -> list[tuple[tuple[Row, ...], Row]]:
+        rows = [row for row in product(range(0 if self.zeros else 1, largest + 1), repeat=k) if self._allows(row)]
+        capacities = list(product(*(range(1, largest + 1 if j < self.capacities else 2) for j in range(k))))
+        found = [
+            (of, capacity)
+            for of, capacity in product(self.users(rows, n), capacities)
+            if max(chain(*of, capacity)) == largest and all(any(column) for column in zip(*of, strict=True))
+        ]
+        return sorted(found, key=lambda each: (sum(chain(*each[0], each[1])), each))
+
+    def _allows(self, row: Row) -> bool:
+        return any(row) and (not self.normalised or row[0] == 1) and (not self.rising or _rising(row))
 
 
 def as_in_oef(market: Market) -> bool:
     """Whether every user has speedup 1 on the first type and more on each faster one."""
-    return all(row[0] == 1 and _rising(tuple(row)) for row in market.speedup.tolist())
+    return all(row[0] == 1 and _rising(row) for row in market.speedup.tolist())
 
 
 def ordered_by_ratios(market: Market) -> bool:
@@ -143,7 +122,6 @@ def false_reports(domain: Domain, kind: str) -> Iterator[FalseReport]:
     ``kind``: no entry of the report is smaller ("larger") or none is larger ("smaller"). Where speedups are normalised,
     reports are.
     """
-    fixed = "normalised" in domain.assumptions.split()
     for n, k in domain.shapes:
         for largest in range(1, domain.largest + 1):
             found = []
@@ -154,7 +132,7 @@ def false_reports(domain: Domain, kind: str) -> Iterator[FalseReport]:
                         ordered = (
                             zip(truth, report, strict=True) if kind == "larger" else zip(report, truth, strict=True)
                         )
-                        if report == truth or (fixed and report[0] != 1) or max(m, *report) < largest:
+                        if report == truth or (domain.normalised and report[0] != 1) or max(m, *report) < largest:
                             continue
                         if all(low <= high for low, high in ordered):
                             found.append((rows, capacity, user, report))
