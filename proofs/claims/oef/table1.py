@@ -75,7 +75,8 @@ class Reading:
     conditional: tuple[str, ...]
 
     def __str__(self) -> str:
-        text = f"{self.name}: {len(self.wrong)} cells are otherwise than printed"
+        count = "1 cell is" if len(self.wrong) == 1 else f"{len(self.wrong)} cells are"
+        text = f"{self.name}: {count} otherwise than printed"
         return f"{text} ({', '.join(self.wrong)})" if self.wrong else text
 
 
