@@ -86,7 +86,7 @@ def test_both_ways_of_timing_solve_the_same_program() -> None:
     market = timing.market_of(6)
     totals = [timing._theirs(way, market).total for way in (timing.PAIRS, timing.CHAIN)]
     assert totals[0] == pytest.approx(totals[1], rel=1e-5)
-    assert timing._growth({10: timing.Timed(1, 0), 20: timing.Timed(8, 0)}, 10, 20) == pytest.approx(
+    assert timing._growth({10: timing.ModeTiming(1, 0), 20: timing.ModeTiming(8, 0)}, 10, 20) == pytest.approx(
         (3, 20 * (30 / 8) ** (1 / 3))
     )
 
