@@ -1,8 +1,8 @@
 """The ledger of claims: what papers state, what a computation says of it, and how to run that computation again.
 
-A ledger is a package with TOML files, registered by entry point in the group ``fairopt.ledgers``. Each ``[[claim]]``
-holds the statement in our own words, the verdict with its evidence, and the function that recomputes both. A stored
-verdict that no longer follows from the computation is an error, never a warning.
+A ledger is a package with TOML files, in it or in packages within, registered by entry point in the group
+``fairopt.ledgers``. Each ``[[claim]]`` holds the statement in our own words, the verdict with its evidence, and the
+function that recomputes both. A stored verdict that no longer follows from the computation is an error, never a warning.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ class Finding:
 class Entry:
     """One row of a ledger.
 
-    ``says`` is the claim in our words; ``where`` its place in the paper. ``run`` is the ``module:function`` in the
-    ledger's package that returns the `Finding`; a row that is open has none, and ``waits_for`` instead. ``slow`` says
-    that it takes minutes; ``measured`` that the evidence holds timings or samples, which differ from run to run.
+    ``says`` is the claim in our words; ``where`` its place in the paper. ``run`` is the ``module:function`` in
+    ``package``, where the row's file lies, that returns the `Finding`; a row that is open has ``waits_for`` instead.
+    ``slow`` says that it takes minutes; ``measured`` that the evidence holds timings or samples, which differ from run
+    to run.
     """
 
     id: str

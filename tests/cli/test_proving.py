@@ -182,6 +182,24 @@ def test_every_row_of_the_list_of_claims_stands_in_the_ledger() -> None:
     assert all(row.kind == asked[row.id]["kind"] for row in ledger())
 
 
+def test_a_paper_is_a_folder_of_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paper = tmp_path / "some_ledger" / "paper"
+    paper.mkdir(parents=True)
+    for folder in (paper.parent, paper):
+        (folder / "__init__.py").write_text("")
+    (paper / "claims.toml").write_text(
+        '[[claim]]\nid = "x"\npaper = "p"\nwhere = "1"\nkind = "theorem"\nsays = "s"\nverdict = "refuted"\n'
+        'evidence = "e"\nrun = "decided:it"\n'
+    )
+    (paper / "decided.py").write_text(
+        "from fairopt.ledger import Finding, Ruling\n\n\ndef it():\n    return Finding(Ruling.REFUTED, 'e')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (row,) = read_package("some_ledger")
+    assert row.package == "some_ledger.paper"
+    assert row.follows(row.recompute()[0])
+
+
 def test_a_broken_ledger_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "broken_ledger"
     package.mkdir()
