@@ -2,7 +2,8 @@
 
 A ledger is a package with TOML files, in it or in packages within, registered by entry point in the group
 ``fairopt.ledgers``. Each ``[[claim]]`` holds the statement in our own words, the verdict with its evidence, and the
-function that recomputes both. A stored verdict that no longer follows from the computation is an error, never a warning.
+function that recomputes both. A stored verdict that no longer follows from the computation is an error, never a
+warning.
 """
 
 from __future__ import annotations
