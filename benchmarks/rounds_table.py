@@ -20,7 +20,7 @@ from time import perf_counter
 from fairopt import discovery
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.problem import Trace
-from fairopt.proofs import verify_run
+from fairopt.proofs.verifier import runs as verify_run
 from fairopt.rounds import Mechanics
 from fairopt.rounds.document import document
 from fairopt.rounds.measures import UNITS

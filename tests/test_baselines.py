@@ -11,7 +11,7 @@ from fairopt.errors import BadInput, FairoptError
 from fairopt.models.fifo_quota import FifoQuota, quotas
 from fairopt.models.tiresias import LeastAttainedService, ShortestServiceQueues
 from fairopt.problem import Cluster, Jobs, Outage, Trace
-from fairopt.proofs.verify_run import decide as judge
+from fairopt.proofs.verifier.runs import decide as judge
 from fairopt.rounds import Round, RoundPolicy, run
 from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.round_suite import round_suite

@@ -20,7 +20,7 @@ from fairopt.errors import BadInput
 from fairopt.models.posted_prices import PostedPricePacking
 from fairopt.models.posted_prices_theta import Admissible, Given
 from fairopt.problem.batch_files import write_batch
-from fairopt.proofs import verify_schedule
+from fairopt.proofs.verifier import schedules as verify_schedule
 
 EXAMPLE = dataset_path("astraea_example.toml")
 ALGORITHMS = ("posted-prices", "batch-private", "fcfs")

@@ -71,7 +71,7 @@ def test_an_exact_optimum_of_a_minimisation_has_no_gap() -> None:
     certificate = certify_solution(program, Exact().solve(program))
     assert isinstance(certificate, Bound)
     assert certificate.gap == 0
-    assert accepted(certificate).endswith("optimal")
+    assert ": optimal [program " in accepted(certificate)
 
 
 def test_infeasibility_is_proved() -> None:
@@ -84,7 +84,7 @@ def test_infeasibility_is_proved() -> None:
     program = p.program()
     solution = Exact().solve(program)
     assert solution.status is Status.INFEASIBLE
-    assert accepted(certify_solution(program, solution)) == "no point satisfies the program"
+    assert accepted(certify_solution(program, solution)).startswith("no point satisfies the program [program ")
 
 
 def test_throughputs_out_of_reach() -> None:
@@ -92,7 +92,7 @@ def test_throughputs_out_of_reach() -> None:
     market = Market.of([[1, 2], [1, 5]], [1, 1])
     wanted = [("u1", F(3, 2)), ("u2", F(4))]
     duals = [["capacity", 0, F(1)], ["capacity", 1, F(2)], ["at_least", 0, F(-1)], ["at_least", 1, F(-2, 5)]]
-    assert "no allocation" in accepted(OutOfReach(market, wanted, duals))
+    assert "no feasible allocation gives 'u1' 3/2 and 'u2' 4 [market" in accepted(OutOfReach(market, wanted, duals))
 
 
 def test_a_float_point_that_breaks_a_row_by_a_hair_proves_nothing() -> None:

@@ -17,7 +17,7 @@ from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.models.srtf import ShortestRemainingTimeFirst
 from fairopt.policy import Solve
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace
-from fairopt.proofs import verify_run
+from fairopt.proofs.verifier import runs as verify_run
 from fairopt.rounds import History, Mechanics, RoundPolicy, Schedule, run
 from fairopt.rounds.document import document
 from fairopt.rounds.measures import UNITS, Spread, measure

@@ -17,7 +17,7 @@ from fairopt.discovery import ROUND_POLICIES, names, round_policy
 from fairopt.models.srtf import ShortestRemainingTimeFirst
 from fairopt.policy import Solve
 from fairopt.problem import Queue
-from fairopt.proofs.verify_run import decide
+from fairopt.proofs.verifier.runs import decide
 from fairopt.rounds import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, Want, choose, placed
 from fairopt.testing.round_suite import Lender, round_suite
 from fairopt.testing.suite import Outcome

@@ -12,7 +12,7 @@ from fairopt.errors import BadInput
 from fairopt.models.fair_times import fastest, finish_time_fairness, until_free
 from fairopt.models.themis import Contention, Themis
 from fairopt.problem import Cluster, Jobs, Queue, Trace
-from fairopt.proofs.verify_run import decide as judge
+from fairopt.proofs.verifier.runs import decide as judge
 from fairopt.rounds import Round, run
 from fairopt.testing.round_suite import round_suite
 

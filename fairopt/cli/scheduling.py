@@ -24,7 +24,7 @@ from fairopt.problem.files import read_text
 from fairopt.problem.labels import check_keys
 from fairopt.problem.schema import check_version, naming
 from fairopt.problem.toml_json import parse_json
-from fairopt.proofs import verify_schedule
+from fairopt.proofs.verifier import schedules as verify_schedule
 from fairopt.schedules import Plan
 from fairopt.schedules.document import SCHEMA, document, number
 

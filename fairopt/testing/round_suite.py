@@ -1,6 +1,6 @@
 """The conformance suite of policies of rounds: what every `RoundPolicy` must do, and what it declares of itself.
 
-from fairopt.proofs.verify_run import decide
+from fairopt.proofs.verifier.runs import decide
 from fairopt.testing.round_suite import round_suite
 report = round_suite(decide).run([MyPolicy()])
 print(report)

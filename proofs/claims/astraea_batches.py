@@ -12,7 +12,7 @@ from fairopt.models.posted_prices_reference import Best, Readings, centralised, 
 from fairopt.models.posted_prices_round import RoundState
 from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
-from fairopt.proofs.verify_schedule import decide
+from fairopt.proofs.verifier.schedules import decide
 from fairopt.schedules import Plan
 from fairopt.schedules.document import document
 
