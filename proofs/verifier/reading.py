@@ -267,5 +267,5 @@ def one_line(said: str) -> str:
 
 def digest(data: Any) -> str:
     """Return a name for numbers and words, 128 bits of their SHA-256: no two can be made that share it."""
-    told = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
+    told = json.dumps(data, separators=(",", ":"), ensure_ascii=True, sort_keys=True)
     return sha256(told.encode("ascii")).hexdigest()[:32]
