@@ -13,7 +13,8 @@ from functools import partial
 import numpy as np
 
 from fairopt.backends.exact import Exact
-from fairopt.backends.exact_bound import exact_bound, rational
+from fairopt.backends.exact.bound import exact_bound, rational
+from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import (
     Bound,
     Certificate,
@@ -31,8 +32,7 @@ from fairopt.policy import Decision, Formulated, Policy
 from fairopt.problem import Market
 from fairopt.program import Array, Program, Sense
 from fairopt.properties import Answer, MechanismProperty, Misreport, Property, Verdict
-from fairopt.properties.witnesses import exactly
-from fairopt.solution import Solution, Status
+from fairopt.properties.misreports.exact_reports import exactly
 
 
 @dataclass(frozen=True)

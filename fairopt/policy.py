@@ -17,11 +17,11 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from fairopt.backends import Highs, Options, Solver
+from fairopt.backends.solution import Solution, Status, not_negative, refuse_broken
 from fairopt.certificates import Bound, Certificate, Optimality
 from fairopt.errors import BadInput, NotCapable
 from fairopt.problem import Market
 from fairopt.program import Array, Number, Program
-from fairopt.solution import Solution, Status, not_negative, refuse_broken
 from fairopt.uniqueness import cut_to_optima, lexicographic, with_optimum
 
 

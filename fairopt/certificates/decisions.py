@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fairopt.backends.solution import Solution
 from fairopt.certificates.certificate import Certificate
 from fairopt.certificates.rows import other_variables, row_duals
 from fairopt.problem import Market
 from fairopt.program import Array, Program, Sense
-from fairopt.solution import Solution
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from fairopt.backends.solution import Solution
 from fairopt.certificates.certificate import Certificate
 from fairopt.certificates.rows import bare_duals
 from fairopt.problem import Market
 from fairopt.program import Array, Program, Sense
-from fairopt.solution import Solution
 
 
 @dataclass(frozen=True, eq=False)

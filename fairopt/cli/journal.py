@@ -19,13 +19,13 @@ from typing import Any, BinaryIO, NamedTuple
 
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace
-from fairopt.problem.cluster_files import cluster_to_dict
-from fairopt.problem.files import read_text
+from fairopt.problem.files.cluster import cluster_to_dict
+from fairopt.problem.files.market import read_text
+from fairopt.problem.files.market_schema import naming
+from fairopt.problem.files.trace_text import trace_to_dict
 from fairopt.problem.labels import nearest
-from fairopt.problem.schema import naming
-from fairopt.problem.trace_text import trace_to_dict
-from fairopt.rounds import Change, Mechanics, Ran, Round, Snapshot, snapshot_from, snapshot_text
-from fairopt.rounds.codec import decode, encode
+from fairopt.simulation import Change, Mechanics, Ran, Round, Snapshot, snapshot_from, snapshot_text
+from fairopt.simulation.codec import decode, encode
 
 SCHEMA = 1
 #: Seconds between two snapshots: what an end without warning costs at most.

@@ -33,14 +33,12 @@ def check(
     ],
     tolerance: Annotated[
         str | None,
-        typer.Option(
-            help="What numbers of runs (0) and schedules (1e-9) in floats may be off by."
-        ),
+        typer.Option(help="What numbers of runs (0) and schedules (1e-9) in floats may be off by."),
     ] = None,
 ) -> None:
     """Decide certificates, recorded runs and schedules, as `proofs/verify.py` does: it is the same program.
 
-    Which of the three a file is, its contents say. Exit status: 0 all accepted, 1 one is rejected, 2 one cannot be read.
+    Which of the three a file is, its contents say. Exit status: 0 all accepted, 1 one rejected, 2 one cannot be read.
     """
     slack = [] if tolerance is None else [f"--tolerance={exact(tolerance, '--tolerance')}"]
     raise typer.Exit(verify.main([*slack, "--", *map(str, files)]))

@@ -19,11 +19,11 @@ from fairopt.cli.settings import configured
 from fairopt.errors import BadInput
 from fairopt.policy import Solve
 from fairopt.problem.batch import Batch
-from fairopt.problem.batch_files import is_batch_file, read_batch
-from fairopt.problem.files import read_text
+from fairopt.problem.files.batch import is_batch_file, read_batch
+from fairopt.problem.files.market import read_text
+from fairopt.problem.files.market_schema import check_version, naming
+from fairopt.problem.files.toml_json import parse_json
 from fairopt.problem.labels import check_keys
-from fairopt.problem.schema import check_version, naming
-from fairopt.problem.toml_json import parse_json
 from fairopt.proofs.verifier import schedules as verify_schedule
 from fairopt.proofs.verifier.plan import BESIDE
 from fairopt.schedules import Plan

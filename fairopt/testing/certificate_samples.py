@@ -12,6 +12,7 @@ import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Status
 from fairopt.certificates import Bound, Certificate, Dominance, Infeasibility, Lie, MarketBound, OutOfReach
 from fairopt.certificates.rows import bare_duals, other_variables, row_duals
 from fairopt.discovery import POLICIES, PROPERTIES, load, names
@@ -20,9 +21,8 @@ from fairopt.policy import Decision, Formulated, Policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Formulation, Program, Sense, between
 from fairopt.properties import Property
-from fairopt.properties.pareto_efficiency import Dominating, ParetoEfficiency
-from fairopt.properties.witnesses import exactly
-from fairopt.solution import Status
+from fairopt.properties.misreports.exact_reports import exactly
+from fairopt.properties.shares.pareto_efficiency import Dominating, ParetoEfficiency
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Status
 from fairopt.certificates.decisions import on_shares
 from fairopt.discovery import POLICIES, PROPERTIES, load
 from fairopt.evidence import throughput_of
@@ -21,8 +22,7 @@ from fairopt.policy import Decision, Formulated, Policy
 from fairopt.problem import Market, market_from_dict, worth
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, Sense, between
 from fairopt.properties import Answer
-from fairopt.properties.witnesses import exactly
-from fairopt.solution import Status
+from fairopt.properties.misreports.exact_reports import exactly
 from fairopt.testing.certificate_samples import fractions, sharing
 
 #: What partial allocation rounds its parts to.

@@ -25,7 +25,7 @@ from fairopt.discovery import BACKENDS, ROUND_POLICIES, load, names
 from fairopt.errors import NotCapable
 from fairopt.policy import Solve
 from fairopt.problem import Cluster, Jobs, Queue, Trace
-from fairopt.rounds import (
+from fairopt.simulation import (
     History,
     Round,
     RoundPolicy,
@@ -41,10 +41,10 @@ from fairopt.rounds import (
     snapshot_from,
     snapshot_text,
 )
-from fairopt.rounds.codec import encode
-from fairopt.rounds.document import document
-from fairopt.rounds.placement import Consolidated
-from fairopt.rounds.policy import refuse_broken
+from fairopt.simulation.codec import encode
+from fairopt.simulation.document import document
+from fairopt.simulation.placement import Consolidated
+from fairopt.simulation.policy import refuse_broken
 from fairopt.testing.round_samples import Setting, sample_settings
 from fairopt.testing.suite import Suite, Traits, check
 

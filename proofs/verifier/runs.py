@@ -1,6 +1,6 @@
 """Replay a run of rounds: ``python proofs/verify_run.py FILE... [--tolerance 1e-6]``. Trusts nothing of fairopt.
 
-A run is one JSON document (`fairopt.rounds.document` says what its keys are): a cluster, a trace of jobs and outages,
+A run is one JSON document (`fairopt.simulation.document` names its keys): a cluster, a trace of jobs and outages,
 what moving costs, and a record of every round. From the trace alone this file works out in fractions who is present in
 each round, and from who ran where what came of it: every number of the record must be that one. It decides that
 
