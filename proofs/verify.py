@@ -7,17 +7,13 @@ fairopt.
 import sys
 from pathlib import Path
 
-if __package__:  # as a part of fairopt
-    from .verifier.certificates import verify
-    from .verifier.front import main
-    from .verifier.reading import Rejected
-else:  # as a program, wherever it lies
+if __package__:  # imported as a part of fairopt
+    from .verifier.certificates import verify as verify
+    from .verifier.front import main as main
+    from .verifier.reading import Rejected as Rejected
+
+if __name__ == "__main__":  # run as a program, wherever it lies
     sys.path.insert(0, str(Path(__file__).resolve().parent))
-    from verifier.certificates import verify
-    from verifier.front import main
-    from verifier.reading import Rejected
+    from verifier import front  # type: ignore[import-not-found]
 
-__all__ = ["Rejected", "main", "verify"]
-
-if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(front.main())

@@ -14,6 +14,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem import Market, exact
+from fairopt.problem.numbers import in_full
 from fairopt.program import INFINITY, Program
 
 SCHEMA = 1
@@ -73,13 +74,17 @@ def _written(value: Any) -> Any:
         return program_json(value)
     if isinstance(value, np.ndarray):
         return [_written(entry) for entry in value.tolist()]
-    if isinstance(value, str | int):  # booleans and indices among them
+    if isinstance(value, str | bool):
         return value
+    if isinstance(value, int):  # an index, or a number
+        return value if abs(value) < 2**63 else in_full(value)
+    if isinstance(value, Fraction):
+        return in_full(value)
     if isinstance(value, Mapping):
         return {key: _written(entry) for key, entry in value.items() if entry is not None}
     if isinstance(value, list | tuple):
         return [_written(entry) for entry in value]
-    return str(exact(value, "certificate"))
+    return in_full(exact(value, "certificate", tiny=True))
 
 
 def market_json(market: Market) -> dict[str, Any]:
@@ -90,11 +95,11 @@ def market_json(market: Market) -> dict[str, Any]:
     market = market.as_(Fraction)
     users = []
     for i, name in enumerate(market.users):
-        row = {"name": name, "speedup": [str(value) for value in market.speedup[i]]}
-        row |= {} if market.weight[i] == 1 else {"weight": str(market.weight[i])}
-        row |= {} if market.limit[i] == INFINITY else {"demand": str(market.limit[i])}
+        row = {"name": name, "speedup": [in_full(value) for value in market.speedup[i]]}
+        row |= {} if market.weight[i] == 1 else {"weight": in_full(market.weight[i])}
+        row |= {} if market.limit[i] == INFINITY else {"demand": in_full(market.limit[i])}
         users.append(row)
-    capacity = [str(value) for value in market.capacity]
+    capacity = [in_full(value) for value in market.capacity]
     return {"schema": 1, "types": list(market.types), "capacity": capacity, "user": users}
 
 
@@ -109,16 +114,16 @@ def program_json(program: Program) -> dict[str, Any]:
     rows = program.rows
     terms: list[list[list[Any]]] = [[] for _ in range(len(rows))]
     for r, j, value in zip(rows.row.tolist(), rows.column.tolist(), rows.value, strict=True):
-        terms[r].append([j, str(value)])
+        terms[r].append([j, in_full(value)])
 
     def side(value: Any) -> str | None:
-        return None if abs(value) == INFINITY else str(value)
+        return None if abs(value) == INFINITY else in_full(value)
 
     return {
         "sense": program.sense.value,
-        "offset": str(program.offset),
+        "offset": in_full(program.offset),
         "variables": [
-            {"cost": str(cost), "lower": side(low), "upper": side(high), "integer": bool(integer)}
+            {"cost": in_full(cost), "lower": side(low), "upper": side(high), "integer": bool(integer)}
             for cost, low, high, integer in zip(
                 program.cost, program.lower, program.upper, program.integer, strict=True
             )

@@ -18,6 +18,8 @@ MEANING = {
     "work_conservation": "no GPU is idle that somebody who wants more could run on",
     "adjacent_types": "nobody holds two types, and none of a type between them",
 }
+#: Nobody shall take an allocation that is impossible for one that can be had.
+IMPOSSIBLE = ", which gives out what is not there"
 
 
 def property_(data: Any) -> Proved:
@@ -30,16 +32,12 @@ def property_(data: Any) -> Proved:
     answer = "HOLDS" if PROPERTIES[name](market, shares) else "FAILS"
     if told["answer"] != answer:
         raise Rejected(f"{name} does not get {told['answer']!r:.80}")
-    said = f"{name} {answer.lower()} for {_named(market, shares, name)}, where it means: {MEANING[name]}"
-    if name == "adjacent_types":
-        said += f", in the order {', '.join(map(repr, _there(market)))} (types without GPUs do not count)"
-    return Proved(said, market, shares)
-
-
-def _named(market: Market, shares: Table, name: str = "") -> str:
-    """Name the allocation so that nobody takes one that is impossible for one that can be had."""
     possible = name == "feasibility" or market.feasible(shares)
-    return "the allocation" if possible else "the allocation, which is not feasible"
+    said = f"{name} {answer.lower()} for the allocation{'' if possible else IMPOSSIBLE}"
+    note = f"it means: {MEANING[name]}"
+    if name == "adjacent_types":
+        note += f", in the order {', '.join(map(repr, _there(market)))} (types without GPUs do not count)"
+    return Proved(said, market, shares, note)
 
 
 def _require_worth(shares: Table) -> None:
@@ -101,9 +99,10 @@ def envy(data: Any) -> Proved:
     own, theirs = market.worth(user, shares[user]), market.out_of_shares(shares, user, other)
     if own >= theirs:
         raise Rejected("there is no envy")
-    said = f"{market.users[user]!r} gets {shown(own)} out of {_named(market, shares)},"
-    more = f"{shown(theirs)} out of the shares of {market.users[other]!r}, scaled by the two weights"
-    return Proved(f"{said} and would get {more}", market, shares)
+    said = f"{market.users[user]!r} gets {shown(own)}, and would get {shown(theirs)} out of the shares of"
+    impossible = "" if market.feasible(shares) else IMPOSSIBLE
+    note = "shares are scaled by the two weights"
+    return Proved(f"{said} {market.users[other]!r}{impossible}", market, shares, note)
 
 
 def dominance(data: Any) -> Proved:
@@ -129,7 +128,7 @@ def dominance(data: Any) -> Proved:
     if not min(gains) >= 0 < max(gains):
         raise Rejected("somebody loses, or nobody gains")
     who = market.users[gains.index(max(gains))]
-    said = f"{what} is not Pareto-efficient: {who!r} could get {shown(max(gains))} more, and nobody less"
+    said = f"{what} is not Pareto-efficient: {who!r} could get {shown(max(gains))} more"
     return Proved(said, market, shares if told["optima"] is None else None)
 
 

@@ -52,16 +52,18 @@ SENSES = ["maximize", "minimize"]
 
 @dataclass(frozen=True)
 class Proved:
-    """A statement that has been decided, and what it speaks of."""
+    """A statement that has been decided, what it speaks of, and a note on how its words are meant."""
 
     statement: str
     subject: Market | Program
     allocation: Table | None = None
+    note: str = ""
 
     def __str__(self) -> str:
         """Return all that a reader may believe."""
-        told = "" if self.allocation is None else f"; allocation {table_shown(self.allocation)}"
-        return f"{self.statement} [{self.subject}{told}]"
+        about = [self.note, str(self.subject)]
+        about += [] if self.allocation is None else [f"allocation {table_shown(self.allocation)}"]
+        return f"{self.statement} [{'; '.join(each for each in about if each)}]"
 
 
 @dataclass(frozen=True)

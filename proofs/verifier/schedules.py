@@ -30,7 +30,8 @@ from pathlib import Path
 from typing import Any
 
 from .plan import PARTS, Bases, Offer, Payment, Plan, Schedule
-from .reading import Unreadable, brief, document, parsed, shown
+from .reading import Unreadable as Unreadable
+from .reading import brief, document, parsed, shown
 
 NEAR = Fraction("1e-9")
 #: The letters of the constraints on all that a part has, and on what a server has of it.
