@@ -265,7 +265,7 @@ class Formulated(Policy):
             raise NotCapable(f"this decision of {self.name} was made without duals; decide with the exact back end")
         if self.rebuilt:
             return Optimality.of(decision.market, self.name, program, solution)
-        return Bound.of_optimum(program, solution)
+        return Bound.of_decision(decision.market, self.name, program, solution)
 
 
 class Computed(Policy):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
+
+import numpy as np
 
 from fairopt.backends.solution import Solution
 from fairopt.certificates.certificate import Certificate
@@ -19,6 +21,8 @@ class Bound(Certificate):
     """``point`` is feasible with objective ``value``, no feasible point is beyond ``bound``; ``gap`` is between them.
 
     With a gap of 0 the point is optimal. ``duals`` are entries ["row", number, value], of the objective maximised.
+    Where the program is that of a policy which the verifier does not know, ``policy`` names it, and ``shares`` (n, k)
+    are the positions of the variables that are the shares of ``market``.
     """
 
     kind: ClassVar[str] = "bound"
@@ -28,6 +32,9 @@ class Bound(Certificate):
     bound: Fraction
     gap: Fraction
     duals: Sequence[Sequence[Any]]
+    market: Market | None = None
+    policy: str | None = None
+    shares: Array | None = None
 
     @classmethod
     def of_optimum(cls, program: Program, solution: Solution) -> Bound:
@@ -36,6 +43,12 @@ class Bound(Certificate):
         value = Fraction(program.value(solution.point))
         dual = solution.dual if program.sense is Sense.MAXIMIZE else -solution.dual
         return cls(program, solution.point, value, value, Fraction(0), bare_duals(dual))
+
+    @classmethod
+    def of_decision(cls, market: Market, policy: str, program: Program, solution: Solution) -> Bound:
+        """Return the certificate of a decision by a program that only the policy's author knows how to write."""
+        shares = program.variable("share", np.arange(len(program.cost)))
+        return replace(cls.of_optimum(program, solution), market=market, policy=policy, shares=shares)
 
 
 @dataclass(frozen=True, eq=False)

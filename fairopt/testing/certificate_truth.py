@@ -51,8 +51,9 @@ def market_of(data: Mapping[str, Any]) -> Market:
 
 
 def shares_of(data: Mapping[str, Any], market: Market, key: str = "allocation") -> Array:
-    """Return the allocation in a certificate."""
-    shares = fractions(data[key])
+    """Return the allocation in a certificate; where a program is embedded, some of its variables are the shares."""
+    embedded = data.get("shares") if key == "allocation" else None
+    shares = fractions(data[key] if embedded is None else [[data["point"][j] for j in row] for row in embedded])
     require(shares.shape == market.shape, "the allocation has another shape")
     return shares
 
@@ -200,6 +201,9 @@ def _infeasibility(data: Mapping[str, Any]) -> None:
 
 def _bound(data: Mapping[str, Any]) -> None:
     told = [Fraction(data[key]) for key in ("value", "bound", "gap")]
+    if data.get("shares") is not None:
+        require_feasible(market_of(data), shares_of(data, market_of(data)))
+        require(told[2] == 0, "nothing is decided")
     if "program" in data:
         best: Number | None
         reached, best, sense = _reached(data), _best(data["program"]), Sense(data["program"]["sense"])

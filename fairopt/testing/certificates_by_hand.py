@@ -290,6 +290,43 @@ CHEAPEST = certificate(
     gap=0,
     duals=[["row", 0, -3]],
 )
+
+
+def of_others(told: Json, cost: list[int], point: list[int]) -> Json:
+    """Return the optimum of a program by somebody else: the sum of costs times shares, one GPU of either type."""
+    value = sum(c * x for c, x in zip(cost, point, strict=True))
+    prices = [max(cost[0], cost[2]), max(cost[1], cost[3])]
+    return certificate(
+        "bound",
+        market=told,
+        policy="by-somebody-else",
+        program={
+            "sense": "maximize",
+            "offset": 0,
+            "variables": [{"cost": c, "lower": 0, "upper": None, "integer": False} for c in cost],
+            "rows": [{"terms": [[j, 1], [j + 2, 1]], "lower": None, "upper": 1} for j in (0, 1)],
+        },
+        point=point,
+        shares=[[0, 1], [2, 3]],
+        value=value,
+        bound=value,
+        gap=0,
+        duals=[["row", j, price] for j, price in enumerate(prices)],
+    )
+
+
+OF_OTHERS = of_others(PAIR, [1, 2, 1, 5], [1, 0, 0, 1])
+#: A says that it runs at 6 on the second type, and then gets all of it.
+LIE_TO_OTHERS = certificate(
+    "misreport",
+    market=PAIR,
+    policy="by-somebody-else",
+    user="A",
+    report=[1, 6],
+    gain=2,
+    truth=OF_OTHERS,
+    lie=of_others(market({"A": [1, 6], "B": [1, 5]}, [1, 1]), [1, 6, 1, 5], [1, 1, 0, 0]),
+)
 HALFWAY = certificate(
     "bound",
     market=PAIR,

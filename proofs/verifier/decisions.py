@@ -100,8 +100,8 @@ class Decision:
 
     @property
     def named(self) -> str:
-        """The policy for a statement."""
-        return policy_shown(self.policy, self.market)
+        """The policy for a statement; a name that somebody else chose is quoted."""
+        return repr(self.policy) if self.condition else policy_shown(self.policy, self.market)
 
 
 def read_allocation(told: dict[str, Any], *, feasible: bool = True) -> tuple[Market, Table]:
@@ -153,7 +153,7 @@ def levels(data: Any) -> Decision:
     optima = sharing(market)
     for i, level in fixed.items():
         optima.rows["levels", i] = Row(throughput(market, i), level * market.equal_share(i), inf)
-    said = "the allocation is that of water-filling: ratios to own partitions are lexicographically max-min"
+    said = "ratios to own partitions are lexicographically max-min, as water-filling makes them"
     return Decision(said, market, "water-filling", shares, optima=optima)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction as F
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import Bound, Certificate, MarketBound, Optimality, OutOfReach, bare_duals, row_duals
 from fairopt.errors import NotCapable
-from fairopt.evidence import certify_bound, certify_search, certify_solution
+from fairopt.evidence import certify_bound, certify_lie, certify_search, certify_solution
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
 from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
@@ -156,3 +157,25 @@ def test_a_certificate_file_reads_back(tmp_path: Path) -> None:
         read_certificate(tmp_path / "c.json")
     with pytest.raises(BadInput, match=r"nothing\.json"):
         read_certificate(tmp_path / "nothing.json")
+
+
+class ByAnotherAuthor(MaxEfficiency):
+    """A program that the verifier does not know how to write; it happens to be that of another policy."""
+
+    name = "by-another-author"
+    rebuilt = False
+
+
+def test_a_lie_to_a_policy_of_others_is_proved_up_to_what_its_program_is() -> None:
+    market = Market.of([[1, 2], [1, 5]], [1, 1])
+    policy = ByAnotherAuthor()
+    condition = "if the embedded program, which the policy's author wrote, is that of 'by-another-author'"
+    said = accepted(policy.certify(allocate(policy, market, Exact())))
+    assert said.startswith(f"{condition}: the allocation is optimal for it, objective 6 [program ")
+    assert "[market" in said
+    found = StrategyProofness().search(policy, market, effort=Effort(60)).by_misreport["larger"].witness
+    for every_optimum in (False, True):
+        witness = replace(found, user="u1", report=np.array([F(1), F(6)], dtype=object), every_optimum=every_optimum)
+        said = accepted(certify_lie(policy, market, witness))
+        assert said.startswith(f"{condition} on both reports, 'by-another-author' rewards 'u1' for reporting (1, 6): ")
+        assert "2 more, by the two decisions given; where optima tie, the policy may choose others" in said

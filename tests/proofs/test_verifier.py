@@ -168,6 +168,17 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("CHEAPEST", {"point": [1], "value": 4, "bound": 4}, "breaks row"),
     ("CHEAPEST", {"duals__0__2": 3}, "bound that there is not"),
     ("HALFWAY", {"gap": 4}, "another"),
+    # programs of policies that the verifier does not know
+    ("OF_OTHERS", {"gap": 1}, "another"),
+    ("OF_OTHERS", {"duals": []}, "bound that there is not"),
+    ("OF_OTHERS", {"shares": [[0, 1], [2, 4]]}, "no variable 4"),
+    ("OF_OTHERS", {"shares": [[0, 0], [3, 3]], "market__capacity": ["1/2", 1]}, "not feasible"),
+    ("OF_OTHERS", {"policy": "max-efficiency"}, "proved from the market"),
+    ("LIE_TO_OTHERS", {"gain": 3}, "does not gain this"),
+    ("LIE_TO_OTHERS", {"policy": "by-me"}, "another policy's"),
+    ("LIE_TO_OTHERS", {"truth__policy": "by-me"}, "another policy's"),
+    ("LIE_TO_OTHERS", {"truth": BY_HAND["CHEAPEST"]}, "does not say whose shares it decides"),
+    ("MOST", {"of": BY_HAND["OF_OTHERS"]}, "leaves no choice"),
     ("HALFWAY", {"value": 6, "gap": 0}, "another"),
 ]
 
