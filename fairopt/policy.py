@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from fairopt.backends import Highs, Options, Solver
 from fairopt.backends.solution import Solution, Status, not_negative, refuse_broken
-from fairopt.certificates import Bound, Certificate, Optimality
+from fairopt.certificates import Certificate, Optimality, OutsideDecision
 from fairopt.errors import BadInput, NotCapable
 from fairopt.problem import Market
 from fairopt.program import Array, Number, Program
@@ -265,7 +265,7 @@ class Formulated(Policy):
             raise NotCapable(f"this decision of {self.name} was made without duals; decide with the exact back end")
         if self.rebuilt:
             return Optimality.of(decision.market, self.name, program, solution)
-        return Bound.of_decision(decision.market, self.name, program, solution)
+        return OutsideDecision.of(decision.market, self.name, program, solution)
 
 
 class Computed(Policy):

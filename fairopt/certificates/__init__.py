@@ -8,7 +8,7 @@ from fairopt.certificates.allocations import Dominance, Envy, Judgement, ParetoP
 from fairopt.certificates.certificate import SCHEMA, Certificate, certificate_schema, read_certificate
 from fairopt.certificates.decisions import Extreme, Levels, MarketBound, NashEquilibrium, Optimality, Partial, Trace
 from fairopt.certificates.misreports import Lie
-from fairopt.certificates.programs import Bound, Infeasibility, OutOfReach
+from fairopt.certificates.programs import Bound, Infeasibility, OutOfReach, OutsideDecision
 from fairopt.certificates.rows import bare_duals, other_variables, row_duals
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "NashEquilibrium",
     "Optimality",
     "OutOfReach",
+    "OutsideDecision",
     "ParetoProof",
     "Partial",
     "Trace",

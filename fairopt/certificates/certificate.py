@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from fairopt.certificates.parts import Part
 from fairopt.errors import BadInput
 from fairopt.problem import Market, exact
 from fairopt.problem.numbers import in_full
@@ -28,6 +29,8 @@ class Certificate:
     """
 
     kind: ClassVar[str]
+    #: Whether it says what a policy decides, or how far its choice reaches; such ones stand in other certificates.
+    decision: ClassVar[bool] = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as JSON types; every number is an integer or a string "p/q"."""
@@ -39,12 +42,68 @@ class Certificate:
         """Write the certificate to a file."""
         Path(path).write_text(json.dumps(self.to_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
+    @classmethod
+    def form(cls) -> dict[str, Any]:
+        """Return the JSON Schema of the kind, from its fields; those with a default may be left out."""
+        hints, told = get_type_hints(cls, include_extras=True), fields(cls)
+        head = {
+            "schema": {"description": "The version of this schema.", "$ref": "#/$defs/version"},
+            "certificate": {"description": "Which statement it is.", "const": cls.kind},
+        }
+        return {
+            "description": " ".join(str(cls.__doc__).partition("\n\n")[0].split()),
+            "type": "object",
+            "properties": head | {field.name: _part(hints[field.name]) for field in told},
+            "required": [*head, *(field.name for field in told if field.default is MISSING)],
+            "additionalProperties": False,
+        }
+
+
+def every_certificate(of: type[Certificate] = Certificate) -> Iterator[type[Certificate]]:
+    """Yield every class of certificates; several may be of one kind."""
+    for each in of.__subclasses__():
+        yield each
+        yield from every_certificate(each)
+
 
 def certificate_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of certificates of every kind; it says what one looks like, no more."""
     text = resources.files("fairopt.certificates").joinpath("certificate.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
+    forms: dict[str, list[dict[str, Any]]] = {}
+    for each in every_certificate():
+        forms.setdefault(each.kind, []).append(each.form())
+    decisions = sorted({each.kind for each in every_certificate() if each.decision})
+    schema["$defs"] |= {kind: found[0] if len(found) == 1 else {"anyOf": found} for kind, found in forms.items()}
+    schema["$defs"]["any"] = {
+        "description": "A certificate; its kind says which other keys it has.",
+        "type": "object",
+        "properties": {"certificate": {"description": "Which statement it is.", "enum": sorted(forms)}},
+        "required": ["schema", "certificate"],
+        "allOf": [
+            {"if": {"properties": {"certificate": {"const": kind}}}, "then": {"$ref": f"#/$defs/{kind}"}}
+            for kind in sorted(forms)
+        ],
+    }
+    schema["$defs"]["decided"] = {
+        "description": "A decision, or how far its choices reach.",
+        "allOf": [{"$ref": "#/$defs/any"}],
+        "properties": {"certificate": {"enum": decisions}},
+    }
     return schema
+
+
+def _part(hint: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a field by its type; a field that may be None is written only where it is not."""
+    if get_origin(hint) is Annotated:
+        part: Part = get_args(hint)[1]
+        return part.to_json()
+    if hint in _PARTS:
+        return {"$ref": f"#/$defs/{_PARTS[hint]}"}
+    return _part(get_args(hint)[0])
+
+
+_PARTS = {Market: "market", Program: "program"}
 
 
 def read_certificate(path: str | Path) -> dict[str, Any]:
@@ -121,7 +180,7 @@ def program_json(program: Program) -> dict[str, Any]:
 
     return {
         "sense": program.sense.value,
-        "offset": in_full(program.offset),
+        "offset": side(program.offset),
         "variables": [
             {"cost": in_full(cost), "lower": side(low), "upper": side(high), "integer": bool(integer)}
             for cost, low, high, integer in zip(

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar, TypeAlias
 
 import numpy as np
 
 from fairopt.backends.solution import Solution
 from fairopt.certificates.certificate import Certificate
+from fairopt.certificates.parts import BareDuals, Duals, Gap, Objective, Part, Policy, UpTo, rows_of
 from fairopt.certificates.rows import bare_duals
 from fairopt.problem import Market
 from fairopt.program import Array, Program, Sense
+
+Point: TypeAlias = Annotated[
+    Array, Part({"type": "array", "items": {"$ref": "#/$defs/number"}}, "A number for each variable.")
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,20 +26,15 @@ class Bound(Certificate):
     """``point`` is feasible with objective ``value``, no feasible point is beyond ``bound``; ``gap`` is between them.
 
     With a gap of 0 the point is optimal. ``duals`` are entries ["row", number, value], of the objective maximised.
-    Where the program is that of a policy which the verifier does not know, ``policy`` names it, and ``shares`` (n, k)
-    are the positions of the variables that are the shares of ``market``.
     """
 
     kind: ClassVar[str] = "bound"
     program: Program
-    point: Array
-    value: Fraction
-    bound: Fraction
-    gap: Fraction
-    duals: Sequence[Sequence[Any]]
-    market: Market | None = None
-    policy: str | None = None
-    shares: Array | None = None
+    point: Point
+    value: Objective
+    bound: UpTo
+    gap: Gap
+    duals: BareDuals
 
     @classmethod
     def of_optimum(cls, program: Program, solution: Solution) -> Bound:
@@ -44,11 +44,33 @@ class Bound(Certificate):
         dual = solution.dual if program.sense is Sense.MAXIMIZE else -solution.dual
         return cls(program, solution.point, value, value, Fraction(0), bare_duals(dual))
 
+
+@dataclass(frozen=True, eq=False)
+class OutsideDecision(Certificate):
+    """The optimum of a program that only a policy's author knows how to write, and which variables are the shares.
+
+    ``shares`` (n, k) are positions of variables. What the verifier says of it begins with what it takes for granted:
+    that the program is the policy's.
+    """
+
+    kind: ClassVar[str] = "bound"
+    decision: ClassVar[bool] = True
+    market: Market
+    policy: Policy
+    program: Program
+    point: Point
+    shares: Annotated[Array, Part(rows_of("positions"), "Which variable is which share.")]
+    value: Objective
+    bound: UpTo
+    gap: Gap
+    duals: BareDuals
+
     @classmethod
-    def of_decision(cls, market: Market, policy: str, program: Program, solution: Solution) -> Bound:
-        """Return the certificate of a decision by a program that only the policy's author knows how to write."""
+    def of(cls, market: Market, policy: str, program: Program, solution: Solution) -> OutsideDecision:
+        """Return the certificate of an exact optimum."""
+        best = Bound.of_optimum(program, solution)
         shares = program.variable("share", np.arange(len(program.cost)))
-        return replace(cls.of_optimum(program, solution), market=market, policy=policy, shares=shares)
+        return cls(market, policy, program, best.point, shares, best.value, best.bound, best.gap, best.duals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +79,7 @@ class Infeasibility(Certificate):
 
     kind: ClassVar[str] = "infeasibility"
     program: Program
-    duals: Sequence[Sequence[Any]]
+    duals: BareDuals
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,5 +88,5 @@ class OutOfReach(Certificate):
 
     kind: ClassVar[str] = "infeasibility"
     market: Market
-    at_least: Sequence[tuple[str, Fraction]]
-    duals: Sequence[Sequence[Any]]
+    at_least: Annotated[Sequence[tuple[str, Fraction]], Part(rows_of("at_least"), "What each user should get.")]
+    duals: Duals

@@ -105,7 +105,7 @@ def test_the_schema_is_one_and_describes_every_part() -> None:
     assert set(schema["$defs"]["any"]["properties"]["certificate"]["enum"]) == every_kind()
     for kind in every_kind():
         found = schema["$defs"][kind]
-        for form in [found["then"], found["else"]] if "then" in found else [found]:
+        for form in found.get("anyOf", [found]):
             assert form["description"]
             assert form["additionalProperties"] is False
             for key, part in form["properties"].items():
