@@ -1,6 +1,6 @@
 """Certificates with one thing changed: what the verifier still accepts must be true, whoever decides that.
 
-``fairopt.testing.certificate_truth`` decides it without the verifier and without the proof: by exact optima, by the
+``fairopt.testing.certificate_kinds`` decides it without the verifier and without the proof: by exact optima, by the
 properties' own checks, by solving programs. Counts stand at the end of a test run.
 """
 
@@ -18,9 +18,9 @@ import pytest
 from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
 from fairopt.proofs.verifier import market, programs
 from fairopt.proofs.verify import Rejected, verify
+from fairopt.testing.certificate_kinds import BY_HAND, require_true
+from fairopt.testing.certificate_kinds.truth import Untrue
 from fairopt.testing.certificate_samples import Sample, of_market, of_programs
-from fairopt.testing.certificate_truth import Untrue, require_true
-from fairopt.testing.certificates_by_hand import BY_HAND
 from fairopt.testing.samples import sample_markets
 from fairopt.testing.tampering import Change, changes, places, tampered
 

@@ -11,19 +11,11 @@ import pytest
 
 from fairopt.proofs.verifier import certificates
 from fairopt.proofs.verify import Rejected, verify
+from fairopt.testing.certificate_kinds import BY_HAND, require_true
+from fairopt.testing.certificate_kinds.decisions import COOPERATIVE, EFFICIENT, TRADING
+from fairopt.testing.certificate_kinds.examples import ALIKE, PAIR, certificate, market
+from fairopt.testing.certificate_kinds.misreports import LIE
 from fairopt.testing.certificate_samples import every_kind
-from fairopt.testing.certificate_truth import require_true
-from fairopt.testing.certificates_by_hand import (
-    ALIKE,
-    BY_HAND,
-    COOPERATIVE,
-    EFFICIENT,
-    LIE,
-    PAIR,
-    TRADING,
-    certificate,
-    market,
-)
 from fairopt.testing.tampering import Change
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from fairopt.cli import main
 from fairopt.proofs.verifier import front
-from fairopt.testing.certificates_by_hand import EFFICIENT, certificate, market
+from fairopt.testing.certificate_kinds.decisions import EFFICIENT
+from fairopt.testing.certificate_kinds.examples import certificate, market
 
 PROOFS = Path(__file__).parents[2] / "proofs"
 VERIFIER = PROOFS / "verify.py"
