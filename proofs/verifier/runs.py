@@ -43,9 +43,7 @@ def need(holds: bool, otherwise: str) -> bool:
     return holds
 
 
-JOB = (
-    "name tenant arrival gpus work throughput memory state_size pattern dataset dataset_size weight priority"
-)
+JOB = "name tenant arrival gpus work throughput memory state_size pattern dataset dataset_size weight priority"
 Host = namedtuple("Host", "name kind gpus bandwidth")  # the kind is the index of its type
 Outage = namedtuple("Outage", "host begin end")  # hosts by index
 
@@ -66,10 +64,7 @@ class Standing:
 def number(value: Any, place: str) -> Fraction:
     """Return an integer, a string "p/q", or the Fraction that the parser made of a float."""
     written = str(value) if type(value) in (int, str, Fraction) else ""
-    need(
-        re.fullmatch(r"-?[0-9]+(/0*[1-9][0-9]*)?", written) is not None,
-        f"{place}: {value!r:.60} is no number",
-    )
+    need(re.fullmatch(r"-?[0-9]+(/0*[1-9][0-9]*)?", written) is not None, f"{place}: {value!r:.60} is no number")
     return Fraction(written)
 
 
@@ -87,10 +82,7 @@ def amount(value: Any, place: str, above: bool = False) -> Fraction:
 
 def of(kind: Any, value: Any, place: str, least: int = 0) -> Any:
     """Return a value that must be of a type and, where it is an integer, at least ``least``."""
-    need(
-        type(value) is kind and (kind is not int or value >= least),
-        f"{place}: {value!r:.60} cannot stand there",
-    )
+    need(type(value) is kind and (kind is not int or value >= least), f"{place}: {value!r:.60} cannot stand there")
     return value
 
 
@@ -108,10 +100,7 @@ def fields(data: Any, keys: str, place: str) -> dict[str, Any]:
 
 def different(names: list[Any], place: str) -> list[str]:
     """Return names, no two of which may be the same."""
-    need(
-        all(type(name) is str for name in names) and len(set(names)) == len(names),
-        f"{place}: odd, or there twice",
-    )
+    need(all(type(name) is str for name in names) and len(set(names)) == len(names), f"{place}: odd, or there twice")
     return names
 
 
@@ -119,17 +108,10 @@ class Replay:
     """A document and what follows from it; ``violations`` says where the record departs from that."""
 
     def __init__(self, data: Any, tolerance: Fraction = ZERO) -> None:
-        data = (
-            {k: v for k, v in data.items() if k not in ("measures", "outcome")}
-            if type(data) is dict
-            else data
-        )
+        data = {k: v for k, v in data.items() if k not in ("measures", "outcome")} if type(data) is dict else data
         told = fields(data, "schema policy length mechanics cluster trace rounds standing", "document")
         need(of(int, told["schema"], "schema") == 1, "schema: it is not 1")
-        self.policy, self.length = (
-            of(str, told["policy"], "policy"),
-            amount(told["length"], "length", above=True),
-        )
+        self.policy, self.length = of(str, told["policy"], "policy"), amount(told["length"], "length", above=True)
         self.tolerance = tolerance
         costs = fields(told["mechanics"], "restart launch spread local_data", "mechanics")
         self.restart, self.launch = (amount(costs[key], f"mechanics, {key}") for key in ("restart", "launch"))
@@ -139,13 +121,8 @@ class Replay:
         self._read_cluster(told["cluster"])
         self._read_trace(told["trace"])
         self.rounds, self.standing = items(told["rounds"], "rounds"), items(told["standing"], "standing")
-        whole = [
-            sum(host.gpus for host in self.hosts if host.kind == kind) for kind in range(len(self.types))
-        ]
-        fits = [
-            any(self.suits(job, at) and job.gpus <= there for at, there in enumerate(whole))
-            for job in self.jobs
-        ]
+        whole = [sum(host.gpus for host in self.hosts if host.kind == kind) for kind in range(len(self.types))]
+        fits = [any(self.suits(job, at) and job.gpus <= there for at, there in enumerate(whole)) for job in self.jobs]
         self.misfits = {row for row, fit in enumerate(fits) if not fit}
         self.present: dict[int, Standing] = {}
         self.held: list[set[str]] = [set() for _ in self.hosts]
@@ -160,18 +137,10 @@ class Replay:
             host = fields(entry, "name type gpus bandwidth", "host")
             place = f"host {host['name']!r:.60}"
             need(host["type"] in self.types, f"{place}: type {host['type']!r:.60} is not in the cluster")
-            gpus, link = (
-                of(int, host["gpus"], f"{place}, gpus", 1),
-                endless(host["bandwidth"], f"{place}, bandwidth"),
-            )
+            gpus, link = of(int, host["gpus"], f"{place}, gpus", 1), endless(host["bandwidth"], f"{place}, bandwidth")
             self.hosts.append(Host(host["name"], self.types.index(host["type"]), gpus, link))
-        need(
-            min([*self.memory, *(host.bandwidth for host in self.hosts)]) > 0,
-            "memory or bandwidth: not positive",
-        )
-        self.host = {
-            name: at for at, name in enumerate(different([host.name for host in self.hosts], "hosts"))
-        }
+        need(min([*self.memory, *(host.bandwidth for host in self.hosts)]) > 0, "memory or bandwidth: not positive")
+        self.host = {name: at for at, name in enumerate(different([host.name for host in self.hosts], "hosts"))}
 
     def _read_trace(self, data: Any) -> None:
         told = fields(data, "types tenants jobs outages", "trace")
@@ -200,9 +169,7 @@ class Replay:
         for key in ("arrival", "work", "memory", "state_size", "dataset_size", "weight"):
             told[key] = amount(told[key], f"{place}, {key}", above=key in ("work", "weight"))
         speeds = items(told["throughput"], f"{place}, throughput", len(self.types))
-        return SimpleNamespace(
-            **told | {"throughput": [amount(each, f"{place}, throughput") for each in speeds]}
-        )
+        return SimpleNamespace(**told | {"throughput": [amount(each, f"{place}, throughput") for each in speeds]})
 
     def near(self, one: Any, other: Any) -> bool:
         """Return whether two numbers are the same, up to the tolerance."""
@@ -225,10 +192,7 @@ class Replay:
     def spots(self, data: Any, place: str) -> Spots:
         """Return where a job runs, hosts by index."""
         pairs = [items(each, place, 2) for each in items(data, place)]
-        need(
-            all(type(host) is str and host in self.host for host, _ in pairs),
-            f"{place}: a host that is not there",
-        )
+        need(all(type(host) is str and host in self.host for host, _ in pairs), f"{place}: a host that is not there")
         return tuple((self.host[host], of(int, gpus, place, 1)) for host, gpus in pairs)
 
     def copying(self, size: Fraction, hosts: set[int]) -> Fraction:
@@ -243,12 +207,8 @@ class Replay:
         before, now = ({host for host, _ in where} for where in (one.last, spots))
         lacking = {host for host in now if job.dataset not in self.held[host]}
         moved = self.copying(job.state_size, before | now) if before and now - before else ZERO
-        read = (
-            self.copying(job.dataset_size, lacking) if self.local_data and job.dataset and lacking else ZERO
-        )
-        return (
-            max(self.restart if before else self.launch, one.setup if now <= before else ZERO) + moved + read
-        )
+        read = self.copying(job.dataset_size, lacking) if self.local_data and job.dataset and lacking else ZERO
+        return max(self.restart if before else self.launch, one.setup if now <= before else ZERO) + moved + read
 
     def violations(self) -> Iterator[str]:
         """Yield every departure of the record from what follows; `Unreadable` where it has not the right form."""
@@ -263,11 +223,7 @@ class Replay:
 
     def _round(self, record: dict[str, Any], index: int, following: int) -> Iterator[str]:
         now, end = (number(record[key], f"round {index}, {key}") for key in ("begin", "end"))
-        if (
-            index < following
-            or not self.near(now, index * self.length)
-            or not self.near(end, now + self.length)
-        ):
+        if index < following or not self.near(now, index * self.length) or not self.near(end, now + self.length):
             yield f"it is from {now} to {end}, after round {following - 1}, of length {self.length}"
         stuck, before = self.present.keys() <= self.misfits, (index - 1) * self.length
         next_ = self.jobs[self.arrived].arrival if self.arrived < len(self.jobs) else INF
@@ -287,17 +243,9 @@ class Replay:
         for key, found, right in (
             ("arrived", record["arrived"], [self.name[row] for row in new]),
             ("down", record["down"], [host.name for at, host in enumerate(self.hosts) if at in down]),
-            (
-                "usable",
-                record["usable"],
-                sum(host.gpus for at, host in enumerate(self.hosts) if at not in down),
-            ),
+            ("usable", record["usable"], sum(host.gpus for at, host in enumerate(self.hosts) if at not in down)),
             ("waiting", record["waiting"], [self.name[row] for row in self.present if row not in ran]),
-            (
-                "misfits",
-                [*record["misfits"]],
-                [self.name[row] for row in self.present if row in self.misfits],
-            ),
+            ("misfits", [*record["misfits"]], [self.name[row] for row in self.present if row in self.misfits]),
         ):
             if type(found) is not type(right) or found != right:
                 yield f"{key} is {found!r:.200} and should be {right!r:.200}"
@@ -319,10 +267,7 @@ class Replay:
         for entry in items(data, place):
             told = fields(entry, keys, place)
             name = of(str, told["job"], f"{place}, job")
-            need(
-                name in self.job and self.job[name] not in out,
-                f"{place}: {name!r:.60} is no job, or ran twice",
-            )
+            need(name in self.job and self.job[name] not in out, f"{place}: {name!r:.60} is no job, or ran twice")
             out[self.job[name]] = self.spots(told["spots"], f"{place}, {name!r}"), told
         return out
 
@@ -339,9 +284,7 @@ class Replay:
             if one.running and one.lease > now and (row not in ran or ran[row][0] != one.last):
                 yield f"job {self.name[row]!r} has a lease until {one.lease} and is not where it was"
 
-    def _play(
-        self, row: int, spots: Spots, told: dict[str, Any], now: Fraction, end: Fraction
-    ) -> Iterator[str]:
+    def _play(self, row: int, spots: Spots, told: dict[str, Any], now: Fraction, end: Fraction) -> Iterator[str]:
         """Yield what is wrong with what a job did in a round, and carry on with how it stands then."""
         if row not in self.present:
             yield "it ran and is not present: not arrived, or completed before"
