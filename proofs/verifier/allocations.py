@@ -8,7 +8,7 @@ from typing import Any
 from .decisions import SENSES, Proved, decided, read_allocation
 from .market import Market, Table, dot, read_table
 from .programs import MOST_TERMS, at_most
-from .reading import Rejected, choice, fields, items, numbers, position, shown, within
+from .reading import Rejected, brief, choice, fields, items, numbers, position, shown, within
 
 #: The properties that are decided by computing them, and what it means that one holds.
 MEANING = {
@@ -31,7 +31,7 @@ def property_(data: Any) -> Proved:
         _require_worth(shares)
     answer = "HOLDS" if PROPERTIES[name](market, shares) else "FAILS"
     if told["answer"] != answer:
-        raise Rejected(f"{name} does not get {told['answer']!r:.80}")
+        raise Rejected(f"{name} does not get {brief(told['answer'])}")
     possible = name == "feasibility" or market.feasible(shares)
     said = f"{name} {answer.lower()} for the allocation{'' if possible else IMPOSSIBLE}"
     note = f"it means: {MEANING[name]}"

@@ -15,6 +15,7 @@ from .reading import (
     MOST_DIGITS,
     Unreadable,
     amount,
+    brief,
     choice,
     digest,
     fields,
@@ -165,7 +166,7 @@ class Plan:
     def _job(self, data: Any) -> Job:
         keys = "name tenant arrival epochs chunks minibatches minibatch_time update_time gradient utility"
         told = fields(data, "job", keys)
-        place = f"job {told['name']!r:.60}"
+        place = f"job {brief(told['name'])}"
         epochs, chunks, small = (
             integer(told[key], f"{place}, {key}", least=1) for key in ("epochs", "chunks", "minibatches")
         )
@@ -221,7 +222,7 @@ class Plan:
     def _offer(self, data: Any) -> Offer:
         keys = "job interval round own schedule worker_cost ps_cost utility origin admitted"
         told = fields(data, "admission", keys)
-        place = f"admission of {told['job']!r:.60}"
+        place = f"admission of {brief(told['job'])}"
         schedule = None if told["schedule"] is None else self._schedule(told["schedule"], place)
         offer = Offer(
             job=position(told["job"], self.job, place),

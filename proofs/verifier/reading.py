@@ -25,10 +25,14 @@ from pathlib import Path
 from typing import Any
 
 #: The most digits of one numerator or denominator. Exact allocations of 200 users have about 1,600.
+#: A number of more digits than Python prints, which is 4,300, must be a string.
 MOST_DIGITS = 20_000
+MOST_PLAIN_DIGITS = 4_000
 #: The most characters of one JSON document, and of one line of a file of JSON lines, after unpacking.
 MOST_TEXT = 2**29
 MOST_LINE = 2**24
+#: The most characters of a name; it is printed.
+MOST_NAME = 200
 _WHOLE = re.compile(r"-?[0-9]+")
 _RATIO = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?")
 
@@ -55,10 +59,10 @@ def within(amount: int, most: int, place: str, what: str) -> None:
 
 
 # -- numbers -----------------------------------------------------------------------------------------------
-def whole(written: str, place: str) -> int:
-    """Return the integer that a string of digits stands for, however long Python's own limit is."""
+def whole(written: str, place: str, most: int = MOST_DIGITS) -> int:
+    """Return the integer that a string of at most so many digits stands for."""
     require(_WHOLE.fullmatch(written), place, f"{brief(written)} is no integer")
-    within(len(written), MOST_DIGITS, place, "digits of a number")
+    within(len(written), most, place, "digits of a number")
     return int(Decimal(written))  # unlike int(written), not limited to 4,300 digits
 
 
@@ -152,10 +156,11 @@ def schema(data: Any, place: str, known: int = 1) -> None:
 
 
 def names(values: Any, place: str) -> list[str]:
-    """Return names: strings that can be printed, not blank, no two the same."""
+    """Return names: strings that can be printed, neither blank nor long, no two the same."""
     found = [text(each, place) for each in items(values, place)]
     for name in found:
         require(name.isprintable() and name.strip(), place, f"the name {brief(name)} cannot be printed")
+        within(len(name), MOST_NAME, place, "characters of a name")
     twice = len(set(found)) < len(found)
     require(not twice, place, "a name stands twice")
     return found
@@ -185,7 +190,11 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_JSON = json.JSONDecoder(object_pairs_hook=_no_key_twice, parse_int=lambda digits: whole(digits, "a number"))
+def _plain_integer(digits: str) -> int:
+    return whole(digits, "an integer that is no string", MOST_PLAIN_DIGITS)
+
+
+_JSON = json.JSONDecoder(object_pairs_hook=_no_key_twice, parse_int=_plain_integer)
 
 
 @contextmanager

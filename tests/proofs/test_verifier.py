@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from math import isqrt
 from typing import Any
@@ -317,3 +319,42 @@ def test_the_verifier_changes_nothing_that_it_is_given() -> None:
         verify(each)
     assert json.dumps(BY_HAND, sort_keys=True) == before
     assert verify(changed(EFFICIENT, market=PAIR)) == verify(EFFICIENT)
+
+
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    10**30,
+    "x",
+    "",
+    "1/0",
+    [],
+    {},
+    [[]],
+    {"a": 1},
+    1.5,
+    "9" * 5000,
+    -(10**5000),
+    "capacity",
+]
+
+
+def everywhere(data: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield all places of JSON, those of lists and objects as well."""
+    yield at
+    if isinstance(data, dict | list):
+        for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from everywhere(value, (*at, key))
+
+
+@pytest.mark.parametrize("name", ["LIE_WHATEVER_OPTIMUM", "TWO_LEVELS", "PARTIAL", "TRADING", "LIE_TO_OTHERS", "WHOLE"])
+def test_nothing_that_stands_anywhere_makes_it_stumble(name: str) -> None:
+    """What is no certificate is rejected, by no other error than that."""
+    told = 0
+    for place in everywhere(BY_HAND[name]):
+        for odd in ODD:
+            told += 1
+            with suppress(Rejected):
+                verify(Change(place, "odd", odd).of(BY_HAND[name]))
+    assert told > 300

@@ -42,7 +42,9 @@ def test_long_numbers_are_read_and_only_absurd_ones_refused() -> None:
     digits = "123456789" * 1000
     assert reading.number(f"-{digits}/7", "here") * -7 == reading.whole(digits, "here")
     assert reading.whole(digits, "here") % 10**9 == 123456789
-    assert reading.parsed(digits) == reading.whole(digits, "here")
+    assert reading.parsed(digits[:4000]) == reading.whole(digits[:4000], "here")
+    with pytest.raises(Unreadable, match="an integer that is no string: 9000 digits"):
+        reading.parsed(digits)
     with pytest.raises(Unreadable, match=r"here: 20001 digits .* the limit is 20000"):
         reading.number("9" * 20_001, "here")
 
@@ -70,6 +72,7 @@ def refusals() -> dict[str, Callable[[], object]]:
         "schema: True is not 1": lambda: reading.schema(True, ""),
         "here: the name .*cannot be printed": lambda: reading.names(["a\nb"], "here"),
         "here: the name ' ' cannot be printed": lambda: reading.names([" "], "here"),
+        "here: 201 characters of a name are too many": lambda: reading.names(["a" * 201], "here"),
         "here: a name stands twice": lambda: reading.names(["a", "a"], "here"),
         "here: 'c' is unknown": lambda: reading.position("c", ["a", "b"], "here"),
         "here: 0 is unknown": lambda: reading.position(0, {"a": 0}, "here"),

@@ -31,7 +31,7 @@ from fairopt.proofs.verifier.reading import Unreadable
 from fairopt.proofs.verifier.schedules import decide
 from fairopt.schedules import SchedulePolicy
 from fairopt.schedules.document import document
-from fairopt.testing.tampering import at, changes, places
+from fairopt.testing.tampering import Change, at, changes, places
 
 FILE = Path(__file__).parents[2] / "proofs" / "verify_schedule.py"
 SIXTEEN = Given(16, 16)
@@ -132,7 +132,7 @@ def test_the_printed_fourth_algorithm_breaks_the_bandwidth_constraint() -> None:
     assert all("(3i)" in each for each in found)
 
 
-Change = Callable[[dict[str, Any]], None]
+Changing = Callable[[dict[str, Any]], None]
 
 
 def _job(data: dict[str, Any], name: str) -> Any:
@@ -149,7 +149,7 @@ def _both(data: dict[str, Any], job: str, **what: Any) -> None:
             each["schedule"].update(what)
 
 
-TAMPERED: list[tuple[str, Change]] = [
+TAMPERED: list[tuple[str, Changing]] = [
     ("quotas: tenants own 9 workers", lambda d: d["batch"]["tenants"][0].update(workers=[5])),
     ("(3a) slot 9: 5 workers of 4", lambda d: d["batch"]["tenants"][0].update(workers=[0])),
     ("(3b) slot 9: 2 ps of 1", lambda d: _few_ps(d)),
@@ -203,7 +203,7 @@ def _refused(data: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("says", "change"), TAMPERED, ids=[says for says, _ in TAMPERED])
-def test_a_violation_is_named(says: str, change: Change) -> None:
+def test_a_violation_is_named(says: str, change: Changing) -> None:
     data = copy.deepcopy(documented(PRINTED, example()))
     change(data)
     found = rejected(data)
@@ -326,3 +326,11 @@ def test_jobs_that_are_never_offered_a_place_are_counted_in_the_statement() -> N
     data["admissions"] = data["payments"] = []
     statement = decide(json.dumps(data))[1]
     assert "how this was decided is not told; no payments" in statement
+
+
+@pytest.mark.parametrize("odd", [None, True, -1, 0, 10**300, "x", "1/0", [], {}, [0], 1.5, 1e300, "9" * 5000], ids=str)
+def test_nothing_that_stands_anywhere_makes_it_stumble(odd: Any) -> None:
+    """What is no plan cannot be read, or is rejected; there is no other error."""
+    data = documented(PRINTED, example())
+    for place in places(data):
+        rejected(Change(place, "odd", odd).of(data))
