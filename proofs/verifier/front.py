@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from . import certificates, runs, schedules
-from .reading import Unreadable, brief, document, first, one_line
+from .reading import Unreadable, brief, first, one_line, require
 
 #: So many violations of one file are printed.
 MOST_SHOWN = 20
@@ -29,13 +29,14 @@ def decide(path: Path, tolerance: Fraction | None = None) -> tuple[list[str], st
 
     ``tolerance`` None means the usual one of the file's kind. Errors: `Unreadable`.
     """
-    begins = first(path)
-    if certificates.recognises(begins):
-        return certificates.decide(document(path))
+    begins, alone = first(path)
     if runs.recognises(begins):
-        return runs.decide_file(path, tolerance)
+        return runs.decide_file(path, tolerance)  # a run may be long: it is read line by line
+    require(alone, "line 2", "there is more than one document")
+    if certificates.recognises(begins):
+        return certificates.decide(begins)
     if schedules.recognises(begins):
-        return schedules.decide_file(path, tolerance)
+        return schedules.judged(begins, tolerance)
     keys = brief(list(begins)) if isinstance(begins, dict) else brief(begins)
     raise Unreadable(f"it is no certificate, no run and no schedule: it holds {keys}")
 

@@ -230,17 +230,18 @@ def lines(path: Path) -> Iterator[Any]:
                 yield parsed(line.decode("utf-8"), f"line {at}")
 
 
-def first(path: Path) -> Any:
-    """Return what the first line of a file says if it is JSON by itself, else what the whole file says.
+def first(path: Path) -> tuple[Any, bool]:
+    """Return the first JSON value in a file, and whether it is all that there is.
 
-    So one look tells a file of JSON lines, and what is in it, from a file with one document.
+    It is the first line where that is JSON by itself, as in a file of JSON lines; else the whole file.
     """
     with opened(path) as stream:
         line = stream.readline(MOST_LINE + 1)
-    try:
-        return parsed(line.decode("utf-8"), "line 1")
-    except (Unreadable, UnicodeDecodeError):
-        return document(path)
+        try:
+            begins = parsed(line.decode("utf-8"), "line 1")
+        except (Unreadable, UnicodeDecodeError):
+            return document(path), True
+        return begins, not any(more.strip() for more in iter(lambda: stream.readline(MOST_LINE + 1), b""))
 
 
 # -- what is printed ---------------------------------------------------------------------------------------

@@ -26,12 +26,11 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from .plan import PARTS, Bases, Offer, Payment, Plan, Schedule
 from .reading import Unreadable as Unreadable
-from .reading import brief, document, parsed, shown
+from .reading import brief, parsed, shown
 
 NEAR = Fraction("1e-9")
 #: The letters of the constraints on all that a part has, and on what a server has of it.
@@ -80,7 +79,7 @@ class Usage:
 class Judge:
     """A plan, and what is wrong in it."""
 
-    def __init__(self, plan: Plan, tolerance: Fraction = NEAR) -> None:
+    def __init__(self, plan: Plan, tolerance: Fraction) -> None:
         self.plan, self.tolerance = plan, tolerance
 
     def violations(self) -> Iterator[str]:
@@ -363,9 +362,9 @@ def recognises(first: Any) -> bool:
     return type(first) is dict and "schedules" in first
 
 
-def judged(data: Any, tolerance: Fraction = NEAR) -> tuple[list[str], str]:
+def judged(data: Any, tolerance: Fraction | None = None) -> tuple[list[str], str]:
     """Return the violations in a plan; where there are none, the statement that has been checked."""
-    judge = Judge(Plan(data), tolerance)
+    judge = Judge(Plan(data), NEAR if tolerance is None else tolerance)
     try:
         found = list(judge.violations())
         return found, "" if found else judge.statement()
@@ -373,11 +372,6 @@ def judged(data: Any, tolerance: Fraction = NEAR) -> tuple[list[str], str]:
         raise Unreadable("a price or a utility is too large for a float") from error
 
 
-def decide(written: str, tolerance: Fraction = NEAR) -> tuple[list[str], str]:
+def decide(written: str, tolerance: Fraction | None = None) -> tuple[list[str], str]:
     """Return what `judged` does for a text in JSON."""
     return judged(parsed(written, "plan"), tolerance)
-
-
-def decide_file(path: Path, tolerance: Fraction | None = None) -> tuple[list[str], str]:
-    """Return what `judged` does for a file."""
-    return judged(document(path), NEAR if tolerance is None else tolerance)
