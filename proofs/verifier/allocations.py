@@ -8,7 +8,7 @@ from typing import Any
 from .decisions import SENSES, Proved, decided, read_allocation
 from .market import Market, Table, dot, read_table
 from .programs import MOST_TERMS, at_most
-from .reading import Rejected, brief, choice, fields, items, numbers, position, shown, within
+from .reading import Rejected, brief, choice, fields, items, numbers, position, shown, summed, within
 
 #: The properties that are decided by computing them, and what it means that one holds.
 MEANING = {
@@ -62,9 +62,9 @@ def work_conservation(market: Market, shares: Table) -> bool:
     """Return whether no GPU is idle that somebody below its demand could run on."""
     used = [market.used(i, bundle) for i, bundle in enumerate(shares)]
     columns = zip(*used, strict=True)
-    idle = [sum(column) < there for column, there in zip(columns, market.capacity, strict=True)]
+    idle = [summed(column) < there for column, there in zip(columns, market.capacity, strict=True)]
     return not any(
-        idle[j] and market.speedup[i][j] and sum(used[i]) < market.demand[i]
+        idle[j] and market.speedup[i][j] and summed(used[i]) < market.demand[i]
         for i in range(len(used))
         for j in range(len(idle))
     )
@@ -148,7 +148,7 @@ def pareto_weights(data: Any) -> Proved:
         if any(weight * speed > price + rent for speed, price in zip(row, prices, strict=True)):
             raise Rejected("a price is too low")
     limits = zip(prices + rents, market.capacity + market.demand, strict=True)
-    most = sum(at_most(price, 0, limit) for price, limit in limits)
+    most = summed(at_most(price, 0, limit) for price, limit in limits)
     if dot(weights, [market.worth(i, bundle) for i, bundle in enumerate(shares)]) != most:
         raise Rejected("prices prove nothing")
     return Proved("the allocation is Pareto-efficient", market, shares)

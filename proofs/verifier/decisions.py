@@ -39,6 +39,7 @@ from .reading import (
     position,
     schema,
     shown,
+    summed,
     text,
 )
 from .trading import trades_due
@@ -209,13 +210,13 @@ def _require_equilibrium(market: Market, shares: Table, prices: list[Fraction]) 
     """
     if not market.feasible(shares):
         raise Rejected("the allocation is not feasible")
-    held = [sum(column) for column in zip(*shares, strict=True)]
+    held = [summed(column) for column in zip(*shares, strict=True)]
     left = [there - used for there, used in zip(market.capacity, held, strict=True)]
     if min(prices) < 0 or dot(prices, left):
         raise Rejected("a price is negative, or one of what is left over")
     for i, bundle in enumerate(shares):
         own, name = dot(market.speedup[i], bundle), f"{market.users[i]!r}"
-        if not own or sum(bundle) > market.demand[i]:
+        if not own or summed(bundle) > market.demand[i]:
             raise Rejected(f"{name} gets nothing, or more than it demands")
         for speed, share, price in zip(market.speedup[i], bundle, prices, strict=True):
             worth, cost = market.weight[i] * speed, own * price

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from math import inf
 from typing import Any
 
-from .reading import Number, amount, digest, fields, items, names, numbers, require, schema, shown
+from .reading import Number, amount, digest, fields, items, names, numbers, require, schema, shown, summed
 
 Table = list[list[Fraction]]  #: a row for each user, a column for each type
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -31,6 +32,11 @@ class Market:
     weight: list[Fraction]
     demand: list[Number]
 
+    @cached_property
+    def weights(self) -> Fraction:
+        """The sum of all weights."""
+        return summed(self.weight)
+
     def used(self, i: int, bundle: list[Fraction]) -> list[Fraction]:
         """Return what user i runs on of a bundle: its fastest GPUs first, no more of them than it demands."""
         left, used = self.demand[i], [ZERO] * len(bundle)
@@ -46,7 +52,7 @@ class Market:
 
     def equal_share(self, i: int) -> Fraction:
         """Return what user i's own partition, its weight's part of every type, is worth to it."""
-        part = self.weight[i] / sum(self.weight)
+        part = self.weight[i] / self.weights
         return self.worth(i, [part * there for there in self.capacity])
 
     def out_of_shares(self, shares: Table, i: int, other: int) -> Fraction:
@@ -76,8 +82,8 @@ class Market:
 
         Nobody gets more than it demands; what that leaves is split again among the others.
         """
-        total = left = sum(self.capacity)
-        weights, held = sum(self.weight), [ZERO] * len(self.users)
+        total = left = summed(self.capacity)
+        weights, held = self.weights, [ZERO] * len(self.users)
         filled = [
             inf if most == inf else most / weight
             for most, weight in zip(self.demand, self.weight, strict=True)
@@ -90,7 +96,7 @@ class Market:
     def feasible(self, shares: Table) -> bool:
         """Return whether no share is negative and no type is given out more often than it is there."""
         columns = zip(*shares, strict=True)
-        fits = all(sum(column) <= most for column, most in zip(columns, self.capacity, strict=True))
+        fits = all(summed(column) <= most for column, most in zip(columns, self.capacity, strict=True))
         return fits and min(map(min, shares)) >= 0
 
     def canonical(self) -> list[Any]:
@@ -120,7 +126,7 @@ class Market:
 
 def dot(left: list[Fraction], right: list[Fraction]) -> Fraction:
     """Return the sum of products."""
-    return sum((a * b for a, b in zip(left, right, strict=True) if a and b), ZERO)
+    return summed(a * b for a, b in zip(left, right, strict=True) if a and b)
 
 
 def minus(limit: Number, used: Fraction) -> Number:

@@ -27,6 +27,7 @@ from .reading import (
     or_infinity,
     require,
     shown,
+    summed,
     truth,
     within,
 )
@@ -86,7 +87,7 @@ class Program:
             most += at_most(rate, row.low, row.high)
             for name, coefficient in row.terms.items():
                 reduced[name] = reduced.get(name, ZERO) - rate * coefficient
-        return most + sum((at_most(rate, *self.bounds[name]) for name, rate in reduced.items()), ZERO)
+        return most + summed(at_most(rate, *self.bounds[name]) for name, rate in reduced.items())
 
     def optimum(self, x: Point, duals: Terms) -> Fraction:
         """Return the objective at a point, which the duals must prove optimal: theirs is the same bound."""
@@ -120,7 +121,7 @@ def _side(value: Number) -> str | None:
 
 def total(terms: Terms, x: Point) -> Fraction:
     """Return a sum of terms at a point."""
-    return sum((rate * x[key] for key, rate in terms.items() if x[key]), ZERO)
+    return summed(rate * x[key] for key, rate in terms.items() if x[key])
 
 
 def at_most(rate: Fraction, low: Number, high: Number) -> Fraction:

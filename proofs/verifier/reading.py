@@ -14,7 +14,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
@@ -28,6 +28,8 @@ from typing import Any
 #: A number of more digits than Python prints, which is 4,300, must be a string.
 MOST_DIGITS = 20_000
 MOST_PLAIN_DIGITS = 4_000
+#: The most bits of a sum's denominator, about 60,000 digits: a short packed file can hold many long numbers.
+MOST_BITS = 200_000
 #: The most characters of one JSON document, and of one line of a file of JSON lines, after unpacking.
 MOST_TEXT = 2**29
 MOST_LINE = 2**24
@@ -105,6 +107,15 @@ def numbers(value: Any, place: str, length: int | None = None, *, floats: bool =
     return [
         number(each, f"{place}[{at}]", floats=floats) for at, each in enumerate(items(value, place, length))
     ]
+
+
+def summed(values: Iterable[Fraction]) -> Fraction:
+    """Return a sum; one of too many digits is refused, since every further step would take a second."""
+    found = Fraction(0)
+    for value in values:
+        found += value
+        within(found.denominator.bit_length(), MOST_BITS, "arithmetic", "bits of a sum")
+    return found
 
 
 # -- words, lists and objects ------------------------------------------------------------------------------

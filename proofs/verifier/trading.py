@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 from .market import ZERO, Market, Table, dot, minus
-from .reading import Number
+from .reading import Number, summed
 
 
 def trades_due(market: Market, held: Table) -> Iterator[list[Any]]:
@@ -84,5 +84,5 @@ def _price(gain: list[Number], bidders: list[int], seller: int, ratio: Fraction)
 
 def _room(market: Market, held: Table, i: int, more: Fraction) -> Number:
     """Return how many fast GPUs a user can trade until its demand is met; each adds ``more`` GPUs."""
-    left = minus(market.demand[i], sum(held[i], ZERO))
+    left = minus(market.demand[i], summed(held[i]))
     return inf if more <= 0 or left == inf else max(left, ZERO) / more

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from random import Random
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -199,3 +200,24 @@ def test_water_filling_is_a_certificate_although_it_has_rounds(
 
 def test_the_range_of_a_certificate_is_not_that_of_its_own_allocation() -> None:
     assert "allocation" not in verify(MOST)
+
+
+# -- much work in a small file --------------------------------------------------------------------------------------
+def test_sums_that_grow_without_end_are_refused_with_a_message() -> None:
+    """Packed, such a file has 2 kB; it would be decided for hours."""
+    long = [f"1/1{'0' * 18_990}{2 * i + 1:05d}" for i in range(9)]
+    users = market({f"u{i}": [1] for i in range(9)}, [1], **{f"u{i}": {"weight": each} for i, each in enumerate(long)})
+    told = FAIR | {"market": users, "allocation": [[0]] * 9}
+    begun = perf_counter()
+    with pytest.raises(Rejected, match="bits of a sum are too many to decide; the limit is 200000"):
+        verify(told)
+    assert perf_counter() - begun < 10
+
+
+def test_rows_that_would_not_fit_into_memory_are_refused_with_a_message() -> None:
+    many = market({f"u{i}": [1] for i in range(4000)}, [1])
+    told = certificate("optimality", market=many, policy="oef-cooperative", allocation=[[0]] * 4000, value=0, duals=[])
+    with pytest.raises(Rejected, match="terms of its envy rows are too many to decide; the limit is 20000000"):
+        verify(told)
+    with pytest.raises(Rejected, match="comparisons are too many"):
+        verify(FAIR | {"market": market({f"u{i}": [1] for i in range(5000)}, [1]), "allocation": [[0]] * 5000})
