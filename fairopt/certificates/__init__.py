@@ -5,7 +5,7 @@ is written here is a proposal, and only that program's "accepted" makes it a pro
 """
 
 from fairopt.certificates.allocations import Dominance, Envy, Judgement, ParetoProof
-from fairopt.certificates.certificate import SCHEMA, Certificate, certificate_schema, read_certificate
+from fairopt.certificates.certificate import SCHEMA, Certificate, certificate_schema, market_digest, read_certificate
 from fairopt.certificates.decisions import Extreme, Levels, MarketBound, NashEquilibrium, Optimality, Partial, Trace
 from fairopt.certificates.misreports import Lie
 from fairopt.certificates.programs import Bound, Infeasibility, OutOfReach, OutsideDecision
@@ -32,6 +32,7 @@ __all__ = [
     "Trace",
     "bare_duals",
     "certificate_schema",
+    "market_digest",
     "other_variables",
     "read_certificate",
     "row_duals",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
+from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
@@ -160,6 +161,17 @@ def market_json(market: Market) -> dict[str, Any]:
         users.append(row)
     capacity = [in_full(value) for value in market.capacity]
     return {"schema": 1, "types": list(market.types), "capacity": capacity, "user": users}
+
+
+def market_digest(market: Market) -> str:
+    """Return the digest by which ``proofs/verify.py`` names a market in what it prints.
+
+    128 bits of the SHA-256 of its names and its numbers in lowest terms; see `Market.canonical` there.
+    """
+    told = market_json(market)
+    users = [[u["name"], u["speedup"], u.get("weight", "1"), u.get("demand")] for u in told["user"]]
+    text = json.dumps(["market", told["types"], told["capacity"], users], separators=(",", ":"))
+    return sha256(text.encode("ascii")).hexdigest()[:32]
 
 
 def program_json(program: Program) -> dict[str, Any]:

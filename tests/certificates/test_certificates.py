@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from fairopt.backends.exact import Exact
-from fairopt.certificates import Certificate, Lie, Optimality, certificate_schema, read_certificate
+from fairopt.certificates import Certificate, Lie, Optimality, certificate_schema, market_digest, read_certificate
 from fairopt.certificates.certificate import program_json
 from fairopt.errors import BadInput, NotCapable
 from fairopt.models import (
@@ -97,6 +97,21 @@ def test_logarithms_have_no_place_in_a_bare_program() -> None:
 
     with pytest.raises(BadInput, match="logarithms"):
         program_json(NashWelfare().formulate(MARKET, None))
+
+
+def test_a_market_has_the_name_that_the_verifier_prints() -> None:
+    strange = Market.of(
+        [["1/3", 2], [1, "0.1"]],
+        [1, "5/2"],
+        weight=[1, "4/6"],
+        demand=[2, None],
+        users=["Zoë", 'a "b"'],
+        types=["α", "B"],
+    )
+    for market in (MARKET, NOT_PARETO_EFFICIENT, strange):
+        shares = np.zeros(market.shape, dtype=object) + Fraction(0)
+        verdict = EnvyFreeness().check(market, shares)
+        assert f"market {market_digest(market)}: " in verify(written(EnvyFreeness().certify(market, shares, verdict)))
 
 
 # -- the published form -----------------------------------------------------------------------------------------------
