@@ -1,8 +1,8 @@
 """The conformance suite of policies of rounds: what every `Policy` must do, and what it declares of itself.
 
-from fairopt.proofs import verify_run
+from fairopt.proofs.verifier import runs
 from fairopt.testing.round_suite import round_suite
-report = round_suite(verify_run.decide).run([MyPolicy()])
+report = round_suite(runs.decide).run([MyPolicy()])
 print(report)
 report.require_complete()
 """

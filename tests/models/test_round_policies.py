@@ -17,7 +17,7 @@ from fairopt.backends import Session
 from fairopt.discovery import policies, policy
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem import Queue
-from fairopt.proofs import verify_run
+from fairopt.proofs.verifier import runs as verify_run
 from fairopt.simulation import Consolidated, Placement, Want, choose, placed
 from fairopt.testing.round_suite import Lender, round_suite
 from fairopt.testing.suite import Outcome
