@@ -18,7 +18,7 @@ from fairopt.cli.exits import Exit
 from fairopt.cli.journal import Journal, Resumed, header, read_journal
 from fairopt.cli.settings import configured
 from fairopt.errors import BadInput, FairoptError, NotCapable
-from fairopt.problem import Cluster, Trace, exact
+from fairopt.problem import Cluster, Trace, exact, read_cluster, read_trace
 from fairopt.problem.files.market_schema import naming
 from fairopt.problem.numbers import shown
 from fairopt.simulation import History, Mechanics, Round, RoundPolicy, RoundTrait, run
@@ -55,8 +55,8 @@ def run_command(
     _require(parquet)
     # exact numbers of a long run may have more digits than Python prints by default
     sys.set_int_max_str_digits(0)
-    there = Cluster.read(cluster)
-    given = Trace.read(trace, there.types)
+    there = read_cluster(cluster)
+    given = read_trace(trace, there.types)
     with naming(str(trace)):
         check_matches(given, there)
     rule = configured(discovery.round_policy(policy), settings or [])

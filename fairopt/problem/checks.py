@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.numbers import exact, shown
 from fairopt.program import INFINITY, Array
-
-if TYPE_CHECKING:
-    from fairopt.problem.market import Market
 
 #: Beyond these a market is taken for a mistake; the largest cluster in the literature has ten types.
 MOST_ROWS, MOST_TYPES, MOST_SPEEDUPS = 100_000, 1_000, 5_000_000
@@ -132,32 +128,29 @@ def demand_column(demand: Iterable[object], places: Sequence[str]) -> Array:
     return out
 
 
-def check_market(market: Market, places: Sequence[str] | None = None) -> None:
-    """Refuse a market without GPUs, weights and demands that are not positive, and users that can run nowhere."""
-    called = row_places(market.users, places)
-    if not any(market.capacity > 0):
+def check_market(capacity: Array, weight: Array, limit: Array, places: Sequence[str]) -> None:
+    """Refuse a market without GPUs, and weights and demands (``limit``) that are not positive."""
+    if not any(capacity > 0):
         raise BadInput("no type has any GPUs", place="capacity", remedy="Give at least one type a positive capacity")
-    for place, weight in zip(called, market.weight, strict=True):
-        if weight <= 0:
-            raise BadInput(f"got {weight}", place=f"{place}, weight", remedy="Give a positive weight")
-    for place, limit in zip(called, market.limit, strict=True):
-        if limit <= 0:
+    for place, own in zip(places, weight, strict=True):
+        if own <= 0:
+            raise BadInput(f"got {own}", place=f"{place}, weight", remedy="Give a positive weight")
+    for place, most in zip(places, limit, strict=True):
+        if most <= 0:
             raise BadInput(
-                f"got {limit}", place=f"{place}, demand", remedy="Give a positive demand, or leave out the user"
+                f"got {most}", place=f"{place}, demand", remedy="Give a positive demand, or leave out the user"
             )
-    check_rows(market, range(len(market.users)), called)
 
 
-def check_rows(market: Market, rows: Iterable[int], places: Sequence[str] | None = None) -> None:
-    """A user must be able to run somewhere: else its fair utility is 0 and no ratio to it means anything."""
-    usable = market.capacity > 0
-    called = row_places(market.users, places)
-    for i in rows:
-        runs = (market.speedup[i] > 0) & usable
-        if not runs.any():
-            where = "every speedup is 0" if not any(market.speedup[i] > 0) else "it runs only where there are no GPUs"
+def check_rows(speedup: Array, capacity: Array, places: Sequence[str]) -> None:
+    """Refuse rows (n, k) of users that can run nowhere: a fair utility is then 0, and no ratio to it means anything."""
+    usable = capacity > 0
+    for place, row in zip(places, speedup, strict=True):
+        runs = row > 0
+        if not (runs & usable).any():
+            where = "it runs only where there are no GPUs" if runs.any() else "every speedup is 0"
             raise BadInput(
                 f"the user can run nowhere: {where}",
-                place=f"{called[i]}, speedup",
+                place=f"{place}, speedup",
                 remedy="Give a positive speedup on a type that has GPUs, or leave out the user",
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 
 import numpy as np
 
@@ -101,13 +100,6 @@ class Cluster:
         gpus = [each for count, each in hosts.values() for _ in range(count)]
         names = [f"{name}-{number}" for name, (count, _) in hosts.items() for number in range(1, count + 1)]
         return cls.of(kind, gpus, types=list(hosts), memory=memory, bandwidth=[bandwidth] * len(kind), hosts=names)
-
-    @classmethod
-    def read(cls, path: str | PathLike[str]) -> Cluster:
-        """Return the cluster in a .toml or .json file; see `fairopt.problem.files.cluster`."""
-        from fairopt.problem.files.cluster import read_cluster
-
-        return read_cluster(path)
 
     def as_(self, number: type) -> Cluster:
         """Return the same cluster in ``float`` or in ``Fraction``; counts stay integers."""

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,10 +28,7 @@ from fairopt.problem.checks import (
 )
 from fairopt.problem.numbers import exact
 from fairopt.problem.utility import capped_value
-from fairopt.program import INFINITY, Array, cast
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from fairopt.program import INFINITY, Array, Number, cast
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +96,8 @@ class Market:
             demand=None if demand is None else demand_column(demand, called),
             owner=user_names if owner is None else checked_owners(owner, user_names),
         )
-        check_market(market, called)
+        check_market(market.capacity, market.weight, market.limit, called)
+        check_rows(market.speedup, market.capacity, called)
         return market
 
     @classmethod
@@ -126,27 +123,6 @@ class Market:
         check_arrays(table, amounts, weights, limits, lambda i: f"user {i + 1} ({user_names[i]!r})")
         type_names = checked_names(types, len(amounts), "type", "T")
         return cls(table, amounts, weights, user_names, type_names, limits, user_names)
-
-    @classmethod
-    def read(cls, path: str | PathLike[str]) -> Market:
-        """Return the market in a .toml, .json or .csv file; see `fairopt.problem.files.market.read_market`."""
-        from fairopt.problem.files.market import read_market
-
-        return read_market(path)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, object]) -> Market:
-        """Return the market in a dictionary of the file schema; see `market_from_dict`."""
-        from fairopt.problem.files.market_schema import market_from_dict
-
-        return market_from_dict(data)
-
-    @classmethod
-    def from_frame(cls, frame: DataFrame, capacity: Any, weight: Any = None, demand: Any = None) -> Market:
-        """Return the market of a pandas table; see `fairopt.problem.frames.market_from_frame`."""
-        from fairopt.problem.frames import market_from_frame
-
-        return market_from_frame(frame, capacity, weight, demand)
 
     def __post_init__(self) -> None:
         for array in (self.speedup, self.capacity, self.weight, self.demand):
@@ -257,9 +233,8 @@ class Market:
             raise BadInput(f"got {told.tolist()}", place=place, remedy="Give speedups that are not negative")
         speedup = self.speedup.copy()
         speedup[i] = told
-        market = replace(self, speedup=speedup)
-        check_rows(market, [i])
-        return market
+        check_rows(told[None, :], self.capacity, [f"user {i + 1} ({self.users[i]!r})"])
+        return replace(self, speedup=speedup)
 
     def index(self, user: str | int) -> int:
         """Return the row of a user given by name or row; `BadInput` where there is none."""
@@ -346,3 +321,17 @@ class Market:
             weight=many.weight / many.weight,
             demand=None if many.demand is None else many.demand / many.weight,
         )
+
+
+def worth(market: Market, user: int, bundle: Array) -> Number:
+    """Return the throughput of a bundle (k,) to one user, by the bare definition: a loop over its types, fastest first.
+
+    Slower than `Market.utility` and written apart from it, so that witnesses can be checked against something.
+    """
+    left = INFINITY if market.demand is None else market.demand[user]
+    total: Number = 0
+    for speedup, held in sorted(zip(market.speedup[user], bundle, strict=True), key=lambda pair: -pair[0]):
+        used = min(held, left)
+        total += speedup * used
+        left -= max(0, used)
+    return total

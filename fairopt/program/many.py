@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.program.affine import Array
+from fairopt.program import Array
 from fairopt.program.program import Program
 
 

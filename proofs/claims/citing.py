@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput, NotInstalled
-from fairopt.problem import Market
+from fairopt.problem import Market, market_from_dict
 from fairopt.program import Array
 from fairopt.proofs.claims.checking import proved
 from fairopt.proofs.claims.counterexamples import FOLDER
@@ -47,7 +47,7 @@ class Stored:
         data = self.data
         while "market" not in data:
             data = data["of"]
-        return Market.from_dict(data["market"])
+        return market_from_dict(data["market"])
 
     @property
     def policy(self) -> str:

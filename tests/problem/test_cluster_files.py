@@ -85,7 +85,7 @@ def test_clusters_are_read_as_they_were_written(tmp_path: Path, suffix: str) -> 
         path = tmp_path / f"{number}{suffix}"
         write_cluster(cluster, path)
         assert same_cluster(read_cluster(path), cluster)
-        assert same_cluster(Cluster.read(path), cluster)
+        assert same_cluster(read_cluster(path), cluster)
 
 
 def test_alike_hosts_are_written_as_one_group() -> None:

@@ -92,7 +92,7 @@ def refused(error: pytest.ExceptionInfo[BadInput], path: Path, *words: str) -> N
 
 # -- traces ----------------------------------------------------------------------------------------------------------
 def test_a_trace_file_in_all_its_keys(tmp_path: Path) -> None:
-    trace = Trace.read(put(tmp_path, "t.toml", TRACE), ["V100", "K80"])
+    trace = read_trace(put(tmp_path, "t.toml", TRACE), ["V100", "K80"])
     jobs = trace.jobs
     assert jobs.names == ("tune", "train")  # by arrival
     assert [jobs.tenants[owner] for owner in jobs.tenant] == ["unknown", "lab"]

@@ -23,8 +23,7 @@ from fairopt.backends.exact.proofs import tightened
 from fairopt.backends.exact.refinement import FloatProgram
 from fairopt.backends.exact.sums import ZERO, excesses, finite, fractions, objective, reduced_cost
 from fairopt.backends.exact.vertex import OutOfReach, Vertex, vertex_of
-from fairopt.program import INFINITY, Program, Sense, entry_name
-from fairopt.program.affine import Array
+from fairopt.program import INFINITY, Array, Program, Sense, entry_name
 
 #: By how much sides are moved inwards to find a point that breaks none, one after the other.
 DEPTHS = tuple(Fraction(1, 2**power) for power in (30, 22, 14, 8))

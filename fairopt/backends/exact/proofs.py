@@ -17,9 +17,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt.backends.exact.sums import ZERO, fractions, totals, zeros
-from fairopt.program import INFINITY, Program, Sense
-from fairopt.program.affine import Array
-from fairopt.program.program import Rows
+from fairopt.program import INFINITY, Array, Program, Rows, Sense
 
 ONE = Fraction(1)
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from fairopt.backends.exact.sums import fractions
 from fairopt.backends.solution import Basis, Position
-from fairopt.program import INFINITY, Program, Sense
-from fairopt.program.affine import Array
+from fairopt.program import INFINITY, Array, Program, Sense
 
 if TYPE_CHECKING:
     from fairopt.backends.exact.pivots import Found, OneSided

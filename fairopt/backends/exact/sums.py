@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.program import Program
-from fairopt.program.affine import Array
+from fairopt.program import Array, Program
 
 ZERO = Fraction(0)
 

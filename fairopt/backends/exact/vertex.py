@@ -30,8 +30,7 @@ from fairopt.backends.exact.sums import (
     zeros,
 )
 from fairopt.backends.solution import Basis, Position
-from fairopt.program import Program, Sense
-from fairopt.program.affine import Array
+from fairopt.program import Array, Program, Sense
 
 #: Seconds that flint takes to solve a dense system of n equations, over n cubed (2.4 s for 800, 19 s for 1,600).
 SECONDS_PER_CUBE = 5e-9
