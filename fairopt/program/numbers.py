@@ -39,7 +39,7 @@ def objects(values: Iterable[Any]) -> Array:
     return out
 
 
-def fractions(values: ArrayLike | Iterable[Any]) -> Array:
+def fractions(values: Array | Iterable[Any]) -> Array:
     """Return an array of Fractions in the shape of ``values``; a float becomes the fraction that it is."""
     return cast(values if isinstance(values, np.ndarray) else objects(values), Fraction)
 
