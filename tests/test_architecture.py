@@ -105,6 +105,16 @@ def test_importing_fairopt_imports_no_solver() -> None:
     }
 
 
+def test_a_module_does_not_hide_the_function_of_its_name() -> None:
+    import fairopt
+    import fairopt.compare
+    import fairopt.metrics
+
+    assert callable(fairopt.compare)
+    assert callable(fairopt.metrics)
+    assert all(getattr(fairopt, name) is not None for name in fairopt.__all__)
+
+
 def test_no_file_is_long() -> None:
     long = {
         str(path.relative_to(ROOT)): lines
