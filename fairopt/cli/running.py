@@ -19,7 +19,7 @@ from fairopt.cli.journal import Journal, Resumed, header, read_journal
 from fairopt.cli.settings import configured
 from fairopt.errors import BadInput, FairoptError, NotCapable
 from fairopt.problem import Cluster, Trace, exact, read_cluster, read_trace
-from fairopt.problem.files.market_schema import naming
+from fairopt.problem.files.storage import naming
 from fairopt.problem.numbers import shown
 from fairopt.simulation import History, Mechanics, Round, RoundPolicy, RoundTrait, run
 from fairopt.simulation.measures import Measures, measure

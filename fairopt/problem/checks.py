@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.problem.numbers import exact, shown
-from fairopt.program import INFINITY, Array
+from fairopt.problem.numbers import amount, shown
+from fairopt.program import Array
 
 #: Beyond these a market is taken for a mistake; the largest cluster in the literature has ten types.
 MOST_ROWS, MOST_TYPES, MOST_SPEEDUPS = 100_000, 1_000, 5_000_000
@@ -86,13 +85,6 @@ def checked_owners(owner: Sequence[str], users: tuple[str, ...]) -> tuple[str, .
     return tuple(owner)
 
 
-def _not_negative(value: object, place: str) -> Fraction:
-    number = exact(value, place)
-    if number < 0:
-        raise BadInput(f"got {shown(number)}", place=place, remedy="Give a number that is not negative")
-    return number
-
-
 def speedup_table(rows: list[list[object]], places: Sequence[str], types: tuple[str, ...]) -> Array:
     """Return the speedups (n, k) as Fractions that are not negative."""
     table = np.empty((len(rows), len(types)), dtype=object)
@@ -104,28 +96,8 @@ def speedup_table(rows: list[list[object]], places: Sequence[str], types: tuple[
                 remedy=f"Give one for each of {', '.join(types[:20])}; 0 where the user cannot run",
             )
         for j, value in enumerate(row):
-            table[i, j] = _not_negative(value, f"{places[i]}, speedup on {types[j]!r}")
+            table[i, j] = amount(value, f"{places[i]}, speedup on {types[j]!r}")
     return table
-
-
-def column(values: Iterable[object], places: Sequence[str], what: str, kind: str = "user") -> Array:
-    """Return one Fraction that is not negative for each of ``places``."""
-    given = listed(values, what)
-    if len(given) != len(places):
-        raise BadInput(f"{len(given)} values for {len(places)} {kind}s", place=what, remedy=f"Give one for each {kind}")
-    out = np.empty(len(given), dtype=object)
-    out[:] = [_not_negative(value, f"{place}, {what}") for place, value in zip(places, given, strict=True)]
-    return out
-
-
-def demand_column(demand: Iterable[object], places: Sequence[str]) -> Array:
-    """Return the demands; None and infinity both say that there is no limit."""
-    given = listed(demand, "demand")
-    unlimited = [value is None or (isinstance(value, float) and value == INFINITY) for value in given]
-    known = [0 if free else value for free, value in zip(unlimited, given, strict=True)]
-    out = column(known, places, "demand")
-    out[unlimited] = INFINITY
-    return out
 
 
 def check_market(capacity: Array, weight: Array, limit: Array, places: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import checked_names, listed
-from fairopt.problem.columns import checked_counts, one_each, positive
+from fairopt.problem.columns import checked_counts, limits, one_each
 from fairopt.program import INFINITY, Array, Number, cast
 
 #: More hosts than this are taken for a mistake.
@@ -78,13 +78,11 @@ class Cluster:
             raise BadInput(f"got {min(strange)!r}", place="memory", remedy=f"The types are {', '.join(order)}")
         return cls(
             types=order,
-            memory=positive(
-                [given.get(name) for name in order], [f"type {name!r}" for name in order], "memory", "type"
-            ),
+            memory=limits([given.get(name) for name in order], [f"type {name!r}" for name in order], "memory", "type"),
             hosts=names,
             kind=np.array([order.index(name) for name in kinds], dtype=np.int64),
             gpus=checked_counts(gpus, places, "gpus", "host"),
-            bandwidth=positive(one_each(bandwidth, len(kinds)), places, "bandwidth", "host"),
+            bandwidth=limits(one_each(bandwidth, len(kinds)), places, "bandwidth", "host"),
         )
 
     @classmethod

@@ -19,13 +19,12 @@ from fairopt.problem.checks import (
     check_size,
     checked_names,
     checked_owners,
-    column,
-    demand_column,
     listed,
     listed_rows,
     row_places,
     speedup_table,
 )
+from fairopt.problem.columns import amounts, limits
 from fairopt.problem.numbers import exact
 from fairopt.problem.utility import capped_value
 from fairopt.program import INFINITY, Array, Number, cast
@@ -82,18 +81,18 @@ class Market:
         Errors: `BadInput` that names the row, the column, the value and what to do.
         """
         rows = listed_rows(speedup)
-        amounts = listed(capacity, "capacity")
-        type_names = checked_names(types, len(amounts), "type", "T")
-        check_size(len(rows), len(amounts))
+        given = listed(capacity, "capacity")
+        type_names = checked_names(types, len(given), "type", "T")
+        check_size(len(rows), len(given))
         user_names = checked_names(users, len(rows), "user", "u")
         called = row_places(user_names, places)
         market = cls(
             speedup=speedup_table(rows, called, type_names),
-            capacity=column(amounts, [f"type {name!r}" for name in type_names], "capacity", "type"),
-            weight=column([1] * len(rows) if weight is None else weight, called, "weight"),
+            capacity=amounts(given, [f"type {name!r}" for name in type_names], "capacity", "type"),
+            weight=amounts([1] * len(rows) if weight is None else weight, called, "weight", "user"),
             users=user_names,
             types=type_names,
-            demand=None if demand is None else demand_column(demand, called),
+            demand=None if demand is None else limits(demand, called, "demand", "user", above=False),
             owner=user_names if owner is None else checked_owners(owner, user_names),
         )
         check_market(market.capacity, market.weight, market.limit, called)
@@ -116,13 +115,13 @@ class Market:
         A number is the binary number that it is: ``as_(Fraction)`` gives exactly that, not the decimal as printed.
         Shapes and errors: as `of`; infinity in ``demand`` is no limit. The arrays are copied.
         """
-        table, amounts = float_table(speedup, "speedup", 2), float_table(capacity, "capacity", 1)
+        table, given = float_table(speedup, "speedup", 2), float_table(capacity, "capacity", 1)
         user_names = checked_names(users, len(table), "user", "u")
         weights = np.ones(len(table)) if weight is None else float_table(weight, "weight", 1)
-        limits = demands(demand)
-        check_arrays(table, amounts, weights, limits, lambda i: f"user {i + 1} ({user_names[i]!r})")
-        type_names = checked_names(types, len(amounts), "type", "T")
-        return cls(table, amounts, weights, user_names, type_names, limits, user_names)
+        most = demands(demand)
+        check_arrays(table, given, weights, most, lambda i: f"user {i + 1} ({user_names[i]!r})")
+        type_names = checked_names(types, len(given), "type", "T")
+        return cls(table, given, weights, user_names, type_names, most, user_names)
 
     def __post_init__(self) -> None:
         for array in (self.speedup, self.capacity, self.weight, self.demand):
