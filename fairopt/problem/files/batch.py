@@ -57,8 +57,8 @@ from fairopt.problem.files.columns import (
     TOP,
     VERSION,
     Column,
-    Content,
-    Table,
+    TableType,
+    ValueType,
     by_type,
     check_unique,
     count,
@@ -135,19 +135,19 @@ def _read_types(values: Any, place: str) -> list[str]:
     return names
 
 
-_TYPES = Content(_read_types, NAMES.write, NAMES.schema)
+_TYPES = ValueType(_read_types, NAMES.write, NAMES.schema)
 _FORM_SCHEMAS = {form: {"type": "array", "minItems": 1, "items": number_schema()} for form in _FORMS}
-_UTILITY = Content(
+_UTILITY = ValueType(
     _read_utility,
     _written_utility,
     {"type": "object", "properties": _FORM_SCHEMAS, "minProperties": 1, "maxProperties": 1},
 )
-_AMOUNT = Content(amount, written, NUMBERS.schema["items"])
-_ABOVE = Content(partial(amount, above=True), written, NUMBERS.schema["items"])
+_AMOUNT = ValueType(amount, written, NUMBERS.schema["items"])
+_ABOVE = ValueType(partial(amount, above=True), written, NUMBERS.schema["items"])
 _DEFAULT_TYPES = (("worker",), ("ps",))
 
 
-def batch_table(worker_types: Sequence[str], ps_types: Sequence[str]) -> Table:
+def batch_table(worker_types: Sequence[str], ps_types: Sequence[str]) -> TableType:
     """Return the columns of a batch file whose numbers are by these types."""
     owned = (
         Column("workers", by_type(count(0), worker_types), "Workers, one number or one for each worker type."),
@@ -174,15 +174,17 @@ def batch_table(worker_types: Sequence[str], ps_types: Sequence[str]) -> Table:
         Column("gradient", _AMOUNT, "Size of its gradients, in data units.", 0),
         Column("utility", _UTILITY, "What completing it is worth, by the slots that it takes."),
     )
-    return Table(
+    return TableType(
         (
             SCHEMA,
             Column("worker_types", _TYPES, "The names of the worker types.", _DEFAULT_TYPES[0]),
             Column("ps_types", _TYPES, "The names of the types of PS.", _DEFAULT_TYPES[1]),
-            Column("bandwidth", nested(Table(bandwidth)), "What one worker and one PS reserve."),
-            Column("tenant", tables(Table((server[0], *owned), "tenants")), "The tenants and what each owns."),
-            Column("server", tables(Table(server, "servers", MOST_HOSTS)), "The servers, in groups of the same kind."),
-            Column("job", tables(Table(job, "jobs")), "The jobs."),
+            Column("bandwidth", nested(TableType(bandwidth)), "What one worker and one PS reserve."),
+            Column("tenant", tables(TableType((server[0], *owned), "tenants")), "The tenants and what each owns."),
+            Column(
+                "server", tables(TableType(server, "servers", MOST_HOSTS)), "The servers, in groups of the same kind."
+            ),
+            Column("job", tables(TableType(job, "jobs")), "The jobs."),
         )
     )
 

@@ -28,8 +28,8 @@ from fairopt.problem.files.columns import (
     TOP,
     VERSION,
     Column,
-    Row,
-    Table,
+    TableRow,
+    TableType,
     count,
     json_schema,
     positive,
@@ -43,7 +43,7 @@ from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
 from fairopt.program import INFINITY, Number
 
-HOST = Table(
+HOST = TableType(
     (
         Column("name", NAME, "The host's name; with a count, hosts are called name-1, name-2, ...", None),
         Column("type", NAME, "The type of its GPUs."),
@@ -56,7 +56,7 @@ HOST = Table(
     most=MOST_HOSTS,
     label=("name", "type"),
 )
-CLUSTER = Table(
+CLUSTER = TableType(
     (
         SCHEMA,
         Column("types", NAMES, "The names of the GPU types in order; as they first appear where left out.", None),
@@ -86,7 +86,7 @@ def write_cluster(cluster: Cluster, path: AnyPath) -> None:
 def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
     """Return the cluster that a dictionary of the file schema describes."""
     top = read_document(data, "cluster", CLUSTER)
-    memory: dict[str, Row] = {}
+    memory: dict[str, TableRow] = {}
     for group in top["host"]:
         _check_group(group, top["types"], memory.setdefault(group["type"], group))
     hosts = list(expanded(top["host"], "host", lambda group: f"{group['type']}-"))
@@ -100,7 +100,7 @@ def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
     )
 
 
-def _check_group(group: Row, types: list[str] | None, before: Row) -> None:
+def _check_group(group: TableRow, types: list[str] | None, before: TableRow) -> None:
     """Refuse a type that the file does not list, and memory that contradicts an earlier group of the type."""
     name, memory = group["type"], group["memory"]
     if types is not None and name not in types:

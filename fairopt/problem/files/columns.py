@@ -1,7 +1,7 @@
 """Columns of files as data: what reads, writes and describes (as JSON Schema) every table of every file.
 
 A `Column` has a name, what may stand there, what it says, and what leaving it out means. A table of a document (a
-dictionary) and a line of a CSV text both become a `Row`, which knows where it stands.
+dictionary) and a line of a CSV text both become a `TableRow`, which knows where it stands.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TOP = "the top level"
 
 
 @dataclass(frozen=True)
-class Content:
+class ValueType:
     """What may stand in a column: how it is read (with its place, for errors) and written, and its JSON Schema.
 
     ``tables``: the kind of the tables in it, where it holds any.
@@ -33,7 +33,7 @@ class Content:
     read: Callable[[Any, str], Any]
     write: Callable[[Any, str], Any]
     schema: Mapping[str, Any]
-    tables: Table | None = None
+    tables: TableType | None = None
 
 
 @dataclass(frozen=True)
@@ -44,33 +44,32 @@ class Column:
     """
 
     name: str
-    content: Content
+    value: ValueType
     about: str
     default: Any = REQUIRED
     blank: str = ""
 
 
 @dataclass(frozen=True)
-class Choice:
+class OneOf:
     """Columns of which exactly one must be there, and what to do about both or neither."""
 
     names: tuple[str, str]
     remedy: str
 
-    def check(self, given: Sequence[str] | Mapping[str, object], place: str) -> str:
-        """Return the one of the two columns that is given; `BadInput` for both and for neither."""
+    def check(self, given: Sequence[str] | Mapping[str, object], place: str) -> None:
+        """Refuse both and neither."""
         one, other = self.names
         if (one in given) == (other in given):
             found = f"both {one!r} and {other!r}" if one in given else f"neither {one!r} nor {other!r}"
             raise BadInput(found, place=place, remedy=self.remedy)
-        return one if one in given else other
 
 
 @dataclass(frozen=True)
-class Table:
+class TableType:
     """A kind of table: its columns, what messages call several, and how many there may be.
 
-    ``label``: messages call a table by the first of these columns that is a text. ``choice``: columns that exclude
+    ``label``: messages call a table by the first of these columns that is a text. ``one_of``: columns that exclude
     each other. ``rules``: what else its JSON Schema says.
     """
 
@@ -78,7 +77,7 @@ class Table:
     called: str = "tables"
     most: int = MOST_ROWS
     label: tuple[str, ...] = ("name",)
-    choice: Choice | None = None
+    one_of: OneOf | None = None
     rules: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -93,7 +92,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """What one table or line holds, by column, and where it stands; ``at`` is the place of a column in it."""
 
     name: Any
@@ -129,16 +128,16 @@ _NAME = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "\\S"}
 _AMOUNT = number_schema(minimum=0)
 _LIST = {"type": "array", "minItems": 1, "maxItems": MOST_TYPES}
 
-NAME = Content(check_name, _as_it_is, _NAME)
-TEXT = Content(_text, _as_it_is, {"type": "string"})
-NAMES = Content(_name_list, lambda names, _: list(names), {**_LIST, "uniqueItems": True, "items": _NAME})
-NUMBER = Content(exact, written, _AMOUNT)
+NAME = ValueType(check_name, _as_it_is, _NAME)
+TEXT = ValueType(_text, _as_it_is, {"type": "string"})
+NAMES = ValueType(_name_list, lambda names, _: list(names), {**_LIST, "uniqueItems": True, "items": _NAME})
+NUMBER = ValueType(exact, written, _AMOUNT)
 #: A number, and a list of numbers by type, that are checked where the problem is made.
-UNCHECKED = Content(_as_it_is, written, _AMOUNT)
-NUMBERS = Content(listed, lambda given, place: [written(each, place) for each in given], {**_LIST, "items": _AMOUNT})
+UNCHECKED = ValueType(_as_it_is, written, _AMOUNT)
+NUMBERS = ValueType(listed, lambda given, place: [written(each, place) for each in given], {**_LIST, "items": _AMOUNT})
 
 
-def positive(what: str = "number", remedy: str = "Give a positive {what}, or leave the key out") -> Content:
+def positive(what: str = "number", remedy: str = "Give a positive {what}, or leave the key out") -> ValueType:
     """Return what a column of positive numbers holds; ``what`` is what messages call one."""
 
     def read(value: Any, place: str) -> Any:
@@ -147,16 +146,16 @@ def positive(what: str = "number", remedy: str = "Give a positive {what}, or lea
             raise BadInput(f"got {shown(number)}", place=place, remedy=remedy.format(what=what))
         return number
 
-    return Content(read, written, number_schema(exclusiveMinimum=0))
+    return ValueType(read, written, number_schema(exclusiveMinimum=0))
 
 
-def count(least: int = 1) -> Content:
+def count(least: int = 1) -> ValueType:
     """Return what a column of whole numbers of at least ``least`` holds."""
     schema = {"type": ["integer", "string"], "minimum": least, "maximum": MOST_GPUS}
-    return Content(lambda value, place: whole(value, place, least=least), lambda value, _: int(value), schema)
+    return ValueType(lambda value, place: whole(value, place, least=least), lambda value, _: int(value), schema)
 
 
-def by_type(each: Content, types: Sequence[str]) -> Content:
+def by_type(each: ValueType, types: Sequence[str]) -> ValueType:
     """Return what a column holds that has one ``each`` for all ``types``, or a list with one for every type."""
 
     def read(value: Any, place: str) -> list[Any]:
@@ -171,12 +170,12 @@ def by_type(each: Content, types: Sequence[str]) -> Content:
         entries = [each.write(value, place) for value in values]
         return entries[0] if len(entries) == 1 else entries
 
-    return Content(read, write, {"anyOf": [each.schema, {**_LIST, "items": each.schema}]})
+    return ValueType(read, write, {"anyOf": [each.schema, {**_LIST, "items": each.schema}]})
 
 
-def nested(table: Table) -> Content:
-    """Return what a column holds that is one table, read as a `Row`."""
-    return Content(
+def nested(table: TableType) -> ValueType:
+    """Return what a column holds that is one table, read as a `TableRow`."""
+    return ValueType(
         lambda value, place: read_table(value, place, table),
         lambda row, place: write_table(row, table, place),
         {},
@@ -184,10 +183,10 @@ def nested(table: Table) -> Content:
     )
 
 
-def tables(table: Table) -> Content:
-    """Return what a column holds that is a list of tables, each read as a `Row`."""
+def tables(table: TableType) -> ValueType:
+    """Return what a column holds that is a list of tables, each read as a `TableRow`."""
 
-    def read(value: Any, place: str) -> list[Row]:
+    def read(value: Any, place: str) -> list[TableRow]:
         given = _listed_tables(value, place, table)
         return [read_table(each, f"{place} {number}", table) for number, each in enumerate(given, start=1)]
 
@@ -197,10 +196,10 @@ def tables(table: Table) -> Content:
             for number, row in enumerate(rows, start=1)
         ]
 
-    return Content(read, write, {**_LIST, "maxItems": table.most}, table)
+    return ValueType(read, write, {**_LIST, "maxItems": table.most}, table)
 
 
-def _listed_tables(value: object, place: str, table: Table) -> Sequence[object]:
+def _listed_tables(value: object, place: str, table: TableType) -> Sequence[object]:
     if not isinstance(value, list | tuple):
         raise BadInput(
             f"got {type(value).__name__}", place=place, remedy=f"Give a list of {table.called}, each a table"
@@ -213,26 +212,24 @@ def _listed_tables(value: object, place: str, table: Table) -> Sequence[object]:
 
 
 # -- reading and writing -------------------------------------------------------------------------------------------
-def read_table(table: object, place: str, kind: Table) -> Row:
+def read_table(table: object, place: str, kind: TableType) -> TableRow:
     """Return what a table of a document holds; `BadInput` for unknown keys, missing ones, and what cannot be read."""
     if not isinstance(table, Mapping):
         raise BadInput(f"got {type(table).__name__}", place=place, remedy="Give a table of keys and values")
     called = _called(table, place, kind)
     check_keys(table, kind.names, kind.required, called)
-    if kind.choice is not None:
-        kind.choice.check(table, called)
+    if kind.one_of is not None:
+        kind.one_of.check(table, called)
 
     at = partial(_at, called)
     values = {
-        column.name: column.content.read(table[column.name], at(column.name))
-        if column.name in table
-        else column.default
+        column.name: column.value.read(table[column.name], at(column.name)) if column.name in table else column.default
         for column in kind.columns
     }
-    return Row(values.get("name"), called, values, at)
+    return TableRow(values.get("name"), called, values, at)
 
 
-def read_document(data: object, file_type: str, table: Table) -> Row:
+def read_document(data: object, file_type: str, table: TableType) -> TableRow:
     """Return what the top level of a document of ``file_type`` holds; errors as `read_table`."""
     if isinstance(data, Mapping):
         check_file_type(data, file_type, TOP)
@@ -250,20 +247,20 @@ def check_version(data: Mapping[str, object]) -> None:
         raise BadInput(f"got version {shown(version)}", place="schema", remedy=remedy)
 
 
-SCHEMA = Column("schema", Content(_as_it_is, _as_it_is, {"const": VERSION}), "The version of this schema.")
+SCHEMA = Column("schema", ValueType(_as_it_is, _as_it_is, {"const": VERSION}), "The version of this schema.")
 
 
-def _called(table: Mapping[str, Any], place: str, kind: Table) -> str:
+def _called(table: Mapping[str, Any], place: str, kind: TableType) -> str:
     """Return what messages call a table: by position, and by name where it has one."""
     label = next((table[name] for name in kind.label if isinstance(table.get(name), str)), None)
     return place if label is None else f"{place} ({shown(label)})"
 
 
-def write_table(values: Mapping[str, Any], kind: Table, place: str) -> dict[str, Any]:
+def write_table(values: Mapping[str, Any], kind: TableType, place: str) -> dict[str, Any]:
     """Return the table that `read_table` turns back into ``values``; what may be left out is."""
     written_columns = (column for column in kind.columns if column.name in values)
     return {
-        column.name: column.content.write(values[column.name], _at(place, column.name))
+        column.name: column.value.write(values[column.name], _at(place, column.name))
         for column in written_columns
         if column.default is REQUIRED or values[column.name] != column.default
     }
@@ -273,7 +270,7 @@ def _at(place: str, column: str) -> str:
     return column if place == TOP else f"{place}, {column}"
 
 
-def check_unique(rows: Sequence[Row], key: str) -> None:
+def check_unique(rows: Sequence[TableRow], key: str) -> None:
     """Refuse two rows of one name; ``key`` is what messages call a row."""
     first: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
@@ -284,7 +281,7 @@ def check_unique(rows: Sequence[Row], key: str) -> None:
 
 
 # -- JSON Schema ---------------------------------------------------------------------------------------------------
-def json_schema(table: Table, title: str, about: str) -> dict[str, Any]:
+def json_schema(table: TableType, title: str, about: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a file whose top level is ``table``."""
     definitions: dict[str, Any] = {}
     return {
@@ -297,12 +294,12 @@ def json_schema(table: Table, title: str, about: str) -> dict[str, Any]:
     }
 
 
-def _object_schema(table: Table, definitions: dict[str, Any]) -> dict[str, Any]:
+def _object_schema(table: TableType, definitions: dict[str, Any]) -> dict[str, Any]:
     properties = {}
     for column in table.columns:
-        schema = {"description": column.about, **column.content.schema}
-        if column.content.tables is not None:
-            definitions[column.name] = _object_schema(column.content.tables, definitions)
+        schema = {"description": column.about, **column.value.schema}
+        if column.value.tables is not None:
+            definitions[column.name] = _object_schema(column.value.tables, definitions)
             reference = {"$ref": f"#/$defs/{column.name}"}
             schema |= {"items": reference} if schema.get("type") == "array" else reference
         properties[column.name] = schema
@@ -311,6 +308,6 @@ def _object_schema(table: Table, definitions: dict[str, Any]) -> dict[str, Any]:
         "properties": properties,
         "required": list(table.required),
         "additionalProperties": False,
-        **({} if table.choice is None else {"oneOf": [{"required": [name]} for name in table.choice.names]}),
+        **({} if table.one_of is None else {"oneOf": [{"required": [name]} for name in table.one_of.names]}),
         **table.rules,
     }

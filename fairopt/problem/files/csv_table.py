@@ -1,4 +1,4 @@
-"""CSV texts with a header and a row for each name, read into `Row`s with the same columns as documents, and written."""
+"""CSV texts with a header and a row for each name: read into `TableRow`s, as tables of documents are, and written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import check_name
-from fairopt.problem.files.columns import REQUIRED, Row, Table
+from fairopt.problem.files.columns import REQUIRED, TableRow, TableType
 from fairopt.problem.numbers import exact, shown
 
 
@@ -20,7 +20,7 @@ class CsvTable(NamedTuple):
 
     line: int
     header: list[str]
-    rows: list[Row]
+    rows: list[TableRow]
 
 
 def read_csv(text: str, key: str, check_column: Callable[[str, str], None]) -> CsvTable:
@@ -38,7 +38,7 @@ def read_csv(text: str, key: str, check_column: Callable[[str, str], None]) -> C
         check_column(name, place)
     if key not in header:
         raise BadInput(f"no column is called {key!r}", place=f"line {line}", remedy=f"Add {key}")
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     seen: dict[str, int] = {}
     for at, cells in records:
         if len(cells) != len(header):
@@ -56,7 +56,7 @@ def read_csv(text: str, key: str, check_column: Callable[[str, str], None]) -> C
                 remedy="Give each row a name of its own",
             )
         place = f"line {at} ({shown(name)})"
-        rows.append(Row(name, place, values, partial(_cell, place)))
+        rows.append(TableRow(name, place, values, partial(_cell, place)))
     return CsvTable(line, header, rows)
 
 
@@ -64,12 +64,12 @@ def _cell(place: str, column: str) -> str:
     return f"{place}, column {shown(column)}"
 
 
-def number(row: Row, column: str, *, tiny: bool = False) -> Fraction:
+def number(row: TableRow, column: str, *, tiny: bool = False) -> Fraction:
     """Return the number in a cell that must not be blank; errors and ``tiny`` as `exact`."""
     return exact(filled(row, column), row.at(column), tiny=tiny)
 
 
-def filled(row: Row, column: str, remedy: str = "Write a number; 0 where there is none") -> str:
+def filled(row: TableRow, column: str, remedy: str = "Write a number; 0 where there is none") -> str:
     """Return the text of a cell that must not be blank."""
     text: str = row[column]
     if not text:
@@ -77,15 +77,15 @@ def filled(row: Row, column: str, remedy: str = "Write a number; 0 where there i
     return text
 
 
-def read_cells(row: Row, table: Table) -> Row:
+def read_cells(row: TableRow, table: TableType) -> TableRow:
     """Return a row with its cells read as the columns of ``table`` say; a blank cell is one that is left out."""
     values: dict[str, Any] = {}
     for column in table.columns:
         text = row.values.get(column.name, "")
         if column.default is REQUIRED or (column.blank and column.name in row.values):
             text = filled(row, column.name, column.blank or "Write a number; 0 where there is none")
-        values[column.name] = column.content.read(text, row.at(column.name)) if text else column.default
-    return Row(row.name, row.place, values, row.at)
+        values[column.name] = column.value.read(text, row.at(column.name)) if text else column.default
+    return TableRow(row.name, row.place, values, row.at)
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from fairopt.errors import BadInput
 from fairopt.problem.cluster import MOST_HOSTS
-from fairopt.problem.files.columns import Row
+from fairopt.problem.files.columns import TableRow
 from fairopt.problem.numbers import shown
 
 
-def expanded(groups: Sequence[Row], called: str, prefix: Callable[[Row], str]) -> Iterator[tuple[Row, str]]:
+def expanded(
+    groups: Sequence[TableRow], called: str, prefix: Callable[[TableRow], str]
+) -> Iterator[tuple[TableRow, str]]:
     """Yield each group as often as it has hosts, with the host's name; ``called`` is what messages call a host.
 
     In a group without a name, a host is called ``prefix`` and its number among all hosts of that prefix.

@@ -19,10 +19,10 @@ from fairopt.problem.files.columns import (
     SCHEMA,
     TOP,
     VERSION,
-    Choice,
     Column,
-    Row,
-    Table,
+    OneOf,
+    TableRow,
+    TableType,
     check_unique,
     json_schema,
     positive,
@@ -40,7 +40,7 @@ _SPEEDUP = (
     "Throughput on one GPU of each type, in the order of types and in any unit; 0 where it cannot run. "
     "At least one is positive on a type that has GPUs."
 )
-JOB = Table(
+JOB = TableType(
     (
         Column("name", NAME, "The name of the job type."),
         Column("speedup", NUMBERS, _SPEEDUP),
@@ -49,7 +49,7 @@ JOB = Table(
     ),
     called="jobs",
 )
-USER = Table(
+USER = TableType(
     (
         Column("name", NAME, "The name of the user, which no other has."),
         Column("speedup", NUMBERS, _SPEEDUP, None),
@@ -58,10 +58,10 @@ USER = Table(
         Column("demand", positive("demand"), "The most GPUs in use at once, divided as the weight is.", None),
     ),
     called="users",
-    choice=Choice(("speedup", "job"), "Give speedup for a user of one job type, and job, a list, for one of several"),
+    one_of=OneOf(("speedup", "job"), "Give speedup for a user of one job type, and job, a list, for one of several"),
     rules={"dependentSchemas": {"demand": {"properties": {"job": {"items": {"not": {"required": ["demand"]}}}}}}},
 )
-MARKET = Table(
+MARKET = TableType(
     (
         SCHEMA,
         Column("types", NAMES, "The names of the GPU types, each once."),
@@ -135,7 +135,7 @@ def market_from_dict(data: Mapping[str, Any], file: str = "") -> Market:
         )
 
 
-def _lines(user: Row) -> Iterator[_Line]:
+def _lines(user: TableRow) -> Iterator[_Line]:
     name, weight, demand = user["name"], Fraction(user["weight"]), user["demand"]
     if user["job"] is None:
         yield _Line(name, name, user.place, user["speedup"], weight, demand)

@@ -28,11 +28,11 @@ from fairopt.problem.files.columns import (
     TOP,
     UNCHECKED,
     VERSION,
-    Choice,
     Column,
-    Content,
-    Row,
-    Table,
+    OneOf,
+    TableRow,
+    TableType,
+    ValueType,
     check_unique,
     json_schema,
     positive,
@@ -55,8 +55,8 @@ UNUSED = (
     "deleted_s",
 )
 LENGTH = positive("number", "Give a positive number; leave out jobs that never ran")
-_TENANT = Content(lambda value, place: check_name(TEXT.read(value, place), place), TEXT.write, NAME.schema)
-JOB = Table(
+_TENANT = ValueType(lambda value, place: check_name(TEXT.read(value, place), place), TEXT.write, NAME.schema)
+JOB = TableType(
     (
         Column("name", NAME, "The name of the job, which no other has."),
         Column("tenant", _TENANT, 'Whose job it is; "unknown" where left out.', None),
@@ -92,18 +92,18 @@ JOB = Table(
     ),
     called="jobs",
     most=MOST_JOBS,
-    choice=Choice(
+    one_of=OneOf(
         ("work", "duration_s"), "Give one of them: work in the job's own unit, or its seconds at a throughput of 1"
     ),
 )
-TENANT = Table(
+TENANT = TableType(
     (
         Column("name", NAME, "The name of a tenant that has jobs."),
         Column("weight", positive("weight"), "Its tickets, or its quota."),
     ),
     called="tenants",
 )
-OUTAGE = Table(
+OUTAGE = TableType(
     (
         Column("host", NAME, "The host that is down."),
         Column("begin", NUMBER, "From when, in seconds."),
@@ -112,7 +112,7 @@ OUTAGE = Table(
     called="outages",
     label=("host",),
 )
-TRACE = Table(
+TRACE = TableType(
     (
         SCHEMA,
         Column("types", NAMES, "The GPU types that throughputs are for.", None),
@@ -123,7 +123,7 @@ TRACE = Table(
 )
 _SPEED = "throughput "
 #: The columns of a CSV table that are no throughputs.
-_CELLS = Table(JOB.columns[1:-1], choice=JOB.choice)
+_CELLS = TableType(JOB.columns[1:-1], one_of=JOB.one_of)
 
 
 def trace_schema() -> dict[str, Any]:
@@ -155,7 +155,9 @@ def _formats(types: list[str]) -> Mapping[str, Format[Trace]]:
     return {".csv": table, ".csv.gz": table, **documents(partial(trace_from_dict, types=types), trace_to_dict)}
 
 
-def _jobs(rows: Sequence[Row], types: Sequence[str], speeds: Any, weights: Mapping[str, Any] | None = None) -> Jobs:
+def _jobs(
+    rows: Sequence[TableRow], types: Sequence[str], speeds: Any, weights: Mapping[str, Any] | None = None
+) -> Jobs:
     """Return the jobs in rows of `JOB`; ``speeds`` (n, k): their throughputs, None where they have none."""
     columns = {name: [row[name] for row in rows] for name in _CELLS.names}
     pattern = [
@@ -177,7 +179,7 @@ def _jobs(rows: Sequence[Row], types: Sequence[str], speeds: Any, weights: Mappi
     )
 
 
-def _owners(rows: Sequence[Row]) -> list[str]:
+def _owners(rows: Sequence[TableRow]) -> list[str]:
     return ["unknown" if row["tenant"] is None else row["tenant"] for row in rows]
 
 
@@ -196,8 +198,8 @@ def trace_from_csv(text: str, types: Sequence[str]) -> Trace:
                 place=f"line {line}",
                 remedy=f"Add it, with 0 for jobs that cannot run there; there are columns for {', '.join(there)}",
             )
-    if _CELLS.choice is not None:
-        _CELLS.choice.check(header, f"line {line}")
+    if _CELLS.one_of is not None:
+        _CELLS.one_of.check(header, f"line {line}")
     if not lines:
         raise BadInput("no jobs", place=f"line {line}", remedy="Give a row for each job")
     speeds = [[filled(row, f"{_SPEED}{name}") for name in types] for row in lines] if there else None
@@ -245,7 +247,7 @@ def trace_from_dict(data: Mapping[str, Any], types: Sequence[str]) -> Trace:
     )
 
 
-def _speeds(own: list[str] | None, jobs: Sequence[Row], types: Sequence[str]) -> list[list[Any]] | None:
+def _speeds(own: list[str] | None, jobs: Sequence[TableRow], types: Sequence[str]) -> list[list[Any]] | None:
     """Return the throughputs of each job on ``types``, out of lists in the order of ``own``; None if there are none."""
     if all(job["throughput"] is None for job in jobs):
         return None
@@ -273,7 +275,7 @@ def _speeds(own: list[str] | None, jobs: Sequence[Row], types: Sequence[str]) ->
     return [[job["throughput"][column] for column in columns] for job in jobs]
 
 
-def _weights(rows: Sequence[Row], owners: Sequence[str]) -> dict[str, Fraction]:
+def _weights(rows: Sequence[TableRow], owners: Sequence[str]) -> dict[str, Fraction]:
     check_unique(rows, "tenant")
     known = list(dict.fromkeys(owners))
     for row in rows:
@@ -282,7 +284,7 @@ def _weights(rows: Sequence[Row], owners: Sequence[str]) -> dict[str, Fraction]:
     return {row.name: row["weight"] for row in rows}
 
 
-def _outage(row: Row) -> Outage:
+def _outage(row: TableRow) -> Outage:
     try:
         return Outage(row["host"], row["begin"], row["end"])
     except BadInput as error:
