@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
-
 from fairopt.errors import BadInput
 from fairopt.problem.numbers import amount, shown
-from fairopt.program import Array
+from fairopt.program import Array, objects
 
 #: Beyond these a market is taken for a mistake; the largest cluster in the literature has ten types.
 MOST_ROWS, MOST_TYPES, MOST_SPEEDUPS = 100_000, 1_000, 5_000_000
@@ -87,17 +85,18 @@ def checked_owners(owner: Sequence[str], users: tuple[str, ...]) -> tuple[str, .
 
 def speedup_table(rows: list[list[object]], places: Sequence[str], types: tuple[str, ...]) -> Array:
     """Return the speedups (n, k) as Fractions that are not negative."""
-    table = np.empty((len(rows), len(types)), dtype=object)
-    for i, row in enumerate(rows):
+    for place, row in zip(places, rows, strict=True):
         if len(row) != len(types):
             raise BadInput(
                 f"{len(row)} speedups for {len(types)} types",
-                place=f"{places[i]}, speedup",
+                place=f"{place}, speedup",
                 remedy=f"Give one for each of {', '.join(types[:20])}; 0 where the user cannot run",
             )
-        for j, value in enumerate(row):
-            table[i, j] = amount(value, f"{places[i]}, speedup on {types[j]!r}")
-    return table
+    return objects(
+        amount(value, f"{place}, speedup on {name!r}")
+        for place, row in zip(places, rows, strict=True)
+        for name, value in zip(types, row, strict=True)
+    ).reshape(len(rows), len(types))
 
 
 def check_market(capacity: Array, weight: Array, limit: Array, places: Sequence[str]) -> None:

@@ -212,19 +212,19 @@ def _listed_tables(value: object, place: str, table: TableType) -> Sequence[obje
 
 
 # -- reading and writing -------------------------------------------------------------------------------------------
-def read_table(table: object, place: str, kind: TableType) -> TableRow:
+def read_table(table: object, place: str, table_type: TableType) -> TableRow:
     """Return what a table of a document holds; `BadInput` for unknown keys, missing ones, and what cannot be read."""
     if not isinstance(table, Mapping):
         raise BadInput(f"got {type(table).__name__}", place=place, remedy="Give a table of keys and values")
-    called = _called(table, place, kind)
-    check_keys(table, kind.names, kind.required, called)
-    if kind.one_of is not None:
-        kind.one_of.check(table, called)
+    called = _called(table, place, table_type)
+    check_keys(table, table_type.names, table_type.required, called)
+    if table_type.one_of is not None:
+        table_type.one_of.check(table, called)
 
     at = partial(_at, called)
     values = {
         column.name: column.value.read(table[column.name], at(column.name)) if column.name in table else column.default
-        for column in kind.columns
+        for column in table_type.columns
     }
     return TableRow(values.get("name"), called, values, at)
 
@@ -250,15 +250,15 @@ def check_version(data: Mapping[str, object]) -> None:
 SCHEMA = Column("schema", ValueType(_as_it_is, _as_it_is, {"const": VERSION}), "The version of this schema.")
 
 
-def _called(table: Mapping[str, Any], place: str, kind: TableType) -> str:
+def _called(table: Mapping[str, Any], place: str, table_type: TableType) -> str:
     """Return what messages call a table: by position, and by name where it has one."""
-    label = next((table[name] for name in kind.label if isinstance(table.get(name), str)), None)
+    label = next((table[name] for name in table_type.label if isinstance(table.get(name), str)), None)
     return place if label is None else f"{place} ({shown(label)})"
 
 
-def write_table(values: Mapping[str, Any], kind: TableType, place: str) -> dict[str, Any]:
+def write_table(values: Mapping[str, Any], table_type: TableType, place: str) -> dict[str, Any]:
     """Return the table that `read_table` turns back into ``values``; what may be left out is."""
-    written_columns = (column for column in kind.columns if column.name in values)
+    written_columns = (column for column in table_type.columns if column.name in values)
     return {
         column.name: column.value.write(values[column.name], _at(place, column.name))
         for column in written_columns

@@ -44,7 +44,7 @@ def parse_json(text: str) -> dict[str, Any]:
             text,
             parse_float=_decimal_in(text),
             parse_int=_integer,
-            parse_constant=Decimal,  # NaN and Infinity; whoever reads the number refuses it, and knows its place
+            parse_constant=Decimal,  # NaN and Infinity; they are refused where the number is read, with its place
             object_pairs_hook=_object,
         )
     except json.JSONDecodeError as error:

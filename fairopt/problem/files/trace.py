@@ -42,7 +42,7 @@ from fairopt.problem.files.columns import (
 )
 from fairopt.problem.files.csv_table import csv_text, filled, read_cells, read_csv
 from fairopt.problem.files.storage import AnyPath, Format, documents, read_file, write_file
-from fairopt.problem.jobs import MOST_JOBS, Jobs, Pattern
+from fairopt.problem.jobs import MOST_JOBS, Jobs, usual_pattern
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
 from fairopt.problem.trace import Outage, Trace
@@ -121,6 +121,8 @@ TRACE = TableType(
         Column("outage", tables(OUTAGE), "When hosts are down.", ()),
     )
 )
+#: The columns that are called alike in `Jobs`, and hold the same.
+_SAME = ("gpus", "memory", "state_size", "dataset", "dataset_size", "weight", "priority")
 _SPEED = "throughput "
 #: The columns of a CSV table that are no throughputs.
 _CELLS = TableType(JOB.columns[1:-1], one_of=JOB.one_of)
@@ -135,7 +137,7 @@ def read_trace(path: AnyPath, types: Sequence[str]) -> Trace:
     """Return the trace in a .csv, .csv.gz, .toml or .json file, for a cluster of ``types``; decimals are read exactly.
 
     Errors: `BadInput` that names the file, the job by line or position, the column, the value and what to do. A job of
-    no duration is refused: a trace of jobs that never ran needs a decision by whoever reads it.
+    no duration is refused: what to do with jobs that never ran is for the user to decide.
     """
     return read_file(path, _formats(list(types)))
 
@@ -160,11 +162,6 @@ def _jobs(
 ) -> Jobs:
     """Return the jobs in rows of `JOB`; ``speeds`` (n, k): their throughputs, None where they have none."""
     columns = {name: [row[name] for row in rows] for name in _CELLS.names}
-    pattern = [
-        (Pattern.ALONE if gpus == 1 else Pattern.INTRA) if own is None else own
-        for own, gpus in zip(columns["pattern"], columns["gpus"], strict=True)
-    ]
-    given = ("gpus", "memory", "state_size", "dataset", "dataset_size", "weight", "priority")
     return Jobs.of(
         names=[row.name for row in rows],
         places=[row.place for row in rows],
@@ -172,10 +169,9 @@ def _jobs(
         arrival=columns["submit_s"],
         work=[row["duration_s"] if row["work"] is None else row["work"] for row in rows],
         tenant=_owners(rows),
-        pattern=pattern,
         throughput=speeds,
         tenant_weight=weights,
-        **{name: columns[name] for name in given},
+        **{name: columns[name] for name in ("pattern", *_SAME)},
     )
 
 
@@ -308,14 +304,13 @@ def trace_to_dict(trace: Trace) -> dict[str, Any]:
 
 def _job(jobs: Jobs, row: int, with_speeds: bool) -> dict[str, Any]:
     """Return the columns of one job; the duration is its work where it has no throughputs of its own."""
-    same = ("gpus", "memory", "state_size", "dataset", "dataset_size", "weight", "priority")
-    pattern, usual = jobs.pattern[row], Pattern.ALONE if jobs.gpus[row] == 1 else Pattern.INTRA
+    pattern = jobs.pattern[row]
     return {
         "name": jobs.names[row],
         "tenant": jobs.tenants[jobs.tenant[row]],
         "submit_s": jobs.arrival[row],
         "work" if with_speeds else "duration_s": jobs.work[row],
-        "pattern": None if pattern is usual else pattern.value,
+        "pattern": None if pattern is usual_pattern(jobs.gpus[row]) else pattern.value,
         "throughput": jobs.throughput[row].tolist() if with_speeds else None,
-        **{name: getattr(jobs, name)[row] for name in same},
+        **{name: getattr(jobs, name)[row] for name in _SAME},
     }
