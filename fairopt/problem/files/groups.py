@@ -54,18 +54,18 @@ def grouped(
     while at < len(names):
         runs: list[tuple[int, str | None]] = []
         if prefix is not None:
-            runs.append((_run(names, alike, at, lambda number: f"{prefix}{at + number}"), None))  # noqa: B023
+            runs.append((_run(names, alike, at, prefix, at + 1), None))
         base = names[at].removesuffix("-1")
         if base != names[at] and base.strip():
-            runs.append((_run(names, alike, at, lambda number: f"{base}-{number}"), base))  # noqa: B023
+            runs.append((_run(names, alike, at, f"{base}-", 1), base))
         count, name = max(runs, key=lambda run: run[0], default=(1, None))
-        yield (at, 1, names[at]) if count < 2 else (at, count, name)
+        yield (at, count, name) if count > 1 else (at, 1, names[at])
         at += max(count, 1)
 
 
-def _run(names: Sequence[str], alike: Sequence[Hashable], first: int, called: Callable[[int], str]) -> int:
-    """Return how many hosts from ``first`` on are alike and have the names that ``called`` gives for 1, 2, ..."""
-    for number, host in enumerate(range(first, len(names)), start=1):
-        if alike[host] != alike[first] or names[host] != called(number):
-            return number - 1
+def _run(names: Sequence[str], alike: Sequence[Hashable], first: int, start: str, number: int) -> int:
+    """Return how many hosts from ``first`` on are alike and called ``start`` with ``number``, ``number`` + 1, ..."""
+    for count, host in enumerate(range(first, len(names))):
+        if alike[host] != alike[first] or names[host] != f"{start}{number + count}":
+            return count
     return len(names) - first
