@@ -13,26 +13,29 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairopt.compare import audit as audit
     from fairopt.compare import compare as compare
+    from fairopt.compare import verify as verify
     from fairopt.errors import BadInput as BadInput
     from fairopt.errors import FairoptError as FairoptError
     from fairopt.errors import NotCapable as NotCapable
     from fairopt.errors import NotInstalled as NotInstalled
     from fairopt.errors import NotSolved as NotSolved
     from fairopt.metrics import metrics as metrics
+    from fairopt.policy import Allocation as Allocation
     from fairopt.policy import Decision as Decision
     from fairopt.policy import Policy as Policy
     from fairopt.policy import allocate as allocate
+    from fairopt.policy import decide as decide
     from fairopt.policy import run as run
+    from fairopt.policy import uniqueness as uniqueness
     from fairopt.problem import Market as Market
     from fairopt.problem import read_market as read_market
     from fairopt.problem import write_market as write_market
-    from fairopt.uniqueness import uniqueness as uniqueness
 
 #: Where each public name is; its module is loaded when the name is first used, so that the command line starts fast.
 _MODULES = MappingProxyType(
     {
+        "Allocation": "policy",
         "BadInput": "errors",
         "Decision": "policy",
         "FairoptError": "errors",
@@ -42,12 +45,13 @@ _MODULES = MappingProxyType(
         "NotSolved": "errors",
         "Policy": "policy",
         "allocate": "policy",
-        "audit": "compare",
         "compare": "compare",
+        "decide": "policy",
         "metrics": "metrics",
         "read_market": "problem",
         "run": "policy",
-        "uniqueness": "uniqueness",
+        "uniqueness": "policy",
+        "verify": "compare",
         "write_market": "problem",
     }
 )

@@ -12,6 +12,9 @@ import typer
 from fairopt import discovery
 from fairopt.cli import as_json, round_tables, tables
 from fairopt.errors import FairoptError
+from fairopt.policy import Policy
+from fairopt.problem import Market, Queue
+from fairopt.problem.batch import Batch
 from fairopt.properties import MechanismProperty, Property
 
 T = TypeVar("T")
@@ -20,9 +23,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing els
 
 def policies(json_: AsJson = False) -> None:
     """List the policies that are installed and what each claims: of shares (`solve`), rounds (`run`), `schedule`s."""
-    listed = chosen(None, discovery.POLICIES, discovery.policy)
-    rounds = chosen(None, discovery.ROUND_POLICIES, discovery.round_policy)
-    schedules = chosen(None, discovery.SCHEDULE_POLICIES, discovery.schedule_policy)
+    listed, rounds, schedules = (wanted_policies(None, problem) for problem in (Market, Queue, Batch))
     if json_:
         print_json(as_json.policies([*listed, *rounds, *schedules]))
     else:
@@ -41,6 +42,14 @@ def properties(json_: AsJson = False) -> None:
     """List the properties that can be checked, with their definitions."""
     listed = wanted_properties(None)
     _list(json_, as_json.properties(listed), lambda: tables.properties(listed))
+
+
+def wanted_policies(names: list[str] | None, problem: type) -> list[Policy]:
+    """Return the policies that were named, or else all that decide on ``problem``."""
+    if names:
+        return [discovery.policy(name, problem) for name in dict.fromkeys(names)]
+    listed = chosen(None, discovery.POLICIES, discovery.policy)
+    return [each for each in listed if issubclass(each.problem, problem)]
 
 
 def wanted_properties(names: list[str] | None) -> list[Property | MechanismProperty]:

@@ -10,19 +10,18 @@ from typing import Annotated
 import typer
 
 from fairopt import discovery
-from fairopt.backends import Solver
 from fairopt.cli import as_json, proving, scheduling, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.listing import AsJson, chosen, print_json, wanted_properties
-from fairopt.compare import Row, audit
+from fairopt.cli.listing import AsJson, print_json, wanted_policies, wanted_properties
+from fairopt.compare import Row
 from fairopt.compare import compare as compared
+from fairopt.compare import verify as verified
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.metrics import metrics
-from fairopt.policy import allocate
+from fairopt.policy import allocate, uniqueness
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem import exact as rational
 from fairopt.properties import TOLERANCE, Answer, Effort, Feasibility, MechanismProperty, Property
-from fairopt.uniqueness import uniqueness
 
 MarketFile = Annotated[Path, typer.Argument(metavar="MARKET", help="A market file: .toml, .json or .csv.")]
 Normalise = Annotated[
@@ -34,7 +33,7 @@ Seed = Annotated[int, typer.Option(help="Seed of the search for misreports that 
 def solve(
     market: MarketFile,
     policy: Annotated[str, typer.Option(help="A policy by name; `fairopt policies` lists them.")],
-    backend: Annotated[str, typer.Option(help="A back end by name, or auto.")] = "auto",
+    backend: Annotated[str, typer.Option(help="A back end, or a method of the policy, by name; or auto.")] = "auto",
     json_: AsJson = False,
     exact: Annotated[
         bool, typer.Option("--exact", help="Decide in rational arithmetic; numbers print as p/q.")
@@ -56,21 +55,20 @@ def solve(
     exact = exact or certificate is not None
     proving.require_place(certificate)
     problem = _read(market, normalise)
-    rule = discovery.policy(policy)
-    solver = _solver(backend)
-    if exact:
-        if solver is not None and solver.number is not Fraction:
-            raise NotCapable(
-                f"--{'exact' if certificate is None else 'certificate'} asks for rational numbers, which back end "
-                f"{backend!r} does not compute in; leave --backend out, or name exact"
-            )
-        solver = solver if rule.own_algorithm else discovery.backend("exact")
+    rule = discovery.policy(policy, Market)
+    solver = discovery.solver(rule, backend)
+    if exact and solver is not None and solver.number is float:
+        raise NotCapable(
+            f"--{'exact' if certificate is None else 'certificate'} asks for rational numbers, which {backend!r} does "
+            "not compute in; leave --backend out, or name exact"
+        )
     try:
         decision = allocate(
             rule,
             problem,
             solver,
             canonical=canonical,
+            exact=exact,
             time_limit=time_limit,
             tolerance=tolerance,
             seed=seed,
@@ -114,7 +112,7 @@ def verify(
         typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`; implies --exact."),
     ] = None,
 ) -> None:
-    """Audit an allocation, or a schedule, made by anyone; exit status 1 if a property fails, or a constraint."""
+    """Check an allocation, or a schedule, made by anyone; exit status 1 if a property fails, or a constraint."""
     slack = Fraction(0) if exact or certificates is not None else rational(tolerance, "--tolerance")
     if scheduling.is_batch(market):
         refused = {"--property": property_names, "--certificates": certificates}
@@ -132,7 +130,7 @@ def verify(
     of_allocations = [each for each in asked if isinstance(each, Property)]
     exact = exact or certificates is not None
     proving.require_empty(certificates)
-    verdicts = audit(problem, shares, of_allocations, tolerance=slack)
+    verdicts = verified(problem, shares, of_allocations, tolerance=slack)
     fits = Feasibility().check(problem, shares, tolerance=slack)
     if fits.answer is Answer.FAILS:  # nothing else means anything if GPUs are given out twice
         verdicts = {Feasibility.name: fits, **verdicts}
@@ -174,7 +172,7 @@ def compare(
     """
     problem = _read(market, normalise)
     proving.require_empty(certificates)
-    policies = chosen(policy_names, discovery.POLICIES, discovery.policy)
+    policies = wanted_policies(policy_names, Market)
     wanted = wanted_properties(property_names)
     effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
     rows: list[Row] = []
@@ -204,11 +202,3 @@ def compare(
 def _read(path: Path, normalise: bool) -> Market:
     market = read_market(path)
     return market.normalised() if normalise else market
-
-
-def _solver(name: str) -> Solver | None:
-    """Return the back end of that name; ``auto`` leaves the choice to the policy."""
-    if name == "auto":
-        return None
-    solver: Solver = discovery.backend(name)
-    return solver
