@@ -13,7 +13,7 @@ from fairopt.certificates import Bound, Certificate, Optimality
 from fairopt.errors import NotCapable
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Seconds
-from fairopt.policy.policy import Policy, Trait
+from fairopt.policy.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Array, Program
 
@@ -90,8 +90,6 @@ class Formulated(Policy):
 
     def optimal_face(self, decision: Allocation) -> Program | None:
         """Return the program cut down to its optimal solutions."""
-        if Trait.DETERMINED in self.traits:
-            return super().optimal_face(decision)
         found = self.solved(decision)
         if found is None:
             return None
