@@ -21,9 +21,8 @@ from fairopt.bench.configuring import made, settings_checked
 from fairopt.bench.kinds import Contender, Family, Task
 from fairopt.bench.spec_values import amount, flag, reader, table, tables, text, whole
 from fairopt.errors import BadInput, NotInstalled
-from fairopt.problem.files.market import read_text
-from fairopt.problem.files.market_schema import naming
-from fairopt.problem.files.toml_json import parse_toml
+from fairopt.problem.files.documents import parse_toml
+from fairopt.problem.files.storage import naming, read_text
 from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import shown
 

@@ -17,7 +17,11 @@ MOST_DIGITS = 400
 LARGEST_EXPONENT = 30
 #: Exact allocations are longer: those of partial allocation have 1,600 digits for 200 users.
 MOST_DIGITS_SOLVED = 20_000
-_WRITTEN = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?\s*|\s*[+-]?\d+\s*/\s*\d+\s*", re.ASCII)
+#: No gang is larger; a slip of the keyboard is.
+MOST_GPUS = 1_000_000
+#: How a number may be written as a string.
+WRITTEN = r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?\s*|\s*[+-]?\d+\s*/\s*\d+\s*"
+_WRITTEN = re.compile(WRITTEN, re.ASCII)
 
 
 def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
@@ -36,6 +40,24 @@ def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
             remedy="Choose units in which the numbers are of ordinary size",
         )
     return number
+
+
+def amount(value: object, place: str, *, above: bool = False) -> Fraction:
+    """Return a number that is not negative (``above``: positive); errors as `exact`."""
+    number = exact(value, place)
+    if number < 0 or (above and number == 0):
+        remedy = "Give a positive number" if above else "Give a number that is not negative"
+        raise BadInput(f"got {shown(number)}", place=place, remedy=remedy)
+    return number
+
+
+def whole(value: object, place: str, *, least: int = 1) -> int:
+    """Return a whole number from ``least`` to `MOST_GPUS`; errors as `exact`."""
+    number = exact(value, place)
+    if number.denominator != 1 or not least <= number <= MOST_GPUS:
+        remedy = f"Give a whole number from {least} to {MOST_GPUS}"
+        raise BadInput(f"got {shown(value)}", place=place, remedy=remedy)
+    return int(number)
 
 
 def _meant(value: object, place: str, most: int) -> Fraction:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput, NotInstalled
-from fairopt.problem import Market
+from fairopt.problem import Market, market_from_dict
 from fairopt.program import Array
 from fairopt.proofs.ledger import coq
 from fairopt.proofs.ledger.checking import proved
@@ -49,7 +49,7 @@ class Stored:
         data = self.data
         while "market" not in data:
             data = data["of"]
-        return Market.from_dict(data["market"])
+        return market_from_dict(data["market"])
 
     @property
     def policy(self) -> str:

@@ -21,10 +21,9 @@ import numpy as np
 from fairopt.backends.exact.checks import dual_bound
 from fairopt.backends.exact.proofs import tightened
 from fairopt.backends.exact.refinement import FloatProgram
-from fairopt.backends.exact.sums import ZERO, excesses, finite, fractions, objective, reduced_cost
+from fairopt.backends.exact.sums import ZERO, excesses, finite, objective, reduced_cost
 from fairopt.backends.exact.vertex import OutOfReach, Vertex, vertex_of
-from fairopt.program import INFINITY, Program, Sense, entry_name
-from fairopt.program.affine import Array
+from fairopt.program import INFINITY, Array, Program, Sense, entry_name, fractions
 
 #: By how much sides are moved inwards to find a point that breaks none, one after the other.
 DEPTHS = tuple(Fraction(1, 2**power) for power in (30, 22, 14, 8))
@@ -91,7 +90,7 @@ def exact_bound(program: Program, x: Array, dual: Array | None = None) -> ExactB
 
 def rational(values: Array) -> Array:
     """Return the numbers as the Fractions that they are."""
-    return fractions([Fraction(value) for value in np.asarray(values).tolist()])
+    return fractions(np.asarray(values))
 
 
 def safe_dual(program: Program, dual: Array) -> Array | None:

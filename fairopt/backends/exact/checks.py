@@ -12,8 +12,7 @@ import numpy as np
 
 from fairopt.backends.exact.sums import activity, dot, excesses, nonzero, objective, reduced_cost
 from fairopt.errors import FairoptError
-from fairopt.program import Program, Sense
-from fairopt.program.affine import Array
+from fairopt.program import Array, Program, Sense
 
 
 def require_optimum(program: Program, x: Array, dual: Array) -> Array:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpq_mat
 
-from fairopt.program.affine import Array
+from fairopt.program import Array
 
 ZERO = fmpq(0)
 

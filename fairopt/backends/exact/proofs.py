@@ -16,10 +16,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.backends.exact.sums import ZERO, fractions, totals, zeros
-from fairopt.program import INFINITY, Program, Sense
-from fairopt.program.affine import Array
-from fairopt.program.program import Rows
+from fairopt.backends.exact.sums import ZERO, totals, zeros
+from fairopt.program import INFINITY, Array, Program, Rows, Sense, objects
 
 ONE = Fraction(1)
 
@@ -33,12 +31,12 @@ def nearest_point(program: Program, kept: Array) -> Program:
     rows = only(program.rows, kept)
     variables = len(program.cost)
     bounds = zip(program.lower, program.upper, strict=True)
-    guess = fractions([next((end for end in pair if isinstance(end, Fraction)), ZERO) for pair in bounds])
+    guess = objects([next((end for end in pair if isinstance(end, Fraction)), ZERO) for pair in bounds])
     values = totals(len(rows), rows.row, rows.column, rows.value, guess)
     errors = values.excess(rows.lower, rows.upper)
     broken = np.array(sorted(errors), dtype=int)
-    low = values.excess(rows.lower, fractions([INFINITY] * len(rows)))
-    repair = fractions([errors[row] if row in low else -errors[row] for row in broken.tolist()])
+    low = values.excess(rows.lower, objects([INFINITY] * len(rows)))
+    repair = objects([errors[row] if row in low else -errors[row] for row in broken.tolist()])
     every_row = np.concatenate([rows.row, broken])
     every_column = np.concatenate([rows.column, np.full(len(broken), variables)])
     order = np.lexsort((every_column, every_row))
@@ -46,10 +44,10 @@ def nearest_point(program: Program, kept: Array) -> Program:
     return replace(
         program,
         sense=Sense.MINIMIZE,
-        cost=np.concatenate([zeros(variables), fractions([ONE])]),
+        cost=np.concatenate([zeros(variables), objects([ONE])]),
         offset=ZERO,
         lower=np.concatenate([program.lower, zeros(1)]),
-        upper=np.concatenate([program.upper, fractions([INFINITY])]),
+        upper=np.concatenate([program.upper, objects([INFINITY])]),
         integer=np.zeros(variables + 1, dtype=bool),
         rows=replace(rows, row=every_row[order], column=every_column[order], value=value),
     )
@@ -58,11 +56,11 @@ def nearest_point(program: Program, kept: Array) -> Program:
 def steepest_direction(program: Program) -> Program:
     """Return the program: the most improving direction, no entry beyond 1, that no bound or row ever stops."""
     lower, upper = (
-        fractions([ZERO if isinstance(end, Fraction) else free for end in ends])
+        objects([ZERO if isinstance(end, Fraction) else free for end in ends])
         for ends, free in ((program.lower, -ONE), (program.upper, ONE))
     )
     least, most = (
-        fractions([ZERO if isinstance(side, Fraction) else side for side in sides])
+        objects([ZERO if isinstance(side, Fraction) else side for side in sides])
         for sides in (program.rows.lower, program.rows.upper)
     )
     rows = replace(program.rows, lower=least, upper=most)

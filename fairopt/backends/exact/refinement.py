@@ -24,8 +24,7 @@ from fairopt.backends.highs import PRESOLVE_FROM, Highs, basis_of, instance, loa
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Basis, Position, Solution
 from fairopt.backends.solver import Options
-from fairopt.program import INFINITY, Program
-from fairopt.program.affine import Array
+from fairopt.program import INFINITY, Array, Program
 
 if TYPE_CHECKING:
     import highspy

@@ -36,8 +36,7 @@ from fairopt.backends.highs import PRESOLVE_FROM
 from fairopt.backends.solution import Basis, Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trivial import settle
-from fairopt.program import INFINITY, Program, Sense
-from fairopt.program.affine import Array
+from fairopt.program import INFINITY, Array, Program, Sense
 
 if TYPE_CHECKING:
     from fairopt.backends.exact.pivots import Found

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairopt.backends.exact.sums import fractions
 from fairopt.backends.solution import Basis, Position
-from fairopt.program import INFINITY, Program, Sense
-from fairopt.program.affine import Array
+from fairopt.program import INFINITY, Array, Program, Sense, objects
 
 if TYPE_CHECKING:
     from fairopt.backends.exact.pivots import Found, OneSided
@@ -102,4 +100,4 @@ class Standard:
 
 def as_fractions(values: list[Any]) -> Array:
     """Return flint's rationals as Fractions."""
-    return fractions([Fraction(int(value.p), int(value.q)) for value in values])
+    return objects([Fraction(int(value.p), int(value.q)) for value in values])

@@ -10,26 +10,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import lcm
-from typing import Any
 
 import numpy as np
 
-from fairopt.program import Program
-from fairopt.program.affine import Array
+from fairopt.program import Array, Program, objects
 
 ZERO = Fraction(0)
 
 
-def fractions(values: list[Any]) -> Array:
-    """Return ``values`` as an array of objects; numpy would make an array of arrays of some."""
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return out
-
-
 def zeros(count: int) -> Array:
     """Return ``count`` Fractions that are 0."""
-    return fractions([ZERO] * count)
+    return objects([ZERO] * count)
 
 
 def finite(ends: Array) -> Array:
@@ -74,7 +65,7 @@ class Ratios:
 
     def reduced(self) -> Array:
         """Return the numbers as Fractions."""
-        return fractions([Fraction(*pair) if pair[0] else ZERO for pair in zip(self.top, self.bottom, strict=True)])
+        return objects([Fraction(*pair) if pair[0] else ZERO for pair in zip(self.top, self.bottom, strict=True)])
 
 
 def totals(size: int, target: Array, source: Array, value: Array, x: Array) -> Ratios:

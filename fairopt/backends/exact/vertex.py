@@ -24,14 +24,12 @@ from fairopt.backends.exact.sums import (
     activity,
     excesses,
     finite,
-    fractions,
     nonzero,
     reduced_cost,
     zeros,
 )
 from fairopt.backends.solution import Basis, Position
-from fairopt.program import Program, Sense
-from fairopt.program.affine import Array
+from fairopt.program import Array, Program, Sense, objects
 
 #: Seconds that flint takes to solve a dense system of n equations, over n cubed (2.4 s for 800, 19 s for 1,600).
 SECONDS_PER_CUBE = 5e-9
@@ -266,4 +264,4 @@ def _substituted(
         known |= dict(zip(unknowns, matrix.solve(right).entries(), strict=True))
     for equation, unknown in reversed(last):
         known[unknown] = rest(equation) / equations[equation][unknown]
-    return fractions([Fraction(int(known[place].p), int(known[place].q)) for place in range(len(equations))])
+    return objects([Fraction(int(known[place].p), int(known[place].q)) for place in range(len(equations))])

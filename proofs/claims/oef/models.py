@@ -14,7 +14,7 @@ from fairopt.datasets import oef_eq6, oef_example
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
 from fairopt.policy import Policy, allocate
-from fairopt.problem import Market
+from fairopt.problem import Market, market_from_dict
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Affine, Formulation, Program
 from fairopt.proofs.ledger.measuring import decide, holds, only_optimum
@@ -98,7 +98,7 @@ def jobtypes() -> Finding:
     """Sec. 4.2.4: two job types of u1, by virtual users."""
     policy, types = NonCooperativeOEF(), [1, 1]
     copies = decide(policy, Market.of([[1, 2], [1, 3], [1, 5], [1, 5]], capacity=types))
-    jobs = Market.from_dict(
+    jobs = market_from_dict(
         {
             "schema": 1,
             "types": ["GPU1", "GPU2"],

@@ -1,4 +1,4 @@
-"""TOML and JSON text to dictionaries, with every decimal exact, and dictionaries of the file schema to text."""
+"""TOML and JSON text to dictionaries, with every decimal exact, and dictionaries to text."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import tomllib
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
+
+import tomli_w
 
 from fairopt.errors import BadInput
 from fairopt.problem.numbers import MOST_DIGITS, shown
@@ -42,7 +44,7 @@ def parse_json(text: str) -> dict[str, Any]:
             text,
             parse_float=_decimal_in(text),
             parse_int=_integer,
-            parse_constant=Decimal,  # NaN and Infinity; whoever reads the number refuses it, and knows its place
+            parse_constant=Decimal,  # NaN and Infinity; they are refused where the number is read, with its place
             object_pairs_hook=_object,
         )
     except json.JSONDecodeError as error:
@@ -114,42 +116,25 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # -- writing -------------------------------------------------------------------------------------------------------
-def toml_text(data: Mapping[str, Any], within: str = "") -> str:
-    """Return the TOML text of a dictionary of numbers, strings, lists of them, and lists of such dictionaries."""
-    own = {key: value for key, value in data.items() if not _is_tables(value)}
-    blocks = [_toml_lines(own)] if own else []
-    for key, tables in data.items():
-        if _is_tables(tables):
-            blocks.extend(f"\n[[{within}{key}]]\n" + toml_text(table, f"{within}{key}.") for table in tables)
-    return "".join(blocks)
-
-
-def _is_tables(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
-
-
-def _toml_lines(table: Mapping[str, Any]) -> str:
-    width = max(len(key) for key in table)
-    return "".join(f"{key:<{width}} = {_inline(value)}\n" for key, value in table.items())
-
-
-def _inline(value: Any) -> str:
-    """Return a number, a string or a list of them, which TOML and JSON write alike (names are printable)."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+def toml_text(data: Mapping[str, Any]) -> str:
+    """Return the TOML text of a dictionary, with one line for each list of numbers or names."""
+    return _with_short_lists(tomli_w.dumps(data))
 
 
 def json_text(data: Mapping[str, Any]) -> str:
-    """Return the JSON text of a dictionary such as `toml_text` takes, with one line for each list of numbers."""
-    return _json_object(data, "") + "\n"
+    """Return the JSON text of a dictionary, with one line for each list of numbers or names."""
+    return _with_short_lists(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def _json_object(table: Mapping[str, Any], indent: str) -> str:
-    inner = indent + "  "
-    entries = []
-    for key, value in table.items():
-        if _is_tables(value):
-            items = ",\n".join(f"{inner}  {_json_object(item, inner + '  ')}" for item in value)
-            entries.append(f"{inner}{_inline(key)}: [\n{items}\n{inner}]")
-        else:
-            entries.append(f"{inner}{_inline(key)}: {_inline(value)}")
-    return "{\n" + ",\n".join(entries) + f"\n{indent}}}"
+def _with_short_lists(text: str) -> str:
+    """Return the text of a document in which a list of nothing but numbers and names stands in one line."""
+
+    def in_one_line(found: re.Match[str]) -> str:
+        items = [line.strip().rstrip(",") for line in found[1].rstrip("\n").split("\n")]
+        return f"[{', '.join(items)}]"
+
+    return _LIST.sub(in_one_line, text)
+
+
+#: A list written over several lines, with a number or a string in each; strings have no end of a line in them.
+_LIST = re.compile(r'\[\n((?: *(?:"[^\n]*"|[^\s"\[\]{}][^\n"\[\]{}]*),?\n)+) *\]')

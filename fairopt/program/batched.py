@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.program.affine import Array
+from fairopt.program.numbers import Array, objects
 from fairopt.program.program import Program
 
 
 class CasesDiffer(Exception):
     """A comparison came out true in some cases and false in others: ``answer`` has one entry a case.
 
-    Nobody's error: it asks for the cases to be taken apart.
+    Not an error; the caller splits the cases.
     """
 
     def __init__(self, answer: Array) -> None:
@@ -161,10 +161,8 @@ def _together(numbers: Array) -> Array:
     """Return one array of `Many` for (cases, ...) numbers; what is the same in all cases stays an ordinary number."""
     flat = numbers.reshape(len(numbers), -1)
     same = (flat == flat[0]).all(axis=0)
-    out = np.empty(flat.shape[1], dtype=object)
-    for place in range(flat.shape[1]):
-        out[place] = float(flat[0, place]) if same[place] else Many(flat[:, place])
-    return out.reshape(numbers.shape[1:])
+    columns = zip(flat.T, same, strict=True)
+    return objects(float(column[0]) if alike else Many(column) for column, alike in columns).reshape(numbers.shape[1:])
 
 
 def _apart(program: Program, cases: Array) -> Programs:
