@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from fairopt.program import Array
-
-#: Half the distance between 1 and the next float: a rounded result is off by at most this part of itself.
-ROUNDING = float(np.finfo(float).eps) / 2
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,9 @@ import numpy as np
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable, NotSolved
-from fairopt.methods.level.solve import Raised, raise_level
-from fairopt.methods.proven import ROUNDING, Proven
+from fairopt.methods.level import LevelResult, LevelWarmStart, raise_level
+from fairopt.methods.directed_rounding import ROUNDING
+from fairopt.methods.proven import Proven
 from fairopt.policy import Decision, Seconds
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Program
@@ -31,8 +32,8 @@ def by_prices(
     rate: Array,
     worth: float,
     rows: Callable[[Array], tuple[str, Array]],
-    start: Raised | None = None,
-) -> tuple[Decision, Raised]:
+    start: LevelWarmStart | None = None,
+) -> tuple[Decision, LevelWarmStart]:
     """Return the decision that raises everybody to ``rate * t``, at the objective ``worth * t``; evidence `Proven`.
 
     Shapes: ``rate`` (n,). ``rows`` makes of the values (n,) of throughputs the name and duals of the users' rows.
@@ -51,20 +52,20 @@ def by_prices(
         duals=blocks,
         effort=raised.effort,
     )
-    effort = raised.effort
+    seconds = raised.seconds
     decision = Decision(
         policy=policy,
         market=problem,
         shares=raised.shares,
-        objective=raised.level * worth,
+        objective=raised.lower * worth,
         backend="auto",
         evidence=evidence,
-        seconds=Seconds(build=effort["prepare"], solve=effort["solve"], certify=effort["certify"]),
+        seconds=Seconds(build=seconds["build"], solve=seconds["solve"], certify=seconds["certify"]),
     )
-    return decision, raised
+    return decision, raised.warm_start
 
 
-def _raise(market: Market, rate: Array, start: Raised | None) -> Raised:
+def _raise(market: Market, rate: Array, start: LevelWarmStart | None) -> LevelResult:
     if start is not None:
         try:
             return raise_level(market.speedup, market.capacity, rate, demand=market.demand, start=start)
@@ -73,10 +74,12 @@ def _raise(market: Market, rate: Array, start: Raised | None) -> Raised:
     return raise_level(market.speedup, market.capacity, rate, demand=market.demand)
 
 
-def following(decide: Callable[[Market, Raised | None], tuple[Decision, Raised]]) -> Callable[[Market], Decision]:
+def following(
+    decide: Callable[[Market, LevelWarmStart | None], tuple[Decision, LevelWarmStart]],
+) -> Callable[[Market], Decision]:
     """Return a function that decides market after market, each from the prices of the last that had the same types."""
     types: Sequence[str] | None = None
-    last: Raised | None = None
+    last: LevelWarmStart | None = None
 
     def again(problem: Market) -> Decision:
         nonlocal types, last

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairopt.backends.solution import Solution
 from fairopt.certificates import Certificate
-from fairopt.methods.level.solve import Raised
+from fairopt.methods.level import LevelWarmStart
 from fairopt.models.common.levels import by_prices, exact_bound, following, solution_of
 from fairopt.models.common.shares import shares_of
 from fairopt.policy import Claim, Decision, Example, Formulated, Trait
@@ -74,7 +74,7 @@ class MaxMin(Formulated):
         """Return a function that decides market after market, each from the prices of the last."""
         return following(self._from)
 
-    def _from(self, problem: Market, start: Raised | None) -> tuple[Decision, Raised]:
+    def _from(self, problem: Market, start: LevelWarmStart | None) -> tuple[Decision, LevelWarmStart]:
         fair = problem.as_(float).fair_utility()
         return by_prices(self.name, problem, fair, 1.0, lambda values: _duals(values, fair), start)
 

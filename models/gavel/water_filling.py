@@ -17,7 +17,7 @@ from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import Levels as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.proven import Proven
-from fairopt.methods.water_filling.solve import Filled, fill
+from fairopt.methods.water_filling import FillingResult, fill
 from fairopt.models.common.shares import shares_of
 from fairopt.policy import Claim, Decision, Example, Formulated, Seconds, Solve, Trait
 from fairopt.problem import Market
@@ -220,7 +220,7 @@ class WaterFilling(Formulated):
         return replace(exact, seconds=decision.seconds)
 
 
-def _proven(filled: Filled, market: Market) -> tuple[Proven, ...]:
+def _proven(filled: FillingResult, market: Market) -> tuple[Proven, ...]:
     """Return what is proved of each round, in the rows of the policy's program."""
     fair = market.fair_utility()
     found = []
@@ -228,5 +228,5 @@ def _proven(filled: Filled, market: Market) -> tuple[Proven, ...]:
         duals = {"capacity": each.prices, "least_ratio": each.values * fair}
         if market.demand is not None:
             duals["demand"] = each.rents
-        found.append(Proven(each.level, each.upper, duals, {"fixed": each.fixed.sum(), "capped": each.capped.sum()}))
+        found.append(Proven(each.lower, each.upper, duals, {"fixed": each.fixed.sum(), "capped": each.capped.sum()}))
     return tuple(found)

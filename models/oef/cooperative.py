@@ -10,8 +10,7 @@ import numpy as np
 from fairopt.certificates import Certificate
 from fairopt.errors import NotCapable
 from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
-from fairopt.methods.envy_free.problem import Answer, envy_free_shares
-from fairopt.methods.envy_free.warm_start import Ended
+from fairopt.methods.envy_free import EnvyFreeResult, EnvyFreeWarmStart, envy_free_shares
 from fairopt.models.common.shares import shares_of
 from fairopt.models.oef.envy_bound import EnvyFreeProven, exact_bound
 from fairopt.policy import Claim, Decision, Example, Formulated, Seconds, Trait
@@ -114,17 +113,17 @@ class CooperativeOEF(Formulated):
 
     def follow(self) -> Callable[[Market], Decision]:
         """Return a function that decides market after market, each from the rows and the basis of the last."""
-        ended: Ended | None = None
+        start: EnvyFreeWarmStart | None = None
 
         def decide(problem: Market) -> Decision:
-            nonlocal ended
-            answer = _answer(problem, ended)
-            ended = answer.ended
+            nonlocal start
+            answer = _answer(problem, start)
+            start = answer.warm_start
             return self._decision(problem, answer)
 
         return decide
 
-    def _decision(self, problem: Market, answer: Answer) -> Decision:
+    def _decision(self, problem: Market, answer: EnvyFreeResult) -> Decision:
         market, seconds = problem.as_(float), answer.seconds
         return Decision(
             policy=self.name,
@@ -133,9 +132,9 @@ class CooperativeOEF(Formulated):
             objective=float((market.speedup * answer.shares).sum()),
             backend="auto",
             evidence=EnvyFreeProven(
-                answer.lower, answer.upper, _Duals(market.weight, answer), answer.effort, bundle=answer.bundles()
+                answer.lower, answer.upper, _Duals(market.weight, answer), answer.effort, bundle=answer.bundle
             ),
-            seconds=Seconds(build=seconds["begin"], solve=seconds["solve"], certify=seconds["prove"]),
+            seconds=Seconds(build=seconds["build"], solve=seconds["solve"], certify=seconds["certify"]),
         )
 
     def optimal_face(self, decision: Decision) -> Program | None:
@@ -162,12 +161,12 @@ def by_weight(problem: Market) -> Any:
     return problem.weight[:, None] / problem.weight[None, :]
 
 
-def _answer(problem: Market, ended: Ended | None) -> Answer:
+def _answer(problem: Market, start: EnvyFreeWarmStart | None) -> EnvyFreeResult:
     market = problem.as_(float)
     speedup, capacity, weight, demand = market.speedup, market.capacity, market.weight, market.demand
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
-            return envy_free_shares(market.users, speedup, capacity, weight, demand, _equilibrium_prices, ended)
+            return envy_free_shares(market.users, speedup, capacity, weight, demand, _equilibrium_prices, start)
     except ArithmeticError as error:
         raise NotCapable(
             f"numbers of this market are too far apart for floats ({error}); decide with the exact back end"
@@ -185,7 +184,7 @@ def _equilibrium_prices(speedup: Array, capacity: Array, weight: Array) -> Array
 class _Duals(Mapping[str, Array | tuple[Array, Array]]):
     """The duals by the names of the program's rows; those against envy are shared out over users when asked for."""
 
-    def __init__(self, weight: Array, answer: Answer) -> None:
+    def __init__(self, weight: Array, answer: EnvyFreeResult) -> None:
         self._weight, self._answer = weight, answer
 
     def __iter__(self) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairopt.backends.solution import Solution
 from fairopt.certificates import Certificate
-from fairopt.methods.level.solve import Raised
+from fairopt.methods.level import LevelWarmStart
 from fairopt.models.common.levels import by_prices, exact_bound, following, solution_of
 from fairopt.models.common.shares import shares_of
 from fairopt.policy import Claim, Decision, Example, Formulated, Trait
@@ -92,7 +92,7 @@ class NonCooperativeOEF(Formulated):
         """Return a function that decides market after market, each from the prices of the last."""
         return following(self._from)
 
-    def _from(self, problem: Market, start: Raised | None) -> tuple[Decision, Raised]:
+    def _from(self, problem: Market, start: LevelWarmStart | None) -> tuple[Decision, LevelWarmStart]:
         weight = problem.as_(float).weight
         return by_prices(self.name, problem, weight, float(weight.sum()), _duals, start)
 

@@ -11,7 +11,7 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.level.solve import raise_level
-from fairopt.methods.water_filling.round_lp import raise_plainly
+from fairopt.methods.water_filling.round_lp import raise_by_program
 from fairopt.methods.water_filling.solve import fill
 from fairopt.models import WaterFilling
 from fairopt.policy import allocate
@@ -137,8 +137,8 @@ def test_a_large_market_is_proved():
     assert filled.slack.max() <= 1e-8
     assert sum(int(each.fixed.sum() + each.capped.sum()) for each in filled.rounds) == 2000
     for each in filled.rounds:
-        assert each.upper - each.level <= 1e-9 * each.upper
-        assert (filled.level[each.capped] <= each.level * (1 + 1e-9)).all()
+        assert each.upper - each.lower <= 1e-9 * each.upper
+        assert (filled.level[each.capped] <= each.lower * (1 + 1e-9)).all()
 
 
 def test_bounds_hold_against_the_exact_levels():
@@ -186,9 +186,9 @@ def test_the_plain_program_agrees_with_prices():
         market = small_market(seed).as_(float)
         fair = market.fair_utility()
         floor = np.where(np.arange(len(fair)) % 3 == 0, 0.5 * fair, 0.0)
-        plain = raise_plainly(market.speedup, market.capacity, fair, floor=floor, demand=market.demand)
+        plain = raise_by_program(market.speedup, market.capacity, fair, floor=floor, demand=market.demand)
         prices = raise_level(market.speedup, market.capacity, fair, floor=floor, demand=market.demand)
-        assert plain.level == pytest.approx(prices.level, rel=1e-6)
+        assert plain.lower == pytest.approx(prices.lower, rel=1e-6)
         assert plain.lower <= prices.upper * (1 + 1e-12)
         assert prices.lower <= plain.upper * (1 + 1e-12)
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.methods.level.problem import BLOCK, Task
+from fairopt.methods.level.problem import BLOCK, LevelProblem
 from fairopt.program import Array
 
-#: A type whose GPUs are worth less than this part of the mean is judged as if they were worth that much.
+#: A type whose GPUs are worth less than this part of the mean is priced as if they were worth that much.
 FREE = 1e-5
 
 
@@ -17,9 +17,10 @@ FREE = 1e-5
 class Choice:
     """The cheapest way of every user to reach its target; all (n,).
 
-    A user holds ``start_high + slope_high * t`` GPUs of type ``high``, and as much of type ``low`` where it needs two
-    (-1: one is enough). ``value`` is the price of one unit of throughput, ``rent`` that of its right to one GPU more.
-    ``margin`` says how far prices may move, relatively, before it would choose otherwise.
+    A user holds ``start_high + slope_high * t`` GPUs of type ``high``. Where its demand forces it to hold two types, it
+    holds ``start_low + slope_low * t`` of type ``low`` as well (-1: one type is enough). ``value`` is the price of one
+    unit of throughput, ``rent`` that of its right to one GPU more. ``margin`` says how far prices may move, relatively,
+    before it would choose otherwise.
     """
 
     high: Array
@@ -50,13 +51,13 @@ class Choice:
             cost += np.where(self.low >= 0, prices[self.low], 0.0) * (self.start_low + self.slope_low * level)
         return np.asarray(cost)
 
-    def range(self, users: Array, task: Task) -> tuple[float, float]:
-        """Return the levels between which the ways of ``users`` (a mask) can be gone."""
-        if self.low is None or task.demand is None:
+    def range(self, users: Array, problem: LevelProblem) -> tuple[float, float]:
+        """Return the levels between which what ``users`` (a mask) hold by their choice is not negative."""
+        if self.low is None or problem.demand is None:
             return -np.inf, np.inf
         assert self.start_low is not None
         assert self.slope_low is not None
-        room = task.demand - self.start_high  # of users with one type, that must stay positive
+        room = problem.demand - self.start_high  # must not become negative for users with one type
         pairs = [(self.start_high, self.slope_high), (self.start_low, self.slope_low), (room, -self.slope_high)]
         low, high = -np.inf, np.inf
         for start, slope in pairs:
@@ -66,53 +67,53 @@ class Choice:
         return low, high
 
 
-def floored(task: Task, prices: Array, part: float = FREE) -> Array:
-    """Return prices of which none is next to nothing: less than a ``part`` of the mean worth of a type."""
-    mean = float(prices @ task.capacity) / len(prices)
-    return np.maximum(prices, max(part * mean, 1e-200) / task.capacity)
+def floored(problem: LevelProblem, prices: Array, part: float = FREE) -> Array:
+    """Return prices raised so that the GPUs of each type are worth at least a ``part`` of what they are on average."""
+    mean = float(prices @ problem.capacity) / len(prices)
+    return np.maximum(prices, max(part * mean, 1e-200) / problem.capacity)
 
 
-def cheapest(task: Task, prices: Array) -> tuple[Array, Array, Array]:
+def cheapest(problem: LevelProblem, prices: Array) -> tuple[Array, Array, Array]:
     """Return for each user the type with the cheapest throughput, its price, and the next cheapest price; all (n,)."""
-    k, n = task.shape
+    k, n = problem.shape
     first, best, second = np.zeros(n, dtype=np.int64), np.empty(n), np.full(n, np.inf)
     for start in range(0, n, BLOCK):
         part = slice(start, start + BLOCK)
         where, low, next_ = first[part], best[part], second[part]
-        np.multiply(task.need[0, part], prices[0], out=low)
+        np.multiply(problem.need[0, part], prices[0], out=low)
         for j in range(1, k):
-            cost = task.need[j, part] * prices[j]
+            cost = problem.need[j, part] * prices[j]
             np.minimum(next_, np.maximum(low, cost), out=next_)
             np.copyto(where, j, where=cost < low)
             np.minimum(low, cost, out=low)
     return first, best, second
 
 
-def choose(task: Task, prices: Array, level: float) -> Choice:
-    """Return the cheapest ways at positive ``prices`` (k,); pairs of types are those for the targets at ``level``."""
-    first, best, second = cheapest(task, prices)
+def choose(problem: LevelProblem, prices: Array, level: float) -> Choice:
+    """Return the cheapest choices at positive ``prices`` (k,); pairs of types are those for targets at ``level``."""
+    first, best, second = cheapest(problem, prices)
     users = np.arange(len(first))
     with np.errstate(invalid="ignore"):
         margin = np.where(np.isfinite(second), (second - best) / (second + best), np.inf)
-    need = task.need[first, users]
-    start, slope = task.floor * need, task.rate * need
-    if task.demand is None:
+    need = problem.need[first, users]
+    start, slope = problem.floor * need, problem.rate * need
+    if problem.demand is None:
         return Choice(first, None, start, slope, None, None, best, None, margin)
     low = np.full(len(first), -1)
     start_low, slope_low, rent = np.zeros(len(first)), np.zeros(len(first)), np.zeros(len(first))
-    free = 1 - (start + slope * level) / task.demand
+    free = 1 - (start + slope * level) / problem.demand
     np.minimum(margin, np.abs(free), out=margin)
     tight = np.flatnonzero(free < 0)
     if len(tight):
-        pair = _walk(task, tight, first[tight], prices, level)
+        pair = _walk(problem, tight, first[tight], prices, level)
         two = pair.low != pair.high  # a user whose cheapest type is its fastest can only be short by rounding
         margin[tight[~two]] = 0.0
         tight, pair_low, pair_high = tight[two], pair.low[two], pair.high[two]
-        s_low, s_high = 1 / task.need[pair_low, tight], 1 / task.need[pair_high, tight]
-        demand, apart = task.demand[tight], s_high - s_low
-        start_low[tight] = (demand * s_high - task.floor[tight]) / apart
-        start[tight] = (task.floor[tight] - demand * s_low) / apart
-        slope_low[tight], slope[tight] = -task.rate[tight] / apart, task.rate[tight] / apart
+        s_low, s_high = 1 / problem.need[pair_low, tight], 1 / problem.need[pair_high, tight]
+        demand, apart = problem.demand[tight], s_high - s_low
+        start_low[tight] = (demand * s_high - problem.floor[tight]) / apart
+        start[tight] = (problem.floor[tight] - demand * s_low) / apart
+        slope_low[tight], slope[tight] = -problem.rate[tight] / apart, problem.rate[tight] / apart
         low[tight], first[tight] = pair_low, pair_high
         best[tight], rent[tight], margin[tight] = pair.value[two], pair.rent[two], pair.margin[two]
     return Choice(first, low, start, slope, start_low, slope_low, best, rent, margin)
@@ -127,12 +128,15 @@ class _Pairs:
     margin: Array
 
 
-def _walk(task: Task, users: Array, first: Array, prices: Array, level: float) -> _Pairs:
-    """Walk up the lower convex envelope of (speed, price) from each user's cheapest type to where its target lies."""
-    assert task.demand is not None
-    speed = task.speed(users)
+def _walk(problem: LevelProblem, users: Array, first: Array, prices: Array, level: float) -> _Pairs:
+    """Return the pairs of types for ``users`` whose demand is too small for their cheapest type.
+
+    Each walks up the lower convex envelope of (speed, price) from its cheapest type to where its target lies.
+    """
+    assert problem.demand is not None
+    speed = problem.speed(users)
     count = np.arange(len(users))
-    aim = (task.floor[users] + task.rate[users] * level) / task.demand[users]
+    aim = (problem.floor[users] + problem.rate[users] * level) / problem.demand[users]
     fastest = speed.max(axis=0)
     aim = np.minimum(aim, fastest)
     low, high = first.copy(), first.copy()

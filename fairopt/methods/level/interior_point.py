@@ -1,6 +1,6 @@
 """Prices near the optimal ones by an interior-point method that eliminates the users: k + 1 unknowns are left.
 
-What comes out is a guess that others make exact; it is never believed.
+What comes out is a guess that `fairopt.methods.level.box` makes exact; nothing rests on its accuracy.
 
 Source: Mehrotra, On the implementation of a primal-dual interior point method, 1992.
 """
@@ -12,19 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.methods.level.problem import Task
+from fairopt.methods.level.problem import LevelProblem
 from fairopt.program import Array
 
-#: A step stops short of where the first number would be 0, by this part.
+#: A step goes this part of the way to where the first number would be 0.
 SHORT = 0.95
 MOST_STEPS = 80
+#: Relative gaps: the one at which a sample's prices are good enough, and the least that is asked for.
+ROUGH, FINE = 1e-4, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """Prices (k,) and a level of a task, with ``gap`` relative to the level; ``steps`` were made.
+    """Prices (k,) and a level of a problem, with ``gap`` relative to the level; ``steps`` were made.
 
-    Shapes: ``shares`` (k, n), ``rent`` (n,) or None, of the task that was solved.
+    Shapes: ``shares`` (k, n), ``rent`` (n,) or None, of the problem that was solved.
     """
 
     prices: Array
@@ -34,42 +36,42 @@ class Guess:
     steps: int
 
 
-def interior(task: Task, held: Array, rising: Array, prices: Array, level: float, tolerance: float) -> Guess:
-    """Return near-optimal prices of ``task`` when others hold ``held + rising * level`` (k,) of the capacity.
+def interior(problem: LevelProblem, held: Array, rising: Array, prices: Array, level: float, tolerance: float) -> Guess:
+    """Return near-optimal prices of ``problem`` when others hold ``held + rising * level`` (k,) of the capacity.
 
     ``prices`` and ``level`` are where to begin. It stops at a relative gap of ``tolerance``, or where no step helps.
     """
-    return _Iterate(task, held, rising, prices, level).run(tolerance)
+    return _Iterate(problem, held, rising, prices, level).run(tolerance)
 
 
 class _Iterate:
-    """One run: x (shares), w (what is left over), u (what is left of demands); p, y, q the duals; z the reduced costs.
+    """One run. Primal: x shares, w GPUs left over, u what is left of demands. Duals: p, y, q; z are reduced costs.
 
-    In the comments of the steps, D = x / z, as usual.
+    D stands for x / z, as usual. Where ``can`` is not None, pairs that it leaves out have no x.
     """
 
-    def __init__(self, task: Task, held: Array, rising: Array, prices: Array, level: float) -> None:
-        can = np.isfinite(task.need)
+    def __init__(self, problem: LevelProblem, held: Array, rising: Array, prices: Array, level: float) -> None:
+        can = np.isfinite(problem.need)
         self.can = None if can.all() else can
-        self.speed = np.divide(1.0, task.need)
-        self.task, self.rising, self.cap = task, rising, task.capacity - held
-        cheapest = (prices[:, None] * task.need).min(axis=0)
-        scale = 1.0 / float(task.rate @ cheapest + rising @ prices)
+        self.speed = np.divide(1.0, problem.need)
+        self.problem, self.rising, self.cap = problem, rising, problem.capacity - held
+        cheapest = (prices[:, None] * problem.need).min(axis=0)
+        scale = 1.0 / float(problem.rate @ cheapest + rising @ prices)
         prices = prices * scale
         self.p, self.t = prices, level
         self.y = 0.6 * scale * cheapest
-        size = task.size
+        size = problem.size
         self.part = size / size.sum()
         self.z = prices[:, None] - self.speed * self.y
         k = len(prices)
-        worth = max(float(prices @ np.maximum(self.cap - rising * level, 0)), 1e-3 * float(prices @ task.capacity))
+        worth = max(float(prices @ np.maximum(self.cap - rising * level, 0)), 1e-3 * float(prices @ problem.capacity))
         mu = worth / (2 * k)
         self.x = mu * self.part / self.z
         self.w = mu / (k * prices)
         self.limited: Any = None  # who has a demand (n,), where anybody has
-        if task.demand is not None:
-            self.limited = np.isfinite(task.demand)
-            self.limit = np.where(self.limited, task.demand, 0.0)
+        if problem.demand is not None:
+            self.limited = np.isfinite(problem.demand)
+            self.limit = np.where(self.limited, problem.demand, 0.0)
             self.u = np.where(self.limited, 0.5 * self.limit, 1.0)
             self.q = np.where(self.limited, mu * self.part / self.u, 0.0)
             self.z += self.q
@@ -102,13 +104,13 @@ class _Iterate:
 
     def residuals(self) -> float:
         """Set what the rows lack, and return the largest of gap and residuals, relative."""
-        x, task = self.x, self.task
+        x, problem = self.x, self.problem
         if self.can is not None:
             x = x * self.can
         self.lack_cap = self.cap - self.rising * self.t - x.sum(axis=1) - self.w
-        target = task.floor + task.rate * self.t
+        target = problem.floor + problem.rate * self.t
         self.lack_y = target - np.einsum("ij,ij->j", self.speed, x)
-        self.lack_t = 1.0 - float(task.rate @ self.y) - float(self.rising @ self.p)
+        self.lack_t = 1.0 - float(problem.rate @ self.y) - float(self.rising @ self.p)
         self.products = self.x * self.z
         if self.can is not None:
             self.products *= self.can
@@ -146,8 +148,8 @@ class _Iterate:
         k = len(p)
         system = np.empty((k + 1, k + 1))
         system[:k, :k] = matrix + Ve @ V.T
-        system[:k, k] = system[k, :k] = Ve @ self.task.rate + self.rising
-        system[k, k] = float(self.task.rate @ (self.task.rate / e))
+        system[:k, k] = system[k, :k] = Ve @ self.problem.rate + self.rising
+        system[k, k] = float(self.problem.rate @ (self.problem.rate / e))
         parts = (D, V, e, shift, None if shift is None else inverse, system)
         rho = -self.products
         rho_w = -w * p
@@ -191,9 +193,9 @@ class _Iterate:
         side = g_p - V @ he
         if shift is not None:
             side -= D @ (inverse * g_q)
-        answer = np.linalg.solve(system, np.append(side, self.lack_t - float(self.task.rate @ he)))
+        answer = np.linalg.solve(system, np.append(side, self.lack_t - float(self.problem.rate @ he)))
         dp, dt = answer[:-1], answer[-1]
-        dy = he + (self.task.rate * dt + dp @ V) / e
+        dy = he + (self.problem.rate * dt + dp @ V) / e
         dz = dp[:, None] - self.speed * dy
         du = dq = None
         if shift is not None:
