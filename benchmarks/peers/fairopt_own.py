@@ -14,7 +14,7 @@ from fairopt.backends.solution import Status
 from fairopt.bench.kinds import Contender, NoAnswer, TimedOut
 from fairopt.benchmarks.peers.plain import Floats
 from fairopt.errors import NotCapable
-from fairopt.methods import GangAssignment, solve_gangs
+from fairopt.methods.gang_assignment import GangAssignment, solve_gangs
 from fairopt.policy import Decision, Policy, allocate
 from fairopt.problem import Market
 

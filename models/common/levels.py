@@ -13,8 +13,8 @@ import numpy as np
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable, NotSolved
-from fairopt.methods.level import LevelResult, LevelWarmStart, raise_level
 from fairopt.methods.directed_rounding import ROUNDING
+from fairopt.methods.level import LevelResult, LevelWarmStart, raise_level
 from fairopt.methods.proven import Proven
 from fairopt.policy import Decision, Seconds
 from fairopt.problem import Market
