@@ -65,14 +65,14 @@ class Fairopt(Contender):
 
 @dataclass(frozen=True)
 class FairoptGangs(Contender):
-    """fairopt's algorithm for FFT's round: multipliers and a core; the bound that proves it is part of "solve"."""
+    """fairopt's algorithm for FFT's round: multipliers, then few deviations; the proof is part of "solve"."""
 
     name = "fairopt-gangs"
     tasks = ("fft-round",)
     libraries: ClassVar[Sequence[str]] = ("fairopt", "numpy", "highspy")
 
     def prepare(self, task: str, problem: GangAssignment) -> GangAssignment:
-        """Import what small cores are solved with, and return the problem."""
+        """Import what solves small programs of deviations, and return the problem."""
         import highspy  # noqa: F401
 
         return problem

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fairopt.errors import BadInput
+from fairopt.methods.grouping import equal_users
 from fairopt.program import Array
 
 #: Users are treated in blocks of this size: the rows of a block stay in the processor's cache.
@@ -104,20 +105,12 @@ class LevelProblem:
         return self.select(first, total / size[first])
 
     def duplicates(self) -> tuple[Array, Array]:
-        """Return the first user of each group that is equal up to size, and the group of each user (n,).
-
-        Users are compared by a random mixture of their numbers. If two mixtures agree by chance, only a guess of
-        prices suffers.
-        """
+        """Return the first user of each group that is equal up to size, and the group of each user (n,)."""
         size = self.size
-        by = np.random.default_rng(len(self.capacity)).uniform(1, 2, len(self.capacity) + 2)
-        mixed = by[0] * (self.rate / size)
+        keys = [self.rate / size, *(np.where(np.isfinite(row), row, 0.0) for row in self.need)]
         if self.demand is not None:
-            mixed += by[1] * np.where(np.isfinite(self.demand), self.demand / size, 0.0)
-        for row, each in zip(self.need, by[2:], strict=True):
-            mixed += each * np.where(np.isfinite(row), row, 0.0)
-        _, first, of = np.unique(mixed, return_index=True, return_inverse=True)
-        return first, of
+            keys.append(np.where(np.isfinite(self.demand), self.demand / size, 0.0))
+        return equal_users(keys)
 
     def sample(self, count: int) -> LevelProblem:
         """Return the problem of about ``count`` users drawn by size, who stand for all; always the same ones."""

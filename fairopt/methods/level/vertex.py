@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.backends.solution import Position
+from fairopt.methods.grouping import equal_users
 from fairopt.methods.incremental_lp import Blocks, IncrementalLP
 from fairopt.methods.level.problem import LevelProblem
 from fairopt.program import INFINITY, Array
@@ -147,13 +148,7 @@ class _Groups:
         limit = np.full(len(size), np.inf) if problem.demand is None else problem.demand / gpus
         rounded = np.rint(relative * BITS)
         keys = [*rounded, np.rint(ratio * BITS), np.where(np.isfinite(limit), np.rint(limit * BITS), -1.0)]
-        # summed one after the other, so that equal users have equal sums
-        mixed = np.zeros(len(size))
-        for key, by in zip(keys, np.random.default_rng(7).uniform(1, 2, len(keys)), strict=True):
-            mixed += key * by
-        _, self.first, self.of = np.unique(mixed, return_index=True, return_inverse=True)
-        if any((key[self.first][self.of] != key).any() for key in keys):  # different users with equal sums: all apart
-            self.first = self.of = np.arange(len(size))
+        self.first, self.of = equal_users(keys)
         first, count = self.first, len(self.first)
         self.total = np.bincount(self.of, weights=gpus, minlength=count)
         self.size = np.bincount(self.of, weights=size, minlength=count)
