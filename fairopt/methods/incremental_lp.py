@@ -28,6 +28,8 @@ FINE, TOLERANCE = 1e-10, 1e-9
 #: How often the equations of a basis are solved again for what is left of them. A vertex that then differs from
 #: HiGHS's by more than `NEAR` is not taken.
 REFINED, NEAR = 2, 1e-6
+#: Positions in a basis as plain integers, which NumPy compares with faster.
+LOWER, BASIC, UPPER, ZERO = (int(position) for position in Position)
 #: HiGHS's numbers for the ways of its simplex: its own choice, the dual, which is its default, and the primal.
 CHOOSE, DUAL, PRIMAL = 0, 1, 4
 
@@ -224,20 +226,20 @@ class IncrementalLP:
         ``most`` rows are left as they are.
         """
         columns, positions = self.basis()
-        basic, tight = np.flatnonzero(columns == Position.BASIC), np.flatnonzero(positions != Position.BASIC)
+        basic, tight = np.flatnonzero(columns == BASIC), np.flatnonzero(positions != BASIC)
         if len(basic) != len(tight) or not len(basic) or (most is not None and len(positions) > most):
             return found
         row, column, value, sides = self._table()
         lower, upper = self._program.lower, self._program.upper
-        at_side = np.where(columns == Position.UPPER, upper, lower)
-        x = np.where((columns == Position.BASIC) | (columns == Position.ZERO), 0.0, at_side)
+        at_side = np.where(columns == UPPER, upper, lower)
+        x = np.where((columns == BASIC) | (columns == ZERO), 0.0, at_side)
         equation, unknown = (_places(len(where), which) for where, which in ((positions, tight), (columns, basic)))
         inside = (equation[row] >= 0) & (unknown[column] >= 0)
         r, c, entry = equation[row[inside]], unknown[column[inside]], value[inside].astype(np.longdouble)
         matrix = np.zeros((len(tight), len(basic)))
         matrix[r, c] = value[inside]
         fixed = np.bincount(row, value * x[column], minlength=len(positions))[tight]
-        side = np.where(positions == Position.UPPER, sides[1], sides[0])[tight] - fixed
+        side = np.where(positions == UPPER, sides[1], sides[0])[tight] - fixed
         gain = self._program.cost
         try:
             inverse = np.linalg.inv(matrix)

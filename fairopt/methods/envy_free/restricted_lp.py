@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairopt.backends.solution import Position
-from fairopt.methods.incremental_lp import CHOOSE, IncrementalLP, Sparse, rowwise
+from fairopt.methods.incremental_lp import BASIC, CHOOSE, LOWER, UPPER, IncrementalLP, Sparse, rowwise
 from fairopt.program import INFINITY, Array
 
 #: Envy below this part of a user's own bundle is left to the proof.
@@ -228,10 +227,10 @@ class RestrictedLP:
         if self._basis is not None:
             basic = np.concatenate([self._basis.limits[:k], self._basis.limits[k + limited]])
             positions = [
-                np.where(basic, Position.BASIC, Position.UPPER),
-                np.where(self.rows.tight, Position.LOWER, Position.BASIC),
+                np.where(basic, BASIC, UPPER),
+                np.where(self.rows.tight, LOWER, BASIC),
             ]
-            columns = np.where(self._basis.held[exists], Position.BASIC, Position.LOWER)
+            columns = np.where(self._basis.held[exists], BASIC, LOWER)
             program.start(*_counted(columns, np.concatenate(positions)))
         return program
 
@@ -325,11 +324,11 @@ class RestrictedLP:
         k = self.types
         columns, rows = program.basis()
         held, limits = np.zeros(exists.shape, dtype=bool), np.zeros(len(exists), dtype=bool)
-        held[exists] = columns == Position.BASIC
+        held[exists] = columns == BASIC
         first = k + len(limited)
-        limits[np.concatenate([np.arange(k), k + limited])] = rows[:first] == Position.BASIC
+        limits[np.concatenate([np.arange(k), k + limited])] = rows[:first] == BASIC
         self._basis = KeyedBasis(held, limits)
-        binding = rows[first:] != Position.BASIC
+        binding = rows[first:] != BASIC
         self.rows = replace(self.rows, tight=binding)
         self._keep(binding)
 
@@ -341,10 +340,10 @@ def _table(column: Array, x: Array) -> Array:
 
 def _counted(columns: Array, rows: Array) -> tuple[Array, Array]:
     """Return the positions with as many basic as there are rows: users came and went, and their parts with them."""
-    missing = len(rows) - int((columns == Position.BASIC).sum() + (rows == Position.BASIC).sum())
+    missing = len(rows) - int((columns == BASIC).sum() + (rows == BASIC).sum())
     columns, rows = columns.copy(), rows.copy()
     if missing > 0:
-        rows[np.flatnonzero(rows != Position.BASIC)[::-1][:missing]] = Position.BASIC
+        rows[np.flatnonzero(rows != BASIC)[::-1][:missing]] = BASIC
     elif missing < 0:
-        columns[np.flatnonzero(columns == Position.BASIC)[::-1][:-missing]] = Position.LOWER
+        columns[np.flatnonzero(columns == BASIC)[::-1][:-missing]] = LOWER
     return columns, rows

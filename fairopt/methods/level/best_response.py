@@ -14,51 +14,60 @@ FREE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
-    """The cheapest way of every user to reach its target; all (n,).
+class TypeShare:
+    """What users hold of one type each: ``start + slope * t`` GPUs of ``type``; all (n,). -1: none, with start 0."""
 
-    A user holds ``start_high + slope_high * t`` GPUs of type ``high``. Where its demand forces it to hold two types, it
-    holds ``start_low + slope_low * t`` of type ``low`` as well (-1: one type is enough). ``value`` is the price of one
-    unit of throughput, ``rent`` that of its right to one GPU more. ``margin`` says how far prices may move, relatively,
-    before it would choose otherwise.
+    type: Array
+    start: Array
+    slope: Array
+
+    def at(self, level: float) -> Array:
+        """Return the GPUs at a level (n,)."""
+        return np.asarray(self.start + self.slope * level)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The cheapest way of every user to reach its target.
+
+    Users hold one type each, ``high``. Where demands force users to hold two, they hold some of ``low`` as well, which
+    is None where nobody has a demand. All (n,): ``value`` is the price of one unit of throughput, ``rent`` that of the
+    right to one GPU more. ``margin`` says how far prices may move, relatively, before a user would choose otherwise.
     """
 
-    high: Array
-    low: Array | None
-    start_high: Array
-    slope_high: Array
-    start_low: Array | None
-    slope_low: Array | None
+    high: TypeShare
+    low: TypeShare | None
     value: Array
     rent: Array | None
     margin: Array
 
+    @property
+    def shares(self) -> tuple[TypeShare, ...]:
+        """What users hold of their types."""
+        return (self.high,) if self.low is None else (self.high, self.low)
+
     def held(self, users: Array, types: int) -> tuple[Array, Array]:
         """Return what ``users`` (a mask) hold together: (k,) at level 0, and (k,) for each unit of level."""
-        high = self.high[users]
-        start = np.bincount(high, weights=self.start_high[users], minlength=types)
-        slope = np.bincount(high, weights=self.slope_high[users], minlength=types)
-        if self.low is not None and self.start_low is not None and self.slope_low is not None:
-            two = users & (self.low >= 0)
-            start += np.bincount(self.low[two], weights=self.start_low[two], minlength=types)
-            slope += np.bincount(self.low[two], weights=self.slope_low[two], minlength=types)
+        start, slope = np.zeros(types), np.zeros(types)
+        for share in self.shares:
+            some = users & (share.type >= 0)
+            start += np.bincount(share.type[some], weights=share.start[some], minlength=types)
+            slope += np.bincount(share.type[some], weights=share.slope[some], minlength=types)
         return start, slope
 
     def cost(self, prices: Array, level: float) -> Array:
         """Return what each user's GPUs cost (n,)."""
-        cost = prices[self.high] * (self.start_high + self.slope_high * level)
-        if self.low is not None and self.start_low is not None and self.slope_low is not None:
-            cost += np.where(self.low >= 0, prices[self.low], 0.0) * (self.start_low + self.slope_low * level)
-        return np.asarray(cost)
+        return np.asarray(sum(prices[share.type] * share.at(level) for share in self.shares))
 
     def range(self, users: Array, problem: LevelProblem) -> tuple[float, float]:
         """Return the levels between which what ``users`` (a mask) hold by their choice is not negative."""
         if self.low is None or problem.demand is None:
             return -np.inf, np.inf
-        assert self.start_low is not None
-        assert self.slope_low is not None
-        room = problem.demand - self.start_high  # must not become negative for users with one type
-        pairs = [(self.start_high, self.slope_high), (self.start_low, self.slope_low), (room, -self.slope_high)]
+        # what is left of the demand must not become negative for users with one type
+        pairs = [
+            *((share.start, share.slope) for share in self.shares),
+            (problem.demand - self.high.start, -self.high.slope),
+        ]
         low, high = -np.inf, np.inf
         for start, slope in pairs:
             falls, rises = users & (slope < 0), users & (slope > 0)
@@ -98,7 +107,7 @@ def choose(problem: LevelProblem, prices: Array, level: float) -> Choice:
     need = problem.need[first, users]
     start, slope = problem.floor * need, problem.rate * need
     if problem.demand is None:
-        return Choice(first, None, start, slope, None, None, best, None, margin)
+        return Choice(TypeShare(first, start, slope), None, best, None, margin)
     low = np.full(len(first), -1)
     start_low, slope_low, rent = np.zeros(len(first)), np.zeros(len(first)), np.zeros(len(first))
     free = 1 - (start + slope * level) / problem.demand
@@ -116,7 +125,7 @@ def choose(problem: LevelProblem, prices: Array, level: float) -> Choice:
         slope_low[tight], slope[tight] = -problem.rate[tight] / apart, problem.rate[tight] / apart
         low[tight], first[tight] = pair_low, pair_high
         best[tight], rent[tight], margin[tight] = pair.value[two], pair.rent[two], pair.margin[two]
-    return Choice(first, low, start, slope, start_low, slope_low, best, rent, margin)
+    return Choice(TypeShare(first, start, slope), TypeShare(low, start_low, slope_low), best, rent, margin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +158,7 @@ def _walk(problem: LevelProblem, users: Array, first: Array, prices: Array, leve
         with np.errstate(divide="ignore", invalid="ignore"):
             slope = np.where(step > 0, (prices[:, None] - prices[here]) / step, np.inf)
         cheapest_step = slope.min(axis=0)
-        # of types in one line the nearest: so no point of the envelope is passed over
+        # of types on one line the nearest is next, so that no point of the envelope is left out
         nearest = np.where(slope <= cheapest_step, step, np.inf).argmin(axis=0)
         low[at], high[at], value[at] = here, nearest, cheapest_step
         reached = speed[nearest, at]

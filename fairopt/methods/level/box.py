@@ -181,8 +181,7 @@ def _candidates(problem: LevelProblem, active: Array, prices: Array, level: floa
         choice = choose(part, prices, each)
         cost = prices[:, None] + (0.0 if choice.rent is None else choice.rent)
         usable |= cost * (1 - width) <= choice.value * speed * (1 + width) * (1 + 1e-12)
-        usable[choice.high, column] = True
-        if choice.low is not None:
-            two = choice.low >= 0
-            usable[choice.low[two], column[two]] = True
+        for share in choice.shares:
+            some = share.type >= 0
+            usable[share.type[some], column[some]] = True
     return usable

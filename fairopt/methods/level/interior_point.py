@@ -24,10 +24,7 @@ ROUGH, FINE = 1e-4, 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """Prices (k,) and a level of a problem, with ``gap`` relative to the level; ``steps`` were made.
-
-    Shapes: ``shares`` (k, n), ``rent`` (n,) or None, of the problem that was solved.
-    """
+    """Prices (k,), a level and ``shares`` (k, n) near the optimum, after ``steps``; ``gap``: relative to the level."""
 
     prices: Array
     level: float

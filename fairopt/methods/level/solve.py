@@ -228,14 +228,12 @@ def _fits(problem: LevelProblem, shares: Array) -> bool:
 def _all_shares(found: Raised, units: Units, shape: tuple[int, ...]) -> Array:
     """Return the shares (n, k) of all users and types that the caller knows."""
     shares = np.zeros(shape)
-    choice, level = found.choice, found.level
     users = np.arange(shape[0])[_rows(units)]
     fixed = np.ones(len(users), dtype=bool)
     fixed[found.active] = False
-    shares[users[fixed], units.types[choice.high[fixed]]] = (choice.start_high + choice.slope_high * level)[fixed]
-    if choice.low is not None and choice.start_low is not None and choice.slope_low is not None:
-        two = fixed & (choice.low >= 0)
-        shares[users[two], units.types[choice.low[two]]] = (choice.start_low + choice.slope_low * level)[two]
+    for share in found.choice.shares:
+        some = fixed & (share.type >= 0)
+        shares[users[some], units.types[share.type[some]]] = share.at(found.level)[some]
     np.maximum(shares, 0.0, out=shares)
     shares[np.ix_(users[found.active], units.types)] = found.shares.T
     return shares

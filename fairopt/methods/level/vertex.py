@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.backends.solution import Position
 from fairopt.methods.grouping import equal_users
-from fairopt.methods.incremental_lp import Blocks, IncrementalLP
+from fairopt.methods.incremental_lp import BASIC, LOWER, ZERO, Blocks, IncrementalLP
 from fairopt.methods.level.problem import LevelProblem
 from fairopt.program import INFINITY, Array
 
@@ -122,11 +121,11 @@ def _first_basis(
     type_, group = pairs
     types, members = groups.usable.shape
     cost = np.where(groups.usable, groups.relative * prices[:, None], np.inf)
-    amounts = np.where(cost.argmin(axis=0)[group] == type_, Position.BASIC, Position.LOWER)
-    level = [Position.LOWER if np.isfinite(others.least) else Position.ZERO]
-    trader = np.full(0 if others.box is None else 2 * types, Position.LOWER)
+    amounts = np.where(cost.argmin(axis=0)[group] == type_, BASIC, LOWER)
+    level = [LOWER if np.isfinite(others.least) else ZERO]
+    trader = np.full(0 if others.box is None else 2 * types, LOWER)
     columns = np.concatenate([level, amounts, trader])
-    rows = np.repeat([Position.BASIC, Position.LOWER, Position.BASIC], [types, members, limited])
+    rows = np.repeat([BASIC, LOWER, BASIC], [types, members, limited])
     return columns.astype(np.int8), rows.astype(np.int8)
 
 
