@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isinf
 
-from fairopt.program import Array
+from fairopt.program import INFINITY, Array
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -24,7 +25,9 @@ class MethodResult:
 
     @property
     def gap(self) -> float:
-        """The distance of the bounds as a part of ``upper``; the distance itself where that is 0."""
+        """The distance of the bounds as a part of ``upper`` (of 1 where that is 0); infinite where one is missing."""
+        if isinf(self.lower) or isinf(self.upper):
+            return INFINITY
         return (self.upper - self.lower) / abs(self.upper) if self.upper else self.upper - self.lower
 
 

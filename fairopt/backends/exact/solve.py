@@ -148,7 +148,7 @@ class _Search:
         """Return an exactly optimal vertex, None where refinement does not come to one."""
         floats = self._floats = self._floats or FloatProgram(self.program, self.deadline)
         refined = refine(self.program, floats, self.proposed, self.deadline)
-        if refined.vertex is None and not self._said:  # the caller's basis is none, and HiGHS has not been asked
+        if refined.vertex is None and not self._said:  # the caller's basis is singular, and HiGHS has not been asked
             self.ask()
             refined = refine(self.program, floats, self.proposed, self.deadline)
         self._vertex, self.proposed = refined.vertex, refined.proposed

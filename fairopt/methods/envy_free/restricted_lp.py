@@ -33,7 +33,7 @@ FEW = 30
 
 @dataclass(frozen=True, eq=False)
 class Users:
-    """Who is to be made free of envy.
+    """The users among whom there is to be no envy.
 
     Shapes: ``value`` (n, k) speedups in the units above, the largest of each user is 1; ``gain`` (n,) what a unit of
     that counts in the objective; ``weight`` (n,), adds up to 1; ``limit`` (n,) GPUs per weight, infinity for no demand,

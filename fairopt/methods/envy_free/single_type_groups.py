@@ -154,9 +154,9 @@ class _GroupLP:
 
 
 def _known(everyone: Array, q: int, near: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Return the pairs of ``near`` as places in ``everyone``, of whom the first q are takers; at least one an outsider.
+    """Return the pairs of ``near`` as places in ``everyone``, of whom the first q are takers.
 
-    An outsider without a pair in ``near`` gets one, as its multipliers must go somewhere.
+    Every outsider has a pair: one that has none in ``near`` gets one, as its multipliers must go somewhere.
     """
     most = int(max(everyone.max(), near[0].max(), near[1].max())) + 1
     place = np.full(most, -1)

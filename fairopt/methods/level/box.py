@@ -50,7 +50,7 @@ class Box:
         k, n = problem.shape
         self.problem, self.prices, self.level = problem, prices, min(level, problem.highest)
         self.boxes = self.largest = 0
-        #: How many of the users nearest to a tie are active at least, and who is besides.
+        #: At least so many of the users nearest to a tie are active, and so are all of ``_extra`` (n,).
         self._count, self._extra = min(8 * k, n), np.zeros(n, dtype=bool)
         #: Prices and levels at which active users may also choose: those of the last box and its vertex.
         self._before: tuple[tuple[Array, float], ...] = ()

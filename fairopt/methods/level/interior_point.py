@@ -65,7 +65,7 @@ class _Iterate:
         mu = worth / (2 * k)
         self.x = mu * self.part / self.z
         self.w = mu / (k * prices)
-        self.limited: Any = None  # who has a demand (n,), where anybody has
+        self.limited: Any = None  # which users have a demand (n,), if any has
         if problem.demand is not None:
             self.limited = np.isfinite(problem.demand)
             self.limit = np.where(self.limited, problem.demand, 0.0)

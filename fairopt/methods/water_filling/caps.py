@@ -17,7 +17,7 @@ COARSE, MOST_STEPS = 1e-3, 60
 def ceiling(
     speedup: Array, capacity: Array, demand: Array, rate: Array, floor: Array | None, cap: Array, open_: Array
 ) -> float:
-    """Return a level, hardly too high, that the ``open_`` users, each up to its ``cap``, cannot all be above.
+    """Return a level that the ``open_`` users, each up to its ``cap``, cannot all be above; at most a little too high.
 
     Prices that prove targets too high tell the next level: the one whose targets cost as much as all GPUs do. That is
     still not too low. Shapes: ``speedup`` (n, k), ``capacity`` (k,); ``rate``, ``floor``, ``cap``, ``open_`` (n,).

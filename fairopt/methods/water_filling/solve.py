@@ -5,7 +5,7 @@ level (`fairopt.methods.level`), and they show who is held down by it: users who
 others have no use for what is sold out and go on without it, so that there are about as many rounds as types.
 
 Demands cap what a user can have (`fairopt.methods.water_filling.caps`). Users whose cap is below the level are fixed at
-their cap in the same round. If that is too much, exact prices tell for whom it is not.
+their cap in the same round. If the caps are more than there is, exact prices tell which of them are above the level.
 
 Source: Radunovic and Le Boudec, A Unified Framework for Max-Min and Min-Max Fairness, 2007 (rounds); Dinkelbach 1967
 (the iteration towards the level).
@@ -20,7 +20,7 @@ from itertools import chain
 import numpy as np
 
 from fairopt.errors import NotSolved
-from fairopt.methods.directed_rounding import ROUNDING, rounded_down
+from fairopt.methods.directed_rounding import ROUNDING, rounded_down, rounded_up
 from fairopt.methods.level.solve import LevelResult, raise_level
 from fairopt.methods.result import MethodResult
 from fairopt.methods.water_filling.caps import MOST_STEPS, affordable, ceiling
@@ -68,7 +68,9 @@ class FillingRound:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FillingResult(MethodResult):
-    """Ratios that are lexicographically max-min, and an allocation that reaches them; the bounds are on the least one.
+    """Ratios that are lexicographically max-min, and an allocation that reaches them.
+
+    ``lower`` and ``upper`` bound the least ratio; the latter is infinite where it is proved only if others have theirs.
 
     Shapes: ``level``, ``fixed_in`` (n,) each user's ratio and the round that fixed it; ``shares`` (n, k).
     ``slack`` (n,): as long as users fixed earlier have their levels, and all others at least the level of the round, no
@@ -155,7 +157,7 @@ class _Filling:
         reached = min(rounded_down(float(ratio.min()), len(self.capacity) + 4), 1.0)
         return FillingResult(
             lower=rounded_down(float(self.level.min()) * reached, 2),
-            upper=float((self.level * (1 + self.slack)).min()) * (1 + 4 * ROUNDING),
+            upper=self._least_bound(),
             level=self.level,
             fixed_in=self.fixed_in,
             slack=self.slack,
@@ -195,7 +197,7 @@ class _Filling:
         fastest = speedup == speedup.max(axis=1, keepdims=True)
         for _ in range(MOST_STEPS):
             capped = open_ & (cap <= top)
-            if not (open_ & ~capped).any():  # the largest caps are raised, for a program must raise somebody
+            if not (open_ & ~capped).any():  # the largest caps are raised, since a program must raise at least one user
                 capped = open_ & (cap < cap[open_].max())
             rising = open_ & ~capped
             target = _Target(
@@ -238,7 +240,7 @@ class _Filling:
         return _best(chain([first], attempts))
 
     def _attempts(self, target: _Target) -> Iterator[_Attempt | NotSolved]:
-        """Yield what comes of each rung of `LADDER`: a level, or why there is none. A method that has one is done."""
+        """Yield the outcome of each rung of `LADDER`: a level, or why there is none. A method is done once it has one."""
         for method, parts in LADDER:
             for part in parts:
                 try:
@@ -296,11 +298,19 @@ class _Filling:
         return np.where(open_, self.demand * speedup.max(axis=1) / self.fair, INFINITY)
 
     def _ceiling(self, speedup: Array, open_: Array, cap: Array) -> float:
-        """Return a level, hardly too high, that the open users cannot all be above."""
+        """Return a level, at most a little too high, that the open users cannot all be above."""
         assert self.demand is not None
         kept = rounded_down(np.where(open_, 0.0, self.level) * self.fair, 9)
         rate = np.where(open_, self.fair, 0.0)
         return ceiling(speedup, self.capacity, self.demand, rate, kept if kept.any() else None, cap, open_)
+
+    def _least_bound(self) -> float:
+        """Return what no allocation's least ratio is above; infinity where it is proved only if others have theirs."""
+        least = int(self.level.argmin())
+        first = self.rounds[0]
+        if first.capped[least]:  # its demand allows no more, whatever the others have
+            return rounded_up(float(self.level[least]), 4)
+        return first.upper if self.fixed_in[least] == 1 and not first.capped.any() else INFINITY
 
     # -- after a round -----------------------------------------------------------------------------------------------
     def _doubt(self, raised: _Raised) -> float:
@@ -331,7 +341,7 @@ class _Filling:
             slack = np.where(rising, self._leak() + gap / push, INFINITY)
         # a user all of whose types have prices well above rounding error pays for being raised, however small it is
         fixed = (slack <= TIGHT) | (rising & ~(self.usable & ~self._dear(result)).any(axis=1))
-        if not fixed.any():  # the values of all add up to one: no rounding can reach half of the largest
+        if not fixed.any():  # the values add up to one, so that half of the largest is far above rounding
             fixed = push >= 0.5 * push.max()
         self.slack[fixed] = slack[fixed]
         return np.asarray(fixed)
