@@ -240,7 +240,7 @@ class _Filling:
         return _best(chain([first], attempts))
 
     def _attempts(self, target: _Target) -> Iterator[_Attempt | NotSolved]:
-        """Yield the outcome of each rung of `LADDER`: a level, or why there is none. A method is done once it has one."""
+        """Yield the outcome of each rung of `LADDER`: a level, or why there is none. A method ends with its first."""
         for method, parts in LADDER:
             for part in parts:
                 try:
