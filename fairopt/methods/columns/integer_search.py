@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairopt.backends import Session
 from fairopt.backends.solution import Solution, Status
 from fairopt.methods.columns.columns import RunMode, Spots, Times, hosts, ps_needed
 from fairopt.methods.columns.pricing import Pricing
 from fairopt.methods.columns.restricted_program import Relaxation, weighted_sums
-from fairopt.policy import Solve
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Array, Formulation, Program
 
@@ -54,7 +54,7 @@ class BestSchedules:
     cuts: int
 
 
-def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Solve, most_cuts: int) -> BestSchedules:
+def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Session, most_cuts: int) -> BestSchedules:
     """Return the integer optimum, or the best that ``most_cuts`` sets that cannot be placed lead to.
 
     Times that cannot belong to a schedule that earns more than some goal, by the prices of the relaxation, are left
@@ -93,7 +93,7 @@ class _Best:
 
 
 def _rounds(
-    batch: Batch, times: Times, slots: Sequence[Slot], solve: Solve, best: _Best, most: Fraction, most_cuts: int
+    batch: Batch, times: Times, slots: Sequence[Slot], solve: Session, best: _Best, most: Fraction, most_cuts: int
 ) -> bool:
     """Improve ``best`` by choices among ``slots``, up to a bound; return whether no choice among them is better."""
     cuts: list[tuple[Slot, ...]] = []
@@ -135,7 +135,7 @@ def _losses(batch: Batch, times: Times, relaxation: Relaxation) -> list[tuple[Fr
 
 
 def _choose(
-    batch: Batch, times: Times, slots: Sequence[Slot], cuts: Sequence[tuple[Slot, ...]], solve: Solve
+    batch: Batch, times: Times, slots: Sequence[Slot], cuts: Sequence[tuple[Slot, ...]], solve: Session
 ) -> tuple[float, list[Slot]]:
     """Return a bound on the revenue, and the slots that reach it, by what can be said without servers.
 
@@ -205,7 +205,7 @@ def _ps_rows(batch: Batch, slots: Sequence[Slot], spots: HostsOf) -> Iterator[Ro
             yield f"ps {type_}, {least}", (needed >= least).astype(np.int64), int((room // least).sum())
 
 
-def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Solve) -> tuple[list[JobSchedule], bool]:
+def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) -> tuple[list[JobSchedule], bool]:
     """Return schedules, with servers, for those of ``chosen`` that can be placed at the largest utility.
 
     And whether that was proved: it was not only where a limit stopped the back end.
@@ -255,7 +255,7 @@ def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Solve) -> t
     return schedules, solution.status is Status.OPTIMAL
 
 
-def answer(solve: Solve, program: Program) -> Solution:
+def answer(solve: Session, program: Program) -> Solution:
     """Return an optimum, or what was found up to a limit; errors: `NotSolved` where that is nothing."""
     return _known(solve(program))
 
@@ -266,7 +266,7 @@ def _known(solution: Solution) -> Solution:
     return solution.require_optimal()
 
 
-def _least_unplaceable(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Solve) -> tuple[Slot, ...]:
+def _least_unplaceable(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) -> tuple[Slot, ...]:
     """Return a subset that cannot be placed, though each without one of its members can."""
     kept = list(chosen)
     for each in chosen:
