@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,7 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.level.solve import raise_level
+from fairopt.methods.water_filling import solve as filling
 from fairopt.methods.water_filling.round_lp import raise_by_program
 from fairopt.methods.water_filling.solve import fill
 from fairopt.models import WaterFilling
@@ -186,6 +188,22 @@ def test_a_demand_and_prices_together_hold_a_user_down():
 def test_one_user_and_one_type():
     assert allocate(WaterFilling(), Market.of([[3]], [4])).utilities == pytest.approx([12])
     assert allocate(WaterFilling(), Market.of([[3]], [4], demand=[1])).utilities == pytest.approx([3])
+
+
+def test_the_attempt_that_is_taken_says_what_it_gave_up(monkeypatch):
+    def rough(gap):
+        def method(*arguments, **options):
+            raised = raise_level(*arguments, **options)
+            return replace(raised, upper=raised.upper * (1 + gap))
+
+        return method
+
+    # the second has the larger gap: the first is taken, and what it gave up counts
+    monkeypatch.setattr(filling, "LADDER", ((rough(1e-9), (1e-7,)), (rough(1e-8), (1e-15,))))
+    speedup, capacity, fair = np.array([[1.0, 2], [1, 3]]), np.array([2.0, 2]), np.ones(2)
+    target = filling._Target(np.array([1.0, 0]), np.array([0, 1.0]), speedup, None)
+    taken = filling._best(filling._Filling(speedup, capacity, fair, None)._attempts(target))
+    assert taken.given_up == 1e-7
 
 
 def test_the_plain_program_agrees_with_prices():

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from time import perf_counter
 
 import numpy as np
 
@@ -146,10 +147,10 @@ class _Filling:
         #: The part by which each user's level may be off, because levels before it are.
         self.doubt = np.zeros(n)
         self.rounds: list[FillingRound] = []
-        self.effort = {"rounds": 0.0, "programs": 0.0, "plain": 0.0}
+        self.effort = {"rounds": 0.0, "programs": 0.0, "fallbacks": 0.0}
 
     def run(self) -> FillingResult:
-        shares = np.zeros_like(self.speedup)
+        begun, shares = perf_counter(), np.zeros_like(self.speedup)
         while (open_ := self.fixed_in == 0).any():
             shares = self._round(open_)
         self.effort["rounds"] = float(len(self.rounds))
@@ -165,6 +166,7 @@ class _Filling:
             reached=reached,
             rounds=tuple(self.rounds),
             effort=self.effort,
+            seconds={"solve": perf_counter() - begun},
         )
 
     def _round(self, open_: Array) -> Array:
@@ -250,7 +252,7 @@ class _Filling:
                 else:
                     yield _Attempt(result, part)
                     break
-            self.effort["plain"] += 1
+            self.effort["fallbacks"] += 1
 
     def _attempt(self, method: Callable[..., LevelResult], part: float, target: _Target) -> LevelResult:
         """Raise users by a ``method``, the others keeping what they have less a ``part`` of it.
