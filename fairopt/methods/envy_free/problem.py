@@ -57,7 +57,7 @@ class MergedUsers:
         of_all = scaled * capacity[types]
         alike = np.column_stack([scaled, of_all / of_all.max(axis=1, keepdims=True)])
         direction = alike_rows(alike, ALIKE)[1]
-        kinds, merged = identical_rows(np.column_stack([direction, limit]))
+        leaders, merged = identical_rows(np.column_stack([direction, limit]))
         return cls(
             types=types,
             capacity=capacity[types],
@@ -69,7 +69,7 @@ class MergedUsers:
             top=top,
             direction=direction,
             merged=merged,
-            instance=EnvyInstance(tuple(users[i] for i in first[kinds]), scaled[kinds], limit[kinds], types),
+            instance=EnvyInstance(tuple(users[i] for i in first[leaders]), scaled[leaders], limit[leaders], types),
             # users in proportion can as well hold the same per weight: their average is worth the same to them
             weights=np.bincount(merged, together),
             gain=np.bincount(merged, together * top),

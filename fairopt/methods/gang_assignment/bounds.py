@@ -79,8 +79,8 @@ class Priced:
                     found.append((at + block.start, np.full(len(at), i), regret[at]))
         if not found:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
-        group, kind, regret = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return group, kind, regret
+        group, to, regret = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return group, to, regret
 
     def limit_for(self, columns: int) -> float:
         """Return a limit within which lie about so many deviations, judged from a sample of the groups."""
