@@ -41,6 +41,35 @@ def interior(problem: LevelProblem, held: Array, rising: Array, prices: Array, l
     return _Iterate(problem, held, rising, prices, level).run(tolerance)
 
 
+@dataclass(frozen=True, eq=False)
+class _Factors:
+    """The Newton system without the users: k + 1 equations in prices and level, and what brings the users back.
+
+    ``shift`` and ``inverse`` (n,) are of the demands, None where there are none.
+    """
+
+    D: Array
+    V: Array
+    e: Array
+    shift: Any
+    inverse: Any
+    system: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Direction:
+    """By how much a step changes each unknown of `_Iterate`; ``u`` and ``q`` are None where nobody has a demand."""
+
+    x: Array
+    z: Array
+    w: Array
+    p: Array
+    y: Array
+    t: float
+    u: Any
+    q: Any
+
+
 class _Iterate:
     """One run. Primal: x shares, w GPUs left over, u what is left of demands. Duals: p, y, q; z are reduced costs.
 
@@ -123,14 +152,38 @@ class _Iterate:
 
     def step(self) -> None:
         """Make one predictor-corrector step."""
-        x, z, w, p, y = self.x, self.z, self.w, self.p, self.y
-        D = x / z
+        factors = self.factors()
+        k = len(self.p)
+        # the predictor aims at products of 0, and tells how far products can fall
+        rho_u = None if self.limited is None else -self.u * self.q
+        ahead = self.direction(factors, -self.products, -self.w * self.p, rho_u)
+        aim = self.mu * min(max(self.reached(ahead) / (self.mu * self.count), 0.0) ** 3, 1.0)
+        even = aim * self.part
+        rho = even - self.products - ahead.x * ahead.z
+        if self.can is not None:
+            rho *= self.can
+        rho_w = aim / k - self.w * self.p - ahead.w * ahead.p
+        if self.limited is not None:
+            rho_u = np.where(self.limited, even - self.u * self.q - ahead.u * ahead.q, 0.0)
+        d = self.direction(factors, rho, rho_w, rho_u)
+        a, b = (min(1.0, SHORT * length) for length in self.lengths(d))
+        self.x = self.x + a * d.x
+        self.w = self.w + a * d.w
+        self.t += a * float(d.t)
+        self.p, self.y, self.z = self.p + b * d.p, self.y + b * d.y, self.z + b * d.z
+        if self.limited is not None:
+            self.u, self.q = self.u + a * d.u, self.q + b * d.q
+
+    def factors(self) -> _Factors:
+        """Eliminate the users from the Newton system."""
+        D = self.x / self.z
         if self.can is not None:
             D *= self.can
-        total = D.sum(axis=1) + w / p
+        total = D.sum(axis=1) + self.w / self.p
         DS = D * self.speed
         if self.limited is None:
-            shift, V, e = None, DS, np.einsum("ij,ij->j", DS, self.speed)
+            shift = inverse = None
+            V, e = DS, np.einsum("ij,ij->j", DS, self.speed)
             matrix = -np.diag(total)
         else:
             slack = self.u / np.where(self.limited, self.q, 1.0)
@@ -142,43 +195,16 @@ class _Iterate:
             # a user without demand has shift 0, and e is the sum of D s^2 as above
             matrix = -np.diag(total) + (D * inverse) @ D.T
         Ve = V / e
-        k = len(p)
+        k, rate = len(self.p), self.problem.rate
         system = np.empty((k + 1, k + 1))
         system[:k, :k] = matrix + Ve @ V.T
-        system[:k, k] = system[k, :k] = Ve @ self.problem.rate + self.rising
-        system[k, k] = float(self.problem.rate @ (self.problem.rate / e))
-        parts = (D, V, e, shift, None if shift is None else inverse, system)
-        rho = -self.products
-        rho_w = -w * p
-        rho_u = None if shift is None else -self.u * self.q
-        dx, dz, dw, dp, dy, dt, du, dq = self.direction(parts, rho, rho_w, rho_u)
-        a, b = self.lengths(dx, dz, dw, dp, du, dq)
-        # the sum of (x + a dx) (z + b dz): where a user cannot run, dx and dz are 0 and the products are left out
-        after = float(self.products.sum()) + a * float(np.vdot(dx, z)) + b * float(np.vdot(x, dz))
-        after += a * b * float(np.vdot(dx, dz)) + float((w + a * dw) @ (p + b * dp))
-        if shift is not None:
-            after += float((self.u + a * du) @ (self.q + b * dq))
-        aim = self.mu * min(max(after / (self.mu * self.count), 0.0) ** 3, 1.0)
-        even = aim * self.part
-        rho = even - self.products - dx * dz
-        if self.can is not None:
-            rho *= self.can
-        rho_w = aim / k - w * p - dw * dp
-        if shift is not None:
-            rho_u = np.where(self.limited, even - self.u * self.q - du * dq, 0.0)
-        dx, dz, dw, dp, dy, dt, du, dq = self.direction(parts, rho, rho_w, rho_u)
-        a, b = self.lengths(dx, dz, dw, dp, du, dq)
-        a, b = min(1.0, SHORT * a), min(1.0, SHORT * b)
-        self.x = x + a * dx
-        self.w = w + a * dw
-        self.t += a * float(dt)
-        self.p, self.y, self.z = p + b * dp, y + b * dy, z + b * dz
-        if shift is not None:
-            self.u, self.q = self.u + a * du, self.q + b * dq
+        system[:k, k] = system[k, :k] = Ve @ rate + self.rising
+        system[k, k] = float(rate @ (rate / e))
+        return _Factors(D, V, e, shift, inverse, system)
 
-    def direction(self, parts: Any, rho: Array, rho_w: Array, rho_u: Any) -> Any:
+    def direction(self, factors: _Factors, rho: Array, rho_w: Array, rho_u: Any) -> _Direction:
         """Solve the k + 1 equations that are left, and return what all unknowns change by."""
-        D, V, e, shift, inverse, system = parts
+        D, V, e, shift, inverse = factors.D, factors.V, factors.e, factors.shift, factors.inverse
         r = rho / self.z
         g_y = self.lack_y - np.einsum("ij,ij->j", self.speed, r)
         g_p = self.lack_cap - r.sum(axis=1) - rho_w / self.p
@@ -190,7 +216,7 @@ class _Iterate:
         side = g_p - V @ he
         if shift is not None:
             side -= D @ (inverse * g_q)
-        answer = np.linalg.solve(system, np.append(side, self.lack_t - float(self.problem.rate @ he)))
+        answer = np.linalg.solve(factors.system, np.append(side, self.lack_t - float(self.problem.rate @ he)))
         dp, dt = answer[:-1], answer[-1]
         dy = he + (self.problem.rate * dt + dp @ V) / e
         dz = dp[:, None] - self.speed * dy
@@ -201,15 +227,23 @@ class _Iterate:
             du = np.where(self.limited, (rho_u - self.u * dq) / np.where(self.limited, self.q, 1.0), 0.0)
         if self.can is not None:
             dz *= self.can
-        dx = r - D * dz
-        dw = (rho_w - self.w * dp) / self.p
-        return dx, dz, dw, dp, dy, dt, du, dq
+        return _Direction(x=r - D * dz, z=dz, w=(rho_w - self.w * dp) / self.p, p=dp, y=dy, t=dt, u=du, q=dq)
 
-    def lengths(self, dx: Array, dz: Array, dw: Array, dp: Array, du: Any, dq: Any) -> tuple[float, float]:
+    def reached(self, d: _Direction) -> float:
+        """Return what the products would add up to after the longest possible step along ``d``."""
+        a, b = self.lengths(d)
+        # the sum of (x + a dx) (z + b dz): where a user cannot run, dx and dz are 0 and the products are left out
+        after = float(self.products.sum()) + a * float(np.vdot(d.x, self.z)) + b * float(np.vdot(self.x, d.z))
+        after += a * b * float(np.vdot(d.x, d.z)) + float((self.w + a * d.w) @ (self.p + b * d.p))
+        if self.limited is not None:
+            after += float((self.u + a * d.u) @ (self.q + b * d.q))
+        return after
+
+    def lengths(self, d: _Direction) -> tuple[float, float]:
         """Return how far the shares and the duals can go before the first is 0."""
-        primal = max(-float((dx / self.x).min()), -float((dw / self.w).min()), 1e-9)
-        dual = max(-float((dz / self.z).min()), -float((dp / self.p).min()), 1e-9)
-        if du is not None:
-            primal = max(primal, float((-du / self.u).max()))
-            dual = max(dual, float((-dq / np.where(self.limited, self.q, 1.0)).max()))
+        primal = max(-float((d.x / self.x).min()), -float((d.w / self.w).min()), 1e-9)
+        dual = max(-float((d.z / self.z).min()), -float((d.p / self.p).min()), 1e-9)
+        if d.u is not None:
+            primal = max(primal, float((-d.u / self.u).max()))
+            dual = max(dual, float((-d.q / np.where(self.limited, self.q, 1.0)).max()))
         return 1.0 / primal, 1.0 / dual
