@@ -20,7 +20,7 @@ from time import perf_counter
 from fairopt import discovery
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.problem import Queue, Trace
-from fairopt.proofs import verify_run
+from fairopt.proofs.verifier import runs as verify_run
 from fairopt.simulation import Mechanics
 from fairopt.simulation.document import document
 from fairopt.simulation.measures import UNITS

@@ -13,8 +13,8 @@ from fairopt.models.astraea.posted_prices import PostedPricePacking, last_interv
 from fairopt.models.astraea.reference import Reference
 from fairopt.policy import Plan, decide
 from fairopt.problem.batch import Batch
-from fairopt.proofs import verify_schedule
-from fairopt.proofs.verify_schedule import Unreadable
+from fairopt.proofs.verifier import schedules as verify_schedule
+from fairopt.proofs.verifier.reading import Unreadable
 from fairopt.schedules.document import document
 
 #: What of a plan's document is the contender's; the batch is the instance's.

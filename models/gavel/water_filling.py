@@ -18,6 +18,7 @@ from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.directed_rounding import ROUNDING
 from fairopt.methods.water_filling import FillingResult, fill
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
+from fairopt.policy.allocation import same_utilities
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Program
@@ -175,6 +176,10 @@ class WaterFilling(Formulated):
             evidence=Levels(filled.level, filled.fixed_in, proven=proven, slack=filled.slack),
             seconds=Seconds(solve=perf_counter() - begun),
         )
+
+    def optimal_face(self, decision: Allocation) -> Program:
+        """Return the allocations with the same utilities: the levels are unique."""
+        return same_utilities(decision, f"optima of {self.name}")
 
     def choices(self, decision: Allocation) -> Program:
         """Return the allocations with the same levels: nobody can be above its level while others are at theirs."""

@@ -11,7 +11,7 @@ from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 
-from fairopt.backends.exact import Exact
+from fairopt.backends.exact.solve import Exact
 from fairopt.policy import Formulated, allocate
 from fairopt.policy.optima import Optima as AllOptima
 from fairopt.problem import Market
@@ -20,7 +20,7 @@ from fairopt.program import Array
 Place = tuple[int, int]
 
 
-class Optima:
+class ExactOptima:
     """All optimal allocations of a policy on a market; every question about them is an exact linear program."""
 
     def __init__(self, policy: Formulated, market: Market) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fairopt import discovery
-from fairopt.backends.exact import Exact
+from fairopt.backends.exact.solve import Exact
 from fairopt.bench.configuring import made
 from fairopt.bench.kinds import Family, Instance, Task
 from fairopt.benchmarks.tasks.shares import Duals, fair
