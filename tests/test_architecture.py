@@ -77,7 +77,7 @@ ALLOWED = {
     "backends": "program",
     "problem": "program",
     "datasets": "problem program",
-    "methods": "problem program backends policy",
+    "methods": "problem program backends",
     "certificates": "problem program backends",
     "policy": "problem program backends certificates",
     "simulation": "problem program backends policy",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairopt.bench.kinds import NoAnswer, TimedOut
 from fairopt.benchmarks.peers.ortools_linear import OrTools
-from fairopt.methods import GangAssignment
+from fairopt.methods.gang_assignment import GangAssignment
 
 
 @dataclass(frozen=True, eq=False)

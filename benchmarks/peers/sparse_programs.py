@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairopt.benchmarks.peers.plain import Floats, SharedGpus
-from fairopt.methods import GangAssignment
+from fairopt.methods.gang_assignment import GangAssignment
 
 Indices = NDArray[np.int32]
 

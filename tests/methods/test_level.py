@@ -12,8 +12,8 @@ import pytest
 from fairopt.backends import Highs
 from fairopt.backends.exact.solve import Exact
 from fairopt.errors import BadInput
+from fairopt.methods.level import LevelWarmStart, raise_level
 from fairopt.methods.level import solve as level_prices
-from fairopt.methods.level.solve import raise_level
 from fairopt.models import MaxMin, NonCooperativeOEF
 from fairopt.policy import Policy, allocate, follow, uniqueness
 from fairopt.problem import Market
@@ -168,20 +168,33 @@ def test_floors_are_kept_and_the_rest_is_raised() -> None:
     speedup, capacity = np.array([[1.0, 2.0], [1.0, 3.0], [2.0, 1.0]]), np.array([2.0, 3.0])
     raised = raise_level(speedup, capacity, np.array([0.0, 1.0, 1.0]), floor=np.array([1.5, 0.0, 0.5]))
     reached = (raised.shares * speedup).sum(axis=1)
-    assert reached == pytest.approx([1.5, raised.level, 0.5 + raised.level])
+    assert reached == pytest.approx([1.5, raised.lower, 0.5 + raised.lower])
     assert raised.gap <= 1e-12
     assert (raised.shares.sum(axis=0) <= capacity * (1 + 1e-12)).all()
 
 
-def test_a_start_nearby_saves_the_interior_point() -> None:
+def test_a_start_nearby_gives_the_same_level() -> None:
     market = large("even", 2000)
     first = raise_level(market.speedup, market.capacity, market.weight)
     speedup = market.speedup.copy()
     speedup[7] = speedup[8]
-    again = raise_level(speedup, market.capacity, market.weight, start=first)
-    assert again.effort["steps"] == 0
+    again = raise_level(speedup, market.capacity, market.weight, start=first.warm_start)
     assert again.gap <= 1e-9
     assert again.upper == pytest.approx(raise_level(speedup, market.capacity, market.weight).upper, rel=1e-9)
+
+
+@pytest.mark.parametrize("factor", [0.0, 1e-9, 1e9, np.nan, np.inf])
+def test_a_start_that_is_far_off_does_no_harm(factor: float) -> None:
+    market = large("even", 400, 6)
+    first = raise_level(market.speedup, market.capacity, market.weight)
+    for start in (
+        LevelWarmStart(first.prices * np.arange(1, 7) * factor, first.lower * factor),
+        LevelWarmStart(first.prices[:3], first.lower),
+    ):
+        with np.errstate(all="ignore"):
+            again = raise_level(market.speedup, market.capacity, market.weight, start=start)
+        assert again.gap <= 1e-9
+        assert again.upper == pytest.approx(first.upper, rel=1e-9)
 
 
 def test_who_cannot_run_is_refused() -> None:
@@ -209,4 +222,4 @@ def test_one_demand_that_limits_all_is_seen_at_once() -> None:
     demand = np.random.default_rng(1).uniform(0.9, 3, 4000) * market.capacity.sum() / 4000
     raised = raise_level(market.speedup, market.capacity, market.weight, demand=demand)
     assert raised.gap <= 1e-12
-    assert raised.effort["boxes"] == 0
+    assert np.count_nonzero(raised.rents) == 1

@@ -1,8 +1,8 @@
-"""The core: how best to deviate from what the wages choose, as a program of k rows and few columns.
+"""How best to deviate from what the duals choose, as a program of k rows and few columns.
 
 With every group at its choice, types are over- or underfilled by ``residual`` GPUs. A deviation moves one job of a
 group to another type (or to waiting) and costs its regret; deviations must bring each type to its capacity exactly.
-Their cost is what is lost against the dual bound: the linear program improves the wages, the integer one decides.
+Their cost is what is lost against the dual bound: the linear program improves the duals, the integer one decides.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairopt.backends.highs import instance, outcome_of
+from fairopt.backends.highs import instance, load, outcome_of
 from fairopt.backends.solution import Status
 from fairopt.backends.solver import Options
 from fairopt.methods.gang_assignment.bounds import Priced
-from fairopt.program import Array
+from fairopt.methods.incremental_lp import Blocks
+from fairopt.program import INFINITY, Array, Program, Sense
 
 #: The largest regret is this to HiGHS, so that its absolute tolerances (1e-6, 1e-7) are small parts of the loss.
 UNIT = 1e5
-#: Regrets that differ by less than this part of the largest are taken for tied, as costs in floats are.
+#: Regrets that differ by less than this part of the largest count as tied, as costs in floats are.
 SAME = 1e-12
-#: A regret that is no more than this is none: its reciprocal is no float.
+#: Smaller regrets count as 0, because 1 / regret overflows.
 TINY = 1e-290
 #: What HiGHS may leave out by its tolerances, in units where the largest regret is `UNIT`.
 SLACK = 4e-6
-#: Up to so many deviations the cuts at the root decide most cores; what prepares a long search costs more than it saves
-#: (8 rounds of 4,000 jobs: 1.2 s with all of it, 0.5 s without).
+#: Up to so many deviations the cuts at the root decide most programs; what prepares a long search costs more than it
+#: saves (8 rounds of 4,000 jobs: 1.2 s with all of it, 0.5 s without).
 SMALL = 600
 AT_ONCE: dict[str, bool | str | float] = {
     "presolve": "off",
@@ -65,39 +66,39 @@ class Deviations:
         """The largest regret, 0 where there are no deviations."""
         return float(self.regret.max(initial=0.0))
 
-    def again(self, before: Deviations, moved: Array) -> Array | None:
+    def translated(self, before: Deviations, moved: Array) -> Array | None:
         """Return other deviations' ``moved`` jobs in the order of these, None where one of them is not among these."""
-        types = len(self.priced.wages) + 1
+        types = len(self.priced.duals) + 1
         keys, old = self.group * types + self.to, before.group * types + before.to
         order = np.argsort(keys)
         at = np.flatnonzero(moved)
         place = order[np.searchsorted(keys, old[at], sorter=order).clip(max=len(keys) - 1)]
         if not (keys[place] == old[at]).all():
             return None
-        again = np.zeros(len(keys), dtype=np.int64)
-        again[place] = moved[at]
-        return again
+        translated = np.zeros(len(keys), dtype=np.int64)
+        translated[place] = moved[at]
+        return translated
 
     def __len__(self) -> int:
         return len(self.group)
 
 
 @dataclass(frozen=True, eq=False)
-class CoreAnswer:
-    """How the core ended: ``moved`` jobs of each deviation, their cost ``loss``, a proven ``bound`` on it.
+class DeviationOptimum:
+    """How a program of deviations ended: ``moved`` jobs of each, their cost ``loss``, a proven ``bound`` on it.
 
-    ``wages``: how much the linear program would change each wage. ``nodes`` of branch and bound.
+    ``duals``: how much the linear program would change each dual of a type. ``nodes`` of branch and bound.
     """
 
     status: Status
     moved: Array | None
     loss: float
     bound: float
-    wages: Array | None = None
+    duals: Array | None = None
     nodes: int = 0
 
 
-def solve_core(
+def solve_deviations(
     deviations: Deviations,
     *,
     integer: bool,
@@ -105,41 +106,23 @@ def solve_core(
     slack: float = 0.0,
     time_limit: float | None = None,
     jobs: Array | None = None,
-) -> CoreAnswer:
-    """Solve the core with HiGHS: the loss is least among ``deviations``, to less than ``slack`` + what floats leave.
+) -> DeviationOptimum:
+    """Return the moves of least loss among ``deviations``, by HiGHS, to less than ``slack`` + what floats leave.
 
     ``start``: moved jobs that satisfy the rows, in the order of the deviations. ``jobs``: how many each group has,
-    where it stands for others too.
+    where it stands for others too. ``time_limit``: seconds, which HiGHS overruns, as it looks at the clock between its
+    own steps only.
     """
     import highspy
 
-    residual = deviations.residual
-    count, types = len(deviations), len(residual)
-    if not residual.any():
-        return CoreAnswer(Status.OPTIMAL, np.zeros(count, dtype=np.int64), 0.0, 0.0, np.zeros(types))
+    count, types = len(deviations), len(deviations.residual)
+    if not deviations.residual.any():
+        return DeviationOptimum(Status.OPTIMAL, np.zeros(count, dtype=np.int64), 0.0, 0.0, np.zeros(types))
     if not count:
-        return CoreAnswer(Status.INFEASIBLE, None, np.inf, np.inf)
-    jobs = deviations.priced.groups.count if jobs is None else jobs
-    base = deviations.priced.base[deviations.group]
-    gang, most = deviations.priced.groups.size[deviations.group], jobs[deviations.group]
-    column = np.arange(count)
-    into, out = deviations.to < types, base < types
-    # a group with several deviations has only so many jobs; one deviation alone is held by its bound
-    owner, own, times = np.unique(deviations.group, return_inverse=True, return_counts=True)
-    crowded = times > 1
-    row_of = np.cumsum(crowded) - 1 + types
-    shared = crowded[own]
-    row = np.concatenate([deviations.to[into], base[out].astype(np.int64), row_of[own][shared]])
-    place = np.concatenate([column[into], column[out], column[shared]])
-    value = np.concatenate([gang[into], -gang[out], np.ones(int(shared.sum()))])
-    order = np.lexsort((place, row))
-    row, place, value = row[order], place[order], value[order]
-    rows = types + int(crowded.sum())
-    lower = np.concatenate([residual, np.full(rows - types, -np.inf)]).astype(float)
-    upper = np.concatenate([residual, jobs[owner[crowded]]]).astype(float)
-    largest = deviations.largest
-    unit = UNIT / largest if largest > TINY else 1.0
-    highs = instance(Options(time_limit=time_limit))
+        return DeviationOptimum(Status.INFEASIBLE, None, np.inf, np.inf)
+    unit = UNIT / deviations.largest if deviations.largest > TINY else 1.0
+    program = _program(deviations, deviations.priced.groups.count if jobs is None else jobs, unit, integer)
+    highs = instance(Options())
     settings: dict[str, bool | str | float] = {
         "mip_rel_gap": 0.0,
         "mip_abs_gap": max(slack * unit, 1e-9),
@@ -147,14 +130,11 @@ def solve_core(
     }
     if not integer or count <= SMALL:
         settings |= AT_ONCE
+    if time_limit is not None:
+        settings["time_limit"] = time_limit
     for name, given in settings.items():
         highs.setOptionValue(name, given)
-    highs.passModel(
-        count, rows, len(value), 2, 1, 0.0,
-        deviations.regret * unit, np.zeros(count), most.astype(float), lower, upper,
-        np.searchsorted(row, np.arange(rows)).astype(np.int32), place.astype(np.int32), value,
-        np.full(count, int(integer), dtype=np.int32),
-    )  # fmt: skip
+    load(highs, program)
     if start is not None and integer:
         given_start = highspy.HighsSolution()
         given_start.col_value = start.astype(float).tolist()
@@ -164,29 +144,52 @@ def solve_core(
     status = outcome_of(highs.getModelStatus().name, info.primal_solution_status == 2)
     found = np.array(highs.getSolution().col_value) if info.primal_solution_status == 2 else None
     if not integer:
-        wages = np.array(highs.getSolution().row_dual)[:types] / unit if status is Status.OPTIMAL else None
+        duals = np.array(highs.getSolution().row_dual)[:types] / unit if status is Status.OPTIMAL else None
         loss = float(found @ deviations.regret) if found is not None else np.inf
-        return CoreAnswer(status, found, loss, loss, wages)
-    bound = (float(info.mip_dual_bound) - SLACK) / unit if np.isfinite(info.mip_dual_bound) else 0.0
-    moved = None if found is None else np.rint(found).astype(np.int64)
-    if moved is None or not _holds(moved, row, place, value, lower, upper, most):
-        return CoreAnswer(status if moved is None else Status.INACCURATE, None, np.inf, max(bound, 0.0))
+        return DeviationOptimum(status, found, loss, loss, duals)
+    bound = max((float(info.mip_dual_bound) - SLACK) / unit, 0.0) if np.isfinite(info.mip_dual_bound) else 0.0
+    if found is None:
+        return DeviationOptimum(status, None, np.inf, bound)
+    moved = np.rint(found).astype(np.int64)
+    if not _holds(program, moved):
+        return DeviationOptimum(Status.INACCURATE, None, np.inf, bound)
     loss = float(moved @ deviations.regret)
-    return CoreAnswer(status, moved, loss, min(max(bound, 0.0), loss), nodes=int(info.mip_node_count))
+    return DeviationOptimum(status, moved, loss, min(bound, loss), nodes=int(info.mip_node_count))
+
+
+def _program(deviations: Deviations, jobs: Array, unit: float, integer: bool) -> Program:
+    """Return the program in moved jobs, one column a deviation; regrets are counted in ``unit``."""
+    residual = deviations.residual
+    count, types = len(deviations), len(residual)
+    base = deviations.priced.base[deviations.group].astype(np.int64)
+    gang = deviations.priced.groups.size[deviations.group]
+    into, out = deviations.to < types, base < types
+    lp = Blocks()
+    moved = lp.columns(deviations.regret * unit, 0.0, jobs[deviations.group], integer=integer)
+    filled = lp.rows(residual, residual, types)
+    lp.entries(filled[deviations.to[into]], moved[into], gang[into])
+    lp.entries(filled[base[out]], moved[out], -gang[out])
+    # a group with several deviations has only so many jobs; one deviation alone is held by its bound
+    owner, own, times = np.unique(deviations.group, return_inverse=True, return_counts=True)
+    crowded = times > 1
+    at_most = lp.rows(-INFINITY, jobs[owner[crowded]], int(crowded.sum()))
+    shared = np.flatnonzero(crowded[own])
+    lp.entries(at_most[(np.cumsum(crowded) - 1)[own][shared]], moved[shared], np.ones(len(shared)))
+    return lp.program(f"{count} deviations", Sense.MINIMIZE)
 
 
 def solve_merged(
     deviations: Deviations, *, start: Array | None = None, slack: float = 0.0, time_limit: float | None = None
-) -> CoreAnswer:
-    """Solve the integer core with groups that deviate alike as one, where the core is large; else as `solve_core`.
+) -> DeviationOptimum:
+    """Solve the integer program with groups that deviate in the same way as one, where there are many deviations.
 
     Tied costs make many of these. A merged deviation costs the least of its regrets, so that the bound stays one.
     """
     if len(deviations) <= SMALL:
-        return solve_core(deviations, integer=True, start=start, slack=slack, time_limit=time_limit)
+        return solve_deviations(deviations, integer=True, start=start, slack=slack, time_limit=time_limit)
     merged, jobs, column = merged_alike(deviations)
     begin = None if start is None else np.bincount(column, weights=start, minlength=len(merged)).astype(np.int64)
-    answer = solve_core(merged, integer=True, start=begin, slack=slack, time_limit=time_limit, jobs=jobs)
+    answer = solve_deviations(merged, integer=True, start=begin, slack=slack, time_limit=time_limit, jobs=jobs)
     if answer.moved is None:
         return answer
     return replace(answer, moved=spread_out(deviations, answer.moved, column))
@@ -197,16 +200,16 @@ def merged_alike(deviations: Deviations) -> tuple[Deviations, Array, Array]:
 
     And the number of jobs by group, with the others' added to that one's; and the place of each deviation's merged one.
     """
-    priced, to, types = deviations.priced, deviations.to, len(deviations.priced.wages)
+    priced, to, types = deviations.priced, deviations.to, len(deviations.priced.duals)
     owner, own = np.unique(deviations.group, return_inverse=True)
     table = np.full((len(owner), types + 3), -1.0)
     table[own, to] = np.rint(deviations.regret / ((deviations.largest or 1.0) * SAME))
     table[:, -2], table[:, -1] = priced.base[owner], priced.groups.size[owner]
-    _, first, kind = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    kind = kind.ravel()
+    _, first, merged = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    merged = merged.ravel()
     jobs = priced.groups.count.copy()
-    jobs[owner[first]] = np.bincount(kind, weights=priced.groups.count[owner])
-    keys, column = np.unique(kind[own] * (types + 1) + to, return_inverse=True)
+    jobs[owner[first]] = np.bincount(merged, weights=priced.groups.count[owner])
+    keys, column = np.unique(merged[own] * (types + 1) + to, return_inverse=True)
     regret = np.full(len(keys), np.inf)
     np.minimum.at(regret, column, deviations.regret)
     few = Deviations(priced, owner[first][keys // (types + 1)], keys % (types + 1), regret, deviations.limit)
@@ -230,8 +233,8 @@ def spread_out(deviations: Deviations, moved: Array, column: Array) -> Array:
     return spread
 
 
-def _holds(moved: Array, row: Array, place: Array, value: Array, lower: Array, upper: Array, most: Array) -> bool:
-    """Whether whole numbers of moved jobs satisfy the rows; all terms are whole, so the check is exact."""
-    activity = np.bincount(row, weights=value * moved[place], minlength=len(lower))
-    inside = bool((moved >= 0).all() and (moved <= most).all())
-    return inside and bool((activity >= lower).all() and (activity <= upper).all())
+def _holds(program: Program, moved: Array) -> bool:
+    """Return whether whole numbers of moved jobs satisfy the program; all terms are whole, so the check is exact."""
+    activity = program.rows.activity(moved.astype(float))
+    inside = bool((moved >= 0).all() and (moved <= program.upper).all())
+    return inside and bool((activity >= program.rows.lower).all() and (activity <= program.rows.upper).all())
