@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from fairopt.backends import Highs
-from fairopt.backends.exact import Exact
+from fairopt.backends.exact.solve import Exact
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.level.solve import raise_level
 from fairopt.methods.water_filling.round_lp import raise_plainly
 from fairopt.methods.water_filling.solve import fill
 from fairopt.models import WaterFilling
-from fairopt.policy import allocate
+from fairopt.policy import allocate, uniqueness
 from fairopt.problem import Market
-from fairopt.uniqueness import uniqueness
 
 
 def fractions(values):

@@ -16,7 +16,7 @@ import pytest
 from fairopt.cli import main
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.price_bases import Given
-from fairopt.proofs.claims.astraea_batches import Deviating, example
+from fairopt.proofs.claims.astraea.batches import Deviating, example
 from fairopt.proofs.verifier import front
 from fairopt.schedules.document import document
 from fairopt.testing.certificate_kinds import BY_HAND

@@ -15,14 +15,15 @@ from typing import Any, ClassVar
 
 import pytest
 
+from fairopt.backends import Session
 from fairopt.errors import BadInput
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
-from fairopt.policy import Solve
+from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
+from fairopt.proofs.verifier import runs as verify_run
 from fairopt.proofs.verifier.front import main
 from fairopt.proofs.verifier.reading import Unreadable
-from fairopt.proofs.verifier.runs import decide
-from fairopt.simulation import History, Mechanics, RoundPolicy, Schedule, run
+from fairopt.simulation import History, Mechanics, run
 from fairopt.simulation.document import document
 from fairopt.testing.round_samples import Setting, sample_settings
 from fairopt.testing.round_suite import Lender
@@ -32,7 +33,7 @@ FILE = Path(__file__).parents[2] / "proofs" / "verify_run.py"
 NEAR = Fraction(1, 10**9)
 
 
-def documented(policy: RoundPolicy, setting: Setting, rounds: int | None = None) -> dict[str, Any]:
+def documented(policy: Policy, setting: Setting, rounds: int | None = None) -> dict[str, Any]:
     cluster, trace, mechanics = setting.cluster, setting.trace, setting.mechanics
     records = run(policy, trace, cluster, length=setting.length, mechanics=mechanics, rounds=rounds)
     return document(History.of(trace, cluster, records), mechanics, setting.length, policy.name)
@@ -63,7 +64,7 @@ def by_hand() -> Setting:
 def test_a_run_worked_out_by_hand() -> None:
     """4 GPUs on a and b: launch 1, data of 6 GB over the slower link (1 GB/s): 7; half speed, being spread."""
     data = documented(ShortestRemainingTimeFirst(), by_hand())
-    assert decide(json.dumps(data))[0] == []
+    assert verify_run.decide(json.dumps(data))[0] == []
     first = data["rounds"][0]
     # of two types only the new one has the memory that j2 needs, and only the old one the GPUs that j1 needs
     assert {each["job"]: each["spots"] for each in first["ran"]} == {"j1": [["a", 2], ["b", 2]], "j2": [["c", 2]]}
@@ -84,16 +85,16 @@ def test_a_run_worked_out_by_hand() -> None:
 
 @pytest.mark.parametrize("number", [Fraction, float])
 @pytest.mark.parametrize("policy", [ShortestRemainingTimeFirst(), Lender(seed=5)], ids=lambda policy: policy.name)
-def test_runs_are_accepted(policy: RoundPolicy, number: type) -> None:
+def test_runs_are_accepted(policy: Policy, number: type) -> None:
     for setting in sample_settings(40, seed=9):
         text = json.dumps(documented(policy, setting.as_(number)))
-        violations, statement = decide(text, NEAR if number is float else Fraction(0))
+        violations, statement = verify_run.decide(text, NEAR if number is float else Fraction(0))
         assert not violations
         assert "0 are under way" in statement
 
 
 def test_a_part_of_a_run_is_accepted_and_the_statement_says_so() -> None:
-    violations, statement = decide(json.dumps(documented(ShortestRemainingTimeFirst(), by_hand(), rounds=2)))
+    violations, statement = verify_run.decide(json.dumps(documented(ShortestRemainingTimeFirst(), by_hand(), rounds=2)))
     assert not violations
     assert "of 4 jobs 2 arrived, 1 were completed, 0 fit no type, 1 are under way" in statement
 
@@ -101,11 +102,11 @@ def test_a_part_of_a_run_is_accepted_and_the_statement_says_so() -> None:
 def test_floats_need_a_tolerance() -> None:
     text = json.dumps(documented(ShortestRemainingTimeFirst(), by_hand().as_(float)))
     with pytest.raises(Unreadable, match="no number"):
-        decide(text)
+        verify_run.decide(text)
     wrong = json.loads(text)
     wrong["rounds"][0]["ran"][0]["remaining"] += 1e-3
-    assert decide(json.dumps(wrong), NEAR)[0]
-    assert not decide(json.dumps(wrong), Fraction(1, 10))[0]
+    assert verify_run.decide(json.dumps(wrong), NEAR)[0]
+    assert not verify_run.decide(json.dumps(wrong), Fraction(1, 10))[0]
 
 
 def test_a_run_without_its_beginning_has_no_document() -> None:
@@ -123,7 +124,7 @@ def test_mechanics_of_ones_own_are_not_decided() -> None:
     records = run(ShortestRemainingTimeFirst(), setting.trace, setting.cluster, length=60, mechanics=Slower())
     data = document(History.of(setting.trace, setting.cluster, records), Slower(), 60, "srtf")
     with pytest.raises(Unreadable, match="mechanics"):
-        decide(json.dumps(data))
+        verify_run.decide(json.dumps(data))
 
 
 def test_a_round_that_somebody_arrives_for_is_not_skipped() -> None:
@@ -131,9 +132,9 @@ def test_a_round_that_somebody_arrives_for_is_not_skipped() -> None:
     cluster, jobs = Cluster.of(["T"], [1]), Jobs.of(gpus=[1], work=[30], types=["T"], arrival=[60])
     data = documented(ShortestRemainingTimeFirst(), Setting(cluster, Trace(jobs), Mechanics()))
     assert [record["index"] for record in data["rounds"]] == [1]
-    assert not decide(json.dumps(data))[0]
+    assert not verify_run.decide(json.dumps(data))[0]
     data["trace"]["jobs"][0]["arrival"] = 0
-    assert "rounds 0 to 0 have no record" in decide(json.dumps(data))[0][0]
+    assert "rounds 0 to 0 have no record" in verify_run.decide(json.dumps(data))[0][0]
 
 
 def _first(data: dict[str, Any], job: str) -> dict[str, Any]:
@@ -194,7 +195,7 @@ def _work_while_loading(data: dict[str, Any]) -> None:
 def test_a_violation_is_named_with_its_place(tamper: Any, says: str) -> None:
     data = documented(ShortestRemainingTimeFirst(), by_hand())
     tamper(data)
-    violations = decide(json.dumps(data))[0]
+    violations = verify_run.decide(json.dumps(data))[0]
     assert any(says in each for each in violations), violations
 
 
@@ -214,14 +215,14 @@ def test_the_command_line(tmp_path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Playback(RoundPolicy):
+class Playback(Policy):
     """Decides what a document says was decided; the core then says what comes of it."""
 
     name: ClassVar[str] = "playback"
     source: ClassVar[str] = "a document"
     data: Any = None
 
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         record = next(each for each in self.data["rounds"] if each["index"] == problem.index)
         placements, leases = {}, {}
         for ran in record["ran"]:
@@ -292,7 +293,7 @@ def right_by_the_core(data: dict[str, Any]) -> bool:
 
 def accepted(data: dict[str, Any]) -> bool:
     try:
-        return not decide(json.dumps(data))[0]
+        return not verify_run.decide(json.dumps(data))[0]
     except Unreadable:
         return False
 

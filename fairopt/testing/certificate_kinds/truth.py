@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairopt.backends.exact import Exact
+from fairopt.backends.exact.solve import Exact
 from fairopt.certificates.decisions import on_shares
 from fairopt.discovery import POLICIES, load
-from fairopt.policy import Decision, Policy
+from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market, market_from_dict
 from fairopt.program import Array, Program, Sense
-from fairopt.properties.misreports.exact_reports import exactly
+from fairopt.properties.misreports.exact_reports import exact_or_none
 from fairopt.testing.certificate_samples import fractions
 
 Truth: TypeAlias = Callable[[Mapping[str, Any]], None]
@@ -48,9 +48,9 @@ def shares_of(data: Mapping[str, Any], market: Market, key: str = "allocation") 
     return shares
 
 
-def decide(policy: Policy, market: Market) -> Decision:
+def decide(policy: Policy, market: Market) -> Allocation:
     """Return the exact decision; `Untrue` where there is none, since then nobody can have proved one."""
-    decision = exactly(policy, market)
+    decision = exact_or_none(policy, market)
     if decision is None:
         raise Untrue(f"{policy.name} has no exact decision here")
     return decision

@@ -1,0 +1,97 @@
+"""What a policy of schedules decides on a batch: who runs where and when, and who pays whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from fairopt.policy.decision import Decision
+from fairopt.problem.batch import Batch, JobSchedule
+from fairopt.program import Number
+
+
+@dataclass(frozen=True)
+class Admission:
+    """One decision on one job, in the order in which they were made; the trace that evidence is made of.
+
+    ``interval``, ``round`` and ``own``: when (l, i, and whether only the tenant's own share was offered). ``schedule``:
+    the best that was found, None where nothing fits. ``worker_cost`` and ``ps_cost``: at posted prices. ``utility``:
+    that of completing there, ``origin`` the slot that it counts from. ``admitted``: whether the gain is positive.
+    """
+
+    job: int
+    interval: int
+    round: int
+    own: bool
+    schedule: JobSchedule | None
+    worker_cost: Number
+    ps_cost: Number
+    utility: Number
+    origin: int
+    admitted: bool
+
+    @property
+    def gain(self) -> Number:
+        """Utility minus cost (mu_j)."""
+        return self.utility - self.worker_cost - self.ps_cost
+
+
+@dataclass(frozen=True)
+class Payment:
+    """What a job pays for one slot, and to whom: ``incomes`` (U,) adds up to ``workers`` + ``ps`` exactly."""
+
+    job: int
+    slot: int
+    workers: Fraction
+    ps: Fraction
+    incomes: tuple[Fraction, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Decision):
+    """What a policy decided on a batch: the schedules of the jobs that run, and what led to them.
+
+    ``schedules``: one `JobSchedule` for each job that runs. ``admissions``: every decision in order. ``payments``: what
+    jobs pay for resources beyond their tenant's own share. ``evidence``: what else shows that the plan is right, and
+    ``proven``: what is known of it, in words.
+    """
+
+    batch: Batch
+    schedules: tuple[JobSchedule, ...]
+    admissions: tuple[Admission, ...] = ()
+    payments: tuple[Payment, ...] = ()
+    proven: str = ""
+
+    @cached_property
+    def unscheduled(self) -> tuple[int, ...]:
+        """The jobs that do not run."""
+        run = {each.job for each in self.schedules}
+        return tuple(job for job in range(len(self.batch.jobs)) if job not in run)
+
+    @cached_property
+    def utilities(self) -> dict[int, Number]:
+        """For each job that runs, its utility, counted from its arrival: f(t+ - r)."""
+        jobs = self.batch.jobs
+        return {
+            each.job: jobs.utility[each.job].value(Fraction(each.last - int(jobs.arrival[each.job])))
+            for each in self.schedules
+        }
+
+    @property
+    def revenue(self) -> Number:
+        """The total utility of the jobs that run: objective (3)."""
+        return sum(self.utilities.values(), start=Fraction(0))
+
+    @cached_property
+    def gains(self) -> tuple[Number, ...]:
+        """What each tenant ends up with (U,): its jobs' utilities, minus what they pay, plus its incomes (Sec. 3.2)."""
+        jobs = self.batch.jobs
+        total: list[Number] = [Fraction(0)] * len(self.batch.tenants)
+        for job, utility in self.utilities.items():
+            total[jobs.tenant[job]] += utility
+        for payment in self.payments:
+            total[jobs.tenant[payment.job]] -= payment.workers + payment.ps
+            for tenant, income in enumerate(payment.incomes):
+                total[tenant] += income
+        return tuple(total)

@@ -1,0 +1,78 @@
+"""What a policy of rounds decides: who runs where until the next round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+
+from fairopt.errors import FairoptError
+from fairopt.policy.decision import Decision
+from fairopt.problem.queue import Queue, Spots
+from fairopt.program import Number
+
+
+class BrokenSchedule(FairoptError, ValueError):
+    """A policy decided what a cluster cannot do; the message names the round, the job, the host and both numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule(Decision):
+    """What a policy decided for one round.
+
+    * ``placements``: for each row of ``queue`` that runs, its `Spots`; jobs that hold a lease stay where they are.
+    * ``leases``: until when a job that runs holds its GPUs; where nothing is said, the lease that it has, or the end of
+      the round.
+    * ``costs``: the policy's objective, term by term, in its own unit.
+    * ``notes``: what a policy wants said of a job (row: text), such as why it was passed over.
+    """
+
+    queue: Queue
+    placements: Mapping[int, Spots]
+    leases: Mapping[int, Number] = field(default_factory=dict)
+    _: KW_ONLY
+    costs: Mapping[str, Number] = field(default_factory=dict)
+    notes: Mapping[int, str] = field(default_factory=dict)
+
+
+def refuse_broken(schedule: Schedule) -> None:
+    """Raise `BrokenSchedule` unless gangs are whole, hosts up and not overbooked, types suitable and leases kept.
+
+    Kept means in place, and not cut short.
+    """
+    queue, jobs = schedule.queue, schedule.queue.jobs
+    where = f"{schedule.policy}, round {queue.index}"
+    for row, spots in schedule.placements.items():
+        if not 0 <= row < len(queue):  # Python would take a negative row, or host, for one from the end
+            raise BrokenSchedule(f"{where}: there is no job in row {row}; there are {len(queue)}")
+        job = jobs.names[row]
+        given = sum(gpus for _, gpus in spots)
+        if given != jobs.gpus[row] or any(gpus <= 0 or gpus % 1 for _, gpus in spots):
+            raise BrokenSchedule(
+                f"{where}: job {job!r} gets {given} GPUs of the {jobs.gpus[row]} that it needs at once"
+            )
+        if [host for host, _ in spots] != sorted({host for host, _ in spots}):
+            raise BrokenSchedule(f"{where}: the hosts of job {job!r} are not rising: {spots}")
+        strange = [host for host, _ in spots if not 0 <= host < len(queue.cluster.hosts)]
+        if strange:
+            raise BrokenSchedule(
+                f"{where}: job {job!r} is put on host {strange[0]}; there are {len(queue.cluster.hosts)}"
+            )
+        for kind in queue.kinds(spots):
+            if not queue.suits[row, kind]:
+                raise BrokenSchedule(f"{where}: job {job!r} cannot run on type {queue.cluster.types[kind]!r}")
+    left = queue.free(schedule.placements)
+    for host in (left < 0).nonzero()[0]:
+        there = int(queue.cluster.gpus[host]) if queue.up[host] else 0
+        raise BrokenSchedule(
+            f"{where}: host {queue.cluster.hosts[host]!r} gives out {there - int(left[host])} GPUs and has {there}"
+        )
+    for row, spots in queue.leased.items():
+        if schedule.placements.get(row) != spots:
+            raise BrokenSchedule(
+                f"{where}: job {jobs.names[row]!r} holds a lease on {spots} until {queue.lease[row]} and was moved"
+            )
+        if schedule.leases.get(row, queue.lease[row]) < queue.lease[row]:
+            raise BrokenSchedule(
+                f"{where}: job {jobs.names[row]!r} holds a lease until {queue.lease[row]}, "
+                f"cut short to {schedule.leases[row]}"
+            )
