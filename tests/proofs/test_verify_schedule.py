@@ -323,7 +323,7 @@ def test_jobs_that_are_never_offered_a_place_are_counted_in_the_statement() -> N
     assert "1 jobs arrive after them and were never offered a place" in statement
     assert "whether more intervals were due was not judged" in statement
     data["bases"] = []
-    assert "the order of which were not judged" in decide(json.dumps(data))[1]
+    assert "the order of which were not judged" in verify_schedule.decide(json.dumps(data))[1]
     data["admissions"] = data["payments"] = []
     statement = verify_schedule.decide(json.dumps(data))[1]
     assert "how this was decided is not told; no payments" in statement
