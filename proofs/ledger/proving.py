@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends.exact.solve import Exact
-from fairopt.certificates import Certificate, Dominance, Judgement, Lie, Optimality
+from fairopt.certificates import Bound, Certificate, Dominance, Judgement, Lie, Optimality
 from fairopt.errors import NotCapable
 from fairopt.evidence import extreme, throughput_of
 from fairopt.models import SecondPriceTrading
@@ -249,7 +249,10 @@ def rewarded_above_fair_shares(lie: FalseReport) -> Certificates | None:
         decision = exactly(policy, each)
         end = extreme_as_written(policy, decision, throughput_of(market, i), sense)
         ends.append(end.value)
-        found |= {f"{name}-total": policy.certify(decision), f"{name}-{'most' if sense is MOST else 'least'}": end}
+        assert decision.program is not None
+        assert decision.solution is not None
+        total = Bound.of_optimum(decision.program, decision.solution)
+        found |= {f"{name}-total": total, f"{name}-{'most' if sense is MOST else 'least'}": end}
     return found if ends[1] > ends[0] else None
 
 

@@ -178,8 +178,8 @@ def embedded(data: Any) -> Decision:
     (policy,) = names([told["policy"]], "policy")
     if policy in (*PROGRAMS, "water-filling", "nash-welfare", "partial-allocation", *TRADING):
         raise Rejected(f"decisions of {policy} are proved from the market, not by a program that is given")
-    condition = f"if the embedded program, which the policy's author wrote, is that of {policy!r}"
-    said = f"{condition}: the allocation is optimal for it, objective {shown(best)} [{program}]"
+    condition = f"the embedded {program}, which the policy's author wrote, is that of {policy!r}"
+    said = f"if {condition}: the allocation is optimal for it, objective {shown(best)}"
     return Decision(said, market, policy, shares, condition=condition)
 
 

@@ -29,7 +29,9 @@ def misreport(data: Any) -> Proved:
     if reported == market or gain != number(told["gain"], "gain") or gain <= _unsure(market, i, policy):
         raise Rejected("the misreport does not gain this, or it is the truth")
     rewards = f"{before.named} rewards {market.users[i]!r} for reporting {row_shown(report)}"
-    condition = f"{before.condition} on both reports, " if before.condition else ""
+    condition = ""
+    if before.condition:
+        condition = f"if {before.condition} on the truth, and {after.condition} on the misreport: "
     return Proved(f"{condition}{rewards}: {shown(gain)} more, {how}", market)
 
 

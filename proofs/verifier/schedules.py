@@ -257,7 +257,10 @@ class Judge:
         elif not plan.bases:
             said.append(f"{len(plan.offers)} decisions, the prices and the order of which were not judged")
         else:
-            said.append(f"{len(plan.offers)} decisions at posted prices in {len(plan.bases)} intervals")
+            near = f"{float(self.tolerance):g}"
+            said.append(
+                f"{len(plan.offers)} decisions at posted prices, up to {near}, in {len(plan.bases)} intervals"
+            )
             never = len(plan.jobs) - len({each.job for each in plan.offers})
             said.append(f"{never} jobs arrive after them and were never offered a place" if never else "")
             said.append("whether more intervals were due was not judged")
