@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from flint import fmpq, fmpq_mat
 
+from fairopt.backends.exact import Exact
+from fairopt.backends.exact import solve as stages
 from fairopt.backends.exact.checks import dual_bound, refuted, require_endless
 from fairopt.backends.exact.refinement import FloatProgram, refine
-from fairopt.backends.exact.solve import Exact
-from fairopt.backends.exact.solve import solve as stages
 from fairopt.backends.exact.vertex import OutOfReach, slacks, vertex_of
 from fairopt.backends.solution import Basis, Position, Status
 from fairopt.datasets.gavel import gavel_example, gavel_market
