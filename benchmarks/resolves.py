@@ -25,7 +25,7 @@ from time import process_time
 import numpy as np
 
 from fairopt import discovery
-from fairopt.bench.figures import put_into
+from fairopt.bench.report.figures import put_into
 from fairopt.benchmarks.instances.oef_growing import OefGrowing
 from fairopt.policy import Decision, Policy, allocate
 from fairopt.problem import Market

@@ -7,6 +7,7 @@ its environment by digest, and the environment's line stands before it. Lines ar
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -51,6 +52,17 @@ class Stages:
     build: Clock | None = None
     solve: Clock | None = None
     certify: Clock | None = None
+
+    def wall(self, stage: str) -> float | None:
+        """Return the wall seconds of a stage by name; None where it was not reached."""
+        clock: Clock | None = getattr(self, stage)
+        return None if clock is None else clock.wall
+
+    @property
+    def cpu(self) -> float | None:
+        """Processor seconds of all stages; None where none was reached."""
+        clocks = [clock for clock in (self.build, self.solve, self.certify) if clock is not None]
+        return math.fsum(clock.cpu for clock in clocks) if clocks else None
 
 
 @dataclass(frozen=True)
@@ -125,14 +137,20 @@ class Measurement:
     @property
     def to_answer(self) -> float | None:
         """Wall seconds from the plain problem to the answer: build and solve; None where there is no answer."""
-        build, solve = self.seconds.build, self.seconds.solve
-        return None if build is None or solve is None else build.wall + solve.wall
+        build, solve = self.seconds.wall("build"), self.seconds.wall("solve")
+        return None if build is None or solve is None else build + solve
 
     @property
     def to_evidence(self) -> float | None:
         """Wall seconds to the answer and its evidence: certify too, where the contender gives any."""
-        certify = self.seconds.certify
-        return None if self.to_answer is None else self.to_answer + (0.0 if certify is None else certify.wall)
+        return None if self.to_answer is None else self.to_answer + (self.seconds.wall("certify") or 0.0)
+
+    @property
+    def added_bytes(self) -> int | None:
+        """How far the peak is above the memory before "build"; None where either is unknown."""
+        if self.peak_bytes is None or self.base_bytes is None:
+            return None
+        return max(self.peak_bytes - self.base_bytes, 0)
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fairopt.bench.records import (
     Clock,
@@ -22,10 +25,9 @@ from fairopt.bench.records import (
     Status,
     measurements,
 )
-from fairopt.bench.report import report, write_report
-from fairopt.bench.report_goals import outcomes
-from fairopt.bench.report_html import VOID
-from fairopt.bench.report_studies import Study, studies, to_answer
+from fairopt.bench.report.goals import outcomes
+from fairopt.bench.report.page import UNWRITABLE, report, write_report
+from fairopt.bench.report.studies import Study, studies, to_answer
 from fairopt.errors import BadInput
 
 SPEC = """
@@ -128,7 +130,7 @@ class Reader(HTMLParser):
         self.attributes += [(tag, *each) for each in attrs]
         self.ids += [value or "" for key, value in attrs if key == "id"]
         self.links += [value or "" for key, value in attrs if key == "href"]
-        if tag not in VOID:
+        if tag not in ("meta", "br", "hr", "col"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -142,6 +144,14 @@ class Reader(HTMLParser):
     @property
     def said(self) -> str:
         return re.sub(r"\s+", " ", " ".join(self.words))
+
+
+@cache
+def saying(words: str) -> Reader:
+    """Return the page of one failure, with the same words in all places that hold any."""
+    env = environment(cpu=words, commit=words, command=words)
+    made = failed(env, Status.ERROR, words, contender=words, settings={words: words}, spec=words)
+    return Reader(report([env, made], words))
 
 
 def of(records: list[Record]) -> Study:
@@ -202,6 +212,14 @@ class TestPage:
         assert not found.open
         assert not {"img", "i", "b", "script"} & {tag for tag, _, _ in found.attributes}
         assert found.said.count("onerror") > 4
+
+    @settings(max_examples=30, deadline=None)
+    @given(st.text(min_size=1))
+    def test_text_of_any_kind_stays_text(self, words: str) -> None:
+        found = saying(words)
+        assert UNWRITABLE.sub("\ufffd", words) in "".join(found.words)
+        # neither an element nor an attribute is added by what is said
+        assert [each[:2] for each in found.attributes] == [each[:2] for each in saying("words").attributes]
 
 
 class TestNumbers:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.bench.records import InstanceKey, Status
-from fairopt.bench.report_studies import Cell, Study
-from fairopt.bench.report_words import bytes_text, count, factor_text, seconds_text, status_words
+from fairopt.bench.report.studies import Cell, Study
+from fairopt.bench.report.words import bytes_text, count, factor_text, seconds_text, status_words
 from fairopt.bench.spec import Goal, Statistic
 
 

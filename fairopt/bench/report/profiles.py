@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.bench.statistics import CLOCK_STEP, Flags, Floats, seconds_of
+from fairopt.bench.report.statistics import CLOCK_STEP, Flags, Floats, seconds_of
 from fairopt.errors import BadInput
 
 

@@ -14,9 +14,9 @@ from os import PathLike
 from pathlib import Path
 
 from fairopt.bench.records import InstanceKey, Measurement, Record, Status
-from fairopt.bench.report_goals import outcomes
-from fairopt.bench.report_studies import Study, studies
-from fairopt.bench.report_words import factor_text, seconds_text, status_words
+from fairopt.bench.report.goals import outcomes
+from fairopt.bench.report.studies import Study, studies
+from fairopt.bench.report.words import factor_text, seconds_text, status_words
 from fairopt.errors import BadInput
 
 #: A factor from which on one is called slower: less is what a busy machine does.
