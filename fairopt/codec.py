@@ -178,7 +178,7 @@ def _named(error: Any, place: str) -> BadInput:
     where = [place] if place else []
     while isinstance(error, ClassValidationError | IterableValidationError):
         noted, others = error.group_exceptions()
-        if not noted:
+        if others:  # an unknown key first: it may be the missing one, misspelt
             error = others[0]
             continue
         error, note = noted[0]

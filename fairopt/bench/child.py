@@ -16,10 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
 
-from fairopt.bench import memory
+from fairopt.bench import configuring, memory
 from fairopt.bench.answers import write_answer
-from fairopt.bench.configuring import made
-from fairopt.bench.kinds import Contender, Family, Task, TimedOut
+from fairopt.bench.kinds import Contender, Task, TimedOut
 from fairopt.bench.machine import now, reference_job, since, versions
 from fairopt.bench.records import Status
 from fairopt.errors import NotInstalled
@@ -68,14 +67,13 @@ def main(folder: Path, pipe: TextIO) -> None:
 
 def _measure(job: Mapping[str, Any], folder: Path, tell: _Telling, found: dict[str, Any]) -> None:
     tell.stage("setup")
-    contender: Contender = made("fairopt.contenders", job["contender"], Contender, job["settings"])
+    contender = configuring.contender(job["contender"], job["settings"])
     reason = contender.missing()
     if reason is not None:
         raise NotInstalled(reason)
     found["libraries"] = versions(contender.libraries)
-    task: Task = made("fairopt.tasks", job["task"], Task, {})
-    family: Family = made("fairopt.instances", job["family"], Family, {})
-    instance = family.draw(job["seed"], job["parameters"])
+    task = configuring.task(job["task"])
+    instance = configuring.family(job["family"]).draw(job["seed"], job["parameters"])
     found["digest"] = instance.digest
     if instance.digest != job["digest"]:
         raise ValueError(f"the instance drawn here has the digest {instance.digest}, and not {job['digest']}")

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from fairopt.bench import configuring
 from fairopt.bench.answers import read_answer
-from fairopt.bench.configuring import made
-from fairopt.bench.decoding import decoded, encoded
-from fairopt.bench.kinds import Contender, Family, Instance, Judgement, Task
+from fairopt.bench.kinds import Contender, Instance, Judgement
 from fairopt.bench.machine import Told, environment, writable
 from fairopt.bench.process import Ended, run_child
 from fairopt.bench.records import Clock, Environment, InstanceKey, Judged, Measurement, Stages, Status
+from fairopt.codec import decode, encode
 
 #: Characters of a message that are kept.
 MESSAGE = 2000
@@ -48,8 +48,7 @@ class Job:
 
 def drawn(key: InstanceKey) -> Instance:
     """Return the instance again. Errors: `ValueError` where its content is another than that of the key."""
-    family: Family = made("fairopt.instances", key.family, Family, {})
-    instance = family.draw(key.seed, key.parameters)
+    instance = configuring.family(key.family).draw(key.seed, key.parameters)
     if key.digest and instance.digest != key.digest:
         raise ValueError(f"{key.name} has the digest {instance.digest} on this machine, and not {key.digest}")
     return instance
@@ -69,15 +68,14 @@ def key_of(instance: Instance) -> InstanceKey:
 
 def reference(task: str, key: InstanceKey) -> Any:
     """Return what answers of this instance are compared with."""
-    made_task: Task = made("fairopt.tasks", task, Task, {})
-    return made_task.reference(drawn(key))
+    return configuring.task(task).reference(drawn(key))
 
 
 def settings_of(contender: Contender) -> dict[str, Any]:
     """Return all settings of a contender, defaults included, as they are written down."""
     if not is_dataclass(contender):
         return {}
-    plain: dict[str, Any] = encoded({each.name: getattr(contender, each.name) for each in fields(contender)})
+    plain: dict[str, Any] = encode(contender, finite=True)
     return plain
 
 
@@ -109,7 +107,7 @@ def measure(job: Job) -> tuple[Measurement, Environment]:
 
 def _judged(job: Job, folder: Path, ended: Ended) -> tuple[Ended, Judgement | None]:
     """Return how it ended once the answer is judged."""
-    task: Task = made("fairopt.tasks", job.task, Task, {})
+    task = configuring.task(job.task)
     try:
         judgement = task.judge(drawn(job.instance), read_answer(folder), job.reference)
     except Exception as error:  # noqa: BLE001 - a judge that fails must not end the run, nor let the answer count
@@ -143,7 +141,7 @@ def _record(job: Job, here: Environment, started: str, ended: Ended, judgement: 
         repeat=job.repeat,
         status=ended.status,
         message=_short(ended.message),
-        seconds=decoded(Stages, told.get("seconds", {}), "seconds"),
+        seconds=decode(Stages, told.get("seconds", {}), "seconds"),
         peak_bytes=None if ended.status in (Status.MISSING, Status.SKIPPED) else ended.peak_bytes or None,
         base_bytes=told.get("base_bytes"),
         judgement=None
@@ -151,7 +149,7 @@ def _record(job: Job, here: Environment, started: str, ended: Ended, judgement: 
         else Judged(
             float(judgement.violation), float(judgement.gap), float(judgement.objective), _short(judgement.note)
         ),
-        reference_job=None if clock is None else decoded(Clock, clock, "reference_job"),
+        reference_job=None if clock is None else decode(Clock, clock, "reference_job"),
         started=started,
         environment=here.digest,
         label=job.label,

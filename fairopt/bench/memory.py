@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairopt.errors import NotInstalled
+from fairopt.bench.libraries import library
 
 PROC = Path("/proc")
 _KIB = 1024
@@ -74,10 +74,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _by_psutil(pid: int) -> int:
-    try:
-        import psutil
-    except ImportError as error:
-        raise NotInstalled("measuring memory needs psutil here: pip install 'fairopt[bench]'") from error
+    psutil = library("psutil", "measuring memory on this system")
     try:
         process = psutil.Process(pid)
         return int(sum(each.memory_info().rss for each in [process, *process.children(recursive=True)]))

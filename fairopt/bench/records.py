@@ -16,7 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from fairopt.bench.decoding import decoded, encoded
+from fairopt.codec import decode, encode
 from fairopt.errors import BadInput
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
@@ -179,7 +179,7 @@ class Environment:
     @classmethod
     def of(cls, **parts: Any) -> Environment:
         """Return the environment with its digest."""
-        text = json.dumps(encoded(parts), sort_keys=True)
+        text = json.dumps(encode(parts, finite=True), sort_keys=True)
         return cls(digest=sha256(text.encode()).hexdigest(), **parts)
 
 
@@ -189,7 +189,8 @@ _KINDS: Mapping[str, type[Measurement] | type[Environment]] = {each.kind: each f
 
 def line_of(record: Record) -> str:
     """Return the line of a record, without the line's end."""
-    return json.dumps({"schema": SCHEMA, "kind": record.kind, **encoded(record)}, ensure_ascii=False, allow_nan=False)
+    data = {"schema": SCHEMA, "kind": record.kind, **encode(record, finite=True)}
+    return json.dumps(data, ensure_ascii=False, allow_nan=False)
 
 
 def record_of(line: str, place: str = "") -> Record:
@@ -206,7 +207,7 @@ def record_of(line: str, place: str = "") -> Record:
         raise BadInput(f"schema {shown(schema)}", place=place, remedy=f"This version reads schema {SCHEMA}")
     if kind not in _KINDS:
         raise BadInput(f"kind {shown(kind)}", place=place, remedy=nearest(kind, _KINDS, "kind"))
-    record: Record = decoded(_KINDS[kind], data, place)
+    record: Record = decode(_KINDS[kind], data, place)
     return record
 
 

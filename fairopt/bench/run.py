@@ -8,8 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from fairopt.bench.configuring import made
-from fairopt.bench.kinds import Family
+from fairopt.bench import configuring
 from fairopt.bench.machine import Told
 from fairopt.bench.measure import Job, key_of, measure, reference, settings_of
 from fairopt.bench.records import Environment, InstanceKey, Measurement, Record, Status
@@ -132,7 +131,7 @@ class _Run:
     # -- what is next ----------------------------------------------------------------------------------------------
     def _instances(self) -> Iterator[InstanceKey]:
         for block in self.spec.instances:
-            family: Family = made("fairopt.instances", block.family, Family, {})
+            family = configuring.family(block.family)
             for parameters, seed in block.combinations():
                 # the registered name, so that whoever draws it again finds the family
                 key = key_of(family.draw(seed, parameters))

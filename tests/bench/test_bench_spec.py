@@ -83,7 +83,7 @@ def test_a_specification_says_what_it_says(tmp_path: Path) -> None:
         ("bench_fakes:Sound", "bench_fakes:np", ["contenders 1 (sound)", "is no Contender"]),
         ('"fairopt.testing.bench_fakes:Sound"', '"higs"', ["contenders 1 (sound)", "'higs'", "highs"]),
         ('"fairopt.testing.bench_fakes:Sound"', '"scip-pip"', ["contenders 1 (sound)", "scip"]),
-        ("delay = 1", 'delay = "long"', ["contenders 1 (sound), settings, key 'delay'", "'long'", "float"]),
+        ("delay = 1", 'delay = "long"', ["contenders 1 (sound), settings, key 'delay'", "'long'", "Give a number"]),
         ("delay = 1", "dealy = 1", ["contenders 1 (sound), settings", "'dealy'", "Did you mean 'delay'"]),
         ('label = "content"', 'label = "sound"', ["contenders 2", "'sound' stands twice"]),
         ("largest = 4", "largest = 4.5", ["contenders 2, key 'largest'", "4.5"]),
