@@ -52,7 +52,7 @@ ALLOWED = {
     "schedules": "problem program backends policy",
     "properties": "problem program backends policy certificates schedules",
     "testing": "*",
-    "bench": "discovery problem",
+    "bench": "codec discovery problem",
     "cli": "*",
 }
 
@@ -102,6 +102,10 @@ def test_importing_fairopt_imports_no_solver() -> None:
         "scipy",
         "networkx",
         "pyarrow",
+        "cattrs",
+        "distributed",
+        "jinja2",
+        "psutil",
     }
 
 

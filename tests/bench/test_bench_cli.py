@@ -39,7 +39,7 @@ repeats = {repeats}
 family = "uniform"
 parameters = {{ users = [4, 5], types = 2 }}
 [[contenders]]
-contender = "fairopt.testing.bench_fakes:{fake}"
+contender = "bench_fakes:{fake}"
 label = "it"
 """
 

@@ -17,7 +17,7 @@ from fairopt.bench.run import Here, run_spec
 from fairopt.bench.spec import Spec
 from fairopt.errors import BadInput, NotSolved
 
-FAKES = "fairopt.testing.bench_fakes"
+FAKES = "bench_fakes"
 
 
 def specification(
