@@ -9,14 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import bench_records
 import pytest
+from bench_records import environment
 
 from fairopt.bench.files import COLUMNS, ResultsFile, write_parquet
 from fairopt.bench.records import (
-    Clock,
-    Environment,
-    InstanceKey,
     Judged,
     Measurement,
     Stages,
@@ -58,43 +58,14 @@ def command(*words: object, monkeypatch: pytest.MonkeyPatch) -> int:
     return int(left.value.code or 0)
 
 
-def environment() -> Environment:
-    return Environment.of(
-        cpu="a processor",
-        cores=2,
-        memory_bytes=8 * 10**9,
-        system="Linux",
-        python="CPython 3.11",
-        threads={"OMP_NUM_THREADS": "1"},
-        libraries={"numpy": "2.0"},
-        commit="",
-        dirty=False,
-        spec_text="",
-        command="fairopt bench small",
-    )
-
-
-def measurement(**changes: object) -> Measurement:
-    parts: dict[str, object] = {
-        "spec": "small",
-        "task": "max-min",
-        "contender": "it",
+def measurement(**changes: Any) -> Measurement:
+    made: dict[str, Any] = {
         "settings": {"delay": 0.5},
-        "libraries": {"numpy": "2.0"},
-        "instance": InstanceKey("uniform", "uniform (users 4)", 4, 1, {"users": 4}, "abc"),
-        "repeat": 0,
-        "status": Status.SOLVED,
-        "message": "",
         "seconds": Stages(Clock(0.5, 0.25), Clock(1.0, 1.0)),
-        "peak_bytes": 1000,
-        "base_bytes": 500,
         "judgement": Judged(0.0, float("nan"), 1.5, "checked"),
-        "reference_job": Clock(0.05, 0.05),
-        "started": "2026-01-01T00:00:00+00:00",
-        "environment": environment().digest,
         **changes,
     }
-    return Measurement(**parts)  # type: ignore[arg-type]
+    return bench_records.measurement(environment(), **made)
 
 
 # -- lines and files --------------------------------------------------------------------------------------------------
