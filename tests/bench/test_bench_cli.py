@@ -17,6 +17,7 @@ from bench_records import environment
 
 from fairopt.bench.files import COLUMNS, ResultsFile, write_parquet
 from fairopt.bench.records import (
+    Clock,
     Judged,
     Measurement,
     Stages,
