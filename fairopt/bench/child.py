@@ -20,7 +20,8 @@ from fairopt.bench import configuring, memory
 from fairopt.bench.answers import write_answer
 from fairopt.bench.kinds import Contender, Task, TimedOut
 from fairopt.bench.machine import now, reference_job, since, versions
-from fairopt.bench.records import Status
+from fairopt.bench.records import Status, Trial
+from fairopt.codec import decode
 from fairopt.errors import NotInstalled
 
 
@@ -42,13 +43,13 @@ class _Telling:
 
 
 def main(folder: Path, pipe: TextIO) -> None:
-    """Do the job in ``folder``/job.json."""
+    """Do the trial in ``folder``/job.json."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    job = json.loads((folder / "job.json").read_text())
+    trial = decode(Trial, json.loads((folder / "job.json").read_text()))
     found: dict[str, Any] = {"status": Status.SOLVED.value, "message": "", "seconds": {}}
     tell = _Telling(pipe, found)
     try:
-        _measure(job, folder, tell, found)
+        _measure(trial, folder, tell, found)
     except TimedOut as error:
         found |= _status(Status.TIMEOUT, error)
     except MemoryError as error:
@@ -65,21 +66,18 @@ def main(folder: Path, pipe: TextIO) -> None:
     tell.ended()
 
 
-def _measure(job: Mapping[str, Any], folder: Path, tell: _Telling, found: dict[str, Any]) -> None:
+def _measure(trial: Trial, folder: Path, tell: _Telling, found: dict[str, Any]) -> None:
     tell.stage("setup")
-    contender = configuring.contender(job["contender"], job["settings"])
+    contender = configuring.contender(trial.contender, trial.settings)
     reason = contender.missing()
     if reason is not None:
         raise NotInstalled(reason)
     found["libraries"] = versions(contender.libraries)
-    task = configuring.task(job["task"])
-    instance = configuring.family(job["family"]).draw(job["seed"], job["parameters"])
-    found["digest"] = instance.digest
-    if instance.digest != job["digest"]:
-        raise ValueError(f"the instance drawn here has the digest {instance.digest}, and not {job['digest']}")
+    task = configuring.task(trial.task)
+    instance = configuring.drawn(trial.instance)
     prepared = contender.prepare(task.name, instance.problem)
     del instance  # what the contender does not hold on to is not counted
-    limits = {"time_limit": job["time_limit"], "threads": job["threads"]}
+    limits: dict[str, Any] = {"time_limit": trial.time_limit, "threads": trial.threads}
     found["message"] = _warmed_up(contender, task, limits)
     found["reference_job"] = asdict(reference_job())
     gc.collect()

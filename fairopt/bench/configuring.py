@@ -9,7 +9,8 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 from fairopt import discovery
-from fairopt.bench.kinds import Contender, Family, Task
+from fairopt.bench.kinds import Contender, Family, Instance, Task
+from fairopt.bench.records import InstanceKey
 from fairopt.codec import decode
 from fairopt.errors import BadInput
 
@@ -35,6 +36,14 @@ def family(name: str) -> Family:
     """Return the family of instances of a name. Errors as `registered`."""
     made: Family = registered(discovery.FAMILIES, name, Family)()
     return made
+
+
+def drawn(key: InstanceKey) -> Instance:
+    """Return the instance again. Errors: `ValueError` where its content differs from that of the key."""
+    instance = family(key.family).draw(key.seed, key.parameters)
+    if key.digest and instance.digest != key.digest:
+        raise ValueError(f"{key.name} has the digest {instance.digest} on this machine, and not {key.digest}")
+    return instance
 
 
 def contender(name: str, settings: Mapping[str, Any], place: str = "") -> Contender:

@@ -87,36 +87,21 @@ class Judged:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """One contender on one instance, once.
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One contender on one instance, once, and its limits: what is measured.
 
     ``contender`` is the registered name, ``label`` what tables call it (the name, unless the specification says
-    otherwise); ``settings`` all of its options, defaults included. ``seconds`` are in stages. ``base_bytes`` is the
-    resident memory of the process right before "build", with the instance and the libraries loaded, ``peak_bytes``
-    the most from there on, processes started by it included. ``reference_job`` is the same small work done right
-    before each measurement. ``concurrent`` is the number of measurements that the run may have had under way at once,
-    this one included. ``judgement`` is None where there is no answer.
+    otherwise); ``settings`` are all of its options, defaults included. ``concurrent`` is the number of measurements
+    that may have run at once, this one included.
     """
-
-    kind: ClassVar[str] = "measurement"
 
     spec: str
     task: str
     contender: str
     settings: Mapping[str, Any]
-    libraries: Mapping[str, str]
     instance: InstanceKey
     repeat: int
-    status: Status
-    message: str
-    seconds: Stages
-    peak_bytes: int | None
-    base_bytes: int | None
-    judgement: Judged | None
-    reference_job: Clock | None
-    started: str
-    environment: str
     label: str = ""
     spec_digest: str = ""
     time_limit: float = float("inf")
@@ -128,6 +113,45 @@ class Measurement:
     def called(self) -> str:
         """What tables call the contender."""
         return self.label or self.contender
+
+    @property
+    def condition(self) -> str:
+        """Who answers under which limits, as text."""
+        limits = self.time_limit, self.memory_limit, self.threads
+        return json.dumps([self.task, self.contender, dict(self.settings), *limits], sort_keys=True)
+
+    @property
+    def identity(self) -> str:
+        """What two trials share that are the same, as text.
+
+        The specification's name is part of it, so that each specification has all its measurements where several share
+        a file; and the label, so that one contender can be entered twice, to show what differs by chance.
+        """
+        return json.dumps([self.condition, self.spec, self.called, self.instance.digest, self.repeat])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement(Trial):
+    """A trial and what came of it.
+
+    ``seconds`` are in stages. ``base_bytes`` is the resident memory of the process right before "build", with the
+    instance and the libraries loaded, ``peak_bytes`` the most from there on, processes started by it included.
+    ``reference_job`` is a small job, always the same, done right before each measurement. ``judgement`` is None where
+    there is no answer.
+    """
+
+    kind: ClassVar[str] = "measurement"
+
+    libraries: Mapping[str, str]
+    status: Status
+    message: str
+    seconds: Stages
+    peak_bytes: int | None
+    base_bytes: int | None
+    judgement: Judged | None
+    reference_job: Clock | None
+    started: str
+    environment: str
 
     @property
     def solved(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Any, TypeVar
 from fairopt.bench import configuring
 from fairopt.bench.machine import Told
 from fairopt.bench.measure import Job, key_of, measure, reference, settings_of
-from fairopt.bench.records import Environment, InstanceKey, Measurement, Record, Status
+from fairopt.bench.records import Environment, InstanceKey, Measurement, Record, Status, Trial
 from fairopt.bench.spec import Entrant, Spec
 from fairopt.errors import FairoptError, NotInstalled, NotSolved
 
@@ -79,7 +78,7 @@ class _Run:
     concurrent: int
     told: Told
     say: Callable[[str], None]
-    pending: dict[Future[tuple[Measurement, Environment]], Job] = field(default_factory=dict)
+    pending: dict[Future[tuple[Measurement, Environment]], Trial] = field(default_factory=dict)
     environments: set[str] = field(default_factory=set)
     spent: list[Measurement] = field(default_factory=list)
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -92,7 +91,7 @@ class _Run:
             if isinstance(record, Environment):
                 self.environments.add(record.digest)
             else:
-                done[_identity(record)] = record
+                done[record.identity] = record
                 self._remember(record)
         self.missing = {identity for identity, record in done.items() if record.status is Status.MISSING}
         self.settings = {each.label: self._settings(each) for each in self.spec.contenders}
@@ -101,20 +100,20 @@ class _Run:
             for key in list(self._instances()):  # all at once: a parameter that cannot be ends the run at its begin
                 compared: list[Any] = []  # the reference, once it is needed
                 for repeat, entrant in self._turns(key):
-                    job = self._job(entrant, key, repeat)
-                    known = done.get(_identity(job))
-                    if known is not None and not self._may_differ(known, job):
+                    trial = self._trial(entrant, key, repeat)
+                    known = done.get(trial.identity)
+                    # a library that was missing may be installed by now
+                    if known is not None and (known.status not in _PASSING or self._why_not(entrant, trial)):
                         continue
                     while len(self.pending) >= self.concurrent:
                         yield from self._collect()
-                    # what has ended meanwhile may be a reason not to go on
-                    job = self._job(entrant, key, repeat)
-                    if not job.skipped:
-                        if not compared:
-                            compared.append((yield from self._reference(key)))
-                        job = self._job(entrant, key, repeat, compared[0])
+                    skipped = self._why_not(entrant, trial)  # also for how the ones just collected have ended
+                    if not skipped and not compared:
+                        compared.append((yield from self._reference(key)))
+                        skipped = self._why_not(entrant, trial)
                     self.say(f"{key.name}, repeat {repeat + 1} of {self.spec.repeats}: {entrant.label}")
-                    self.pending[self._submitted(measure, job)] = job
+                    job = Job(trial, self.told, None if skipped else compared[0], skipped)
+                    self.pending[self._submitted(measure, job)] = trial
             while self.pending:
                 yield from self._collect()
         finally:
@@ -143,9 +142,9 @@ class _Run:
             first = (key.seed + repeat) % len(entrants)
             yield from ((repeat, each) for each in (*entrants[first:], *entrants[:first]))
 
-    def _job(self, entrant: Entrant, key: InstanceKey, repeat: int, compared: Any = None) -> Job:
+    def _trial(self, entrant: Entrant, key: InstanceKey, repeat: int) -> Trial:
         spec = self.spec
-        return Job(
+        return Trial(
             spec=spec.name,
             spec_digest=spec.digest,
             task=spec.task,
@@ -158,21 +157,19 @@ class _Run:
             memory_limit=spec.memory_limit,
             threads=spec.threads,
             concurrent=self.concurrent,
-            told=self.told,
-            reference=compared,
-            skipped=self._why_not(entrant, key),
         )
 
     def _settings(self, entrant: Entrant) -> dict[str, Any]:
         contender = _contender(entrant)
         return dict(entrant.settings) if contender is None else settings_of(contender)
 
-    def _why_not(self, entrant: Entrant, key: InstanceKey) -> str:
+    def _why_not(self, entrant: Entrant, trial: Trial) -> str:
         """Return why a contender is not tried, "" where it is."""
+        key = trial.instance
         if entrant.largest is not None and key.size > entrant.largest:
             return f"size {key.size:,} is above {entrant.largest:,}, the largest that the specification tries it on"
         for each in self.spent if self.spec.give_up else ():
-            if _condition(each) != _condition_of(self.spec, entrant, self.settings[entrant.label]):
+            if each.condition != trial.condition:
                 continue
             if each.instance.digest == key.digest:
                 return f"{_SPENT[each.status]} on this instance in repeat {each.repeat + 1}"
@@ -180,20 +177,15 @@ class _Run:
                 return f"{_SPENT[each.status]} at size {each.instance.size:,} ({each.instance.name})"
         return ""
 
-    @staticmethod
-    def _may_differ(known: Measurement, job: Job) -> bool:
-        """Whether a measurement that there is already may come out otherwise: a library may be there by now."""
-        return known.status in _PASSING and not job.skipped
-
     # -- what has come -------------------------------------------------------------------------------------------------
     def _collect(self) -> Iterator[Record]:
         """Wait until something is done, and yield what is."""
         ended, _ = wait(self.pending, return_when=FIRST_COMPLETED)
         for future in ended:
-            job = self.pending.pop(future)
-            measurement, environment = _result(future, f"{job.instance.name}, {job.label}")
+            trial = self.pending.pop(future)
+            measurement, environment = _result(future, f"{trial.instance.name}, {trial.label}")
             self._remember(measurement)
-            if measurement.status is Status.MISSING and _identity(measurement) in self.missing:
+            if measurement.status is Status.MISSING and measurement.identity in self.missing:
                 continue
             if environment.digest not in self.environments:
                 self.environments.add(environment.digest)
@@ -232,28 +224,6 @@ def _result(future: Future[T], what: str) -> T:
 
 def _failed(what: str, error: BaseException) -> NotSolved:
     return NotSolved(f"{what}: {error!r}; what was measured is kept, and the same command goes on from there")
-
-
-def _condition(of: Measurement | Job) -> str:
-    """Return under which conditions which contender answered: what measurements must share to be the same."""
-    return json.dumps(
-        [of.task, of.contender, dict(of.settings), of.time_limit, of.memory_limit, of.threads], sort_keys=True
-    )
-
-
-def _condition_of(spec: Spec, entrant: Entrant, settings: Mapping[str, Any]) -> str:
-    parts = [spec.task, entrant.contender, dict(settings), spec.time_limit, spec.memory_limit, spec.threads]
-    return json.dumps(parts, sort_keys=True)
-
-
-def _identity(of: Measurement | Job) -> str:
-    """Return what makes a measurement the same as another one.
-
-    Its specification's name and its label are part of it, so that every specification's tables are whole where several
-    share a file, and so that one contender can be entered twice, to show what differs by chance alone.
-    """
-    label = of.label or of.contender
-    return json.dumps([_condition(of), of.spec, label, of.instance.digest, of.repeat])
 
 
 def _no_easier(new: InstanceKey, old: InstanceKey) -> bool:

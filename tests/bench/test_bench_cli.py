@@ -136,7 +136,7 @@ def test_a_parquet_table_has_the_columns_that_are_documented(tmp_path: Path) -> 
     first, second = table.to_pylist()
     assert (first["build_wall"], first["solve_cpu"], first["certify_wall"], first["gap"]) == (0.5, 1.0, None, None)
     assert json.loads(first["settings"]) == {"delay": 0.5}
-    assert json.loads(first["environment_json"])["cpu"] == "a processor"
+    assert json.loads(first["environment_json"])["cpu"] == "A CPU"
     assert (second["status"], second["build_wall"], second["note"]) == ("skipped", None, None)
     text = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     for name, kind, says in COLUMNS:
