@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from flint import fmpq, fmpq_mat
 
-from fairopt.backends import exact as stages
 from fairopt.backends.exact import Exact
+from fairopt.backends.exact import solve as stages
 from fairopt.backends.exact.checks import dual_bound, refuted, require_endless
 from fairopt.backends.exact.refinement import FloatProgram, refine
 from fairopt.backends.exact.vertex import OutOfReach, slacks, vertex_of

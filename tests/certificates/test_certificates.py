@@ -28,7 +28,7 @@ from fairopt.models import (
     SecondPriceTrading,
     WaterFilling,
 )
-from fairopt.models import oef_cooperative as cooperative
+from fairopt.models.oef import cooperative
 from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
 from fairopt.policy import Formulated, allocate
 from fairopt.problem import Market

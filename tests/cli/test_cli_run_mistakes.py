@@ -120,11 +120,11 @@ def test_a_file_of_another_kind_is_named(capsys, monkeypatch, files, given, kind
 
 def test_options_that_are_functions_and_classes_are_named_by_module():
     models = "fairopt.models"
-    least_cost = configured(GavelRounds(), [f"objective={models}.gavel_objectives:LeastCost"])
+    least_cost = configured(GavelRounds(), [f"objective={models}.gavel.objectives:LeastCost"])
     assert least_cost == GavelRounds(LeastCost())
-    assert configured(FFT(), [f"fair_part={models}.fft_fairness:WholeGpusPart"]).fair_part == WholeGpusPart()
-    assert configured(FFT(), [f"usable={models}.fft_program:nothing"]).usable is nothing
-    assert configured(GangAwareStride(), [f"assign={models}.gandiva_pools:fastest"]).assign is fastest
+    assert configured(FFT(), [f"fair_part={models}.fft.fairness:WholeGpusPart"]).fair_part == WholeGpusPart()
+    assert configured(FFT(), [f"usable={models}.fft.program:nothing"]).usable is nothing
+    assert configured(GangAwareStride(), [f"assign={models}.gandiva_fair.pools:fastest"]).assign is fastest
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
-from fairopt.methods import envy_answer
+from fairopt.methods.envy_free import problem as envy_answer
 from fairopt.methods.grouping import evened_out, identical_rows, shared_out
 from fairopt.models import CooperativeOEF
 from fairopt.models.common.shares import shares_of

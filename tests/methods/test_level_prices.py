@@ -12,7 +12,7 @@ import pytest
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput
-from fairopt.methods import level_prices
+from fairopt.methods.level import solve as level_prices
 from fairopt.methods.level.solve import raise_level
 from fairopt.models import MaxMin, NonCooperativeOEF
 from fairopt.policy import Policy, allocate

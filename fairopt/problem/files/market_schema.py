@@ -29,7 +29,7 @@ _JOB = ("name", "speedup", "weight", "demand")
 
 def market_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of market files."""
-    text = resources.files("fairopt.problem").joinpath("market.schema.json").read_text(encoding="utf-8")
+    text = resources.files("fairopt.problem.files").joinpath("market.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
 

@@ -16,7 +16,8 @@ from fairopt.methods.eisenberg_gale.equilibrium import Equilibrium
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
 from fairopt.methods.eisenberg_gale.money_flow import spend
 from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
-from fairopt.models import NashWelfare, nash_welfare
+from fairopt.models import NashWelfare
+from fairopt.models.nash import nash_welfare
 from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.testing.samples import sample_markets
