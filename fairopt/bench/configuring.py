@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import is_dataclass
-from importlib.metadata import EntryPoint
 from typing import Any
 
 from fairopt import discovery
@@ -66,13 +65,7 @@ def registered(group: str, name: str, kind: Any) -> Any:
     Errors: `BadInput` for an unknown name and what is no ``kind``; `NotInstalled` for what is registered and cannot be
     loaded.
     """
-    if ":" in name:
-        try:
-            found = EntryPoint(name=name, value=name, group=group).load()
-        except Exception as error:  # whatever the module raises, the name is to blame
-            raise BadInput(f"{name!r} cannot be had: {error!r}", remedy="Check the module and the name") from error
-    else:
-        found = discovery.load(group, name)
+    found = discovery.named(name) if ":" in name else discovery.load(group, name)
     if not isinstance(found, type) or not issubclass(found, kind):
         raise BadInput(f"{name!r} is no {kind.__name__}", remedy="Name a class of that kind")
     return found

@@ -151,8 +151,8 @@ def figures_command(
     They stand between <!-- bench NAME: begin --> and <!-- bench NAME: end -->. NAME is goals (asked, measured, reached)
     or speed (ratios to others, and where they are faster).
     """
-    from fairopt.bench.report.figures import write_figures
     from fairopt.bench.records import environments
+    from fairopt.bench.report.figures import write_figures
 
     records = _read(results)
     commands = dict.fromkeys(each.command for each in environments(records).values())
