@@ -23,8 +23,8 @@ class Place(NamedTuple):
 def place(workers: int, dask: str | None) -> Iterator[Place]:
     """Yield where to measure: ``workers`` processes (1: here), or the Dask cluster at an address, or "local:N".
 
-    Errors: `BadInput` for both at once and for an address that is none; `NotInstalled` without Dask; `NotSolved` where
-    no cluster answers.
+    Errors: `BadInput` for both at once and for a malformed address; `NotInstalled` without Dask; `NotSolved` where no
+    cluster answers.
     """
     if dask is None:
         if workers == 1:

@@ -25,10 +25,10 @@ from fairopt.errors import BadInput
 
 
 class ResultsFile(AbstractContextManager["ResultsFile"]):
-    """A file of results that is gone on with: ``before`` is what it holds, `add` appends a line that is on the disk.
+    """A file of results that a run continues: ``before`` is what it holds, `add` appends a record.
 
-    A last line that was cut off is dropped, and ``say`` is told so; a whole one that lacks its end is kept. Another run
-    that writes the same file at the same time is refused.
+    A last line that was cut off is dropped, with a message to ``say``; a complete one without its line end is kept. A
+    second run that writes the same file at the same time is refused.
 
     Errors: `BadInput` for a file that cannot be written, or that holds something else.
     """
@@ -65,7 +65,7 @@ class ResultsFile(AbstractContextManager["ResultsFile"]):
     def _lock(self) -> None:
         try:
             import fcntl
-        except ImportError:  # not on this system: two runs at once are then not noticed
+        except ImportError:  # not on this system, where a second run is not noticed
             return
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)

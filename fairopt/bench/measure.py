@@ -1,4 +1,4 @@
-"""One measurement: a job that can be sent anywhere, and what comes back from where it was done."""
+"""One measurement: a job that can be sent to any process, and the record that comes back."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 from fairopt.bench import configuring
 from fairopt.bench.answers import read_answer
 from fairopt.bench.kinds import Contender, Instance, Judgement
-from fairopt.bench.machine import Told, environment, writable
-from fairopt.bench.process import Ended, run_child
+from fairopt.bench.machine import Provenance, environment, writable
+from fairopt.bench.process import Ending, run_child
 from fairopt.bench.records import Clock, Environment, InstanceKey, Judged, Measurement, Stages, Status, Trial
 from fairopt.codec import decode, encode
 
@@ -29,7 +29,7 @@ class Job:
     """
 
     trial: Trial
-    told: Told
+    provenance: Provenance
     reference: Any = None
     skipped: str = ""
 
@@ -62,10 +62,10 @@ def settings_of(contender: Contender) -> dict[str, Any]:
 def measure(job: Job) -> tuple[Measurement, Environment]:
     """Do a job in another process, judge the answer in this one, and return what is written down of it."""
     trial = job.trial
-    here = environment(job.told, trial.threads)
+    here = environment(job.provenance, trial.threads)
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
     if job.skipped:
-        return _record(trial, here, started, Ended(Status.SKIPPED, job.skipped), None), here
+        return _record(trial, here, started, Ending(Status.SKIPPED, job.skipped), None), here
     with TemporaryDirectory(prefix="fairopt-bench-") as name:
         folder = Path(name)
         (folder / "job.json").write_text(json.dumps(encode(trial)))
@@ -76,45 +76,45 @@ def measure(job: Job) -> tuple[Measurement, Environment]:
     return _record(trial, here, started, ended, judgement), here
 
 
-def _judged(job: Job, folder: Path, ended: Ended) -> tuple[Ended, Judgement | None]:
+def _judged(job: Job, folder: Path, ended: Ending) -> tuple[Ending, Judgement | None]:
     """Return how it ended once the answer is judged."""
     task = configuring.task(job.trial.task)
     try:
         judgement = task.judge(configuring.drawn(job.trial.instance), read_answer(folder), job.reference)
-    except Exception as error:  # noqa: BLE001 - a judge that fails must not end the run, nor let the answer count
-        return Ended(Status.ERROR, f"judging failed: {error!r}", ended.peak_bytes, ended.told), None
+    except Exception as error:  # noqa: BLE001 - a failing judge must neither end the run nor accept the answer
+        return Ending(Status.ERROR, f"judging failed: {error!r}", ended.peak_bytes, ended.reported), None
     status, message = Status.SOLVED, ended.message
     if not judgement.accepted:
         status, message = Status.WRONG, judgement.note
     if not judgement.proven:
         status, message = Status.ERROR, f"nothing proves how good the answer is: {judgement.note}"
-    taken = sum(ended.told["seconds"][stage]["wall"] for stage in ("build", "solve"))
+    taken = sum(ended.reported["seconds"][stage]["wall"] for stage in ("build", "solve"))
     if status is Status.SOLVED and taken > job.trial.time_limit:
         status, message = Status.TIMEOUT, f"answered after {taken:.3g} s; the limit is {job.trial.time_limit:g} s"
-    return Ended(status, message, ended.peak_bytes, ended.told), judgement
+    return Ending(status, message, ended.peak_bytes, ended.reported), judgement
 
 
 def _short(message: str) -> str:
-    """Return what can be written of a message that anybody may have made: its beginning."""
+    """Return the beginning of a message, in characters that can be written."""
     return writable(message if len(message) <= MESSAGE else message[:MESSAGE] + " ...")
 
 
-def _record(trial: Trial, here: Environment, started: str, ended: Ended, judgement: Judgement | None) -> Measurement:
-    told = ended.told
+def _record(trial: Trial, here: Environment, started: str, ended: Ending, judgement: Judgement | None) -> Measurement:
+    reported = ended.reported
     judged = None
     if judgement is not None:
         violation, gap, objective = (float(each) for each in (judgement.violation, judgement.gap, judgement.objective))
         judged = Judged(violation, gap, objective, _short(judgement.note))
     return Measurement(
         **vars(trial),
-        libraries=told.get("libraries", {}),
+        libraries=reported.get("libraries", {}),
         status=ended.status,
         message=_short(ended.message),
-        seconds=decode(Stages, told.get("seconds", {}), "seconds"),
+        seconds=decode(Stages, reported.get("seconds", {}), "seconds"),
         peak_bytes=None if ended.status in (Status.MISSING, Status.SKIPPED) else ended.peak_bytes or None,
-        base_bytes=told.get("base_bytes"),
+        base_bytes=reported.get("base_bytes"),
         judgement=judged,
-        reference_job=decode(Clock | None, told.get("reference_job"), "reference_job"),
+        reference_job=decode(Clock | None, reported.get("reference_job"), "reference_job"),
         started=started,
         environment=here.digest,
     )

@@ -1,4 +1,4 @@
-"""What a benchmark leaves behind: a line of JSON for each measurement, and for the environment it was made in.
+"""What a benchmark writes: a line of JSON for each measurement, and for the environment that it was made in.
 
 A file of results (``*.jsonl``) holds one object a line. ``kind`` is "environment" or "measurement"; a measurement names
 its environment by digest, and the environment's line stands before it. Lines are only ever appended.
@@ -39,7 +39,7 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Clock:
-    """Seconds of one stage: on the wall, and of the processor (all threads, and processes that were waited for)."""
+    """Seconds of one stage: wall time, and processor time of all threads and of child processes that have ended."""
 
     wall: float
     cpu: float
@@ -47,7 +47,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Stages:
-    """Seconds of each stage; None where it was not reached, or gives nothing (`Contender.certifies`)."""
+    """Seconds of each stage; None for one that was not reached, and for certify without evidence."""
 
     build: Clock | None = None
     solve: Clock | None = None
@@ -116,13 +116,13 @@ class Trial:
 
     @property
     def condition(self) -> str:
-        """Who answers under which limits, as text."""
+        """Task, contender, settings and limits, as text."""
         limits = self.time_limit, self.memory_limit, self.threads
         return json.dumps([self.task, self.contender, dict(self.settings), *limits], sort_keys=True)
 
     @property
     def identity(self) -> str:
-        """What two trials share that are the same, as text.
+        """What makes two trials the same, as text.
 
         The specification's name is part of it, so that each specification has all its measurements where several share
         a file; and the label, so that one contender can be entered twice, to show what differs by chance.
@@ -132,7 +132,7 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement(Trial):
-    """A trial and what came of it.
+    """A trial and its outcome.
 
     ``seconds`` are in stages. ``base_bytes`` is the resident memory of the process right before "build", with the
     instance and the libraries loaded, ``peak_bytes`` the most from there on, processes started by it included.
@@ -179,7 +179,7 @@ class Measurement(Trial):
 
 @dataclass(frozen=True)
 class Environment:
-    """Where measurements were made. ``digest`` is the hash of all the rest.
+    """Where measurements were made. ``digest`` is the hash of everything else.
 
     ``threads`` are the variables that pin threads; ``libraries`` the versions of all libraries that contenders of the
     specification name, as installed; ``commit`` and ``dirty`` the state of the checkout, "" and False without one.
@@ -221,7 +221,7 @@ def record_of(line: str, place: str = "") -> Record:
     """Return the record in a line; `BadInput` names the key that cannot be read."""
     try:
         data = json.loads(line)
-    except ValueError as error:  # RecursionError is not one: a line is never deep
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"not JSON: {error}", place=place, remedy="Each line is one object; drop this one") from error
     if not isinstance(data, dict):
         raise BadInput(f"got {shown(data)}", place=place, remedy="Give one object a line")

@@ -1,4 +1,4 @@
-"""A run of a specification: what is measured in which order, on whatever executes jobs, and gone on with."""
+"""A run of a specification: what is measured in which order, by which executor, and what is left after an end."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from fairopt.bench import configuring
-from fairopt.bench.machine import Told
+from fairopt.bench.machine import Provenance
 from fairopt.bench.measure import Job, key_of, measure, reference, settings_of
 from fairopt.bench.records import Environment, InstanceKey, Measurement, Record, Status, Trial
 from fairopt.bench.spec import Entrant, Spec
 from fairopt.errors import FairoptError, NotInstalled, NotSolved
 
 T = TypeVar("T")
-#: Endings that mean that more of the same is no use.
+#: Statuses after which trying again on this or a larger instance is no use.
 _SPENT: Mapping[Status, str] = {Status.TIMEOUT: "timed out", Status.MEMORY: "ran out of memory"}
-#: Endings that may be others when the same is tried again later, on the same machine.
+#: Statuses that may differ when the same is tried later on the same machine.
 _PASSING = (Status.MISSING, Status.SKIPPED)
 
 
 class Here(Executor):
-    """Does what is submitted at once, in this process, and lets its errors out: the executor of a run not spread."""
+    """An executor that runs each job in this process when it is submitted, and lets its errors out."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Return a future that is done."""
@@ -37,15 +37,15 @@ def run_spec(
     *,
     concurrent: int = 1,
     before: Iterable[Record] = (),
-    told: Told | None = None,
+    provenance: Provenance | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Record]:
     """Measure what a specification asks for; yield each measurement when it is made, after its environment's record.
 
-    For each instance, contenders take turns in each repeat, in an order that is rotated from one to the next.
-    ``executor`` does the work, here if None; at most ``concurrent`` measurements are under way at once, which disturb
-    each other where they share a machine. ``before`` are records of an earlier run, whose measurements are not made
-    again; those that were skipped, or lacked a library, are looked at again. ``say`` is told what goes on.
+    For each instance, contenders take turns in each repeat, in an order that rotates. ``executor`` does the work, this
+    process if None; at most ``concurrent`` measurements run at once, which disturb each other on one machine.
+    ``before`` are records of an earlier run, whose measurements are not repeated, except those that were skipped or
+    lacked a library. ``say`` is called with messages on progress.
 
     Errors: `BadInput` for parameters that a family refuses; `NotSolved` where an executor failed.
     """
@@ -53,7 +53,7 @@ def run_spec(
         spec=spec,
         executor=executor or Here(),
         concurrent=concurrent,
-        told=told or Told.of(spec.source, library_names(spec)),
+        provenance=provenance or Provenance.of(spec.source, library_names(spec)),
         say=say,
     )
     yield from run.go(tuple(before))
@@ -76,13 +76,13 @@ class _Run:
     spec: Spec
     executor: Executor
     concurrent: int
-    told: Told
+    provenance: Provenance
     say: Callable[[str], None]
     pending: dict[Future[tuple[Measurement, Environment]], Trial] = field(default_factory=dict)
     environments: set[str] = field(default_factory=set)
     spent: list[Measurement] = field(default_factory=list)
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: What was missing before, and need not be said again.
+    #: Identities of trials that lacked a library before; that is not written again.
     missing: set[str] = field(default_factory=set)
 
     def go(self, before: Sequence[Record]) -> Iterator[Record]:
@@ -97,7 +97,7 @@ class _Run:
         self.settings = {each.label: self._settings(each) for each in self.spec.contenders}
         self._say_what_is_old(done.values(), {each.digest: each for each in before if isinstance(each, Environment)})
         try:
-            for key in list(self._instances()):  # all at once: a parameter that cannot be ends the run at its begin
+            for key in list(self._instances()):  # first of all, so that no bad parameter ends the run half way
                 compared: list[Any] = []  # the reference, once it is needed
                 for repeat, entrant in self._turns(key):
                     trial = self._trial(entrant, key, repeat)
@@ -112,7 +112,7 @@ class _Run:
                         compared.append((yield from self._reference(key)))
                         skipped = self._why_not(entrant, trial)
                     self.say(f"{key.name}, repeat {repeat + 1} of {self.spec.repeats}: {entrant.label}")
-                    job = Job(trial, self.told, None if skipped else compared[0], skipped)
+                    job = Job(trial, self.provenance, None if skipped else compared[0], skipped)
                     self.pending[self._submitted(measure, job)] = trial
             while self.pending:
                 yield from self._collect()
@@ -121,9 +121,9 @@ class _Run:
                 future.cancel()
 
     def _say_what_is_old(self, done: Iterable[Measurement], known: Mapping[str, Environment]) -> None:
-        """Say how many measurements of the specification are kept that were made with another state of the code."""
+        """Say how many of the kept measurements of the specification were made by another state of the code."""
         ours = [known[each.environment] for each in done if each.spec == self.spec.name and each.environment in known]
-        other = sum((each.commit, each.dirty) != (self.told.commit, self.told.dirty) for each in ours)
+        other = sum((each.commit, each.dirty) != (self.provenance.commit, self.provenance.dirty) for each in ours)
         if other:
             self.say(f"{other} of {len(ours)} measurements that are kept were made at another commit")
 
@@ -132,7 +132,7 @@ class _Run:
         for block in self.spec.instances:
             family = configuring.family(block.family)
             for parameters, seed in block.combinations():
-                # the registered name, so that whoever draws it again finds the family
+                # the family by its registered name, so that a worker can draw the instance again
                 key = key_of(family.draw(seed, parameters))
                 yield InstanceKey(block.family, key.name, key.size, seed, parameters, key.digest)
 
@@ -179,7 +179,7 @@ class _Run:
 
     # -- what has come -------------------------------------------------------------------------------------------------
     def _collect(self) -> Iterator[Record]:
-        """Wait until something is done, and yield what is."""
+        """Wait until a measurement is done, and yield the records of all that are."""
         ended, _ = wait(self.pending, return_when=FIRST_COMPLETED)
         for future in ended:
             trial = self.pending.pop(future)
@@ -193,7 +193,7 @@ class _Run:
             yield measurement
 
     def _reference(self, key: InstanceKey) -> Any:
-        """Compute the reference where the work is done, collecting meanwhile what comes; returns it."""
+        """Return the reference, computed by the executor; records that arrive meanwhile are yielded."""
         self.say(f"{key.name}: what answers are compared with")
         future = self._submitted(reference, self.spec.task, key)
         while not future.done():

@@ -91,6 +91,7 @@ def test_lines_come_back_as_they_were() -> None:
         ('"wall": 0.5', '"wall": "x"', "key 'seconds', key 'build', key 'wall'"),
         ('"task": "max-min", ', "", "'task' is missing"),
         ('{"schema"', '["schema"', "not JSON"),
+        ('{"schema"', "[" * 100_000 + '{"schema"', "not JSON"),
     ],
 )
 def test_malformed_lines_are_refused_with_their_place(tmp_path: Path, old: str, new: str, words: str) -> None:
