@@ -262,3 +262,23 @@ def test_one_file_for_two_purposes_is_refused(
     assert command(spec, "--json", results, twice, results, monkeypatch=monkeypatch) == 2
     assert "is the file of --json as well" in capsys.readouterr().err
     assert not results.exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "hidden", "extra"),
+    [("--report", "jinja2", "bench"), ("--report", "scipy.stats", "bench"), ("--parquet", "pyarrow", "parquet")],
+)
+def test_a_missing_library_is_told_before_anything_is_measured(
+    spec: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    option: str,
+    hidden: str,
+    extra: str,
+) -> None:
+    monkeypatch.setitem(sys.modules, hidden, None)
+    results = tmp_path / "results.jsonl"
+    assert command(spec, "--json", results, option, tmp_path / "written", monkeypatch=monkeypatch) == 3
+    assert f"pip install 'fairopt[{extra}]'" in capsys.readouterr().err
+    assert not results.exists()

@@ -63,20 +63,21 @@ class TestMeans:
             statistics.seconds_of(["quick"])  # type: ignore[list-item]
 
     def test_unsolved_counts_at_the_limit(self) -> None:
-        mean = statistics.mean_of([1, math.nan, 3], [True, False, True], 10, 0)
-        assert mean == statistics.Mean(pytest.approx(30 ** (1 / 3)), 0, 2, 3)
+        assert statistics.penalised([1, math.nan, 3, 11], [True, False, True, True], 10).tolist() == [1, 10, 3, 10]
 
     def test_nothing_solved(self) -> None:
-        mean = statistics.mean_of([math.nan, math.nan], [False, False], 10, 1)
-        assert (mean.seconds, mean.solved, mean.instances) == (pytest.approx(10), 0, 2)
+        counted = statistics.penalised([math.nan, math.nan], [False, False], 10)
+        assert statistics.shifted_geometric_mean(counted, 1) == pytest.approx(10)
 
     @given(st.lists(times, min_size=1, max_size=6), st.data())
     def test_failing_never_pays(self, values: list[float], data: st.DataObject) -> None:
         solved = [data.draw(st.booleans()) for _ in values]
         one = data.draw(st.integers(0, len(values) - 1))
         fewer = [flag and place != one for place, flag in enumerate(solved)]
-        with_it = statistics.mean_of(values, solved, 5, 1).seconds
-        assert with_it <= statistics.mean_of(values, fewer, 5, 1).seconds * (1 + 1e-12)
+        with_it, without = (
+            statistics.shifted_geometric_mean(statistics.penalised(values, flags, 5), 1) for flags in (solved, fewer)
+        )
+        assert with_it <= without * (1 + 1e-12)
 
     @pytest.mark.parametrize("limit", [0, -1, math.inf, math.nan])
     def test_a_limit_is_positive_and_finite(self, limit: float) -> None:

@@ -25,7 +25,7 @@ from fairopt.bench.report.growth import Growth, fit
 from fairopt.bench.report.pictures import Picture, Points, Style, growth_picture, profile_picture
 from fairopt.bench.report.profiles import profiles
 from fairopt.bench.report.statistics import SAMPLES
-from fairopt.bench.report.studies import Group, Study, studies, to_answer
+from fairopt.bench.report.studies import Study, studies, to_answer
 from fairopt.errors import BadInput
 
 #: Characters that no page may hold: control characters, and halves of pairs, which UTF-8 cannot write.
@@ -111,7 +111,7 @@ def _templates() -> Any:
 
 def require_libraries() -> None:
     """Refuse a page that could not be made. Errors: `NotInstalled` without Jinja2 or SciPy."""
-    _templates()
+    library("jinja2", "a report")
     library("scipy.stats", "a report")
 
 
@@ -176,7 +176,7 @@ class Grown:
 
 def _growths(study: Study, styles: Mapping[str, Style]) -> Iterator[Grown]:
     """Yield the growth on each group of more than one size."""
-    by_group: dict[Group, list[InstanceKey]] = {}
+    by_group: dict[str, list[InstanceKey]] = {}
     for (group, _), of in study.columns.items():
         by_group.setdefault(group, []).extend(each for each in of if each.size > 0)
     for number, (group, of) in enumerate(by_group.items()):
@@ -185,9 +185,9 @@ def _growths(study: Study, styles: Mapping[str, Style]) -> Iterator[Grown]:
         if len({each.size for each in of}) < 2 or not series:
             continue
         fitted = {each.name: _fitted(each) for each in series}
-        title = f"Time over size on {group.name}, {study.title}"
+        title = f"Time over size on {group}, {study.title}"
         picture = growth_picture(series, fitted, styles, study.limit, f"{study.anchor}g{number}", title)
-        yield Grown(group.name, picture, fitted)
+        yield Grown(group, picture, fitted)
 
 
 def _points(study: Study, name: str, of: Sequence[InstanceKey]) -> Points:

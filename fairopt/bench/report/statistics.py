@@ -33,16 +33,6 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Mean:
-    """A shifted geometric mean in seconds over ``instances``, of which ``solved`` were; the rest count at the limit."""
-
-    seconds: float
-    shift: float
-    solved: int
-    instances: int
-
-
-@dataclass(frozen=True)
 class Ratios:
     """How many times as long as a baseline a contender took, instance by instance.
 
@@ -122,17 +112,6 @@ def penalised(seconds: Sequence[float] | Floats, solved: Sequence[bool] | Flags,
     done = _flags(solved)
     times = seconds_of(np.where(done, np.asarray(seconds, dtype=float), limit))
     return np.minimum(times, limit)
-
-
-def mean_of(seconds: Sequence[float] | Floats, solved: Sequence[bool] | Flags, limit: float, shift: float) -> Mean:
-    """Return the shifted geometric mean over instances, unsolved ones at the time limit."""
-    done = _flags(solved)
-    return Mean(
-        seconds=shifted_geometric_mean(penalised(seconds, done, limit), shift),
-        shift=float(shift),
-        solved=int(done.sum()),
-        instances=done.size,
-    )
 
 
 def median_of(seconds: Sequence[float] | Floats) -> float:

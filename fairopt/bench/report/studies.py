@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from fairopt.bench.records import Environment, InstanceKey, Measurement, Record, Status
-from fairopt.bench.report.statistics import Flags, Floats, Mean, mean_of, median_of, shifted_geometric_mean
-from fairopt.bench.report.words import count, plain
+from fairopt.bench.report.statistics import Flags, Floats, median_of, penalised, shifted_geometric_mean
+from fairopt.bench.report.words import count, plain, settings_text
 from fairopt.bench.spec import Goal, Spec
 from fairopt.errors import BadInput
 
@@ -54,19 +54,6 @@ class Cell:
         """Return the median over solved repeats; NaN where there is none that has these seconds."""
         found = [seconds(row.measured) for row in self.rows if row.measured.solved]
         return median_of([value for value in found if value is not None])
-
-
-@dataclass(frozen=True)
-class Group:
-    """Instances that differ only in size and seed: a family and its other parameters, as text."""
-
-    family: str
-    parameters: str
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return f"{self.family} ({self.parameters})" if self.parameters else self.family
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,17 +110,17 @@ class Study:
         return [name for name in self.contenders if name not in self.present]
 
     @cached_property
-    def columns(self) -> dict[tuple[Group, int], list[InstanceKey]]:
+    def columns(self) -> dict[tuple[str, int], list[InstanceKey]]:
         """The instances by group and size: groups in the order of the instances, sizes ascending."""
-        met: dict[Group, dict[int, list[InstanceKey]]] = {}
+        met: dict[str, dict[int, list[InstanceKey]]] = {}
         for instance in self.instances:
             met.setdefault(group_of(instance), {}).setdefault(instance.size, []).append(instance)
         return {(group, size): sizes[size] for group, sizes in met.items() for size in sorted(sizes)}
 
     @property
     def groups(self) -> Counter[str]:
-        """How many sizes each group has, by its name."""
-        return Counter(group.name for group, _ in self.columns)
+        """How many sizes each group has."""
+        return Counter(group for group, _ in self.columns)
 
     def cell(self, contender: str, instance: InstanceKey) -> Cell:
         """Return the cell, empty where nothing was measured."""
@@ -151,15 +138,15 @@ class Study:
         """Return the medians (n,) over solved repeats, NaN where there is none."""
         return np.array([self.cell(contender, each).median(seconds) for each in self.instances], dtype=float)
 
-    def mean(self, contender: str, seconds: Seconds) -> Mean | None:
+    def mean(self, contender: str, seconds: Seconds) -> float | None:
         """Return the shifted geometric mean; None where something was not solved and no time limit is recorded."""
-        solved, times = self.solved(contender), self.seconds(contender, seconds)
-        solved = solved & np.isfinite(times)
+        times = self.seconds(contender, seconds)
+        solved = self.solved(contender) & np.isfinite(times)
         if self.limit is not None:
-            return mean_of(times, solved, self.limit, self.shift)
-        if not solved.all():
+            times = penalised(times, solved, self.limit)
+        elif not solved.all():
             return None
-        return Mean(shifted_geometric_mean(times, self.shift), self.shift, int(solved.sum()), solved.size)
+        return shifted_geometric_mean(times, self.shift)
 
     @property
     def unmeasured(self) -> int:
@@ -183,10 +170,10 @@ def wall(stage: str) -> Seconds:
     return lambda measured: measured.seconds.wall(stage)
 
 
-def group_of(instance: InstanceKey) -> Group:
-    """Return the instance's group: a parameter that is the size itself is no part of it."""
-    rest = {name: value for name, value in instance.parameters.items() if value != instance.size}
-    return Group(instance.family, ", ".join(f"{name}={plain(rest[name])}" for name in sorted(rest)))
+def group_of(instance: InstanceKey) -> str:
+    """Return the name of a group of instances that differ only in size and seed: the family and other parameters."""
+    rest = sorted((name, value) for name, value in instance.parameters.items() if value != instance.size)
+    return f"{instance.family} ({settings_text(rest)})" if rest else instance.family
 
 
 def studies(records: Iterable[Record]) -> list[Study]:

@@ -96,10 +96,6 @@ def means(study: Study, baseline: str) -> list[MeanRow]:
         clock, answer = measured.reference_job, measured.to_answer
         return answer * usual / clock.wall if clock and clock.wall and answer is not None else answer
 
-    def mean(name: str, of: Seconds) -> float | None:
-        found = study.mean(name, of)
-        return None if found is None else found.seconds
-
     rows = []
     for name in study.present:
         solved = study.solved(name)
@@ -111,9 +107,9 @@ def means(study: Study, baseline: str) -> list[MeanRow]:
                 solved=int(solved.sum()),
                 instances=solved.size,
                 untried=untried,
-                answer=mean(name, to_answer),
-                solve=mean(name, wall("solve")),
-                corrected=mean(name, corrected),
+                answer=study.mean(name, to_answer),
+                solve=study.mean(name, wall("solve")),
+                corrected=study.mean(name, corrected),
                 ratios=compared,
             )
         )
