@@ -253,7 +253,7 @@ def _spec(source: str) -> Spec:
         raise BadInput(f"got {shown(schema)}", place="key 'schema'", remedy=f"Write schema = {SCHEMA}")
     instances = _blocks(Instances, data, "instances", _with_lists)
     contenders = _blocks(Entrant, data, "contenders", lambda each, _: {"label": each.get("contender"), **each})
-    goals = _blocks(Goal, data, "goals", _in_bytes) if "goals" in data else ()
+    goals = _blocks(Goal, data, "goals", _in_bytes) if data.get("goals", []) != [] else ()
     _check_labels(contenders, goals)
     if "memory_limit" in data:
         data["memory_limit"] = _bytes(data["memory_limit"], "key 'memory_limit'")

@@ -62,6 +62,11 @@ def test_a_specification_says_what_it_says(tmp_path: Path) -> None:
     assert spec.contenders[0].make().delay == 1.0  # type: ignore[attr-defined]
 
 
+def test_a_specification_may_have_no_goals(tmp_path: Path) -> None:
+    before, _, _ = GOOD.partition("[[goals]]")
+    assert read(tmp_path, before).goals == read(tmp_path, "goals = []\n" + before).goals == ()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
