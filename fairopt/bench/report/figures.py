@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from fairopt.bench.records import InstanceKey, Measurement, Record, Status
+from fairopt.bench.records import InstanceKey, Record
 from fairopt.bench.report.goals import outcomes
-from fairopt.bench.report.studies import Study, studies
+from fairopt.bench.report.studies import Study, studies, to_evidence
 from fairopt.bench.report.words import factor_text, seconds_text, status_words
 from fairopt.errors import BadInput
 
@@ -149,7 +149,7 @@ def _by_family(study: Study, ours: str) -> dict[str, list[Compared]]:
     found: dict[str, list[Compared]] = {}
     for instance in study.instances:
         if study.cell(ours, instance).solved:
-            seconds = study.cell(ours, instance).median(_to_evidence)
+            seconds = study.cell(ours, instance).median(to_evidence)
             against = tuple(_against(study, ours, instance, seconds))
             if against:
                 found.setdefault(instance.family, []).append(Compared(instance, seconds, against))
@@ -159,20 +159,14 @@ def _by_family(study: Study, ours: str) -> dict[str, list[Compared]]:
 def _against(study: Study, ours: str, instance: InstanceKey, seconds: float) -> Iterator[Against]:
     for name in study.present:
         cell = study.cell(name, instance)
-        # repeats after a time-out are skipped
-        tried: dict[Status, int] = {each: n for each, n in cell.statuses.items() if each is not Status.SKIPPED}
-        if name == ours or not tried:
+        if name == ours or not cell.tried:
             continue
         if cell.solved:
-            yield Against(name, cell.median(_to_evidence) / seconds)
-        elif set(tried) == {Status.TIMEOUT}:
-            yield Against(name, min(row.measured.time_limit for row in cell.rows) / seconds, bound=True)
+            yield Against(name, cell.median(to_evidence) / seconds)
+        elif cell.ran_out_of is not None:
+            yield Against(name, cell.ran_out_of / seconds, bound=True)
         else:
-            yield Against(name, math.nan, failed=status_words(tried))
-
-
-def _to_evidence(measured: Measurement) -> float | None:
-    return measured.to_evidence
+            yield Against(name, math.nan, failed=status_words(cell.tried))
 
 
 def _row(study: Study, of: Compared, against: Iterable[Against]) -> str:

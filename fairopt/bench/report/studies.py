@@ -50,6 +50,17 @@ class Cell:
         """How often each status occurs."""
         return Counter(row.measured.status for row in self.rows)
 
+    @property
+    def tried(self) -> Counter[Status]:
+        """How often each status but "skipped" occurs: after a time-out, repeats are skipped."""
+        return Counter({status: often for status, often in self.statuses.items() if status is not Status.SKIPPED})
+
+    @property
+    def ran_out_of(self) -> float | None:
+        """The time limit, if it is known and every repeat that was tried ran out of it; else None."""
+        limits = [row.measured.time_limit for row in self.rows]
+        return min(limits) if self.tried.keys() == {Status.TIMEOUT} and all(map(math.isfinite, limits)) else None
+
     def median(self, seconds: Seconds) -> float:
         """Return the median over solved repeats; NaN where there is none that has these seconds."""
         found = [seconds(row.measured) for row in self.rows if row.measured.solved]
@@ -163,6 +174,11 @@ class Study:
 def to_answer(measured: Measurement) -> float | None:
     """Wall seconds to the answer: build and solve."""
     return measured.to_answer
+
+
+def to_evidence(measured: Measurement) -> float | None:
+    """Wall seconds to the answer and its evidence: build, solve and certify."""
+    return measured.to_evidence
 
 
 def wall(stage: str) -> Seconds:
