@@ -32,7 +32,7 @@ from fairopt.problem import Market
 
 POLICIES = ("oef-cooperative", "oef-noncooperative", "max-min")
 SEED, TYPES = 6, 10
-#: By how much objectives may differ, as a part of them.
+#: The largest relative difference between two objectives.
 TOLERANCE = 1e-7
 
 
