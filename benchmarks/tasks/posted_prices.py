@@ -28,7 +28,7 @@ def as_answer(plan: Plan) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PostedPrices(Task):
-    """Posted-price packing: a batch is answered by a plan of schedules, decisions and payments, as `as_answer` returns it.
+    """Posted-price packing: the answer is a plan (`as_answer`), its schedules, decisions and payments.
 
     ``proofs/verify_schedule.py``, which shares no code with contenders, checks every constraint, price and
     payment. The paper's algorithms try every slot, number of workers (up to the job's chunks) and server: where the

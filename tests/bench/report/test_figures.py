@@ -30,7 +30,7 @@ from fairopt.bench.spec import Spec, shipped
 from fairopt.cli import main
 from fairopt.errors import BadInput
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SPEC = """
 schema = 1
 name = "made-up"
