@@ -15,12 +15,10 @@ from fairopt import discovery
 from fairopt.codec import decode
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy
-from fairopt.problem import exact
+from fairopt.problem import Market, exact
 from fairopt.problem.labels import nearest
-from fairopt.schedules import SchedulePolicy
-from fairopt.simulation import RoundPolicy
 
-P = TypeVar("P", RoundPolicy, SchedulePolicy)
+P = TypeVar("P", bound=Policy)
 _PLAIN = (bool, int, float, Fraction, str)
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -72,7 +70,7 @@ def _of_kind(text: str, kind: Any, place: str) -> Any:
     if kind is object:  # an option of no type takes any number, and None
         return None if text.lower() == "none" else exact(text, place)
     if kind is Policy:
-        return discovery.policy(text)
+        return discovery.policy(text, Market)
     if get_origin(kind) in (Sequence, tuple, list):
         of = get_args(kind)[0]
         return tuple(_value(part.strip(), of, place) for part in text.split(",") if part.strip())

@@ -14,9 +14,8 @@ from fairopt.methods.level.solve import raise_level
 from fairopt.methods.water_filling.round_lp import raise_plainly
 from fairopt.methods.water_filling.solve import fill
 from fairopt.models import WaterFilling
-from fairopt.policy import allocate
+from fairopt.policy import allocate, uniqueness
 from fairopt.problem import Market
-from fairopt.uniqueness import uniqueness
 
 
 def fractions(values):

@@ -18,10 +18,9 @@ from fairopt.methods.eisenberg_gale.money_flow import spend
 from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
 from fairopt.models import NashWelfare
 from fairopt.models.nash import nash_welfare
-from fairopt.policy import allocate
+from fairopt.policy import allocate, uniqueness
 from fairopt.problem import Market
 from fairopt.testing.samples import sample_markets
-from fairopt.uniqueness import uniqueness
 
 
 def nash(market, backend=None):
