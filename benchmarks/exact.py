@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Highs, Options
+from fairopt.backends.exact import Exact
 from fairopt.backends.exact.bound import exact_bound
-from fairopt.backends.exact.solve import Exact
 from fairopt.backends.highs import instance as empty
 from fairopt.backends.highs import load, run
 from fairopt.backends.scaling import scaled

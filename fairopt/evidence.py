@@ -12,8 +12,8 @@ from functools import partial
 
 import numpy as np
 
+from fairopt.backends.exact import Exact
 from fairopt.backends.exact.bound import exact_bound, rational
-from fairopt.backends.exact.solve import Exact
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import (
     Bound,

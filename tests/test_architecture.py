@@ -84,7 +84,7 @@ ALLOWED = {
     "schedules": "problem program backends policy",
     "properties": "problem program backends policy certificates schedules simulation",
     "testing": "*",
-    "bench": "discovery problem",
+    "bench": "codec discovery problem",
     "cli": "*",
 }
 
@@ -134,6 +134,10 @@ def test_importing_fairopt_imports_no_solver() -> None:
         "scipy",
         "networkx",
         "pyarrow",
+        "cattrs",
+        "distributed",
+        "jinja2",
+        "psutil",
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.discovery import PROPERTIES, load, names
 from fairopt.models import (
     CooperativeOEF,

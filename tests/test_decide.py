@@ -4,7 +4,7 @@ import pytest
 
 from fairopt import discovery
 from fairopt.backends import Highs, Options
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput, NotCapable
 from fairopt.models import CooperativeOEF, EqualSplit, MaxMin, NonCooperativeOEF, WaterFilling
 from fairopt.policy import allocate, chosen, decide, follow

@@ -14,7 +14,7 @@ from matplotlib.text import Text
 
 from fairopt import plot
 from fairopt.backends import Highs
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.datasets import gavel_example, oef_eq6, oef_example
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.models import CooperativeOEF, EqualSplit, MaxEfficiency, MaxMin, SecondPriceTrading

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt import discovery
 from fairopt.backends import Highs, Options, Solver
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.bench.kinds import Contender, TimedOut
 from fairopt.benchmarks.peers.plain import Floats

@@ -1,4 +1,4 @@
-"""OR-Tools' CP-SAT on FFT's round, an integer program. Linear programs are none for it: all its variables are whole."""
+"""OR-Tools' CP-SAT on FFT's round, an integer program; without continuous variables it answers no linear program."""
 
 from __future__ import annotations
 

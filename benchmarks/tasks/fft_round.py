@@ -18,7 +18,7 @@ WAITS = -1
 
 @dataclass(frozen=True)
 class FftRound(Task):
-    """The answer is (n,): the type that each job runs on, -1 where it waits.
+    """A round of FFT: the answer (n,) is the type that each job runs on, -1 where it waits.
 
     It is feasible or not, in whole numbers. Its cost is compared with a bound that no assignment can be below: HiGHS's
     own on the plain program, where it closes the gap within ``seconds``; else the one of fairopt's algorithm. The note

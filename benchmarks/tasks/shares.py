@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairopt.backends import Highs, Solver
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.bench.kinds import Instance, Judgement, Task
 from fairopt.discovery import policy
 from fairopt.errors import FairoptError

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Highs
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.bench.kinds import Instance, Judgement
 from fairopt.benchmarks.tasks.levels import MaxMin
 from fairopt.benchmarks.tasks.shares import (

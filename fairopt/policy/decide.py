@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any, TypedDict, Unpack, overload
 
 from fairopt.backends import Backend, Highs, Method, Options, Session, Solver
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput, NotCapable
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Highs
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima
 from fairopt.backends.solution import Status, not_negative
 from fairopt.errors import BadInput

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Highs
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.certificates import Bound, Certificate, Dominance, Infeasibility, Lie, MarketBound, OutOfReach
 from fairopt.certificates.certificate import every_certificate

@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 
 from fairopt.backends import ProgramMethod, Solver
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.discovery import BACKENDS, PROPERTIES, load, names, policies
 from fairopt.policy import Allocation, Claim, Example, Policy, Trait, allocate, decide, run, session
 from fairopt.problem import Market, exact

@@ -11,7 +11,7 @@ from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.policy import Formulated, allocate
 from fairopt.policy.optima import Optima as AllOptima
 from fairopt.problem import Market

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.certificates import Bound
 from fairopt.certificates.decisions import on_shares
 from fairopt.evidence import extreme, throughput_of

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.certificates import Bound, Certificate, Dominance, Judgement, Lie, Optimality
 from fairopt.errors import NotCapable
 from fairopt.evidence import extreme, throughput_of

@@ -11,7 +11,7 @@ import pytest
 
 from fairopt.backends import Backend, Capability, Highs, Options
 from fairopt.backends.cvxpy import Clarabel, Cvxpy, Ecos, Scs
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.backends.pyomo import Pyomo
 from fairopt.backends.solution import Solution, Status
 from fairopt.backends.trivial import contradiction

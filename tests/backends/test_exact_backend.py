@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairopt.backends import Highs
+from fairopt.backends.exact import Exact
 from fairopt.backends.exact.checks import refuted, require_endless, require_optimum
-from fairopt.backends.exact.solve import Exact
 from fairopt.backends.solution import Basis, Position, Status
 from fairopt.errors import FairoptError, NotCapable
 from fairopt.program import INFINITY, Formulation, Program, between

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from fairopt.backends import Highs
+from fairopt.backends.exact import Exact
 from fairopt.backends.exact.bound import exact_bound, feasible_point
 from fairopt.backends.exact.checks import dual_bound
-from fairopt.backends.exact.solve import Exact
 from fairopt.backends.exact.vertex import slacks, vertex_of
 from fairopt.models import CooperativeOEF, MaxMin, NonCooperativeOEF
 from fairopt.program import Formulation, Program

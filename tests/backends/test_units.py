@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairopt.backends import Highs
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import refuse_broken
 from fairopt.errors import NotSolved

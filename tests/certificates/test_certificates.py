@@ -14,7 +14,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.certificates import Certificate, Lie, Optimality, certificate_schema, market_digest, read_certificate
 from fairopt.certificates.certificate import program_json
 from fairopt.errors import BadInput, NotCapable

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fairopt.backends import Highs
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import Bound, Certificate, MarketBound, Optimality, OutOfReach, bare_duals, row_duals
 from fairopt.errors import NotCapable

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fairopt.backends import Highs
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.methods.envy_free import solve as envy_free_solve
 from fairopt.methods.grouping import evened_out, identical_rows, shared_out
 from fairopt.models import CooperativeOEF

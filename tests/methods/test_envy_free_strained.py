@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable
 from fairopt.methods.grouping import shared_out, sums
 from fairopt.models import CooperativeOEF

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairopt.backends import Highs
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput
 from fairopt.methods.level import LevelWarmStart, raise_level
 from fairopt.methods.level import solve as level_prices

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairopt.backends import Highs
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.level.solve import raise_level
 from fairopt.methods.water_filling import solve as filling

@@ -7,7 +7,7 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.datasets import gandiva_table3, oef_eq6, oef_example
 from fairopt.models import (
     CooperativeOEF,

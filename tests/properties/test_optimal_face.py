@@ -12,7 +12,7 @@ import pytest
 from flint import fmpq, fmpq_mat
 
 from fairopt.backends import Highs
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, SecondPriceTrading
 from fairopt.models.oef.cooperative import NOT_ADJACENT, NOT_PARETO_EFFICIENT

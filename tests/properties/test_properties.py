@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput
 from fairopt.models import CooperativeOEF, MaxEfficiency, NashWelfare, NonCooperativeOEF, WaterFilling
 from fairopt.policy import allocate

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput
 from fairopt.models import (
     CooperativeOEF,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Highs
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution
 from fairopt.certificates import Certificate, Dominance, Judgement, ParetoProof
 from fairopt.policy import Optima

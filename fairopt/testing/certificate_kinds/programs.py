@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.discovery import POLICIES, load
 from fairopt.policy import Formulated

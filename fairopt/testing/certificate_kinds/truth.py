@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.certificates.decisions import on_shares
 from fairopt.discovery import POLICIES, load
 from fairopt.policy import Allocation, Policy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.gandiva_fair.servers import Home, Servers
 from fairopt.models.gandiva_fair.split_stride import fair_tickets

@@ -11,7 +11,7 @@ from statistics import median
 
 import numpy as np
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.datasets import gandiva_market, gandiva_table1, gandiva_table3
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import EqualSplit, SecondPriceTrading, WaterFilling

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.certificates import Bound
 from fairopt.datasets import oef_eq6, oef_example

@@ -9,7 +9,7 @@ from math import lcm
 import numpy as np
 
 from fairopt import discovery
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.datasets import oef_eq6, oef_example
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from random import Random
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxMin, NonCooperativeOEF, SecondPriceTrading
 from fairopt.policy import Formulated, allocate

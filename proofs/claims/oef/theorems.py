@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
 from fairopt.policy import Formulated, allocate

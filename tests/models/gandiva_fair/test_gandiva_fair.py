@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.models import WaterFilling
 from fairopt.models.baselines.equal_split import fill
 from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair, Shared, best_type

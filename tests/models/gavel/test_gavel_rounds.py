@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairopt.backends import Highs, Session
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.fairness import FinishTimeFairness, LeastTotalTime

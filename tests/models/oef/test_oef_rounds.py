@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairopt.backends import Highs
-from fairopt.backends.exact.solve import Exact
+from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable
 from fairopt.models import CooperativeOEF, EqualSplit, MaxMin, NonCooperativeOEF, SecondPriceTrading
 from fairopt.models.common.shares_of_queue import asked_by_tenants, market_of

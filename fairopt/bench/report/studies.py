@@ -1,7 +1,7 @@
-"""Measurements put in order for a report: studies of contenders by instances, and what is computed of them.
+"""Measurements in order for a report: studies, each of contenders by instances.
 
 A study is one specification on one machine, since times of two machines are never compared. What counts as solved, and
-which seconds count, is decided here once, for all tables and pictures.
+which seconds count, is decided here, once for all tables and pictures.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from fairopt.bench.records import Clock, Environment, InstanceKey, Measurement, Record, Status
-from fairopt.bench.report_words import count
+from fairopt.bench.records import Environment, InstanceKey, Measurement, Record, Status
+from fairopt.bench.report.statistics import Flags, Floats, median_of, penalised, shifted_geometric_mean
+from fairopt.bench.report.words import count, plain, settings_text
 from fairopt.bench.spec import Goal, Spec
-from fairopt.bench.statistics import Flags, Floats, Mean, mean_of, median_of, shifted_geometric_mean
 from fairopt.errors import BadInput
 
 #: Seconds of a measurement, as one of its parts or sums; None where there are none.
@@ -36,7 +36,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Cell:
-    """One contender on one instance: all repeats. It is solved where there are any and every one was."""
+    """One contender on one instance: all repeats. It is solved if there is a repeat and every repeat was solved."""
 
     rows: tuple[Row, ...] = ()
 
@@ -47,26 +47,24 @@ class Cell:
 
     @property
     def statuses(self) -> Counter[Status]:
-        """How often each status came."""
+        """How often each status occurs."""
         return Counter(row.measured.status for row in self.rows)
+
+    @property
+    def tried(self) -> Counter[Status]:
+        """How often each status but "skipped" occurs: after a time-out, repeats are skipped."""
+        return Counter({status: often for status, often in self.statuses.items() if status is not Status.SKIPPED})
+
+    @property
+    def ran_out_of(self) -> float | None:
+        """The time limit, if it is known and every repeat that was tried ran out of it; else None."""
+        limits = [row.measured.time_limit for row in self.rows]
+        return min(limits) if self.tried.keys() == {Status.TIMEOUT} and all(map(math.isfinite, limits)) else None
 
     def median(self, seconds: Seconds) -> float:
         """Return the median over solved repeats; NaN where there is none that has these seconds."""
         found = [seconds(row.measured) for row in self.rows if row.measured.solved]
         return median_of([value for value in found if value is not None])
-
-
-@dataclass(frozen=True)
-class Group:
-    """Instances that differ in size and seed only: a family and its other parameters, as text."""
-
-    family: str
-    parameters: str
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return f"{self.family} ({self.parameters})" if self.parameters else self.family
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +79,16 @@ class Study:
     cells: Mapping[tuple[str, str, str], Cell]
     environments: tuple[Environment, ...]
     spec: Spec | None
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The specification's title; its name where it cannot be read."""
+        return self.name if self.spec is None else self.spec.title
 
     @property
     def anchor(self) -> str:
-        """Where the study is found in the page, unique since numbers of rows are."""
+        """The anchor of the study in the page; it is unique, since the numbers of rows are."""
         return f"s{self.rows[0].number}"
 
     @cached_property
@@ -106,16 +109,29 @@ class Study:
 
     @cached_property
     def present(self) -> tuple[str, ...]:
-        """The contenders that could run here: those with anything but "missing"."""
-        return tuple(name for name in self.contenders if any(not _missing(row) for row in self.of(name)))
+        """The contenders that could run here: those with any status but "missing"."""
+        missing = Status.MISSING
+        return tuple(
+            name for name in self.contenders if any(row.measured.status is not missing for row in self.of(name))
+        )
+
+    @property
+    def absent(self) -> list[str]:
+        """The contenders that could not run here."""
+        return [name for name in self.contenders if name not in self.present]
 
     @cached_property
-    def columns(self) -> dict[tuple[Group, int], list[InstanceKey]]:
-        """The instances by group and size, groups in the order met, sizes ascending."""
-        met: dict[Group, dict[int, list[InstanceKey]]] = {}
+    def columns(self) -> dict[tuple[str, int], list[InstanceKey]]:
+        """The instances by group and size: groups in the order of the instances, sizes ascending."""
+        met: dict[str, dict[int, list[InstanceKey]]] = {}
         for instance in self.instances:
             met.setdefault(group_of(instance), {}).setdefault(instance.size, []).append(instance)
         return {(group, size): sizes[size] for group, sizes in met.items() for size in sorted(sizes)}
+
+    @property
+    def groups(self) -> Counter[str]:
+        """How many sizes each group has."""
+        return Counter(group for group, _ in self.columns)
 
     def cell(self, contender: str, instance: InstanceKey) -> Cell:
         """Return the cell, empty where nothing was measured."""
@@ -130,18 +146,18 @@ class Study:
         return np.array([self.cell(contender, each).solved for each in self.instances], dtype=bool)
 
     def seconds(self, contender: str, seconds: Seconds) -> Floats:
-        """Return the medians (n,) over repeats, NaN where there are none."""
+        """Return the medians (n,) over solved repeats, NaN where there is none."""
         return np.array([self.cell(contender, each).median(seconds) for each in self.instances], dtype=float)
 
-    def mean(self, contender: str, seconds: Seconds) -> Mean | None:
+    def mean(self, contender: str, seconds: Seconds) -> float | None:
         """Return the shifted geometric mean; None where something was not solved and no time limit is recorded."""
-        solved, times = self.solved(contender), self.seconds(contender, seconds)
-        solved = solved & np.isfinite(times)
+        times = self.seconds(contender, seconds)
+        solved = self.solved(contender) & np.isfinite(times)
         if self.limit is not None:
-            return mean_of(times, solved, self.limit, self.shift)
-        if not solved.all():
+            times = penalised(times, solved, self.limit)
+        elif not solved.all():
             return None
-        return Mean(shifted_geometric_mean(times, self.shift), self.shift, int(solved.sum()), solved.size)
+        return shifted_geometric_mean(times, self.shift)
 
     @property
     def unmeasured(self) -> int:
@@ -149,7 +165,7 @@ class Study:
         return sum(not self.cell(name, each).rows for name in self.present for each in self.instances)
 
     def baseline(self, wanted: str | None) -> str:
-        """Return what others are compared with: the one wanted, the first that a goal names, or who solved most."""
+        """Return what others are compared with: ``wanted``, else the first that a goal names, else who solved most."""
         goals: Sequence[Goal] = () if self.spec is None else self.spec.goals
         named = [name for name in (wanted, *(goal.against for goal in goals)) if name in self.present]
         return next(iter(named), None) or max(self.present, key=lambda name: int(self.solved(name).sum()), default="")
@@ -160,37 +176,27 @@ def to_answer(measured: Measurement) -> float | None:
     return measured.to_answer
 
 
-def solving(measured: Measurement) -> float | None:
-    """Wall seconds of solve."""
-    return None if measured.seconds.solve is None else measured.seconds.solve.wall
+def to_evidence(measured: Measurement) -> float | None:
+    """Wall seconds to the answer and its evidence: build, solve and certify."""
+    return measured.to_evidence
 
 
-def building(measured: Measurement) -> float | None:
-    """Wall seconds of build."""
-    return None if measured.seconds.build is None else measured.seconds.build.wall
+def wall(stage: str) -> Seconds:
+    """Return what gives the wall seconds of a stage: build, solve or certify."""
+    return lambda measured: measured.seconds.wall(stage)
 
 
-def certifying(measured: Measurement) -> float | None:
-    """Wall seconds of certify."""
-    return None if measured.seconds.certify is None else measured.seconds.certify.wall
-
-
-def group_of(instance: InstanceKey) -> Group:
-    """Return the instance's group: a parameter that is the size itself is no part of it."""
-    rest = {name: value for name, value in instance.parameters.items() if value != instance.size}
-    return Group(instance.family, ", ".join(f"{name}={plain(rest[name])}" for name in sorted(rest)))
-
-
-def plain(value: Any) -> str:
-    """Return a setting as text, numbers and words as they are."""
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+def group_of(instance: InstanceKey) -> str:
+    """Return the name of a group of instances that differ only in size and seed: the family and other parameters."""
+    rest = sorted((name, value) for name, value in instance.parameters.items() if value != instance.size)
+    return f"{instance.family} ({settings_text(rest)})" if rest else instance.family
 
 
 def studies(records: Iterable[Record]) -> list[Study]:
-    """Return the studies of the records, in the order met.
+    """Return the studies of the records, in the order in which they first occur.
 
-    Errors: `BadInput` where nothing was measured, or a measurement cannot be: without the seconds that it must have,
-    with seconds that no clock gives, or of an environment that is not among the records.
+    Errors: `BadInput` if nothing was measured, and for a measurement that lacks the seconds that it must have, has
+    negative or infinite seconds, or was made in an environment that is not among the records.
     """
     listed = list(records)
     known = {each.digest: each for each in listed if isinstance(each, Environment)}
@@ -212,7 +218,7 @@ def studies(records: Iterable[Record]) -> list[Study]:
 
 
 def machine_of(environment: Environment) -> str:
-    """Return what times depend on most, as text: where it differs, times are not compared."""
+    """Return the machine as text; times of machines whose text differs are not compared."""
     return f"{environment.cpu}, {count(environment.cores, 'core')}, {environment.system}"
 
 
@@ -253,7 +259,7 @@ def _study(
 
 
 def _names(rows: Sequence[Row]) -> dict[tuple[str, str], str]:
-    """Return what each contender, told apart by its settings too, is called: by its label where that is enough."""
+    """Return what to call each contender: its label, with the settings that differ where one label has several."""
     settings: dict[str, dict[str, Mapping[str, Any]]] = {}
     for row in rows:
         called, key = _identity(row)
@@ -277,8 +283,8 @@ def _identity(row: Row) -> tuple[str, str]:
 
 
 def _standing(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return the rows of a cell in order, without those that a run made up for later: missing, skipped."""
-    ordered = sorted(rows, key=_turn)
+    """Return the rows of a cell in order, without missing and skipped ones that were measured later."""
+    ordered = sorted(rows, key=lambda row: (row.measured.repeat, row.number))
     last = {row.measured.repeat: row.number for row in ordered}
     passing = (Status.MISSING, Status.SKIPPED)
     return tuple(
@@ -286,19 +292,11 @@ def _standing(rows: Sequence[Row]) -> tuple[Row, ...]:
     )
 
 
-def _turn(row: Row) -> tuple[int, int]:
-    return row.measured.repeat, row.number
-
-
-def _missing(row: Row) -> bool:
-    return row.measured.status is Status.MISSING
-
-
 def _spec_of(environment: Environment) -> Spec | BadInput:
     try:
         return Spec.parse(environment.spec_text)
     except BadInput as error:
-        return error  # shown as a note in the report: it can do without
+        return error  # the report does without the specification, and shows this as a note
 
 
 def _check(measured: Measurement, number: int, known: Mapping[str, Environment]) -> None:
@@ -309,12 +307,7 @@ def _check(measured: Measurement, number: int, known: Mapping[str, Environment])
             place=place,
             remedy="Give the whole file, with its environment lines",
         )
-    clocks: dict[str, Clock | None] = {
-        "build": measured.seconds.build,
-        "solve": measured.seconds.solve,
-        "certify": measured.seconds.certify,
-        "reference job": measured.reference_job,
-    }
+    clocks = {**vars(measured.seconds), "reference job": measured.reference_job}
     for stage, clock in clocks.items():
         if clock is not None and not all(math.isfinite(value) and value >= 0 for value in (clock.wall, clock.cpu)):
             raise BadInput(f"{stage} took {clock}", place=place, remedy="Seconds are finite and not negative")

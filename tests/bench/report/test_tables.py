@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fairopt.bench.records import Environment, Measurement, Record, Status, line_of, record_of
-from fairopt.bench.report import report
+from fairopt.bench.report.page import report
 
 SPEC = """
 schema = 1

@@ -1,49 +1,15 @@
-"""What a report is made of: text that stays text, numbers in few letters, names that do not overlap."""
+"""What a report is made of: numbers in few letters, names that do not overlap."""
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairopt.bench.report_html import UNWRITABLE, Html, element, joined
-from fairopt.bench.report_pictures import LONGEST, shortened, spread
-from fairopt.bench.report_words import bytes_text, digits, seconds_text
-
-
-class Reader(HTMLParser):
-    """Read back what was written."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, list[tuple[str, str | None]]]] = []
-        self.words: list[str] = []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, attrs))
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
-
-
-class TestText:
-    @given(st.text(), st.text())
-    def test_text_of_any_kind_stays_text(self, name: str, value: str) -> None:
-        reader = Reader(element("p", name, title=value))
-        assert "".join(reader.words) == UNWRITABLE.sub("\ufffd", name)
-        assert reader.tags == [("p", [("title", UNWRITABLE.sub("\ufffd", value))])]
-
-    def test_what_is_html_already_is_left(self) -> None:
-        assert joined("<", Html("<br>"), None, 3) == "&lt;<br>3"
-        assert element("td", class_="n", aria_label=None, hidden=True) == '<td class="n" hidden></td>'
-
-    def test_what_cannot_be_written_is_replaced(self) -> None:
-        assert element("p", "a\x00\x1b\ud800b\n") == "<p>a\ufffd\ufffd\ufffdb\n</p>"
+from fairopt.bench.report.pictures import LONGEST, shortened, spread
+from fairopt.bench.report.words import bytes_text, digits, seconds_text
 
 
 class TestWords:

@@ -1,8 +1,7 @@
-"""Goals of a specification against what was measured: the worst instance that a goal chooses decides.
+"""Whether the goals of a specification were reached: the worst instance that a goal chooses decides.
 
-Seconds are those to the answer and its evidence (build, solve and certify), medians over repeats. For a ratio, both
-contenders' count so; where the other one ran out of time, its time limit stands for its seconds: the ratio is then at
-least what is shown.
+Seconds are those to the answer and its evidence (build, solve and certify), medians over repeats, for both contenders
+of a ratio. Where the other one ran out of time, its time limit counts for its seconds, and the ratio is a lower bound.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.bench.records import InstanceKey, Status
-from fairopt.bench.report_studies import Cell, Study
-from fairopt.bench.report_words import bytes_text, count, factor_text, seconds_text, status_words
+from fairopt.bench.records import InstanceKey, Measurement
+from fairopt.bench.report.studies import Cell, Study, to_evidence
+from fairopt.bench.report.words import bytes_text, count, factor_text, seconds_text, status_words
 from fairopt.bench.spec import Goal, Statistic
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A goal's row: what was asked and measured, as text; ``how``; whether it was reached (None: not measured)."""
+    """A goal's row: what was asked and measured, and how, as text; whether it was reached (None: not decided)."""
 
     goal: Goal
     asked: str
@@ -33,7 +32,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Value:
-    """What one instance gives: NaN with the reason where there is no value; ``bound`` where it is at least that."""
+    """The value on one instance: NaN with the reason where there is none; ``bound`` where it is a lower bound."""
 
     value: float
     reason: str = ""
@@ -65,7 +64,7 @@ def _outcome(study: Study, goal: Goal) -> Outcome:
     reached = values[place] >= goal.limit if at_least else values[place] <= goal.limit
     bound = found[place].bound
     how = over + (f"; {goal.against} ran into its time limit, which is counted" if bound else "")
-    if bound and not reached:  # the other one may be slower still: nothing is known
+    if bound and not reached:  # the other one may be slower still, so that nothing is decided
         return Outcome(goal, asked, f"more than {words(values[place])}", how, None, chosen[place])
     return Outcome(goal, asked, ("more than " if bound else "") + words(values[place]), how, reached, chosen[place])
 
@@ -78,39 +77,37 @@ def _ratio(study: Study, goal: Goal, instance: InstanceKey) -> _Value:
     ours, other = _of(study.cell(goal.contender, instance)), study.cell(goal.against, instance)
     if math.isnan(ours.value):
         return ours
-    theirs = _of(other)
-    if not math.isnan(theirs.value):
-        return _Value(theirs.value / ours.value if ours.value else math.inf)
-    limits = [row.measured.time_limit for row in other.rows]
-    # repeats after a time-out are skipped
-    spent = other.statuses[Status.TIMEOUT] and set(other.statuses) <= {Status.TIMEOUT, Status.SKIPPED}
-    if spent and all(map(math.isfinite, limits)):
-        return _Value(min(limits) / ours.value if ours.value else math.inf, bound=True)
-    return _Value(math.nan, f"{goal.against}: {theirs.reason}")
+    theirs, limit = _of(other), other.ran_out_of
+    if limit is not None:
+        theirs = _Value(limit, bound=True)
+    if math.isnan(theirs.value):
+        return _Value(math.nan, f"{goal.against}: {theirs.reason}")
+    return _Value(theirs.value / ours.value if ours.value else math.inf, bound=theirs.bound)
 
 
 def _bytes(study: Study, goal: Goal, instance: InstanceKey) -> _Value:
-    return _worst(study.cell(goal.contender, instance), "peak_bytes")
+    return _largest(study.cell(goal.contender, instance), lambda measured: measured.peak_bytes, "not recorded")
 
 
 def _gap(study: Study, goal: Goal, instance: InstanceKey) -> _Value:
-    cell = study.cell(goal.contender, instance)
-    if not cell.solved:
-        return _of(cell)
-    gaps = [math.nan if row.measured.judgement is None else row.measured.judgement.gap for row in cell.rows]
-    return _Value(max(gaps)) if not any(map(math.isnan, gaps)) else _Value(math.nan, "no gap is known")
+    return _largest(
+        study.cell(goal.contender, instance),
+        lambda measured: None if measured.judgement is None else measured.judgement.gap,
+        "no gap is known",
+    )
 
 
-def _worst(cell: Cell, key: str) -> _Value:
+def _largest(cell: Cell, of: Callable[[Measurement], float | None], unknown: str) -> _Value:
     if not cell.solved:
         return _of(cell)
-    found = [getattr(row.measured, key) for row in cell.rows]
-    return _Value(math.nan, "not recorded") if None in found else _Value(float(max(found)))
+    found = [of(row.measured) for row in cell.rows]
+    known = [value for value in found if value is not None and not math.isnan(value)]
+    return _Value(float(max(known))) if len(known) == len(found) else _Value(math.nan, unknown)
 
 
 def _of(cell: Cell) -> _Value:
     if cell.solved:
-        return _Value(cell.median(lambda measured: measured.to_evidence))
+        return _Value(cell.median(to_evidence))
     return _Value(math.nan, status_words(cell.statuses) if cell.rows else "not measured")
 
 

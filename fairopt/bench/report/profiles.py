@@ -1,9 +1,8 @@
-"""Performance profiles: of all instances, which part a contender solved within a factor of the fastest.
+"""Performance profiles: which part of all instances a contender solved within a factor of the fastest.
 
-They say who is fastest how often (at factor 1) and who solves how much (far to the right). They compare with the best
-of those that took part: leaving one contender out may change the order of the others, so nothing but "how near to the
-best" is to be read from them (Gould and Scott, A note on performance profiles for benchmarking software, ACM
-Transactions on Mathematical Software 43(2), 2016).
+At factor 1 they show how often a contender is the fastest, at the right end how much it solves. They compare with the
+best contender only: leaving one out may change the order of the others, so that they do not rank contenders (Gould and
+Scott, A note on performance profiles for benchmarking software, ACM Transactions on Mathematical Software 43(2), 2016).
 
 Source: Dolan and More, Benchmarking optimization software with performance profiles, Mathematical Programming 91,
 201-213 (2002), section 2.
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.bench.statistics import CLOCK_STEP, Flags, Floats, seconds_of
+from fairopt.bench.report.statistics import CLOCK_STEP, Flags, Floats, seconds_of
 from fairopt.errors import BadInput
 
 

@@ -1,12 +1,11 @@
-"""What is said of many times: medians, shifted geometric means, ratios with their spread, and the machine's noise.
+"""Statistics of many times: medians, shifted geometric means, ratios with their intervals, and the machine's noise.
 
-Plain functions on arrays of seconds; nothing here knows contenders or files. The conventions, each of them stated on
-the page that a report makes:
+Functions of arrays of seconds; nothing here knows contenders or files. The report states these conventions:
 
 * Of several repeats the median counts, and only where every repeat was solved.
-* In a mean, an instance that was not solved counts at the time limit, and so does a time above it: failing never pays.
-* A ratio is of two contenders on one instance that both solved; instances that only one of them solved are counted.
-* No time is taken for less than `CLOCK_STEP`, so that a ratio to a time of zero is large but not infinite.
+* In a mean, an instance that was not solved counts at the time limit, and so does a longer time: failing never pays.
+* A ratio compares two contenders on one instance that both solved; instances that only one solved are counted apart.
+* Times below `CLOCK_STEP` count as `CLOCK_STEP`, so that a ratio to a time of zero is large but finite.
 """
 
 from __future__ import annotations
@@ -19,27 +18,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairopt.bench.libraries import library
 from fairopt.errors import BadInput
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-#: Seconds that a clock of computers tells apart at best (`time.perf_counter` counts in nanoseconds).
+#: The least difference in seconds that a clock can tell (`time.perf_counter` counts nanoseconds).
 CLOCK_STEP = 1e-9
-#: Samples of a bootstrap, and its seed: the same input gives the same interval.
+#: How many samples a bootstrap draws, and its seed: the same input gives the same interval.
 SAMPLES, SEED = 2000, 20240607
 #: The part of bootstrap samples inside the interval.
 CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Mean:
-    """A shifted geometric mean in seconds over ``instances``, of which ``solved`` were; the rest count at the limit."""
-
-    seconds: float
-    shift: float
-    solved: int
-    instances: int
 
 
 @dataclass(frozen=True)
@@ -106,9 +96,9 @@ def shifted_geometric_mean(seconds: Sequence[float] | Floats, shift: float) -> f
     if not (math.isfinite(shift) and shift >= 0):
         raise BadInput(f"the shift is {shift}", place="shift", remedy="Give seconds that are not negative")
     if shift == 0:
-        return 0.0 if np.any(times == 0) else math.exp(math.fsum(map(math.log, times)) / times.size)
-    # the same as above, without the cancellation of times far below the shift
-    return shift * math.expm1(math.fsum(map(math.log1p, times / shift)) / times.size)
+        return float(_scipy().gmean(times))
+    # scipy's gmean(times + shift) - shift would lose the digits of times far below the shift
+    return float(shift * np.expm1(np.log1p(times / shift).mean()))
 
 
 def penalised(seconds: Sequence[float] | Floats, solved: Sequence[bool] | Flags, limit: float) -> Floats:
@@ -122,17 +112,6 @@ def penalised(seconds: Sequence[float] | Floats, solved: Sequence[bool] | Flags,
     done = _flags(solved)
     times = seconds_of(np.where(done, np.asarray(seconds, dtype=float), limit))
     return np.minimum(times, limit)
-
-
-def mean_of(seconds: Sequence[float] | Floats, solved: Sequence[bool] | Flags, limit: float, shift: float) -> Mean:
-    """Return the shifted geometric mean over instances, unsolved ones at the time limit."""
-    done = _flags(solved)
-    return Mean(
-        seconds=shifted_geometric_mean(penalised(seconds, done, limit), shift),
-        shift=float(shift),
-        solved=int(done.sum()),
-        instances=done.size,
-    )
 
 
 def median_of(seconds: Sequence[float] | Floats) -> float:
@@ -169,11 +148,16 @@ def ratios(
 
 
 def bootstrap(values: Floats) -> tuple[float, float]:
-    """Return the percentile bootstrap interval, at `CONFIDENCE`, of the mean of values (n,)."""
-    samples = np.random.default_rng(SEED).integers(0, values.size, size=(SAMPLES, values.size))
-    tail = 100 * (1 - CONFIDENCE) / 2
-    low, high = np.percentile(values[samples].mean(axis=1), (tail, 100 - tail))
-    return float(low), float(high)
+    """Return the percentile bootstrap interval, at `CONFIDENCE`, of the mean of two or more values (n,)."""
+    found = _scipy().bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=SAMPLES,
+        confidence_level=CONFIDENCE,
+        method="percentile",
+        rng=np.random.default_rng(SEED),
+    )
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)
 
 
 def noise(reference: Sequence[float] | Floats) -> Noise:
@@ -187,18 +171,9 @@ def noise(reference: Sequence[float] | Floats) -> Noise:
     return Noise(times.size, median, least, most, float(high - low) / median, most / least)
 
 
-def corrected(seconds: Sequence[float] | Floats, reference: Sequence[float] | Floats) -> Floats:
-    """Return times (n,) as if the reference job beside each had taken its median: a view, never a measurement.
-
-    It takes away what slowed both down alike; a report shows it beside the times themselves.
-    """
-    times, beside = seconds_of(seconds), seconds_of(reference, "reference job")
-    if times.shape != beside.shape:
-        raise BadInput(f"{times.size} times have {beside.size} reference jobs", remedy="Give one for each")
-    if not times.size:
-        return times
-    return np.asarray(times * noise(beside).median / beside, dtype=float)
-
-
 def _flags(solved: Sequence[bool] | Flags | Any) -> Flags:
     return np.asarray(solved, dtype=bool)
+
+
+def _scipy() -> Any:
+    return library("scipy.stats", "statistics of a benchmark")

@@ -1,8 +1,8 @@
-"""Figures of a document, made from results and never typed: goals, ratios, and where we are slower, in Markdown.
+"""Figures of a document, written from results and never by hand: goals, ratios, and where we are slower, in Markdown.
 
 A document has a place for each block that it wants: the lines ``<!-- bench goals: begin -->`` and
-``<!-- bench goals: end -->``, or the same with ``speed``. What stands between them is written anew. The block
-``resolves``, with the same markers, is written by ``benchmarks/resolves.py``.
+``<!-- bench goals: end -->``, or the same with ``speed``; what stands between them is replaced. The block ``resolves``
+has the same markers, and is written by ``benchmarks/resolves.py``.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from fairopt.bench.records import InstanceKey, Measurement, Record, Status
-from fairopt.bench.report_goals import outcomes
-from fairopt.bench.report_studies import Study, studies
-from fairopt.bench.report_words import factor_text, seconds_text, status_words
+from fairopt.bench.records import InstanceKey, Record
+from fairopt.bench.report.goals import outcomes
+from fairopt.bench.report.studies import Study, studies, to_evidence
+from fairopt.bench.report.words import factor_text, seconds_text, status_words
 from fairopt.errors import BadInput
 
-#: A factor from which on one is called slower: less is what a busy machine does.
+#: From this factor on one counts as slower; less may be noise.
 SLOWER = 1.05
 _REACHED = {True: "reached", False: "**not reached**", None: "not decided"}
 
 
 @dataclass(frozen=True)
 class Against:
-    """Another contender's seconds over ours; ``bound``: it ran into its limit, and it is at least so.
+    """Another contender's seconds over ours; where ``bound``, it ran into its limit and the factor is at least this.
 
-    ``factor`` is NaN where the other has no answer for another reason, which ``failed`` tells.
+    ``factor`` is NaN where the other has no answer for another reason, which is in ``failed``.
     """
 
     other: str
@@ -38,7 +38,7 @@ class Against:
 
     @property
     def faster(self) -> bool:
-        """Whether it took less time than we did, by more than noise; not that it ran into a limit."""
+        """Whether it took less time than we did, by more than noise, and did not run into its limit."""
         return not self.bound and self.factor < 1 / SLOWER
 
 
@@ -67,7 +67,7 @@ def goals(found: Iterable[Study]) -> str:
 
 
 def speed(found: Iterable[Study]) -> str:
-    """Return a table of ratios, then one of who was faster where.
+    """Return a table of ratios, then one of the contenders that were faster, and where.
 
     The first contender of a specification is compared with the rest: seconds of build, solve and certify. The first
     table has, of each family, the instance that most others answered, and the largest that any other answered or ran
@@ -113,12 +113,16 @@ def write_figures(records: Iterable[Record], path: str | PathLike[str], command:
 
 def put_into(text: str, name: str, block: str, file: str = "") -> str:
     """Return a document with the block of that name written anew. Errors: `BadInput` where a marker is missing."""
-    begin, end = _markers(name)
+    return put_between(text, *_markers(name), block, file)
+
+
+def put_between(text: str, begin: str, end: str, block: str, file: str = "") -> str:
+    """Return a document with a block in place of what stands between two markers. Errors as `put_into`."""
     before, first, rest = text.partition(begin)
     _, last, after = rest.partition(end)
     if not first or not last:
-        raise BadInput(f"the block {name!r} has no place", file=file, remedy=f"Put {begin} and {end} into it")
-    return f"{before}{begin}\n\n{block}\n\n{end}{after}"
+        raise BadInput("there is no place for the block", file=file, remedy=f"Put {begin} and {end} into it")
+    return f"{before}{begin}\n\n{block.strip()}\n\n{end}{after}"
 
 
 def measured_on(found: Iterable[Study], command: str) -> str:
@@ -136,16 +140,16 @@ def _markers(name: str) -> tuple[str, str]:
 
 
 def _ours(study: Study) -> str:
-    """Return who is compared with the rest: the first of the specification, else the first that was measured."""
+    """Return the contender that the rest are compared with: the specification's first, else the first measured."""
     return study.contenders[0] if study.spec is None else study.spec.contenders[0].label
 
 
 def _by_family(study: Study, ours: str) -> dict[str, list[Compared]]:
-    """Return the comparisons by family, where we solved it and anybody else was measured."""
+    """Return the comparisons by family, on instances that we solved and another contender was measured on."""
     found: dict[str, list[Compared]] = {}
     for instance in study.instances:
         if study.cell(ours, instance).solved:
-            seconds = study.cell(ours, instance).median(_to_evidence)
+            seconds = study.cell(ours, instance).median(to_evidence)
             against = tuple(_against(study, ours, instance, seconds))
             if against:
                 found.setdefault(instance.family, []).append(Compared(instance, seconds, against))
@@ -155,20 +159,14 @@ def _by_family(study: Study, ours: str) -> dict[str, list[Compared]]:
 def _against(study: Study, ours: str, instance: InstanceKey, seconds: float) -> Iterator[Against]:
     for name in study.present:
         cell = study.cell(name, instance)
-        # repeats after a time-out are skipped
-        tried: dict[Status, int] = {each: n for each, n in cell.statuses.items() if each is not Status.SKIPPED}
-        if name == ours or not tried:
+        if name == ours or not cell.tried:
             continue
         if cell.solved:
-            yield Against(name, cell.median(_to_evidence) / seconds)
-        elif set(tried) == {Status.TIMEOUT}:
-            yield Against(name, min(row.measured.time_limit for row in cell.rows) / seconds, bound=True)
+            yield Against(name, cell.median(to_evidence) / seconds)
+        elif cell.ran_out_of is not None:
+            yield Against(name, cell.ran_out_of / seconds, bound=True)
         else:
-            yield Against(name, math.nan, failed=status_words(tried))
-
-
-def _to_evidence(measured: Measurement) -> float | None:
-    return measured.to_evidence
+            yield Against(name, math.nan, failed=status_words(cell.tried))
 
 
 def _row(study: Study, of: Compared, against: Iterable[Against]) -> str:
@@ -187,7 +185,7 @@ def _said(one: Against) -> str:
 
 
 def _name(instance: InstanceKey) -> str:
-    """Return family and parameters, with large numbers readable."""
+    """Return family and parameters, large numbers with commas."""
     large = {name: value for name, value in instance.parameters.items() if type(value) is int and value >= 1000}
     given = {**instance.parameters, **{name: f"{value:,}" for name, value in large.items()}}
     return f"{instance.family} ({', '.join(f'{name} {value}' for name, value in given.items())})"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairopt.bench import growth, profiles, statistics
+from fairopt.bench.report import growth, profiles, statistics
 from fairopt.errors import BadInput
 
 times = st.floats(1e-6, 1e6)
@@ -63,20 +63,21 @@ class TestMeans:
             statistics.seconds_of(["quick"])  # type: ignore[list-item]
 
     def test_unsolved_counts_at_the_limit(self) -> None:
-        mean = statistics.mean_of([1, math.nan, 3], [True, False, True], 10, 0)
-        assert mean == statistics.Mean(pytest.approx(30 ** (1 / 3)), 0, 2, 3)
+        assert statistics.penalised([1, math.nan, 3, 11], [True, False, True, True], 10).tolist() == [1, 10, 3, 10]
 
     def test_nothing_solved(self) -> None:
-        mean = statistics.mean_of([math.nan, math.nan], [False, False], 10, 1)
-        assert (mean.seconds, mean.solved, mean.instances) == (pytest.approx(10), 0, 2)
+        counted = statistics.penalised([math.nan, math.nan], [False, False], 10)
+        assert statistics.shifted_geometric_mean(counted, 1) == pytest.approx(10)
 
     @given(st.lists(times, min_size=1, max_size=6), st.data())
     def test_failing_never_pays(self, values: list[float], data: st.DataObject) -> None:
         solved = [data.draw(st.booleans()) for _ in values]
         one = data.draw(st.integers(0, len(values) - 1))
         fewer = [flag and place != one for place, flag in enumerate(solved)]
-        with_it = statistics.mean_of(values, solved, 5, 1).seconds
-        assert with_it <= statistics.mean_of(values, fewer, 5, 1).seconds * (1 + 1e-12)
+        with_it, without = (
+            statistics.shifted_geometric_mean(statistics.penalised(values, flags, 5), 1) for flags in (solved, fewer)
+        )
+        assert with_it <= without * (1 + 1e-12)
 
     @pytest.mark.parametrize("limit", [0, -1, math.inf, math.nan])
     def test_a_limit_is_positive_and_finite(self, limit: float) -> None:
@@ -154,13 +155,6 @@ class TestNoise:
     def test_no_reference(self, values: list[float]) -> None:
         with pytest.raises(BadInput, match="reference job"):
             statistics.noise(values)
-
-    def test_what_slowed_both_is_taken_away(self) -> None:
-        slow = np.array([1.0, 1.0, 3.0])
-        assert statistics.corrected(7 * slow, slow) == pytest.approx([7, 7, 7])
-        assert statistics.corrected([], []).size == 0
-        with pytest.raises(BadInput, match="one for each"):
-            statistics.corrected([1.0], [1.0, 2.0])
 
 
 class TestProfiles:
@@ -251,15 +245,5 @@ class TestGrowth:
             found.at(41)
 
     def test_zero_times_are_the_clocks_step(self) -> None:
-        assert growth.fit([10, 20, 40], [0, 0, 0]).exponent == pytest.approx(0)
-
-    @pytest.mark.parametrize(
-        ("freedom", "expected"), [(1, 12.7062047362), (2, 4.3026527297), (7, 2.3646242516), (30, 2.0422724563)]
-    )
-    def test_students_quantile(self, freedom: int, expected: float) -> None:
-        assert growth.student_quantile(0.95, freedom) == pytest.approx(expected, rel=1e-9)
-        assert growth.student_inside(expected, freedom) == pytest.approx(0.95)
-
-    def test_a_quantile_needs_a_probability(self) -> None:
-        with pytest.raises(BadInput):
-            growth.student_quantile(1.0, 3)
+        found = growth.fit([10, 20, 40], [0, 0, 0])
+        assert (found.exponent, found.low, found.high) == pytest.approx((0, 0, 0), abs=1e-9)
