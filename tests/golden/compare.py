@@ -16,11 +16,14 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from observe import read
 
+# sums of fractions have more digits than Python reads by default
+sys.set_int_max_str_digits(0)
 TOLERANCE = 1e-9
 #: Keys that are names of users, jobs, types, tenants or servers of a problem.
 _NAME = re.compile(r"^(lab |Ü |[a-zA-Z]{1,2})\d+(-\d+)?(/j\d+)?$")
@@ -51,7 +54,7 @@ def differences(before: dict[str, dict[str, Any]], after: dict[str, dict[str, An
 
 def _of_command(name: str, one: dict[str, Any], other: dict[str, Any]) -> Iterator[Difference]:
     words = one["arguments"]
-    named = [value for option, value in zip(words, words[1:], strict=False) if option == "--policy"]
+    named = [value for option, value in pairwise(words) if option == "--policy"]
     options = "".join(f" {word}" for word in ("--exact", "--floats", "--every-optimum", "--canonical") if word in words)
     command, policy = f"{words[0] if words else ''}{options}", named[0] if len(named) == 1 else ""
     for keys, kind, was, now in _differing((), one, other, free=False):
@@ -131,7 +134,8 @@ def main() -> None:
             print(f"    {each.problem}: {each.arguments}\n        {_short(each.before)}\n     -> {_short(each.after)}")
     both = before.keys() & after.keys()
     missing = [f"{len(one.keys() - both)} {where}" for one, where in ((before, "only before"), (after, "only after"))]
-    print(f"{sum(map(len, groups.values()))} differences in {len(groups)} groups on {len(both)} problems; {', '.join(missing)}")
+    count = sum(map(len, groups.values()))
+    print(f"{count} differences in {len(groups)} groups on {len(both)} problems; {', '.join(missing)}")
     raise SystemExit(bool(groups))
 
 

@@ -318,7 +318,9 @@ def batch(random: Random, *, small: bool) -> tuple[dict[str, str], dict[str, Any
         for key, of in total.items():
             for at, each in enumerate(server[key]):
                 of[at] += each * count
-        servers.append({**{key: _one(value) for key, value in server.items()}, **({"count": count} if count > 1 else {})})
+        servers.append(
+            {**{key: _one(value) for key, value in server.items()}, **({"count": count} if count > 1 else {})}
+        )
     owners = [f"t{i}" for i in range(1, random.choice([1, 2, 2, 3]) + 1)]
     quotas = {key: [_parted(random, each, len(owners)) for each in of] for key, of in total.items()}
     tenants = [

@@ -17,6 +17,7 @@ import argparse
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -24,6 +25,8 @@ from typing import Any
 
 from observe import read
 
+# sums of fractions have more digits than Python reads by default
+sys.set_int_max_str_digits(0)
 STORED = Path(__file__).with_name("hashes.json")
 _FRACTION = re.compile(r"^(-?\d+)/(\d+)$")
 #: A fraction of a larger denominator may be a rounded irrational number, whose last digits are the processor's.
@@ -50,7 +53,7 @@ def _steady(data: Any) -> Any:
     if isinstance(data, float):
         return _rounded(data)
     found = _FRACTION.match(data) if isinstance(data, str) else None
-    if found and len(found[2]) > 40 or (found and int(found[2]) > LARGE):
+    if found and int(found[2]) > LARGE:
         return _rounded(float(Fraction(data)))
     return data
 

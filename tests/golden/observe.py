@@ -28,7 +28,7 @@ from typing import Any
 import command_line
 import fixed
 from generate import COUNTS, Problem, problem
-from plan import Tampered, Step, Written, steps
+from plan import Step, Tampered, Written, steps
 
 #: Keys whose values are times of this machine.
 TIMES = frozenset({"seconds", "deciding"})
@@ -126,7 +126,7 @@ def _plain(text: str) -> Any:
 
 def _timeless(data: Any) -> Any:
     if isinstance(data, dict):
-        times = TIMES | PHASES if PHASES <= data.keys() else TIMES
+        times = TIMES | PHASES if data.keys() >= PHASES else TIMES
         return {key: None if key in times else _timeless(value) for key, value in data.items()}
     return [_timeless(each) for each in data] if isinstance(data, list) else data
 

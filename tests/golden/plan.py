@@ -148,7 +148,9 @@ def _ways_to_solve(number: int, market: str, in_turn: Sequence[str]) -> Iterator
     policy = SHARES[number // 5 % len(SHARES)]
     match number % 5:
         case 0:
-            yield _step("solve", market, "--policy", policy, "--json", "--certificate", "proof.json", keep=("proof.json",))
+            yield _step(
+                "solve", market, "--policy", policy, "--json", "--certificate", "proof.json", keep=("proof.json",)
+            )
             yield _step("check", "proof.json")
         case 1:
             exactly = ("--exact",) if number // 5 % 2 else ()
