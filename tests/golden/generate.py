@@ -9,8 +9,6 @@ code. Nothing is filtered: a problem that a command refuses is in the master wit
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +17,8 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
+
+from texts import csv_text, json_text, number_of, toml_text, written
 
 #: How many problems of each kind there are.
 COUNTS: Mapping[str, int] = {"markets": 1200, "queues": 500, "batches": 300}
@@ -77,10 +77,10 @@ def market(random: Random) -> tuple[dict[str, str], dict[str, Any]]:
     suffix = random.choice(["toml", "toml", "toml", "json", "csv"])
     if suffix == "csv" and any("job" in user for user in users):
         suffix = "toml"
-    text = {"toml": _toml, "json": _json, "csv": _market_csv}[suffix](data)
+    text = {"toml": toml_text, "json": json_text, "csv": _market_csv}[suffix](data)
     rows = [name for user in users for name in _rows_of(user)]
     given = "allocation." + random.choice(["csv", "json"])
-    shares = _shares(random, [_number(each) for each in capacity], len(rows))
+    shares = _shares(random, [number_of(each) for each in capacity], len(rows))
     files = {f"market.{suffix}": text, given: _allocation(given, rows, types, shares)}
     return files, {"market": f"market.{suffix}", "allocation": given}
 
@@ -178,7 +178,7 @@ def _shares(random: Random, capacity: Sequence[Fraction], rows: int) -> list[lis
 def _allocation(name: str, rows: Sequence[str], types: Sequence[str], shares: Sequence[Sequence[Fraction]]) -> str:
     if name.endswith("json"):
         return json.dumps({"allocation": [[str(each) for each in row] for row in shares]})
-    return _csv([["user", *types], *([row, *map(str, of)] for row, of in zip(rows, shares, strict=True))])
+    return csv_text([["user", *types], *([row, *map(str, of)] for row, of in zip(rows, shares, strict=True))])
 
 
 def _market_csv(data: Mapping[str, Any]) -> str:
@@ -187,7 +187,7 @@ def _market_csv(data: Mapping[str, Any]) -> str:
     for user in data["user"]:
         table.append([user["name"], *(str(user.get(key, "")) for key in optional), *map(str, user["speedup"])])
     table.append(["capacity", *("" for _ in optional), *map(str, data["capacity"])])
-    return _csv(table)
+    return csv_text(table)
 
 
 # -- traces and clusters ---------------------------------------------------------------------------------------------
@@ -201,9 +201,9 @@ def queue(random: Random) -> tuple[dict[str, str], dict[str, Any]]:
     trace = _trace(random, kinds, names, largest, Fraction(length))
     can_be_csv = "outage" not in trace and "tenant" not in trace
     suffix = random.choice(["csv", "csv", "toml", "json"] if can_be_csv else ["toml", "json"])
-    text = {"toml": _toml, "json": _json, "csv": lambda data: _trace_csv(data, kinds)}[suffix](trace)
+    text = {"toml": toml_text, "json": json_text, "csv": lambda data: _trace_csv(data, kinds)}[suffix](trace)
     other = random.choice(["toml", "toml", "json"])
-    files = {f"trace.{suffix}": text, f"cluster.{other}": {"toml": _toml, "json": _json}[other](cluster)}
+    files = {f"trace.{suffix}": text, f"cluster.{other}": {"toml": toml_text, "json": json_text}[other](cluster)}
     return files, {"trace": f"trace.{suffix}", "cluster": f"cluster.{other}", "length": str(length)}
 
 
@@ -248,7 +248,7 @@ def _trace(
         job: dict[str, Any] = {
             "name": f"j{number}",
             "tenant": random.choice(tenants),
-            "submit_s": _written(now),
+            "submit_s": written(now),
             "gpus": random.choice([1, 1, 1, 2, 2, 4, random.randint(1, 8), largest + (random.random() < 0.05)]),
         }
         speeds = [random.choice([1, 1, 2, 3, Decimal("1.5"), Decimal("0.7"), Decimal("3.3")]) for _ in kinds]
@@ -258,7 +258,7 @@ def _trace(
                 if not any(speeds):
                     speeds[random.randrange(len(kinds))] = 1
             job["throughput"] = speeds
-        job["work"] = _written(length * rounds * (1 if whole else random.choice([1, Fraction(13, 10)])))
+        job["work"] = written(length * rounds * (1 if whole else random.choice([1, Fraction(13, 10)])))
         if has["memory"]:
             job["memory"] = random.choice([0, 4, 14, 24])
         if has["state"]:
@@ -284,9 +284,9 @@ def _trace(
     data["job"] = jobs
     if has["outages"]:
         begin = length * random.choice([0, Fraction(1, 2), 1, 2, Fraction(5, 2)])
-        outage = {"host": random.choice(list(hosts)), "begin": _written(begin)}
+        outage = {"host": random.choice(list(hosts)), "begin": written(begin)}
         if random.random() < 0.8:
-            outage["end"] = _written(begin + length * random.choice([1, Fraction(3, 2), 3]))
+            outage["end"] = written(begin + length * random.choice([1, Fraction(3, 2), 3]))
         data["outage"] = [outage]
     return data
 
@@ -298,7 +298,7 @@ def _trace_csv(data: Mapping[str, Any], kinds: Sequence[str]) -> str:
     for job in data["job"]:
         cells = [str(job.get(key, "")) for key in keys]
         table.append([job["name"], *cells, *(str(each) for each in (job["throughput"] if speeds else []))])
-    return _csv(table)
+    return csv_text(table)
 
 
 # -- batches ---------------------------------------------------------------------------------------------------------
@@ -363,7 +363,7 @@ def batch(random: Random, *, small: bool) -> tuple[dict[str, str], dict[str, Any
     }
     data |= {"tenant": tenants, "server": servers, "job": jobs}
     suffix = random.choice(["toml", "toml", "json"])
-    return {f"batch.{suffix}": {"toml": _toml, "json": _json}[suffix](data)}, {"batch": f"batch.{suffix}"}
+    return {f"batch.{suffix}": {"toml": toml_text, "json": json_text}[suffix](data)}, {"batch": f"batch.{suffix}"}
 
 
 def _one(values: list[Any]) -> Any:
@@ -374,46 +374,6 @@ def _parted(random: Random, total: int, parts: int) -> list[int]:
     """Return ``parts`` whole numbers, none negative, with a given sum."""
     cuts = sorted(random.randint(0, total) for _ in range(parts - 1))
     return [high - low for low, high in zip([0, *cuts], [*cuts, total], strict=True)]
-
-
-# -- texts -----------------------------------------------------------------------------------------------------------
-def _number(value: Any) -> Fraction:
-    return Fraction(str(value))
-
-
-def _written(value: Fraction) -> Any:
-    """Return a number as it stands in a file: whole, a decimal where it is one of a few digits, else "p/q"."""
-    if value.denominator == 1:
-        return int(value)
-    in_thousandths = value * 1000
-    return Decimal(int(in_thousandths)) / 1000 if in_thousandths.denominator == 1 else str(value)
-
-
-def _csv(table: Sequence[Sequence[str]]) -> str:
-    out = io.StringIO(newline="")
-    csv.writer(out, lineterminator="\n").writerows(table)
-    return out.getvalue()
-
-
-def _json(data: Any) -> str:
-    if isinstance(data, dict):
-        return "{" + ", ".join(f"{json.dumps(key)}: {_json(value)}" for key, value in data.items()) + "}"
-    if isinstance(data, list):
-        return "[" + ", ".join(map(_json, data)) + "]"
-    return format(data, "f") if isinstance(data, Decimal) else json.dumps(data)
-
-
-def _toml(data: Mapping[str, Any], path: str = "") -> str:
-    lines, below = [], []
-    for key, value in data.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            for each in value:
-                below.append(f"\n[[{path}{key}]]\n{_toml(each, f'{path}{key}.')}")
-        elif isinstance(value, dict):
-            below.append(f"\n[{path}{key}]\n{_toml(value, f'{path}{key}.')}")
-        else:
-            lines.append(f"{key} = {_json(value)}\n")
-    return "".join([*lines, *below])
 
 
 def main() -> None:
