@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
@@ -134,7 +134,10 @@ def main() -> None:
             print(f"    {each.problem}: {each.arguments}\n        {_short(each.before)}\n     -> {_short(each.after)}")
     both = before.keys() & after.keys()
     missing = [f"{len(one.keys() - both)} {where}" for one, where in ((before, "only before"), (after, "only after"))]
-    count = sum(map(len, groups.values()))
+    count, kinds = sum(map(len, groups.values())), Counter[str]()
+    for group, found in groups.items():
+        kinds[group[-1]] += len(found)
+    print("".join(f"{number} {kind}\n" for kind, number in kinds.most_common()), end="")
     print(f"{count} differences in {len(groups)} groups on {len(both)} problems; {', '.join(missing)}")
     raise SystemExit(bool(groups))
 
