@@ -27,7 +27,11 @@ class _RunByDefault(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_RunByDefault, no_args_is_help=True, rich_markup_mode=None, help="Measure solvers beside each other."
+    cls=_RunByDefault,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Measure solvers beside each other.",
 )
 
 
