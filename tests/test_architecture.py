@@ -55,7 +55,7 @@ def test_the_toolkit_never_imports_a_model_by_name(path: Path) -> None:
             "rounds",
             {
                 f"fairopt.{name}"
-                for name in ("rounds", "problem", "program", "backends", "policy", "solution", "errors", "algorithms")
+                for name in ("rounds", "codec", "problem", "program", "backends", "policy", "solution", "errors")
             },
         ),
         (

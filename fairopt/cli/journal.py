@@ -15,8 +15,9 @@ from dataclasses import fields
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, get_type_hints
 
+from fairopt.codec import decode, encode
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace
 from fairopt.problem.cluster_files import cluster_to_dict
@@ -24,8 +25,7 @@ from fairopt.problem.files import read_text
 from fairopt.problem.labels import nearest
 from fairopt.problem.schema import naming
 from fairopt.problem.trace_text import trace_to_dict
-from fairopt.rounds import Change, Mechanics, Ran, Round, Snapshot, snapshot_from, snapshot_text
-from fairopt.rounds.codec import decode, encode
+from fairopt.rounds import Mechanics, Round, Snapshot, snapshot_from, snapshot_text
 
 SCHEMA = 1
 #: Seconds between two snapshots: what an end without warning costs at most.
@@ -188,13 +188,7 @@ def _check_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
 # -- rounds ----------------------------------------------------------------------------------------------------------
 def round_to_json(record: Round) -> dict[str, Any]:
     """Return a record without its snapshot, so that `round_from_json` gives it back exactly."""
-    data = {name: encode(getattr(record, name)) for name in _names(Round) if name not in ("ran", "after")}
-    return data | {"ran": [_ran_to_json(ran) for ran in record.ran]}
-
-
-def _ran_to_json(ran: Ran) -> dict[str, Any]:
-    data = {name: encode(getattr(ran, name)) for name in _names(Ran) if name != "change"}
-    return data | {"change": ran.change.value}
+    return {name: encode(getattr(record, name)) for name in _names(Round) if name != "after"}
 
 
 def round_from_json(data: Mapping[str, Any], after: Snapshot, line: int = 0) -> Round:
@@ -204,14 +198,8 @@ def round_from_json(data: Mapping[str, Any], after: Snapshot, line: int = 0) -> 
     """
     place = f"line {line}"
     _check_names(data, [name for name in _names(Round) if name != "after"], place)
-    values = {name: decode(value, {}) for name, value in data.items() if name != "ran"}
-    return Round(**values, ran=tuple(_ran_from_json(each, place) for each in data["ran"]), after=after)
-
-
-def _ran_from_json(data: Mapping[str, Any], place: str) -> Ran:
-    _check_names(data, _names(Ran), place)
-    values = {name: decode(value, {}) for name, value in data.items() if name != "change"}
-    return Ran(**values, change=Change(data["change"]))
+    hints = get_type_hints(Round)
+    return Round(**{name: decode(hints[name], value, place) for name, value in data.items()}, after=after)
 
 
 def _names(kind: Any) -> list[str]:

@@ -1,6 +1,5 @@
 """Scheduling in rounds: policies with memory, the loop that plays them over a trace, and its record."""
 
-from fairopt.rounds.codec import snapshot_from, snapshot_text
 from fairopt.rounds.greedy import by_throughput, choose, placed
 from fairopt.rounds.history import History
 from fairopt.rounds.mechanics import Mechanics
@@ -8,6 +7,7 @@ from fairopt.rounds.placement import Consolidated, Placement, Want
 from fairopt.rounds.policy import BrokenSchedule, RoundPolicy, RoundTrait, Schedule
 from fairopt.rounds.record import Change, Ran, Round, Snapshot, Standing
 from fairopt.rounds.run import Stalled, advance, begin, next_queue, present, run
+from fairopt.rounds.snapshots import snapshot_from, snapshot_text
 
 __all__ = [
     "BrokenSchedule",

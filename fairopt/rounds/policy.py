@@ -59,10 +59,11 @@ class RoundTrait(enum.Enum):
 class RoundPolicy(ABC):
     """A rule that says who runs where, round after round.
 
-    A policy is a frozen dataclass whose fields are its options, each with a default. Its ``state`` is made of frozen
-    dataclasses (named in ``states``), tuples, dicts, frozensets, strings and numbers, so that it can be written down
-    and read back; nothing is kept in the object. `RoundPolicy.decide` is a function: the same queue and state give the
-    same schedule, with randomness seeded from the options and the queue's index.
+    A policy is a frozen dataclass whose fields are its options, each with a default. Its ``state`` is None or a frozen
+    dataclass (named in ``states``), whose fields hold dataclasses, tuples, mappings, frozensets, strings and numbers
+    and say so by their type hints: so `fairopt.codec` writes it down and reads it back. Nothing is kept in the object.
+    `RoundPolicy.decide` is a function: the same queue and state give the same schedule, with randomness seeded from the
+    options and the queue's index.
     """
 
     name: ClassVar[str]

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairopt.backends import Highs, Options
+from fairopt.codec import encode
 from fairopt.discovery import BACKENDS, ROUND_POLICIES, load, names
 from fairopt.errors import NotCapable
 from fairopt.policy import Solve
@@ -41,7 +42,6 @@ from fairopt.rounds import (
     snapshot_from,
     snapshot_text,
 )
-from fairopt.rounds.codec import encode
 from fairopt.rounds.document import document
 from fairopt.rounds.placement import Consolidated
 from fairopt.rounds.policy import refuse_broken
