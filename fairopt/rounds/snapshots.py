@@ -16,17 +16,17 @@ from fairopt.errors import BadInput
 from fairopt.rounds.record import Snapshot
 
 SCHEMA = 2
-_REMEDY = "Give a file that `fairopt run --state` wrote"
 
 
 def snapshot_text(snapshot: Snapshot) -> str:
     """Return a snapshot as one line of JSON. Errors: `TypeError` for a state that could not be read back."""
-    return json.dumps({"schema": SCHEMA, "snapshot": encode(replace(snapshot, state=state_to_json(snapshot.state)))})
+    return json.dumps({"schema": SCHEMA, "snapshot": snapshot_to_json(snapshot)})
 
 
-def state_to_json(state: Any) -> dict[str, Any] | None:
-    """Return a policy's state under the name of its class; None where it has none."""
-    return None if state is None else {type(state).__name__: encode(state)}
+def snapshot_to_json(snapshot: Snapshot) -> dict[str, Any]:
+    """Return a snapshot in the types of JSON; errors as `snapshot_text`."""
+    state = None if snapshot.state is None else {type(snapshot.state).__name__: snapshot.state}
+    return dict(encode(replace(snapshot, state=state)))
 
 
 def snapshot_from(text: str, states: Sequence[type]) -> Snapshot:
@@ -38,26 +38,30 @@ def snapshot_from(text: str, states: Sequence[type]) -> Snapshot:
         data = json.loads(text)
         schema, body = data["schema"], data["snapshot"]
     except (ValueError, TypeError, KeyError) as error:
-        raise BadInput(f"not a snapshot: {error!r}", place="snapshot", remedy=_REMEDY) from error
+        raise BadInput(
+            f"not a snapshot: {error!r}", place="snapshot", remedy="Give what `snapshot_text` returned"
+        ) from error
     if schema != SCHEMA:
         raise BadInput(
             f"it has schema {schema!r}, and this fairopt reads schema {SCHEMA}",
             place="snapshot",
             remedy="Begin the run anew, or go on with the fairopt that wrote it",
         )
-    snapshot: Snapshot = decode(Snapshot, body, "snapshot")
-    return replace(snapshot, state=_state(snapshot.state, {each.__name__: each for each in states}))
+    return snapshot_from_json(body, states)
 
 
-def _state(data: Any, known: dict[str, type]) -> Any:
-    if data is None:
-        return None
-    if not isinstance(data, dict) or len(data) != 1 or not known.keys() >= data.keys():
-        held = next(iter(data), None) if isinstance(data, dict) else data
+def snapshot_from_json(data: Any, states: Sequence[type]) -> Snapshot:
+    """Return the snapshot that `snapshot_to_json` wrote; errors as `snapshot_from`."""
+    snapshot: Snapshot = decode(Snapshot, data, "snapshot")
+    known = {each.__name__: each for each in states}
+    if snapshot.state is None:
+        return snapshot
+    if not isinstance(snapshot.state, dict) or len(snapshot.state) != 1 or not known.keys() >= snapshot.state.keys():
+        held = next(iter(snapshot.state), None) if isinstance(snapshot.state, dict) else snapshot.state
         raise BadInput(
             f"it holds a {held!r}, which is no state of this policy",
             place="snapshot, key 'state'",
             remedy="Go on with the policy that the run was begun with",
         )
-    [(name, fields)] = data.items()
-    return decode(known[name], fields, f"snapshot, key 'state', {name}")
+    [(name, fields)] = snapshot.state.items()
+    return replace(snapshot, state=decode(known[name], fields, f"snapshot, key 'state', key {name!r}"))
