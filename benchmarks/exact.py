@@ -24,15 +24,15 @@ import numpy as np
 
 from fairopt.backends import Highs, Options
 from fairopt.backends.exact import Exact
-from fairopt.backends.exact_bound import exact_bound
+from fairopt.backends.exact.bound import exact_bound
 from fairopt.backends.highs import instance as empty
 from fairopt.backends.highs import load, run
 from fairopt.backends.scaling import scaled
+from fairopt.backends.solution import Solution
 from fairopt.datasets.gavel import gavel_market, gavel_throughputs
 from fairopt.models import CooperativeOEF, NonCooperativeOEF
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Program
-from fairopt.solution import Solution
 
 SEED = 2024
 REPETITIONS = 5

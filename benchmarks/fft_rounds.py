@@ -23,8 +23,8 @@ from time import perf_counter
 
 import numpy as np
 
-from fairopt.algorithms import GangAssignment, solve_gangs, usable_gpus
 from fairopt.backends import Highs
+from fairopt.methods import GangAssignment, solve_gangs, usable_gpus
 
 PHILLY = ((1, 2, 4, 8), (0.866, 0.023, 0.049, 0.062))
 EVEN = ((1, 2, 4, 8), (0.25, 0.25, 0.25, 0.25))

@@ -23,7 +23,7 @@ from fairopt import discovery
 from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
 from fairopt.properties import Effort, StrategyProofness
-from fairopt.properties.replies import Replies
+from fairopt.properties.misreports.reports import Replies
 
 #: Policies that are decided one at a time look at fewer misreports.
 FEW = 300

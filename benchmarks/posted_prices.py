@@ -28,14 +28,14 @@ from typing import Any
 import numpy as np
 
 from fairopt.datasets.astraea_workload import Form, astraea_small, astraea_workload
-from fairopt.models.batch_private import BatchPrivate
-from fairopt.models.fcfs import FirstComeFirstServed
-from fairopt.models.packing import CompactExponentialPacking, ratio
-from fairopt.models.posted_prices import PostedPricePacking
-from fairopt.models.posted_prices_fast import Fast
-from fairopt.models.posted_prices_reference import Best, Reference
-from fairopt.models.posted_prices_round import RoundState
-from fairopt.models.posted_prices_theta import Admissible
+from fairopt.models.astraea.batch_private import BatchPrivate
+from fairopt.models.astraea.fast_search import Fast
+from fairopt.models.astraea.fcfs import FirstComeFirstServed
+from fairopt.models.astraea.packing import CompactExponentialPacking, ratio
+from fairopt.models.astraea.posted_prices import PostedPricePacking
+from fairopt.models.astraea.price_bases import Admissible
+from fairopt.models.astraea.reference import Best, Reference
+from fairopt.models.astraea.round_state import RoundState
 from fairopt.problem.batch import Batch
 
 SERVERS, USERS, SLOTS = 100, 14, 128

@@ -20,11 +20,11 @@ from time import perf_counter
 from fairopt import discovery
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.problem import Trace
-from fairopt.proofs import verify_run
-from fairopt.rounds import Mechanics
-from fairopt.rounds.document import document
-from fairopt.rounds.measures import UNITS
-from fairopt.rounds.measures_compare import Compared, compare_runs
+from fairopt.proofs.verifier import runs as verify_run
+from fairopt.simulation import Mechanics
+from fairopt.simulation.document import document
+from fairopt.simulation.measures import UNITS
+from fairopt.simulation.measures_compare import Compared, compare_runs
 
 LENGTH = 300
 #: Seconds to stop a job and start it again, as Pollux measured them; the network's part comes from the cluster.

@@ -14,8 +14,8 @@ from typing import Any
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.policy import Policy
 from fairopt.properties import MechanismProperty, Property
-from fairopt.rounds import RoundPolicy
 from fairopt.schedules import SchedulePolicy
+from fairopt.simulation import RoundPolicy
 
 POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairopt.properties"
 FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairopt.tasks"

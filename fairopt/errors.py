@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fairopt.solution import Solution
+    from fairopt.backends.solution import Solution
 
 
 class FairoptError(Exception):

@@ -13,7 +13,8 @@ from functools import partial
 import numpy as np
 
 from fairopt.backends.exact import Exact
-from fairopt.backends.exact_bound import exact_bound, rational
+from fairopt.backends.exact.bound import exact_bound, rational
+from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import (
     Bound,
     Certificate,
@@ -31,8 +32,7 @@ from fairopt.policy import Decision, Formulated, Policy
 from fairopt.problem import Market
 from fairopt.program import Array, Program, Sense
 from fairopt.properties import Answer, MechanismProperty, Misreport, Property, Verdict
-from fairopt.properties.witnesses import exactly
-from fairopt.solution import Solution, Status
+from fairopt.properties.misreports.exact_reports import exactly
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ def certify_lie(policy: Policy, market: Market, witness: Misreport) -> Lie:
     truth, lying = exactly(policy, market), exactly(policy, market.misreport(user, witness.report))
     if witness.report.dtype != object or truth is None or lying is None:
         raise NotCapable("the gain is that of decisions in floats, and floats prove nothing")
-    if witness.every_optimum and policy.choices(truth) is not None:
+    known = not isinstance(policy, Formulated) or policy.rebuilt  # to the verifier, which ranges over no other optima
+    if witness.every_optimum and known and policy.choices(truth) is not None:
         of_user = throughput_of(market, user)
         best = extreme(policy, truth, of_user, Sense.MAXIMIZE)
         worst = extreme(policy, lying, of_user, Sense.MINIMIZE)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Status, not_negative
 from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Block, Program, Rows, Sense
-from fairopt.solution import Status, not_negative
 
 #: The terms of a row: by column.
 Terms = dict[int, Any]

@@ -25,10 +25,10 @@ from fairopt.errors import NotCapable
 from fairopt.optima import Face, Terms, extended
 from fairopt.policy import Decision, Policy
 from fairopt.program import INFINITY, Array, Program, Rows
-from fairopt.properties.adjacent_types import AdjacentTypes
-from fairopt.properties.envy_freeness import EnvyFreeness
-from fairopt.properties.pareto_efficiency import ParetoEfficiency
-from fairopt.properties.sharing_incentive import SharingIncentive
+from fairopt.properties.shares.adjacent_types import AdjacentTypes
+from fairopt.properties.shares.envy_freeness import EnvyFreeness
+from fairopt.properties.shares.pareto_efficiency import ParetoEfficiency
+from fairopt.properties.shares.sharing_incentive import SharingIncentive
 from fairopt.properties.verdict import Answer, Property, Verdict
 
 #: A search over smaller and smaller faces stops, undecided, after so many of them.

@@ -17,7 +17,7 @@ from fairopt.policy import Decision, Policy, allocate
 from fairopt.problem import Market
 from fairopt.problem.labels import nearest
 from fairopt.program import Array, number_text
-from fairopt.properties.misreports import Moves
+from fairopt.properties.misreports.allowed import Moves
 from fairopt.properties.verdict import TOLERANCE
 
 if TYPE_CHECKING:

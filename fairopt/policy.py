@@ -17,11 +17,11 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from fairopt.backends import Highs, Options, Solver
-from fairopt.certificates import Bound, Certificate, Optimality
+from fairopt.backends.solution import Solution, Status, not_negative, refuse_broken
+from fairopt.certificates import Certificate, Optimality, OutsideDecision
 from fairopt.errors import BadInput, NotCapable
 from fairopt.problem import Market
 from fairopt.program import Array, Number, Program
-from fairopt.solution import Solution, Status, not_negative, refuse_broken
 from fairopt.uniqueness import cut_to_optima, lexicographic, with_optimum
 
 
@@ -265,7 +265,7 @@ class Formulated(Policy):
             raise NotCapable(f"this decision of {self.name} was made without duals; decide with the exact back end")
         if self.rebuilt:
             return Optimality.of(decision.market, self.name, program, solution)
-        return Bound.of_optimum(program, solution)
+        return OutsideDecision.of(decision.market, self.name, program, solution)
 
 
 class Computed(Policy):

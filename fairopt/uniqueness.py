@@ -15,8 +15,8 @@ import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Solution, not_negative
 from fairopt.program import INFINITY, Array, Block, Logarithms, Program, Rows, Sense
-from fairopt.solution import Solution, not_negative
 
 if TYPE_CHECKING:
     from fairopt.policy import Decision, Policy

@@ -1,30 +1,30 @@
 """The published policies, one file each; a policy by a third party registers in the groups ``fairopt.*policies``."""
 
-from fairopt.models.allox import AlloX
-from fairopt.models.batch_private import BatchPrivate
-from fairopt.models.equal_split import EqualSplit
-from fairopt.models.fcfs import FirstComeFirstServed
-from fairopt.models.fft import FFT
-from fairopt.models.fifo_quota import FifoQuota
-from fairopt.models.gandiva_fair import GandivaFair
-from fairopt.models.gavel_rounds import GavelRounds
-from fairopt.models.lottery import GangAwareLottery, LotteryWithBackfilling
-from fairopt.models.ltgf import LongTermGpuTimeFairness
-from fairopt.models.max_efficiency import MaxEfficiency
-from fairopt.models.max_min import MaxMin
-from fairopt.models.nash_welfare import NashWelfare
-from fairopt.models.oef_cooperative import CooperativeOEF
-from fairopt.models.oef_noncooperative import NonCooperativeOEF
-from fairopt.models.oef_rounds import OEFRounds
-from fairopt.models.partial_allocation import PartialAllocation
-from fairopt.models.posted_prices import PostedPricePacking
-from fairopt.models.second_price_trading import SecondPriceTrading
-from fairopt.models.split_stride import SplitStride
-from fairopt.models.srtf import ShortestRemainingTimeFirst
-from fairopt.models.stride import GangAwareStride
-from fairopt.models.themis import Themis
-from fairopt.models.tiresias import LeastAttainedService, ShortestServiceQueues
-from fairopt.models.water_filling import WaterFilling
+from fairopt.models.astraea.batch_private import BatchPrivate
+from fairopt.models.astraea.fcfs import FirstComeFirstServed
+from fairopt.models.astraea.posted_prices import PostedPricePacking
+from fairopt.models.baselines.allox import AlloX
+from fairopt.models.baselines.equal_split import EqualSplit
+from fairopt.models.baselines.fifo_quota import FifoQuota
+from fairopt.models.baselines.max_efficiency import MaxEfficiency
+from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
+from fairopt.models.baselines.themis import Themis
+from fairopt.models.baselines.tiresias import LeastAttainedService, ShortestServiceQueues
+from fairopt.models.fft.fft import FFT
+from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair
+from fairopt.models.gandiva_fair.lottery import GangAwareLottery, LotteryWithBackfilling
+from fairopt.models.gandiva_fair.second_price_trading import SecondPriceTrading
+from fairopt.models.gandiva_fair.split_stride import SplitStride
+from fairopt.models.gandiva_fair.stride import GangAwareStride
+from fairopt.models.gavel.max_min import MaxMin
+from fairopt.models.gavel.rounds import GavelRounds
+from fairopt.models.gavel.water_filling import WaterFilling
+from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness
+from fairopt.models.nash.nash_welfare import NashWelfare
+from fairopt.models.nash.partial_allocation import PartialAllocation
+from fairopt.models.oef.cooperative import CooperativeOEF
+from fairopt.models.oef.noncooperative import NonCooperativeOEF
+from fairopt.models.oef.rounds import OEFRounds
 
 __all__ = [
     "FFT",

@@ -11,13 +11,13 @@ import numpy as np
 from fairopt import discovery
 from fairopt.backends import Highs, Options, Solver
 from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Status
 from fairopt.bench.kinds import Contender, TimedOut
 from fairopt.benchmarks.peers.plain import Floats
 from fairopt.errors import NotSolved
 from fairopt.policy import Decision, Formulated, Policy, Solve
 from fairopt.problem import Market
 from fairopt.program import Program
-from fairopt.solution import Status
 
 
 @dataclass(frozen=True, eq=False)

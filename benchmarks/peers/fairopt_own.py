@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairopt import discovery
-from fairopt.algorithms import GangAssignment, solve_gangs
+from fairopt.backends.solution import Status
 from fairopt.bench.kinds import Contender, NoAnswer, TimedOut
 from fairopt.benchmarks.peers.plain import Floats
 from fairopt.errors import NotCapable
+from fairopt.methods import GangAssignment, solve_gangs
 from fairopt.policy import Decision, Policy, allocate
 from fairopt.problem import Market
-from fairopt.solution import Status
 
 
 @dataclass(eq=False)

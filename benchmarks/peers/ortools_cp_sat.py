@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairopt.algorithms import GangAssignment
 from fairopt.bench.kinds import NoAnswer, TimedOut
 from fairopt.benchmarks.peers.ortools_linear import OrTools
+from fairopt.methods import GangAssignment
 
 
 @dataclass(frozen=True, eq=False)

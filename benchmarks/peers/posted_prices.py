@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from fairopt.bench.kinds import Contender, TimedOut
 from fairopt.benchmarks.tasks.posted_prices import told
-from fairopt.models.posted_prices import PostedPricePacking
-from fairopt.models.posted_prices_fast import Fast
-from fairopt.models.posted_prices_reference import Best, Reference, Search
-from fairopt.models.posted_prices_round import RoundState
+from fairopt.models.astraea.fast_search import Fast
+from fairopt.models.astraea.posted_prices import PostedPricePacking
+from fairopt.models.astraea.reference import Best, Reference, Search
+from fairopt.models.astraea.round_state import RoundState
 from fairopt.problem.batch import Batch
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairopt.algorithms import GangAssignment
 from fairopt.benchmarks.peers.plain import Floats, SharedGpus
+from fairopt.methods import GangAssignment
 
 Indices = NDArray[np.int32]
 

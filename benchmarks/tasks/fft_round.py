@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.algorithms import GangAssignment, solve_gangs, usable_gpus
 from fairopt.backends import Highs
+from fairopt.backends.solution import Status
 from fairopt.bench.kinds import Instance, Judgement, Task
-from fairopt.solution import Status
+from fairopt.methods import GangAssignment, solve_gangs, usable_gpus
 
 WAITS = -1
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from fairopt.bench.kinds import Instance, Judgement, Task
 from fairopt.datasets.astraea_workload import astraea_small
-from fairopt.models.posted_prices import PostedPricePacking, last_interval
-from fairopt.models.posted_prices_reference import Reference
+from fairopt.models.astraea.posted_prices import PostedPricePacking, last_interval
+from fairopt.models.astraea.reference import Reference
 from fairopt.problem.batch import Batch
-from fairopt.proofs.verify_schedule import Unreadable, decide
+from fairopt.proofs.verifier.reading import Unreadable
+from fairopt.proofs.verifier.schedules import decide
 from fairopt.schedules.document import document
 from fairopt.schedules.policy import Plan
 

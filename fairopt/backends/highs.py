@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fairopt.backends.base import Backend, Capability, Options
 from fairopt.backends.scaling import scaled
+from fairopt.backends.solution import Basis, Position, Solution, Status
+from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.errors import BadInput, FairoptError
 from fairopt.program import Number, Program, Sense, entry_names
-from fairopt.solution import Basis, Position, Solution, Status
 
 if TYPE_CHECKING:
     import highspy

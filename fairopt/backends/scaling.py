@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fairopt.backends.solution import Solution
 from fairopt.program import Array, Program
-from fairopt.solution import Solution
 
 #: Rows (their largest coefficient), objective (a typical one) between these are left alone; bounds, up to the last.
 SMALL, LARGE, LARGE_BOUND = 2.0**-4, 2.0**10, 2.0**14

@@ -21,11 +21,11 @@ from fairopt.bench.configuring import made, settings_checked
 from fairopt.bench.kinds import Contender, Family, Task
 from fairopt.bench.spec_values import amount, flag, reader, table, tables, text, whole
 from fairopt.errors import BadInput, NotInstalled
-from fairopt.problem.files import read_text
+from fairopt.problem.files.market import read_text
+from fairopt.problem.files.market_schema import naming
+from fairopt.problem.files.toml_json import parse_toml
 from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import shown
-from fairopt.problem.schema import naming
-from fairopt.problem.toml_json import parse_toml
 
 SCHEMA = 1
 #: Where the specifications that come with fairopt are.

@@ -25,8 +25,8 @@ from fairopt.metrics import metrics
 from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.problem import exact as rational
-from fairopt.problem.allocation import read_allocation
-from fairopt.problem.files import read_market
+from fairopt.problem.files.allocation import read_allocation
+from fairopt.problem.files.market import read_market
 from fairopt.properties import TOLERANCE, Answer, Effort, Feasibility, MechanismProperty, Property
 from fairopt.uniqueness import uniqueness
 

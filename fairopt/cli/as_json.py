@@ -13,8 +13,8 @@ from fairopt.policy import Decision, Policy
 from fairopt.problem import Market
 from fairopt.properties import MechanismProperty, Property, Verdict
 from fairopt.properties.verdict import plain
-from fairopt.rounds import RoundPolicy
 from fairopt.schedules import SchedulePolicy
+from fairopt.simulation import RoundPolicy
 from fairopt.uniqueness import Uniqueness
 
 SCHEMA = 1

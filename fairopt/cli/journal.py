@@ -1,6 +1,6 @@
 """The file that `fairopt run --state` writes: the record of the run, with snapshots to go on from.
 
-It is a record as `fairopt.rounds.recording` describes it. Now and then, and whenever the run stops, a line
+It is a record as `fairopt.simulation.recording` describes it. Now and then, and whenever the run stops, a line
 ``{"snapshot": {...}, "seconds": s}`` is added; the seconds are what deciding took since the last round with a line.
 Lines are added and never changed: the last snapshot and the rounds before it can be read even where the program ended
 while it wrote.
@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, exact
-from fairopt.problem.schema import naming
-from fairopt.rounds import Mechanics, Round, Snapshot
-from fairopt.rounds.recording import Recorder
-from fairopt.rounds.replay import first_line, lines, replayed
-from fairopt.rounds.snapshots import snapshot_from_json, snapshot_to_json
+from fairopt.problem.files.market_schema import naming
+from fairopt.simulation import Mechanics, Round, Snapshot
+from fairopt.simulation.recording import Recorder
+from fairopt.simulation.replay import first_line, lines, replayed
+from fairopt.simulation.snapshots import snapshot_from_json, snapshot_to_json
 
 #: Seconds between two snapshots: what an end without warning costs at most.
 BETWEEN = 30.0

@@ -18,9 +18,9 @@ from fairopt.errors import NotCapable
 from fairopt.evidence import certify_lie
 from fairopt.policy import Policy
 from fairopt.problem import Market, market_to_dict
-from fairopt.problem.files import read_market, write_market
+from fairopt.problem.files.market import read_market, write_market
 from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, Verdict, plain, shrinking_lies
-from fairopt.properties.misreports import Anything, Larger, Smaller
+from fairopt.properties.misreports.allowed import Anything, Larger, Smaller
 
 
 class Kind(Enum):

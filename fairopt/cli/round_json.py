@@ -8,9 +8,9 @@ from typing import Any
 
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.properties.verdict import plain
-from fairopt.rounds import History, Mechanics
-from fairopt.rounds.document import document
-from fairopt.rounds.measures import UNITS, Measures
+from fairopt.simulation import History, Mechanics
+from fairopt.simulation.document import document
+from fairopt.simulation.measures import UNITS, Measures
 
 
 def result(
@@ -25,10 +25,10 @@ def result(
 ) -> dict[str, Any]:
     """Return what ``run --json`` prints: the document that `proofs/verify_run.py` replays, and what was measured.
 
-    Beside the keys of `fairopt.rounds.document`: ``outcome``, with ``options`` (what --set gave), ``complete`` (whether
-    every job that can run is done) and ``stopped`` (why the run ended before that, else null); ``measures``, in floats
-    and counts, since an exact mean of a thousand jobs has thousands of digits, with ``row``, the numbers that compare
-    policies, and their ``units``.
+    Beside the keys of `fairopt.simulation.document`: ``outcome``, with ``options`` (what --set gave), ``complete``
+    (whether every job that can run is done) and ``stopped`` (why the run ended before that, else null); ``measures``,
+    in floats and counts, since an exact mean of a thousand jobs has thousands of digits, with ``row``, the
+    numbers that compare policies, and their ``units``.
     """
     done = measures.jobs == len(history.trace.jobs) and not measures.unfinished
     numbers = {**plain(measures), "row": measures.row(), "units": dict(UNITS)}

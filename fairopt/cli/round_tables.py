@@ -11,9 +11,9 @@ from rich.console import Console
 from fairopt.cli.tables import table_of, terminal
 from fairopt.problem import Trace
 from fairopt.program import Number
-from fairopt.rounds import Round, RoundPolicy
-from fairopt.rounds.measures import UNITS, Measures, Spread
 from fairopt.schedules import SchedulePolicy
+from fairopt.simulation import Round, RoundPolicy
+from fairopt.simulation.measures import UNITS, Measures, Spread
 
 #: How many names of jobs a line shows.
 SHOWN = 10

@@ -20,12 +20,12 @@ from fairopt.cli.journal import Journal, Resumed, read_journal
 from fairopt.cli.settings import configured
 from fairopt.errors import BadInput, FairoptError, NotCapable
 from fairopt.problem import Cluster, Trace, exact
+from fairopt.problem.files.market_schema import naming
 from fairopt.problem.numbers import shown
-from fairopt.problem.schema import naming
-from fairopt.rounds import History, Mechanics, Round, RoundPolicy, RoundTrait, run
-from fairopt.rounds.measures import measure
-from fairopt.rounds.recording import Recorder, header
-from fairopt.rounds.run import check_matches
+from fairopt.simulation import History, Mechanics, Round, RoundPolicy, RoundTrait, run
+from fairopt.simulation.measures import measure
+from fairopt.simulation.recording import Recorder, header
+from fairopt.simulation.run import check_matches
 
 
 def run_command(

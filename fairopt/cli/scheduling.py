@@ -19,12 +19,13 @@ from fairopt.cli.settings import configured
 from fairopt.errors import BadInput
 from fairopt.policy import Solve
 from fairopt.problem.batch import Batch
-from fairopt.problem.batch_files import is_batch_file, read_batch
-from fairopt.problem.files import read_text
+from fairopt.problem.files.batch import is_batch_file, read_batch
+from fairopt.problem.files.market import read_text
+from fairopt.problem.files.market_schema import check_version, naming
+from fairopt.problem.files.toml_json import parse_json
 from fairopt.problem.labels import check_keys
-from fairopt.problem.schema import check_version, naming
-from fairopt.problem.toml_json import parse_json
-from fairopt.proofs import verify_schedule
+from fairopt.proofs.verifier import schedules as verify_schedule
+from fairopt.proofs.verifier.plan import BESIDE
 from fairopt.schedules import Plan
 from fairopt.schedules.document import SCHEMA, document, number
 
@@ -108,7 +109,7 @@ def verify(
 def _judged(batch: Batch, data: Mapping[str, Any]) -> str:
     """Return the document to be judged: what was told of schedules, on the batch of our own file."""
     ours = document(Plan(policy="", batch=batch, schedules=()))
-    check_keys(data, [*ours, *verify_schedule.BESIDE.split()], ["schedules"], "the top level")
+    check_keys(data, [*ours, *BESIDE.split()], ["schedules"], "the top level")
     told = {**UNTOLD, **{key: data[key] for key in ours if key in data}}
     check_version(told, "the top level")
     plain = json.loads(json.dumps(told, default=float))  # decimals, as the floats that they were written for

@@ -16,8 +16,8 @@ from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy
 from fairopt.problem import exact
 from fairopt.problem.labels import nearest
-from fairopt.rounds import RoundPolicy
 from fairopt.schedules import SchedulePolicy
+from fairopt.simulation import RoundPolicy
 
 P = TypeVar("P", RoundPolicy, SchedulePolicy)
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

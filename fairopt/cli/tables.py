@@ -16,12 +16,12 @@ from rich.text import Text
 
 from fairopt.compare import Row
 from fairopt.ledger import Entry, Finding, Ruling
+from fairopt.methods.proven import Proven
 from fairopt.metrics import Metrics
 from fairopt.policy import Decision, Policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Answer, MechanismProperty, Misreport, Property, Verdict
-from fairopt.proven import Proven
 from fairopt.uniqueness import Uniqueness
 
 #: Off a terminal there is no width to fit; lines stay whole, so that they can be searched.

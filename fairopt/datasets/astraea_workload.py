@@ -18,9 +18,9 @@ from typing import NamedTuple
 from fairopt.datasets.tables import dataset_path
 from fairopt.errors import BadInput
 from fairopt.problem.batch import Batch
-from fairopt.problem.batch_files import read_batch
+from fairopt.problem.files.batch import read_batch
+from fairopt.problem.files.market_schema import naming
 from fairopt.problem.numbers import exact
-from fairopt.problem.schema import naming
 from fairopt.problem.utilities import CompletionUtility, Linear, Power
 
 #: A slot is an hour.

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from fairopt.datasets.tables import dataset_path
 from fairopt.problem.cluster import Cluster
-from fairopt.problem.cluster_files import read_cluster
+from fairopt.problem.files.cluster import read_cluster
+from fairopt.problem.files.trace import read_trace
 from fairopt.problem.trace import Trace
-from fairopt.problem.trace_files import read_trace
 
 PHILLY_TYPES = ("K80", "P100", "V100")
 

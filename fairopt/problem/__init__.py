@@ -1,17 +1,17 @@
 """What is allocated: markets of GPU shares, in Python and in files."""
 
-from fairopt.problem.allocation import allocation_from, read_allocation
 from fairopt.problem.cluster import Cluster
-from fairopt.problem.cluster_files import read_cluster, write_cluster
-from fairopt.problem.files import read_market, write_market
+from fairopt.problem.files.allocation import allocation_from, read_allocation
+from fairopt.problem.files.cluster import read_cluster, write_cluster
+from fairopt.problem.files.market import read_market, write_market
+from fairopt.problem.files.market_schema import market_from_dict, market_schema, market_to_dict
+from fairopt.problem.files.trace import read_trace, write_trace
 from fairopt.problem.frames import market_from_frame
 from fairopt.problem.jobs import Jobs, Pattern
 from fairopt.problem.market import Market
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
-from fairopt.problem.schema import market_from_dict, market_schema, market_to_dict
 from fairopt.problem.trace import Outage, Trace
-from fairopt.problem.trace_files import read_trace, write_trace
 from fairopt.problem.utility import capped_value, usable, worth
 
 __all__ = [

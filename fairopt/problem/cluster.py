@@ -104,8 +104,8 @@ class Cluster:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Cluster:
-        """Return the cluster in a .toml or .json file; see `fairopt.problem.cluster_files`."""
-        from fairopt.problem.cluster_files import read_cluster
+        """Return the cluster in a .toml or .json file; see `fairopt.problem.files.cluster`."""
+        from fairopt.problem.files.cluster import read_cluster
 
         return read_cluster(path)
 

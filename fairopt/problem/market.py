@@ -129,15 +129,15 @@ class Market:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Market:
-        """Return the market in a .toml, .json or .csv file; see `fairopt.problem.files.read_market`."""
-        from fairopt.problem.files import read_market
+        """Return the market in a .toml, .json or .csv file; see `fairopt.problem.files.market.read_market`."""
+        from fairopt.problem.files.market import read_market
 
         return read_market(path)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> Market:
-        """Return the market in a dictionary of the file schema; see `fairopt.problem.schema.market_from_dict`."""
-        from fairopt.problem.schema import market_from_dict
+        """Return the market in a dictionary of the file schema; see `market_from_dict`."""
+        from fairopt.problem.files.market_schema import market_from_dict
 
         return market_from_dict(data)
 

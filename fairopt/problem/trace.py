@@ -53,7 +53,7 @@ class Trace:
     @classmethod
     def read(cls, path: str | PathLike[str], types: Sequence[str]) -> Trace:
         """Return the trace in a .csv, .csv.gz, .toml or .json file, for a cluster of ``types``; see `trace_files`."""
-        from fairopt.problem.trace_files import read_trace
+        from fairopt.problem.files.trace import read_trace
 
         return read_trace(path, types)
 

@@ -1,15 +1,15 @@
 """Properties: one file each; a `Verdict` with a margin and a witness."""
 
-from fairopt.properties.adjacent_types import AdjacentTypes
-from fairopt.properties.envy_freeness import EnvyFreeness
-from fairopt.properties.feasibility import Feasibility
-from fairopt.properties.pareto_efficiency import ParetoEfficiency, ParetoWeights
-from fairopt.properties.sharing_incentive import SharingIncentive
-from fairopt.properties.shrinking import Shrunk, shrink_market, shrinks
-from fairopt.properties.smallest_lie import shrink, shrinking_lies
-from fairopt.properties.strategy_proofness import Effort, MechanismProperty, Misreport, StrategyProofness
+from fairopt.properties.misreports.minimal_misreport import shrink, shrinking_lies
+from fairopt.properties.misreports.shrinking import Shrunk, shrink_market, shrinks
+from fairopt.properties.misreports.strategy_proofness import Effort, MechanismProperty, Misreport, StrategyProofness
+from fairopt.properties.shares.adjacent_types import AdjacentTypes
+from fairopt.properties.shares.envy_freeness import EnvyFreeness
+from fairopt.properties.shares.feasibility import Feasibility
+from fairopt.properties.shares.pareto_efficiency import ParetoEfficiency, ParetoWeights
+from fairopt.properties.shares.sharing_incentive import SharingIncentive
+from fairopt.properties.shares.work_conservation import WorkConservation
 from fairopt.properties.verdict import TOLERANCE, Answer, Property, Verdict, plain
-from fairopt.properties.work_conservation import WorkConservation
 
 __all__ = [
     "TOLERANCE",

@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
+from fairopt.backends.solution import Solution
 from fairopt.policy import Claim, Seconds, Solve
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Number, Program
-from fairopt.solution import Solution
 
 
 @dataclass(frozen=True)

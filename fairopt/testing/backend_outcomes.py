@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from fairopt.backends.solution import Status
 from fairopt.program import Formulation, Program, between, log_sum
-from fairopt.solution import Status
 from fairopt.testing.backend_programs import Case, case
 
 

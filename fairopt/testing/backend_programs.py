@@ -13,8 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from fairopt.backends.solution import Status
 from fairopt.program import Formulation, Number, Program, between
-from fairopt.solution import Status
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends.base import Backend, Capability
+from fairopt.backends.solution import Position, Solution, Status
+from fairopt.backends.solver import Backend, Capability
 from fairopt.errors import BadInput, NotCapable
 from fairopt.program import INFINITY, Program, Sense, entry_names
 from fairopt.program.affine import Array
-from fairopt.solution import Position, Solution, Status
 from fairopt.testing import backend_outcomes, backend_programs
 from fairopt.testing.backend_outcomes import hard
 from fairopt.testing.backend_programs import Case
@@ -105,7 +105,7 @@ def _large(value: Any) -> Any:
 
 # -- optimality conditions ---------------------------------------------------------------------------------------
 def check_optimality(program: Program, solution: Solution, accuracy: float = ACCURACY, duals: bool = True) -> None:
-    """Raise AssertionError unless ``solution`` satisfies the optimality conditions of `fairopt.solution`.
+    """Raise AssertionError unless ``solution`` satisfies the optimality conditions of `fairopt.backends.solution`.
 
     ``accuracy`` is relative to the size of the numbers compared; 0 is for exact back ends.
     """

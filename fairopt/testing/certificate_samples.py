@@ -12,7 +12,9 @@ import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Status
 from fairopt.certificates import Bound, Certificate, Dominance, Infeasibility, Lie, MarketBound, OutOfReach
+from fairopt.certificates.certificate import every_certificate
 from fairopt.certificates.rows import bare_duals, other_variables, row_duals
 from fairopt.discovery import POLICIES, PROPERTIES, load, names
 from fairopt.evidence import extreme, throughput_of
@@ -20,9 +22,8 @@ from fairopt.policy import Decision, Formulated, Policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Formulation, Program, Sense, between
 from fairopt.properties import Property
-from fairopt.properties.pareto_efficiency import Dominating, ParetoEfficiency
-from fairopt.properties.witnesses import exactly
-from fairopt.solution import Status
+from fairopt.properties.misreports.exact_reports import exactly
+from fairopt.properties.shares.pareto_efficiency import Dominating, ParetoEfficiency
 
 
 @dataclass(frozen=True)
@@ -197,10 +198,4 @@ def fractions(values: Any) -> Array:
 
 def every_kind() -> frozenset[str]:
     """Return the kinds that certificates of fairopt have, by the word in their JSON."""
-    found: set[str] = set()
-    waiting: list[type[Certificate]] = [Certificate]
-    while waiting:
-        subclasses = waiting.pop().__subclasses__()
-        waiting += subclasses
-        found |= {each.kind for each in subclasses}
-    return frozenset(found)
+    return frozenset(each.kind for each in every_certificate())

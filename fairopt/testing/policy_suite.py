@@ -21,11 +21,11 @@ from fairopt.backends import Capability, Highs, Options, Solver
 from fairopt.backends.exact import Exact
 from fairopt.discovery import BACKENDS, POLICIES, PROPERTIES, load, names
 from fairopt.errors import NotCapable
+from fairopt.methods.proven import Proven
 from fairopt.policy import Claim, Decision, Example, Policy, Solve, Trait, allocate, run
 from fairopt.problem import Market, exact
 from fairopt.program import Array, Number
 from fairopt.properties import Answer, Effort, Feasibility, MechanismProperty, Verdict
-from fairopt.proven import Proven
 from fairopt.testing.samples import sample_markets
 from fairopt.testing.suite import Suite, Traits, check
 

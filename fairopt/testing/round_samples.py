@@ -9,7 +9,7 @@ from random import Random
 
 from fairopt.problem import Cluster, Jobs, Outage, Pattern, Trace
 from fairopt.program import INFINITY, Number
-from fairopt.rounds import Mechanics
+from fairopt.simulation import Mechanics
 
 #: The length of a round. No job ever loads that long, so that whoever runs for a whole round gets on.
 LENGTH = Fraction(60)

@@ -1,6 +1,6 @@
 """The conformance suite of policies of rounds: what every `RoundPolicy` must do, and what it declares of itself.
 
-from fairopt.proofs.verify_run import decide
+from fairopt.proofs.verifier.runs import decide
 from fairopt.testing.round_suite import round_suite
 report = round_suite(decide).run([MyPolicy()])
 print(report)
@@ -26,7 +26,7 @@ from fairopt.discovery import BACKENDS, ROUND_POLICIES, load, names
 from fairopt.errors import NotCapable
 from fairopt.policy import Solve
 from fairopt.problem import Cluster, Jobs, Queue, Trace
-from fairopt.rounds import (
+from fairopt.simulation import (
     History,
     Round,
     RoundPolicy,
@@ -42,9 +42,9 @@ from fairopt.rounds import (
     snapshot_from,
     snapshot_text,
 )
-from fairopt.rounds.document import document
-from fairopt.rounds.placement import Consolidated
-from fairopt.rounds.policy import refuse_broken
+from fairopt.simulation.document import document
+from fairopt.simulation.placement import Consolidated
+from fairopt.simulation.policy import refuse_broken
 from fairopt.testing.round_samples import Setting, sample_settings
 from fairopt.testing.suite import Suite, Traits, check
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from random import Random
 
-from fairopt.models.posted_prices_reference import Best, Readings, centralised, distributed
-from fairopt.models.posted_prices_round import RoundState
+from fairopt.models.astraea.reference import Best, Readings, centralised, distributed
+from fairopt.models.astraea.round_state import RoundState
 from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
-from fairopt.proofs.verify_schedule import decide
+from fairopt.proofs.verifier.schedules import decide
 from fairopt.schedules import Plan
 from fairopt.schedules.document import document
 

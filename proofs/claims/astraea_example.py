@@ -9,10 +9,10 @@ from itertools import permutations, product
 import numpy as np
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.posted_prices import PostedPricePacking
-from fairopt.models.posted_prices_reference import Best, Readings, Reference, distributed
-from fairopt.models.posted_prices_round import RoundState
-from fairopt.models.posted_prices_theta import Admissible, Given
+from fairopt.models.astraea.posted_prices import PostedPricePacking
+from fairopt.models.astraea.price_bases import Admissible, Given
+from fairopt.models.astraea.reference import Best, Readings, Reference, distributed
+from fairopt.models.astraea.round_state import RoundState
 from fairopt.problem.batch import JobSchedule
 from fairopt.proofs.claims.astraea_batches import NAMES, Deviating, example, random_batch, violations
 from fairopt.proofs.claims.checking import found, require

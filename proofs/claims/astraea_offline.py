@@ -11,11 +11,11 @@ import numpy as np
 
 from fairopt.datasets.astraea_workload import Form, astraea_small
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.offline_schedule import OfflineOptimum
-from fairopt.models.packing import CompactExponentialPacking, PackingEvidence, ratio
-from fairopt.models.posted_prices import PostedPricePacking
-from fairopt.models.posted_prices_round import RoundState
-from fairopt.models.posted_prices_theta import Given
+from fairopt.models.astraea.offline_optimum import OfflineOptimum
+from fairopt.models.astraea.packing import CompactExponentialPacking, PackingEvidence, ratio
+from fairopt.models.astraea.posted_prices import PostedPricePacking
+from fairopt.models.astraea.price_bases import Given
+from fairopt.models.astraea.round_state import RoundState
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import Linear, Power
 from fairopt.program import Number
@@ -23,7 +23,7 @@ from fairopt.proofs.claims.astraea_batches import random_batch, violations
 from fairopt.proofs.claims.astraea_optimality import every_schedule, one_job
 from fairopt.proofs.claims.checking import found, require
 from fairopt.proofs.claims.measuring import both
-from fairopt.schedules.pareto import Exhaustive
+from fairopt.properties.schedules.pareto import Exhaustive
 
 SLOTS, INSTANCES = 5, 25
 LETTERS = ("3a", "3b", "3c", "3d", "3e", "3f", "3g", "3h", "3i", "3j", "3k", "3l", "3m", "3n")

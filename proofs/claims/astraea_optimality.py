@@ -12,22 +12,22 @@ from random import Random
 import numpy as np
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.batch_private import BatchPrivate
-from fairopt.models.fcfs import FirstComeFirstServed
-from fairopt.models.posted_prices import PostedPricePacking
-from fairopt.models.posted_prices_fast import Fast
-from fairopt.models.posted_prices_reference import Readings, Reference
-from fairopt.models.posted_prices_round import RoundState
-from fairopt.models.posted_prices_theta import Admissible, Given, rounds
-from fairopt.models.schedule_columns import Times, columns
+from fairopt.methods.columns.columns import Times, columns
+from fairopt.models.astraea.batch_private import BatchPrivate
+from fairopt.models.astraea.fast_search import Fast
+from fairopt.models.astraea.fcfs import FirstComeFirstServed
+from fairopt.models.astraea.posted_prices import PostedPricePacking
+from fairopt.models.astraea.price_bases import Admissible, Given, rounds
+from fairopt.models.astraea.reference import Readings, Reference
+from fairopt.models.astraea.round_state import RoundState
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import Linear, Steps
 from fairopt.program import Number
 from fairopt.proofs.claims.astraea_batches import example, random_batch, violations
 from fairopt.proofs.claims.checking import found, require
 from fairopt.proofs.claims.measuring import both
+from fairopt.properties.schedules.pareto import Exhaustive
 from fairopt.schedules import Plan
-from fairopt.schedules.pareto import Exhaustive
 
 PRINTED = Readings(enough_ps=False, price_each_slot=False)
 SIXTEEN = np.array([16.0])

@@ -10,10 +10,10 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.batch_private import BatchPrivate
-from fairopt.models.posted_prices import PostedPricePacking
-from fairopt.models.posted_prices_theta import Given
-from fairopt.models.schedule_columns import Times, columns
+from fairopt.methods.columns.columns import Times, columns
+from fairopt.models.astraea.batch_private import BatchPrivate
+from fairopt.models.astraea.posted_prices import PostedPricePacking
+from fairopt.models.astraea.price_bases import Given
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import Linear
 from fairopt.proofs.claims.astraea_batches import example, random_batch, violations
@@ -21,9 +21,9 @@ from fairopt.proofs.claims.astraea_example import as_printed, policy
 from fairopt.proofs.claims.checking import found, require
 from fairopt.proofs.claims.measuring import both
 from fairopt.properties import Answer
-from fairopt.schedules.misreports import Lie, Misreport, SmallLies, StrategyProofness
-from fairopt.schedules.pareto import Columns, ParetoEfficiency
-from fairopt.schedules.properties import (
+from fairopt.properties.schedules.misreports import Lie, Misreport, SmallLies, StrategyProofness
+from fairopt.properties.schedules.pareto import Columns, ParetoEfficiency
+from fairopt.properties.schedules.tenants import (
     BatchSharingIncentive,
     BudgetBalance,
     GainAsYouContribute,

@@ -13,10 +13,10 @@ import numpy as np
 
 from fairopt.datasets.astraea_workload import astraea_workload
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.posted_prices_fast import Fast
-from fairopt.models.posted_prices_reference import Reference, Search
-from fairopt.models.posted_prices_round import RoundState
-from fairopt.models.posted_prices_theta import Admissible
+from fairopt.models.astraea.fast_search import Fast
+from fairopt.models.astraea.price_bases import Admissible
+from fairopt.models.astraea.reference import Reference, Search
+from fairopt.models.astraea.round_state import RoundState
 from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import Linear
 from fairopt.proofs.claims.checking import found, require

@@ -10,14 +10,14 @@ from itertools import product
 from typing import Any
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.fft import FFT
-from fairopt.models.srtf import ShortestRemainingTimeFirst
+from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
+from fairopt.models.fft.fft import FFT
 from fairopt.policy import Solve
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.proofs.claims.checking import found, require
 from fairopt.proofs.claims.fft_instances import LENGTH, scenes
 from fairopt.proofs.claims.measuring import both, listed, percent
-from fairopt.rounds import Consolidated, RoundPolicy, Schedule, by_throughput, choose, placed, run
+from fairopt.simulation import Consolidated, RoundPolicy, Schedule, by_throughput, choose, placed, run
 
 # -- Table 1 -----------------------------------------------------------------------------------------------------------
 #: Epochs a job, and epochs a minute on GPU_0 and GPU_1.

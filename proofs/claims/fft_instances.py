@@ -9,11 +9,11 @@ from random import Random
 
 import numpy as np
 
-from fairopt.models.fft import FFT
-from fairopt.models.fft_fairness import FFTState, refreshed
+from fairopt.models.fft.fairness import FFTState, refreshed
+from fairopt.models.fft.fft import FFT
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.problem.trace import Outage
-from fairopt.rounds import Mechanics, Round, RoundPolicy, run
+from fairopt.simulation import Mechanics, Round, RoundPolicy, run
 
 #: A round takes this long in the traces below, so that parts of rounds and of epochs occur.
 LENGTH = 2

@@ -11,22 +11,22 @@ from random import Random
 
 import numpy as np
 
-from fairopt.algorithms import usable_gpus
 from fairopt.backends import Highs, Options
-from fairopt.backends.via_pyomo import Pyomo
+from fairopt.backends.pyomo import Pyomo
 from fairopt.errors import NotSolved
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.fft import FFT
-from fairopt.models.fft_fairness import AfterLoading, FluidPart, WholeGpusPart
-from fairopt.models.fft_placement import HierarchicalPlacement
-from fairopt.models.fft_program import Room, smaller_total
+from fairopt.methods import usable_gpus
+from fairopt.models.fft.fairness import AfterLoading, FluidPart, WholeGpusPart
+from fairopt.models.fft.fft import FFT
+from fairopt.models.fft.placement import HierarchicalPlacement
+from fairopt.models.fft.program import Room, smaller_total
 from fairopt.policy import Solve
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import Array, Number
 from fairopt.proofs.claims.checking import require
 from fairopt.proofs.claims.fft_instances import LENGTH, Scene, present, queues, scenes
 from fairopt.proofs.claims.measuring import listed
-from fairopt.rounds import Change, Round, Want, run
+from fairopt.simulation import Change, Round, Want, run
 
 
 # -- Eq. (1) and Sec. 4.4.1: what holds in every round ---------------------------------------------------------------

@@ -8,11 +8,11 @@ from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.fft import FFT
+from fairopt.models.fft.fft import FFT
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.proofs.claims.checking import found, require
 from fairopt.proofs.claims.measuring import listed
-from fairopt.rounds import Round, run
+from fairopt.simulation import Round, run
 
 #: GPUs of the one type, and rounds that a stream lasts in the search.
 GPUS, LASTS = 4, 12

@@ -15,7 +15,7 @@ from fairopt.backends.exact import Exact
 from fairopt.datasets import gandiva_market, gandiva_table1, gandiva_table3
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import EqualSplit, SecondPriceTrading, WaterFilling
-from fairopt.models.second_price_trading import Trade
+from fairopt.models.gandiva_fair.second_price_trading import Trade
 from fairopt.policy import Decision, allocate
 from fairopt.problem import Market
 from fairopt.program import Array

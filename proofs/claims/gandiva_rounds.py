@@ -12,13 +12,13 @@ from statistics import fmean, stdev
 
 from fairopt.backends.exact import Exact
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.gandiva_fair import GandivaFair
-from fairopt.models.gandiva_servers import Home, Servers
-from fairopt.models.lottery import backfilled, gang_aware
-from fairopt.models.split_stride import SplitStride, fair_tickets
-from fairopt.models.stride import GangAwareStride
-from fairopt.models.tickets import effective_tickets, entitled
-from fairopt.models.water_filling import WaterFilling
+from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair
+from fairopt.models.gandiva_fair.lottery import backfilled, gang_aware
+from fairopt.models.gandiva_fair.servers import Home, Servers
+from fairopt.models.gandiva_fair.split_stride import SplitStride, fair_tickets
+from fairopt.models.gandiva_fair.stride import GangAwareStride
+from fairopt.models.gandiva_fair.tickets import effective_tickets, entitled
+from fairopt.models.gavel.water_filling import WaterFilling
 from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.problem.cluster import Cluster
@@ -27,7 +27,7 @@ from fairopt.problem.queue import Queue
 from fairopt.problem.trace import Trace
 from fairopt.proofs.claims.checking import require
 from fairopt.proofs.claims.measuring import listed, percent, prints_as
-from fairopt.rounds import Change, Round, RoundPolicy, run
+from fairopt.simulation import Change, Round, RoundPolicy, run
 
 #: Table 2's mix: GPUs of the jobs of A, B and C, on 4 GPUs; and its rows, of which the second is over 100 quanta.
 SIZES, GPUS = (1, 1, 2, 2, 4, 4), 4

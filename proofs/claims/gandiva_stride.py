@@ -12,17 +12,17 @@ from random import Random
 from typing import Any
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.gandiva_servers import Home, Servers
-from fairopt.models.gandiva_split import Split
-from fairopt.models.split_stride import SplitStride, fair_tickets
-from fairopt.models.stride import GangAwareStride, Strides, gang_aware
+from fairopt.models.gandiva_fair.servers import Home, Servers
+from fairopt.models.gandiva_fair.split_quantum import Split
+from fairopt.models.gandiva_fair.split_stride import SplitStride, fair_tickets
+from fairopt.models.gandiva_fair.stride import GangAwareStride, Strides, gang_aware
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
 from fairopt.proofs.claims.checking import found
 from fairopt.proofs.claims.measuring import both, listed
-from fairopt.rounds import RoundPolicy
+from fairopt.simulation import RoundPolicy
 
 #: A mix of jobs: (GPUs, tickets) of each.
 Mix = tuple[tuple[int, int], ...]

@@ -11,13 +11,13 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from fairopt.models.ltgf import LongTermGpuTimeFairness
+from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.queue import Queue
 from fairopt.problem.trace import Trace
 from fairopt.program import Number
 from fairopt.proofs.claims.checking import found
-from fairopt.rounds import Mechanics, Round, begin, next_queue, run
+from fairopt.simulation import Mechanics, Round, begin, next_queue, run
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from fairopt.problem.queue import Queue
 from fairopt.problem.trace import Trace
 from fairopt.program import Number
 from fairopt.proofs.claims.checking import NoLongerFollows
-from fairopt.rounds import Consolidated, History, Mechanics, RoundPolicy, Schedule, Want, placed, run
-from fairopt.rounds.gpu_time import ratio
+from fairopt.simulation import Consolidated, History, Mechanics, RoundPolicy, Schedule, Want, placed, run
+from fairopt.simulation.gpu_time import ratio
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from random import Random
 
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import WaterFilling
-from fairopt.models.ltgf import LongTermGpuTimeFairness
-from fairopt.models.srtf import ShortestRemainingTimeFirst
+from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
+from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness
 from fairopt.problem import Market
 from fairopt.proofs.claims.checking import require
 from fairopt.proofs.claims.ltgf_playing import Given, degree, drawn, one_host, played, values, who, work
 from fairopt.proofs.claims.measuring import decide, listed
-from fairopt.rounds import History
-from fairopt.rounds.gpu_time import GpuTime, Window, job_fairness, tenant_fairness
+from fairopt.simulation import History
+from fairopt.simulation.gpu_time import GpuTime, Window, job_fairness, tenant_fairness
 
 GPUS, SIZES, MINUTES = 6, (6, 3, 3), 40
 #: Fig. 6(b) and (c), by the numbers of the jobs.

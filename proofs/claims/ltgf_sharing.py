@@ -9,9 +9,9 @@ from itertools import combinations, product
 from random import Random
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.ltgf import LongTermGpuTimeFairness
-from fairopt.models.ltgf_preferences import NewJobsFirst
-from fairopt.models.srtf import ShortestRemainingTimeFirst
+from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
+from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness
+from fairopt.models.ltgf.preferences import NewJobsFirst
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue
@@ -20,8 +20,8 @@ from fairopt.program import Number
 from fairopt.proofs.claims.checking import found, require
 from fairopt.proofs.claims.ltgf_literal import Degrees, allocate_job, replay
 from fairopt.proofs.claims.ltgf_playing import Given, degree, drawn, known, one_host, played, who, work
-from fairopt.rounds import History, Mechanics
-from fairopt.rounds.gpu_time import GpuTime, Window
+from fairopt.simulation import History, Mechanics
+from fairopt.simulation.gpu_time import GpuTime, Window
 
 LTGF = LongTermGpuTimeFairness()
 REPLAYED, DRAWS = 20, 40

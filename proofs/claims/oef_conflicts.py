@@ -11,12 +11,13 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Status
 from fairopt.certificates import Bound
 from fairopt.datasets import oef_eq6, oef_example
 from fairopt.evidence import throughput_of
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency
-from fairopt.models.shares import shares_of
+from fairopt.models.common.shares import shares_of
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Array, Formulation
@@ -38,7 +39,6 @@ from fairopt.proofs.claims.measuring import (
 )
 from fairopt.proofs.claims.proving import SharingIncentiveEfficiency, of_share
 from fairopt.properties import EnvyFreeness, SharingIncentive
-from fairopt.solution import Status
 
 #: What the paper prints.
 EQUATION_5 = "1 0; 0 0; 0 1"

@@ -13,7 +13,7 @@ from fairopt.backends.exact import Exact
 from fairopt.datasets import oef_eq6, oef_example
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
-from fairopt.models.shares import shares_of
+from fairopt.models.common.shares import shares_of
 from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
 from fairopt.program import Affine, Formulation, Program

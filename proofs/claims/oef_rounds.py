@@ -1,7 +1,8 @@
 """OEF Sec. 4.3: whole GPUs by rounding with memory, over rounds; who gets what in the long run, and who starves.
 
-The bounds that `fairopt.models.rounding` states are argued there. Here they are computed: by an adversary that reaches
-the first, by programs that say that one round more never leaves it, and by runs that are followed until they repeat.
+The bounds that `fairopt.models.oef.rounding` states are argued there. Here they are computed: by an adversary that
+reaches the first, by programs that say that one round more never leaves it, and by runs that are followed until they
+repeat.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from itertools import combinations, product
 from random import Random
 
 from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Status
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF
-from fairopt.models.oef_rounds import OEFRounds
-from fairopt.models.rounding import Minimum, carried, minima_of_ones, to_the_nearest, whole_gpus
+from fairopt.models.oef.rounding import Minimum, carried, minima_of_ones, to_the_nearest, whole_gpus
+from fairopt.models.oef.rounds import OEFRounds
 from fairopt.problem import Cluster, Jobs, Market, Trace
 from fairopt.program import Array, Formulation
 from fairopt.proofs.claims.checking import require
 from fairopt.proofs.claims.citing import rows, speedups
 from fairopt.proofs.claims.measuring import both, decide, listed, only_optimum
-from fairopt.rounds import run
-from fairopt.solution import Status
+from fairopt.simulation import run
 
 #: Users and GPUs for which one round more is decided by programs, for all ideals and deviations.
 INDUCTIVE = ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3), (4, 1), (4, 2))
@@ -50,7 +51,7 @@ def rounding_over_rounds() -> Finding:
     return Finding(
         Ruling.QUALIFIED if holds and false else Ruling.REFUTED if false else Ruling.OPEN,
         f"As printed, no: each share is rounded by itself, and three users with 2/3 of a GPU each, of 2 GPUs, get "
-        f"{given}. Kept within capacity (furthest behind first, as fairopt.models.rounding has it, which is the "
+        f"{given}. Kept within capacity (furthest behind first, as fairopt.models.oef.rounding has it, which is the "
         "printed rounding where that is possible), the shares do follow: whatever the ideals are in each round, a user "
         "is ahead by less than one GPU of a type and behind by at most H_n - 1 = 1/2 + ... + 1/n (argued there). For "
         f"{listed(f'{n} users on {gpus}' for n, gpus in INDUCTIVE)} GPUs, programs over all deviations and ideals say "

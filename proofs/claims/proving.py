@@ -19,7 +19,7 @@ from fairopt.certificates import Certificate, Dominance, Judgement, Lie, Optimal
 from fairopt.errors import NotCapable
 from fairopt.evidence import extreme, throughput_of
 from fairopt.models import SecondPriceTrading
-from fairopt.models.shares import shares_of
+from fairopt.models.common.shares import shares_of
 from fairopt.optima import is_extreme
 from fairopt.optimal_face import over_optima
 from fairopt.policy import Decision, Formulated, Policy, allocate
@@ -28,7 +28,7 @@ from fairopt.program import Array, Formulation, Program, Sense
 from fairopt.proofs.claims.measuring import extreme_as_written
 from fairopt.proofs.claims.searching import Untruth
 from fairopt.properties import Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
-from fairopt.properties.pareto_efficiency import largest_gain
+from fairopt.properties.shares.pareto_efficiency import largest_gain
 
 #: What a float solver's answer may miss by.
 LITTLE = 1e-7

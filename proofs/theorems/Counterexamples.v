@@ -11,7 +11,7 @@
     Users 2 and 3 could exchange one fast GPU for 6.5 slow ones, and both would gain 0.5.  But then user 1 would envy
     user 2.
 
-    With three types there is an example with three users, in [models/oef_cooperative.py]; with two types and
+    With three types there is an example with three users, in [models/oef/cooperative.py]; with two types and
     speedups that are not normalised too: (4,3), (2,0), (3,2), one GPU of each type, where all get a third of the first
     type and users 1 and 3 half of the second.  With two users there is none ([SharingIncentive.v]). *)
 

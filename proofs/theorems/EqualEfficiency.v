@@ -162,7 +162,7 @@ exact: (max_min_not_exceeded i opt fz above).
 Qed.
 
 (** OEF Theorem 5.3 for non-cooperative OEF: Pareto-efficient among all feasible allocations, where every user runs on
-    every type (that anybody runs on).  Without this it is false: [models/oef_noncooperative.py], ONE_CANNOT_RUN. *)
+    every type (that anybody runs on).  Without this it is false: [models/oef/noncooperative.py], ONE_CANNOT_RUN. *)
 Theorem largest_level_pareto_efficient t x :
   same_types m -> largest_level m t x -> pareto_efficient m x.
 Proof.

@@ -99,7 +99,7 @@ Definition equal_efficiency x : Prop :=
 Definition noncooperative_oef x : Prop :=
   maximises (fun y => feasible y /\ equal_efficiency y) total x.
 
-(** The same with the common level [t] as a variable, which is what [models/oef_noncooperative.py] solves. *)
+(** The same with the common level [t] as a variable, which is what [models/oef/noncooperative.py] solves. *)
 Definition at_level t x : Prop := forall i, utility x i = weight m i * t.
 Definition largest_level t x : Prop :=
   feasible x /\ at_level t x /\ forall y t', feasible y -> at_level t' y -> t' <= t.

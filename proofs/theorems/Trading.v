@@ -160,7 +160,7 @@ Qed.
 
 (** ** Gandiva_fair's prices
 
-    As [models/second_price_trading.py] has them.  A user's ratio is its speedup on the fast type over that on the slow
+    As [models/gandiva_fair/second_price_trading.py] has them.  A user's ratio is its speedup on the fast type over that on the slow
     one.  It is [unbounded] where the user can run on the fast type only, and 0 where it cannot run on the fast type:
     [a / 0] is 0 in mathcomp, so [ratio] is right for users that can run on neither. *)
 Definition ratio t i : R := speedup m i (fast t) / speedup m i (slow t).

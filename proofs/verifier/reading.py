@@ -14,21 +14,27 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from fractions import Fraction
+from hashlib import sha256
 from io import BufferedIOBase
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
 #: The most digits of one numerator or denominator. Exact allocations of 200 users have about 1,600.
-MOST_DIGITS = 100_000
+#: A number of more digits than Python prints, which is 4,300, must be a string.
+MOST_DIGITS = 20_000
+MOST_PLAIN_DIGITS = 4_000
+#: The most bits of a sum's denominator, about 60,000 digits: a short packed file can hold many long numbers.
+MOST_BITS = 200_000
 #: The most characters of one JSON document, and of one line of a file of JSON lines, after unpacking.
 MOST_TEXT = 2**29
 MOST_LINE = 2**24
-#: Python itself refuses to convert more digits than 4,300 at once.
-_AT_ONCE = 4_000
+#: The most characters of a name; it is printed.
+MOST_NAME = 200
 _WHOLE = re.compile(r"-?[0-9]+")
 _RATIO = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?")
 
@@ -54,21 +60,12 @@ def within(amount: int, most: int, place: str, what: str) -> None:
     require(amount <= most, place, f"{shown(amount)} {what} are too many to decide; the limit is {most}")
 
 
-# -- numbers -------------------------------------------------------------------------------------------------
-def whole(written: str, place: str) -> int:
-    """Return the integer that a string of digits stands for, however long Python's own limit is."""
+# -- numbers -----------------------------------------------------------------------------------------------
+def whole(written: str, place: str, most: int = MOST_DIGITS) -> int:
+    """Return the integer that a string of at most so many digits stands for."""
     require(_WHOLE.fullmatch(written), place, f"{brief(written)} is no integer")
-    within(len(written), MOST_DIGITS, place, "digits of a number")
-    sign, digits = (-1, written[1:]) if written[0] == "-" else (1, written)
-    return sign * _joined(digits)
-
-
-def _joined(digits: str) -> int:
-    if len(digits) <= _AT_ONCE:
-        return int(digits)
-    low = len(digits) // 2
-    power: int = 10**low
-    return _joined(digits[:-low]) * power + _joined(digits[-low:])
+    within(len(written), most, place, "digits of a number")
+    return int(Decimal(written))  # unlike int(written), not limited to 4,300 digits
 
 
 def number(value: Any, place: str, *, floats: bool = False) -> Fraction:
@@ -112,7 +109,16 @@ def numbers(value: Any, place: str, length: int | None = None, *, floats: bool =
     ]
 
 
-# -- words, lists and objects --------------------------------------------------------------------------------
+def summed(values: Iterable[Fraction]) -> Fraction:
+    """Return a sum; one of too many digits is refused, since every further step would take a second."""
+    found = Fraction(0)
+    for value in values:
+        found += value
+        within(found.denominator.bit_length(), MOST_BITS, "arithmetic", "bits of a sum")
+    return found
+
+
+# -- words, lists and objects ------------------------------------------------------------------------------
 def text(value: Any, place: str) -> str:
     """Return a string."""
     if type(value) is not str:
@@ -161,10 +167,11 @@ def schema(data: Any, place: str, known: int = 1) -> None:
 
 
 def names(values: Any, place: str) -> list[str]:
-    """Return names: strings that can be printed, not blank, no two the same."""
+    """Return names: strings that can be printed, neither blank nor long, no two the same."""
     found = [text(each, place) for each in items(values, place)]
     for name in found:
         require(name.isprintable() and name.strip(), place, f"the name {brief(name)} cannot be printed")
+        within(len(name), MOST_NAME, place, "characters of a name")
     twice = len(set(found)) < len(found)
     require(not twice, place, "a name stands twice")
     return found
@@ -177,7 +184,7 @@ def position(name: Any, known: Sequence[str] | dict[str, int], place: str) -> in
     return known[name] if isinstance(known, dict) else known.index(name)
 
 
-# -- files ---------------------------------------------------------------------------------------------------
+# -- files -------------------------------------------------------------------------------------------------
 def parsed(written: str, place: str = "document") -> Any:
     """Return what a JSON text says; no object may have a key twice."""
     try:
@@ -194,7 +201,11 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_JSON = json.JSONDecoder(object_pairs_hook=_no_key_twice, parse_int=lambda digits: whole(digits, "a number"))
+def _plain_integer(digits: str) -> int:
+    return whole(digits, "an integer that is no string", MOST_PLAIN_DIGITS)
+
+
+_JSON = json.JSONDecoder(object_pairs_hook=_no_key_twice, parse_int=_plain_integer)
 
 
 @contextmanager
@@ -230,20 +241,21 @@ def lines(path: Path) -> Iterator[Any]:
                 yield parsed(line.decode("utf-8"), f"line {at}")
 
 
-def first(path: Path) -> Any:
-    """Return what the first line of a file says if it is JSON by itself, else what the whole file says.
+def first(path: Path) -> tuple[Any, bool]:
+    """Return the first JSON value in a file, and whether it is all that there is.
 
-    So one look tells a file of JSON lines, and what is in it, from a file with one document.
+    It is the first line where that is JSON by itself, as in a file of JSON lines; else the whole file.
     """
     with opened(path) as stream:
         line = stream.readline(MOST_LINE + 1)
-    try:
-        return parsed(line.decode("utf-8"), "line 1")
-    except (Unreadable, UnicodeDecodeError):
-        return document(path)
+        try:
+            begins = parsed(line.decode("utf-8"), "line 1")
+        except (Unreadable, UnicodeDecodeError):
+            return document(path), True
+        return begins, not any(more.strip() for more in iter(lambda: stream.readline(MOST_LINE + 1), b""))
 
 
-# -- what is printed -----------------------------------------------------------------------------------------
+# -- what is printed ---------------------------------------------------------------------------------------
 def shown(value: Number) -> str:
     """Return a number for print: exactly where it is short, else rounded, with its number of digits."""
     if not isinstance(value, (int, Fraction)):
@@ -272,3 +284,9 @@ def brief(value: Any) -> str:
 def one_line(said: str) -> str:
     """Return text in printable ASCII on one line, so that no name can pass for a line of its own."""
     return "".join(each if " " <= each <= "~" else ascii(each)[1:-1] for each in said)
+
+
+def digest(data: Any) -> str:
+    """Return a name for numbers and words, 128 bits of their SHA-256: no two can be made that share it."""
+    told = json.dumps(data, separators=(",", ":"), ensure_ascii=True, sort_keys=True)
+    return sha256(told.encode("ascii")).hexdigest()[:32]

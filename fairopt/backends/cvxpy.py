@@ -1,0 +1,318 @@
+"""ECOS, Clarabel, SCS and any other solver that cvxpy knows, through cvxpy's cone programs.
+
+A program becomes one block of equalities and one of inequalities, each a sparse matrix, whatever its size: cvxpy's own
+cost of building grows with the number of expressions, not with their length. It is always passed as a minimisation,
+so that the signs of cvxpy's duals are those of one sense; rows and objective are scaled to a largest coefficient
+near 1, because Clarabel and SCS call a bounded program with numbers from 1e-6 to 1e6 unbounded otherwise.
+`_Cones.duals` takes the signs and the scaling back.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from fairopt.backends.solution import Solution, Status
+from fairopt.backends.solver import Backend, Capability, Options
+from fairopt.backends.trivial import settle, uncrossed
+from fairopt.errors import NotInstalled
+from fairopt.program import Program, Sense
+from fairopt.program.affine import Array
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+#: A point found at a limit is an incumbent only if it breaks nothing by more than this, relative to the numbers' size.
+FEASIBLE = 1e-6
+#: The tolerance of the interior-point methods. Their own, 1e-8, leaves gradients of logarithms wrong by 1e-4 (the
+#: error of x is the root of the objective's); 1e-10 costs an iteration or two.
+TIGHT = 1e-10
+
+
+#: The least time limit passed on, in seconds: SCS takes 0 for no limit.
+SOON = 1e-9
+
+
+class Cvxpy(Backend):
+    """Any continuous solver that is installed with cvxpy, by cvxpy's name for it: ``Cvxpy("OSQP")``.
+
+    Nothing is known of such a solver's options, so none is declared; the subclasses know theirs.
+
+    Source: Diamond and Boyd, CVXPY: a Python-embedded modeling language for convex optimization, 2016.
+    """
+
+    name = "cvxpy"
+    modules: ClassVar[tuple[str, ...]] = ("cvxpy",)
+    install = "fairopt[cvxpy]"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.DUALS})
+    #: The solver's own options that are always set, and the names under which it takes fairopt's.
+    settings: ClassVar[dict[str, float]] = {}
+    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {}
+
+    def __init__(self, solver: str) -> None:
+        self.solver = solver
+
+    def _solve(self, program: Program, options: Options) -> Solution:
+        import cvxpy
+
+        if self.solver not in cvxpy.installed_solvers():
+            raise NotInstalled(
+                f"cvxpy finds no solver {self.solver!r}, only {', '.join(cvxpy.installed_solvers())}: "
+                "install its package (often of the same name, in lower case), or choose one of these"
+            )
+        settings: dict[str, Any] = dict(self.settings)
+        for capability, value in options.given().items():
+            whole = capability in (Capability.THREADS, Capability.SEED)
+            least = SOON if capability is Capability.TIME_LIMIT else 0
+            settings.update(
+                dict.fromkeys(self.passed_as[capability], int(value) if whole else max(float(value), least))
+            )
+        if trivial := settle(program, self.name):
+            return trivial
+        solution = self._run(program, settings)
+        return self._reached(program, solution, settings) if solution.status is Status.UNBOUNDED else solution
+
+    def _reached(self, program: Program, unlimited: Solution, settings: dict[str, Any]) -> Solution:
+        """Tell an objective without a limit from a program without a point: a ray is found in both."""
+        point = self._run(replace(program, cost=np.zeros(len(program.cost)), logarithms=None), settings)
+        if point.status is Status.OPTIMAL:
+            return unlimited
+        vague = Status.INFEASIBLE if point.status is Status.INFEASIBLE else Status.INFEASIBLE_OR_UNBOUNDED
+        raw = f"{unlimited.raw_status}; without the objective, {point.raw_status}"
+        return replace(unlimited, status=vague, raw_status=raw)
+
+    def _run(self, program: Program, settings: dict[str, Any]) -> Solution:
+        import cvxpy
+        from cvxpy.settings import SOLVE_TIME
+
+        cones = _Cones.of(program)
+        x = cvxpy.Variable(len(program.cost))
+        # an equality or inequality of no rows is left out: several solvers do not take an empty matrix
+        equalities = [cones.equal @ x == cones.equal_to] if len(cones.equal_to) else []
+        inequalities = [cones.most @ x <= cones.at_most] if len(cones.at_most) else []
+        problem = cvxpy.Problem(cvxpy.Minimize(_cost(program, x) / cones.unit), equalities + inequalities)
+        # the steps of Problem.solve, one by one: that method throws away what a solver found before it failed
+        data, chain, inverse = problem.get_problem_data(self.solver, solver_opts=dict(settings))
+        began = time.perf_counter()
+        raw = chain.solve_via_data(problem, data, warm_start=False, verbose=False, solver_opts=dict(settings))
+        elapsed = time.perf_counter() - began
+        answer = chain.invert(raw, inverse)
+        point = answer.primal_vars.get(x.id) if answer.primal_vars else None
+        point = None if point is None else np.asarray(point, dtype=float).reshape(len(program.cost))
+        word = _own_word(raw)
+        status = _outcome(answer.status, word)
+        if point is not None and not (
+            np.isfinite(point).all() and (status is not Status.LIMIT or _holds(program, point))
+        ):
+            point = None  # where an interior iteration stood when it was stopped, or cvxpy's zeros: no incumbent
+        dual = reduced = None
+        if status is Status.OPTIMAL and point is not None:
+            multipliers = [np.asarray(answer.dual_vars[c.id], dtype=float).ravel() for c in equalities + inequalities]
+            dual = cones.duals(program, multipliers[: len(equalities)], multipliers[len(equalities) :])
+            reduced = program.reduced_cost(point, dual)
+        return Solution(
+            status=status,
+            raw_status=f"{self.solver}: {word or answer.status}",
+            backend=self.name,
+            objective=None if point is None else program.value(point),
+            x=point,
+            dual=dual,
+            reduced_cost=reduced,
+            seconds=float(answer.attr.get(SOLVE_TIME) or elapsed),
+        )
+
+
+class Ecos(Cvxpy):
+    """ECOS, an interior-point method for small and medium cone programs; it knows no time limit and no seed.
+
+    Source: Domahidi, Chu and Boyd, ECOS: an SOCP solver for embedded systems, 2013.
+    """
+
+    name = "ecos"
+    modules: ClassVar[tuple[str, ...]] = ("cvxpy", "ecos")
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.DUALS, Capability.LOGARITHMS, Capability.TOLERANCE}
+    )
+    settings: ClassVar[dict[str, float]] = {"abstol": TIGHT, "reltol": TIGHT, "feastol": TIGHT}
+    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {Capability.TOLERANCE: ("abstol", "reltol", "feastol")}
+
+    def __init__(self) -> None:
+        super().__init__("ECOS")
+
+
+class Clarabel(Cvxpy):
+    """Clarabel, an interior-point method with a homogeneous embedding.
+
+    Source: Goulart and Chen, Clarabel: an interior-point solver for conic programs, 2024.
+    """
+
+    name = "clarabel"
+    modules: ClassVar[tuple[str, ...]] = ("cvxpy", "clarabel")
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.DUALS, Capability.LOGARITHMS, Capability.TOLERANCE, Capability.TIME_LIMIT, Capability.THREADS}
+    )
+    settings: ClassVar[dict[str, float]] = {
+        "tol_gap_abs": TIGHT,
+        "tol_gap_rel": TIGHT,
+        "tol_feas": TIGHT,
+        "accept_unknown": True,  # cvxpy drops the point of a stalled run otherwise
+    }
+    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {
+        Capability.TOLERANCE: ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
+        Capability.TIME_LIMIT: ("time_limit",),
+        Capability.THREADS: ("max_threads",),
+    }
+
+    def __init__(self) -> None:
+        super().__init__("CLARABEL")
+
+
+class Scs(Cvxpy):
+    """SCS, a first-order method: many cheap iterations.
+
+    Its own tolerance, 1e-4 (cvxpy: 1e-5), passes answers that overbook a capacity by 2.5e-4, so it is 1e-9 here, with
+    iterations enough to get there on programs of thousands of variables.
+
+    Source: O'Donoghue, Chu, Parikh and Boyd, Conic optimization via operator splitting and homogeneous self-dual
+    embedding, 2016.
+    """
+
+    name = "scs"
+    modules: ClassVar[tuple[str, ...]] = ("cvxpy", "scs")
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.DUALS, Capability.LOGARITHMS, Capability.TOLERANCE, Capability.TIME_LIMIT}
+    )
+    settings: ClassVar[dict[str, float]] = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 500_000}
+    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {
+        Capability.TOLERANCE: ("eps_abs", "eps_rel"),
+        Capability.TIME_LIMIT: ("time_limit_secs",),
+    }
+
+    def __init__(self) -> None:
+        super().__init__("SCS")
+
+
+@dataclass(frozen=True, eq=False)
+class _Cones:
+    """The program as ``equal @ x == equal_to`` and ``most @ x <= at_most``; bounds of variables are rows too.
+
+    ``tied`` are the rows of the program that became equalities. The inequalities are, in this order, the rows with an
+    upper side, those with a lower side (negated), then the bounds of variables. Each row of the program has been
+    divided by its ``size`` and the objective is to be divided by ``unit``.
+    """
+
+    equal: sparse.csr_array
+    equal_to: Array
+    most: sparse.csr_array
+    at_most: Array
+    tied: Array
+    above: Array
+    below: Array
+    size: Array
+    unit: float
+
+    @classmethod
+    def of(cls, program: Program) -> _Cones:
+        from scipy import sparse
+
+        rows = program.rows
+        shape = program.shape
+        largest = np.ones(shape[0])
+        full = np.diff(rows.start) > 0  # a row without variables holds by itself, or `settle` has said so
+        largest[full] = np.maximum.reduceat(np.abs(rows.value), rows.start[:-1][full]) if full.any() else 1.0
+        size = _power_of_two(largest)
+        matrix = sparse.csr_array((rows.value / size[rows.row], rows.column, rows.start), shape=shape)
+        unit = sparse.eye_array(shape[1], format="csr")
+        low, high = uncrossed(rows.lower / size, rows.upper / size)
+        least, most = uncrossed(program.lower, program.upper)
+        same, fixed = low == high, least == most
+        tied = np.flatnonzero(full & same)
+        above = np.flatnonzero(full & ~same & np.isfinite(high))
+        below = np.flatnonzero(full & ~same & np.isfinite(low))
+        capped = np.flatnonzero(~fixed & np.isfinite(most))
+        floored = np.flatnonzero(~fixed & np.isfinite(least))
+        return cls(
+            equal=sparse.vstack([matrix[tied], unit[np.flatnonzero(fixed)]], format="csr"),
+            equal_to=np.concatenate([low[tied], least[fixed]]),
+            most=sparse.vstack([matrix[above], -matrix[below], unit[capped], -unit[floored]], format="csr"),
+            at_most=np.concatenate([high[above], -low[below], most[capped], -least[floored]]),
+            tied=tied,
+            above=above,
+            below=below,
+            size=size,
+            unit=float(_power_of_two(np.array([_largest_rate(program)]))[0]),
+        )
+
+    def duals(self, program: Program, equal: list[Array], most: list[Array]) -> Array:
+        """Return the duals of the program's rows in the convention of `fairopt.backends.solution`.
+
+        cvxpy's multiplier of ``a @ x <= b`` or ``a @ x == b`` is minus the rate at which the minimum grows with b. A
+        lower side stands negated, which turns its sign; and so does the sense, since a maximum is passed negated.
+        """
+        rate = np.zeros(len(program.rows))
+        if equal:
+            rate[self.tied] = -equal[0][: len(self.tied)]
+        if most:
+            rate[self.above] -= most[0][: len(self.above)]
+            rate[self.below] += most[0][len(self.above) :][: len(self.below)]
+        rate *= self.unit / self.size
+        return -rate if program.sense is Sense.MAXIMIZE else rate
+
+
+def _power_of_two(size: Array) -> Array:
+    """Return the power of two next to each size: to divide by it rounds nothing."""
+    return np.asarray(np.exp2(np.round(np.log2(size))))
+
+
+def _largest_rate(program: Program) -> float:
+    rates = [*np.abs(program.cost), *(program.logarithms.weight if program.logarithms is not None else [])]
+    return float(max(rates, default=0.0)) or 1.0
+
+
+def _cost(program: Program, x: Any) -> Any:
+    """Return the objective to be minimised as a cvxpy expression."""
+    import cvxpy
+    from scipy import sparse
+
+    sign = -1.0 if program.sense is Sense.MAXIMIZE else 1.0
+    cost = (sign * program.cost) @ x
+    if program.logarithms is None:
+        return cost
+    terms = program.logarithms
+    inside = terms.argument
+    matrix = sparse.csr_array((inside.value, inside.column, inside.start), shape=(len(inside), len(program.cost)))
+    return cost + (sign * terms.weight) @ cvxpy.log(matrix @ x + terms.constant)
+
+
+def _own_word(raw: Any) -> str:
+    """Return the solver's own status from what it gave back, where its form is known; empty otherwise."""
+    if not isinstance(raw, dict):
+        return str(getattr(raw, "status", ""))
+    info = raw.get("info")
+    return str(info.get("status") or info.get("infostring") or "") if isinstance(info, dict) else ""
+
+
+def _outcome(status: str, word: str) -> Status:
+    if "time_limit" in word:  # SCS calls what it has at its time limit an inaccurate solution
+        return Status.LIMIT
+    return {
+        "optimal": Status.OPTIMAL,
+        "infeasible": Status.INFEASIBLE,
+        "unbounded": Status.UNBOUNDED,
+        "infeasible_or_unbounded": Status.INFEASIBLE_OR_UNBOUNDED,
+        "optimal_inaccurate": Status.INACCURATE,
+        "infeasible_inaccurate": Status.INACCURATE,
+        "unbounded_inaccurate": Status.INACCURATE,
+        "user_limit": Status.LIMIT,
+    }.get(status, Status.FAILED)
+
+
+def _holds(program: Program, point: Array) -> bool:
+    finite = [
+        bound[np.isfinite(bound)] for bound in (program.rows.lower, program.rows.upper, program.lower, program.upper)
+    ]
+    size = max([1.0, *(float(np.abs(bound).max()) for bound in finite if len(bound))])
+    return not program.violations(point, FEASIBLE * size)

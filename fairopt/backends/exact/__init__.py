@@ -1,0 +1,5 @@
+"""Linear programs in exact rationals."""
+
+from fairopt.backends.exact.solve import Exact
+
+__all__ = ["Exact"]

@@ -1,0 +1,217 @@
+"""Exact bounds on an objective from multipliers of any origin, and exactly feasible points from nearly feasible ones.
+
+Where no exact optimum can be had, a feasible point and a bound with their exact gap are the next best thing; integer
+programs are judged in the same way. The multipliers of a float solver are almost right: each is taken for the fraction
+that it is and set to 0 where its row has no side of that sign; reduced costs that ask for a bound which a variable does
+not have are brought to 0 by raising the multiplier of a row that limits the variable. What comes out proves its bound
+by weak duality alone, whatever it was made from.
+
+Source: Neumaier and Shcherbina, Safe bounds in linear and mixed-integer programming, 2004.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairopt.backends.exact.checks import dual_bound
+from fairopt.backends.exact.proofs import tightened
+from fairopt.backends.exact.refinement import FloatProgram
+from fairopt.backends.exact.sums import ZERO, excesses, finite, fractions, objective, reduced_cost
+from fairopt.backends.exact.vertex import OutOfReach, Vertex, vertex_of
+from fairopt.program import INFINITY, Program, Sense, entry_name
+from fairopt.program.affine import Array
+
+#: By how much sides are moved inwards to find a point that breaks none, one after the other.
+DEPTHS = tuple(Fraction(1, 2**power) for power in (30, 22, 14, 8))
+#: Repairs of one variable can unsettle another that has no bound; after so many rounds there is no bound.
+ROUNDS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class ExactBound:
+    """What a point and multipliers are worth, exactly.
+
+    ``violations`` are by how much the point breaks rows, bounds or integrality, by name. ``bound`` is one that no
+    feasible point beats, proved by the row multipliers ``dual`` (signs as in `fairopt.backends.solution`); both are
+    None where the multipliers could not be made to prove any. ``gap`` is the distance of objective and bound,
+    not negative for a feasible point.
+    """
+
+    violations: dict[str, Fraction]
+    objective: Fraction
+    bound: Fraction | None
+    dual: Array | None
+
+    @property
+    def gap(self) -> Fraction | None:
+        """How far the objective may be from the optimum, None where there is no bound."""
+        return None if self.bound is None else abs(self.bound - self.objective)
+
+
+def exact_bound(program: Program, x: Array, dual: Array | None = None) -> ExactBound:
+    """Judge a point of a linear or mixed-integer program exactly, and bound the optimum by row multipliers.
+
+    Shapes: ``x`` one entry a variable, ``dual`` one a row, floats or Fractions (a float is the fraction that it is).
+    Without ``dual``, HiGHS is asked for those of the program without integrality. Logarithms are not looked at.
+
+    Source: Neumaier and Shcherbina, Safe bounds in linear and mixed-integer programming, 2004.
+
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation("knapsack")
+    >>> take = p.variable("take", (2,), lower=0, upper=1, integer=True)
+    >>> p.maximize(5 * take[0] + 4 * take[1])
+    >>> p.constrain("room", 3 * take[0] + 2 * take[1] <= 4)
+    >>> worth = exact_bound(p.program(), np.array([1.0, 0.0]), np.array([5 / 3]))
+    >>> worth.violations, int(worth.objective), float(round(worth.bound, 6))
+    ({}, 5, 7.333333)
+    """
+    program = program.as_(Fraction)
+    point = rational(x)
+    variables = len(program.cost)
+    violations = {
+        entry_name(
+            *((program.variable_blocks, place) if place < variables else (program.row_blocks, place - variables))
+        ): amount
+        for place, amount in excesses(program, point).items()
+    }
+    for place in np.flatnonzero(program.integer):
+        if point[place].denominator != 1:
+            violations[program.column_name(int(place)) + " integral"] = abs(point[place] - round(point[place]))
+    if dual is None:
+        dual = FloatProgram(replace(program, integer=np.zeros(variables, dtype=bool))).solve().dual
+    proved = None if dual is None else safe_dual(program, dual)
+    bound = None if proved is None else dual_bound(program, proved)
+    return ExactBound(violations, objective(program, point), bound, proved)
+
+
+def rational(values: Array) -> Array:
+    """Return the numbers as the Fractions that they are."""
+    return fractions([Fraction(value) for value in np.asarray(values).tolist()])
+
+
+def safe_dual(program: Program, dual: Array) -> Array | None:
+    """Return multipliers near ``dual`` that prove a finite bound on a program in Fractions, None if none were found."""
+    sign = 1 if program.sense is Sense.MAXIMIZE else -1
+    repair = _Repair(program, sign * _clipped(program, rational(dual), sign), sign)
+    for _ in range(ROUNDS):
+        if repair.once():
+            return np.asarray(sign * repair.multipliers)
+    return None
+
+
+def _clipped(program: Program, dual: Array, sign: int) -> Array:
+    """Return the multipliers with 0 for those that ask for a side which their row does not have."""
+    rises, falls = finite(program.rows.upper), finite(program.rows.lower)
+    if sign < 0:
+        rises, falls = falls, rises
+    clipped = dual.copy()
+    clipped[~rises & (dual > 0) | ~falls & (dual < 0)] = ZERO
+    return clipped
+
+
+class _Repair:
+    """Multipliers of a maximisation (of a minimisation, with all signs turned) and what they leave to the bounds."""
+
+    def __init__(self, program: Program, multipliers: Array, sign: int) -> None:
+        self.multipliers = multipliers
+        self._rows = program.rows
+        self._rate: Array = sign * reduced_cost(program, np.asarray(sign * multipliers))
+        self._lower, self._upper = finite(program.lower), finite(program.upper)
+        self._sides = (finite(program.rows.upper), finite(program.rows.lower))
+        positive = np.fromiter((value.numerator > 0 for value in self._rows.value), dtype=bool)
+        column = self._rows.column
+        # raising a row's multiplier lowers the rates of its positive entries; safe where all have the bound for it
+        fits = np.where(positive, self._lower[column], self._upper[column])
+        unfit = np.where(positive, self._upper[column], self._lower[column])
+        self._positive = positive
+        self._safe_up, self._safe_down = self._sides[0].copy(), self._sides[1].copy()
+        self._safe_up[self._rows.row[~fits]] = False
+        self._safe_down[self._rows.row[~unfit]] = False
+        self._by_column = np.argsort(column, kind="stable")
+        self._starts = np.searchsorted(column[self._by_column], np.arange(len(program.cost) + 1))
+
+    def once(self) -> bool:
+        """Bring rates to 0 that ask for a bound which is not there, as far as may be; return whether none is left."""
+        wrong = (self._rate > 0) & ~self._upper | (self._rate < 0) & ~self._lower
+        # free variables first: what mends one may unsettle others, which have a bound to fall back on
+        for column in sorted(np.flatnonzero(wrong), key=lambda j: bool(self._upper[j] or self._lower[j])):
+            self._mend(int(column))
+        return not ((self._rate > 0) & ~self._upper | (self._rate < 0) & ~self._lower).any()
+
+    def _mend(self, column: int) -> None:
+        rate = self._rate[column]
+        if not rate or (self._upper[column] if rate > 0 else self._lower[column]):
+            return  # mended meanwhile, together with another
+        best: tuple[Any, int, Fraction] | None = None
+        for entry in self._by_column[self._starts[column] : self._starts[column + 1]].tolist():
+            row = int(self._rows.row[entry])
+            step = rate / self._rows.value[entry]
+            after = self.multipliers[row] + step
+            side = self._rows.upper[row] if after > 0 else self._rows.lower[row]
+            if after and not isinstance(side, Fraction):
+                continue
+            safe = bool(self._safe_up[row] if step > 0 else self._safe_down[row])
+            price = float(abs(step)) * (abs(float(side)) if after else 0.0)
+            # an unsafe row had best be one that counts already: a free variable's rows must balance
+            worth = (not safe, price if safe else -abs(float(self.multipliers[row])))
+            if best is None or worth < best[0]:
+                best = worth, row, step
+        if best is None:
+            return
+        _, row, step = best
+        self.multipliers[row] += step
+        inside = slice(*np.searchsorted(self._rows.row, [row, row + 1]))
+        self._rate[self._rows.column[inside]] -= step * self._rows.value[inside]
+
+
+def best_bound(program: Program, candidates: list[Array]) -> tuple[Fraction, Array] | None:
+    """Return the tightest bound that the candidates' multipliers can be made to prove, and those that prove it."""
+    proved = []
+    for candidate in candidates:
+        dual = safe_dual(program, candidate)
+        bound = None if dual is None else dual_bound(program, dual)
+        if dual is not None and bound is not None:
+            proved.append((bound, dual))
+    sign = 1 if program.sense is Sense.MAXIMIZE else -1
+    return min(proved, key=lambda pair: sign * pair[0], default=None)
+
+
+def feasible_point(program: Program, vertex: Vertex | None, deadline: float = INFINITY) -> Array | None:
+    """Return an exactly feasible point near the optimum, None where none was found before ``deadline``.
+
+    Where the vertex breaks something, that is moved inwards a little and HiGHS asked again; what breaks then joins it.
+    """
+    if vertex is not None and not vertex.infeasible:
+        return vertex.x
+    variables, rows = len(program.cost), len(program.rows)
+    broken = np.full(variables + rows, vertex is None)
+    if vertex is not None:
+        broken[list(excesses(program, vertex.x))] = True
+    for depth in DEPTHS:
+        if time.perf_counter() > deadline:
+            return None
+        inner = tightened(program, broken, depth)
+        proposed = FloatProgram(inner, deadline).solve()
+        if proposed.x is None:
+            continue
+        for point in _points(inner, proposed.x, proposed.basis, deadline):
+            found = excesses(program, point)
+            if not found:
+                return point
+            broken[list(found)] = True
+    return None
+
+
+def _points(program: Program, x: Array, basis: Any, deadline: float) -> list[Array]:
+    """Return what a float answer may stand for exactly: its basis's point, and itself within the bounds."""
+    within = np.minimum(np.maximum(rational(x), program.lower), program.upper)
+    try:
+        vertex = None if basis is None else vertex_of(program, basis, deadline)
+    except OutOfReach:
+        vertex = None  # the float point is all there is
+    return [within] if vertex is None else [vertex.x, within]

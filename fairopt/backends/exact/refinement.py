@@ -1,0 +1,176 @@
+"""From a float solver's basis to an exactly optimal one: iterative refinement.
+
+A basis that HiGHS calls optimal may be so within its tolerance only. Its exact errors are then blown up to the size of
+1 and HiGHS is asked for the best correction, starting from that basis; the basis of the correction is the next one to
+be judged. Each round sees errors that are smaller by HiGHS's tolerance. Nothing that HiGHS says is believed: a basis is
+optimal when its exact point and multipliers are (`fairopt.backends.exact.vertex`).
+
+Source: Gleixner, Steffy and Wolter, Iterative refinement for linear programming, 2016; Gleixner and Steffy, Linear
+programming using limited-precision oracles, 2020.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.backends.exact.sums import Ratios, float_ratio, nonzero
+from fairopt.backends.exact.vertex import OutOfReach, Vertex, settled, vertex_of
+from fairopt.backends.highs import PRESOLVE_FROM, Highs, basis_of, instance, load, outcome_of, run
+from fairopt.backends.scaling import scaled
+from fairopt.backends.solution import Basis, Position, Solution
+from fairopt.backends.solver import Options
+from fairopt.program import INFINITY, Program
+from fairopt.program.affine import Array
+
+if TYPE_CHECKING:
+    import highspy
+
+#: Rounds after which refinement is given up; two or three do where one helps.
+MOST_ROUNDS = 20
+#: An error is blown up by no more than this at once: HiGHS is at a loss with numbers that are very far apart.
+LARGEST_STEP = 40  # as a power of two
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """How far refinement came: the last vertex (None: no regular basis was found) and what HiGHS said last."""
+
+    vertex: Vertex | None
+    rounds: int
+    proposed: Solution
+
+
+class FloatProgram:
+    """An exact program as HiGHS sees it, loaded once; corrections of it are solved from a basis."""
+
+    def __init__(self, program: Program, deadline: float = INFINITY) -> None:
+        self.exact, self.deadline = program, deadline
+        self._scaled = scaled(program.as_(float))
+        self._highs: highspy.Highs = instance(Options())
+        load(self._highs, self._scaled.program)
+
+    def solve(self, interior: bool = False) -> Solution:
+        """Return HiGHS's answer to the program itself, by its simplex or its interior-point method with a crossover."""
+        self._highs.setOptionValue("solver", "ipm" if interior else "choose")
+        return self._scaled.back(self._run(self._scaled.program))
+
+    def conflicting_rows(self) -> Array:
+        """Return the rows to which HiGHS's proof of infeasibility gives multipliers; none where it has no proof."""
+        if len(self.exact.rows.value) > PRESOLVE_FROM:
+            return np.zeros(0, dtype=int)  # presolve leaves no proof, and HiGHS would look for one without end
+        _, has, multipliers = self._highs.getDualRay()
+        return np.flatnonzero(np.asarray(multipliers)) if has else np.zeros(0, dtype=int)
+
+    def corrected(self, vertex: Vertex, primal: int, dual: int) -> Solution:
+        """Return HiGHS's answer to the correction of ``vertex``, point and multipliers blown up by 2 ** the powers.
+
+        Only status and basis of it mean something. A row with a dual is priced: it becomes an equation with a variable
+        for its value, which has the bounds of the row and the dual as its cost.
+        """
+        exact, into = self.exact, self._scaled
+        rows, variables = exact.shape
+        priced = nonzero(vertex.dual)
+        cost = _blown(vertex.reduced, dual) * (into.column / into.objective)
+        values = Ratios([value.numerator for value in vertex.x], [value.denominator for value in vertex.x])
+        bounds = [np.ldexp(values.distance(bound), primal) / into.column for bound in (exact.lower, exact.upper)]
+        sides = [
+            np.ldexp(vertex.activity.distance(side), primal) / into.row for side in (exact.rows.lower, exact.rows.upper)
+        ]
+        self._without_prices()
+        highs = self._highs
+        highs.changeColsCost(variables, np.arange(variables, dtype=np.int32), cost)
+        highs.changeColsBounds(variables, np.arange(variables, dtype=np.int32), *bounds)
+        prices = _blown(vertex.dual[priced], dual) * (into.row[priced] / into.objective)
+        place, entry = np.arange(len(priced), dtype=np.int32), np.full(len(priced), -1.0)
+        highs.addCols(
+            len(priced), prices, sides[0][priced], sides[1][priced],
+            len(priced), place, priced.astype(np.int32), entry,
+        )  # fmt: skip
+        for side in sides:
+            side[priced] = 0.0
+        highs.changeRowsBounds(rows, np.arange(rows, dtype=np.int32), *sides)
+        start = vertex.basis.rows.copy()
+        start[priced] = Position.LOWER
+        self._start(Basis(np.concatenate([vertex.basis.columns, vertex.basis.rows[priced]]), start))
+        highs.setOptionValue("solver", "choose")
+        if self.deadline != INFINITY:
+            highs.setOptionValue("time_limit", highs.getRunTime() + max(0.0, self.deadline - time.perf_counter()))
+        highs.run()
+        word = highs.getModelStatus()
+        basis = basis_of(highs)
+        if basis is not None:
+            # a row whose equation does not determine its value is as free to move as one whose value is basic
+            moved = np.where(basis.rows[priced] == Position.BASIC, Position.BASIC, basis.columns[variables:])
+            basis.rows[priced] = moved
+            basis = Basis(basis.columns[:variables], basis.rows)
+        return Solution(outcome_of(word.name, False), highs.modelStatusToString(word), Highs.name, basis=basis)
+
+    def _without_prices(self) -> None:
+        """Take away the variables that a correction before has added."""
+        variables, present = len(self.exact.cost), self._highs.getNumCol()
+        if present > variables:
+            self._highs.deleteCols(present - variables, np.arange(variables, present, dtype=np.int32))
+
+    def _run(self, program: Program) -> Solution:
+        left = None if self.deadline == INFINITY else max(0.0, self.deadline - time.perf_counter())
+        return run(self._highs, program, left, thorough=False)
+
+    def _start(self, basis: Basis) -> None:
+        import highspy
+
+        words = highspy.HighsBasisStatus
+        known = {Position.LOWER: words.kLower, Position.BASIC: words.kBasic}
+        known |= {Position.UPPER: words.kUpper, Position.ZERO: words.kZero}
+        start = highspy.HighsBasis()
+        start.col_status = [known[Position(place)] for place in basis.columns.tolist()]
+        start.row_status = [known[Position(place)] for place in basis.rows.tolist()]
+        start.valid = True
+        self._highs.setBasis(start)
+
+
+def refine(program: Program, floats: FloatProgram, proposed: Solution, deadline: float = INFINITY) -> Refined:
+    """Judge the proposed basis, and correct it until it is exactly optimal or no correction helps.
+
+    Errors: `OutOfReach` where not even the proposed basis can be solved exactly in time.
+    """
+    vertex: Vertex | None = None
+    powers = (0, 0)
+    seen = set[bytes]()
+    rounds = 0
+    while proposed.basis is not None:
+        basis = settled(program, proposed.basis)
+        key = basis.columns.tobytes() + basis.rows.tobytes()
+        try:
+            found = None if key in seen else vertex_of(program, basis, deadline)
+        except OutOfReach:
+            if vertex is None:
+                raise
+            found = None  # the vertex before is what there is
+        if found is None:
+            break
+        seen.add(key)
+        vertex = found
+        if vertex.optimal or rounds == MOST_ROUNDS or time.perf_counter() > deadline:
+            break
+        powers = (_power(vertex.infeasible, powers[0]), _power(vertex.improving, powers[1]))
+        proposed = floats.corrected(vertex, *powers)
+        rounds += 1
+    return Refined(vertex, rounds, proposed)
+
+
+def _power(error: Fraction, last: int) -> int:
+    """Return the power of two that blows the error up to 1, at most `LARGEST_STEP` more than the last one."""
+    if not error:
+        return last
+    wanted = error.denominator.bit_length() - error.numerator.bit_length()
+    return max(0, min(wanted, last + LARGEST_STEP))
+
+
+def _blown(values: Array, power: int) -> Array:
+    """Return the values times 2 ** power in floats, infinite where they are too large for one."""
+    return np.array([float_ratio(value.numerator << power, value.denominator) for value in values])

@@ -1,0 +1,281 @@
+"""Linear programs in exact rationals: HiGHS proposes a basis, rational arithmetic decides.
+
+The way to an answer, each step taken only where the one before was not enough:
+
+1. The basis that HiGHS calls optimal is solved in rationals and judged without any tolerance.
+2. Where it is optimal within HiGHS's tolerance only, its exact errors are blown up and HiGHS corrects them
+   (`fairopt.backends.exact.refinement`), until a basis is exactly optimal.
+3. Where HiGHS finds a program infeasible or unbounded, or a refinement does, another program is solved in the same
+   way whose exact optimum proves it (`fairopt.backends.exact.proofs`).
+4. Exact pivots go on from the last basis (`fairopt.backends.exact.pivots`): finite whatever the numbers, but slow.
+5. Where time or size does not allow that: `Status.LIMIT` with an exactly feasible point, if one was found, and an
+   exact bound that no point beats, if multipliers prove one (`fairopt.backends.exact.bound`); these are ``dual``.
+
+``raw_status`` says how far it went. Nothing is returned that was not checked at the end against the program as it was
+given (`fairopt.backends.exact.checks`): an optimum by weak duality, infeasibility by its multipliers, unboundedness by
+its ray.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from fairopt.backends.exact.bound import best_bound, feasible_point
+from fairopt.backends.exact.checks import contradict, refuted, require_endless, require_optimum
+from fairopt.backends.exact.proofs import any_point, nearest_point, steepest_direction
+from fairopt.backends.exact.refinement import FloatProgram, refine
+from fairopt.backends.exact.standard_form import Standard, as_fractions
+from fairopt.backends.exact.sums import excesses, objective, zeros
+from fairopt.backends.exact.vertex import OutOfReach, Vertex, slacks, vertex_of
+from fairopt.backends.highs import PRESOLVE_FROM
+from fairopt.backends.solution import Basis, Solution, Status
+from fairopt.backends.solver import Backend, Capability, Options
+from fairopt.backends.trivial import settle
+from fairopt.program import INFINITY, Program, Sense
+from fairopt.program.affine import Array
+
+if TYPE_CHECKING:
+    from fairopt.backends.exact.pivots import Found
+
+#: Programs with more non-zeros are not pivoted on: one pivot takes seconds.
+LARGEST_PIVOTED = 50_000
+#: From so many non-zeros on, infeasibility is proved by the interior-point method: there HiGHS's simplex has taken
+#: minutes where that took seconds (cooperative OEF with 100 users, one of whom is promised too much).
+INTERIOR_FROM = PRESOLVE_FROM
+#: Without a time limit, exact pivots stop when their number times the non-zeros exceeds this: about a minute.
+MOST_WORK = 1_000_000
+
+
+class Exact(Backend):
+    """Exact optima of linear programs, in Fractions; also exactly infeasible or unbounded.
+
+    ``conflict`` of an infeasible program names the constraints in a proof of it; some of them may be superfluous. The
+    proofs themselves are ``farkas`` and ``ray``; a single row or bound that contradicts itself needs none.
+
+    Source: Dhiflaoui et al., Certifying and repairing solutions to large LPs: how good are LP-solvers?, 2003;
+    Applegate, Cook, Dash and Espinoza, Exact solutions to linear programming problems, 2007; Gleixner, Steffy and
+    Wolter, Iterative refinement for linear programming, 2016.
+    """
+
+    name = "exact"
+    modules: ClassVar[tuple[str, ...]] = ("highspy", "flint")
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.DUALS, Capability.BASIS, Capability.TIME_LIMIT}
+    )
+    number: ClassVar[type] = Fraction
+
+    def _solve(self, program: Program, options: Options) -> Solution:
+        began = time.perf_counter()
+        if trivial := settle(program, self.name, forgiven=0):
+            return _with_ray(program, trivial)
+        deadline = INFINITY if options.time_limit is None else began + options.time_limit
+        search = _Search(program, deadline)
+        search.ask()
+        return replace(search.answer(), seconds=time.perf_counter() - began)
+
+    def from_basis(
+        self,
+        program: Program,
+        basis: Basis | None,
+        *,
+        deadline: float = INFINITY,
+        refinement: bool = True,
+    ) -> Solution:
+        """Solve a program from a basis, of whatever quality; None starts from the slacks.
+
+        ``deadline`` is on the clock of `time.perf_counter`. Without ``refinement`` exact pivots start from the basis
+        at once, and HiGHS is never asked.
+        """
+        began = time.perf_counter()
+        program = program.as_(self.number)
+        trivial = settle(program, self.name, forgiven=0)
+        if trivial and trivial.status is Status.INFEASIBLE:
+            return trivial
+        search = _Search(program, deadline)
+        search.proposed = replace(search.proposed, basis=slacks(program) if basis is None else basis)
+        return replace(search.answer(refinement), seconds=time.perf_counter() - began)
+
+
+class _Search:
+    """The way to the answer of one program, step by step; the steps are those of the module's docstring."""
+
+    def __init__(self, program: Program, deadline: float) -> None:
+        self.program, self.deadline = program, deadline
+        self.proposed = Solution(Status.FAILED, "not asked", Exact.name)
+        self._floats: FloatProgram | None = None
+        self._vertex: Vertex | None = None
+        self._point: Array | None = None
+        self._rounds = self._pivots = 0
+        self._said = ""
+
+    def ask(self, interior: bool = False) -> None:
+        """Let HiGHS propose a basis, by its simplex or its interior-point method."""
+        self._floats = self._floats or FloatProgram(self.program, self.deadline)
+        self.proposed = self._floats.solve(interior)
+        self._said = self._said or self.proposed.raw_status
+
+    def answer(self, refinement: bool = True) -> Solution:
+        """Return the answer, whatever it takes to get it within the deadline."""
+        try:
+            if refinement:
+                if (vertex := self._refined()) is not None:
+                    return self._optimal(vertex.x, vertex.dual, vertex.basis)
+                if (proved := self._proved()) is not None:
+                    return proved
+            return self._after_pivots()
+        except OutOfReach as reason:
+            return self._limit(str(reason))
+
+    def optimum(self, interior: bool = False) -> tuple[Array, Array] | None:
+        """Return point and duals of a program that is known to have an optimum, None where pivots do not reach it.
+
+        Errors: `OutOfReach`.
+        """
+        self.ask(interior)
+        if (vertex := self._refined()) is not None:
+            return vertex.x, vertex.dual
+        form, found = self._pivot()
+        x, multipliers = form.back(found)
+        return (x, self._dual(multipliers)) if found.end.name == "OPTIMAL" else None
+
+    # -- steps 1 and 2 -----------------------------------------------------------------------------------------------
+    def _refined(self) -> Vertex | None:
+        """Return an exactly optimal vertex, None where refinement does not come to one."""
+        floats = self._floats = self._floats or FloatProgram(self.program, self.deadline)
+        refined = refine(self.program, floats, self.proposed, self.deadline)
+        if refined.vertex is None and not self._said:  # the caller's basis is none, and HiGHS has not been asked
+            self.ask()
+            refined = refine(self.program, floats, self.proposed, self.deadline)
+        self._vertex, self.proposed = refined.vertex, refined.proposed
+        self._rounds += refined.rounds
+        self._said = self._said or self.proposed.raw_status
+        return refined.vertex if refined.vertex is not None and refined.vertex.optimal else None
+
+    # -- step 3 ------------------------------------------------------------------------------------------------------
+    def _proved(self) -> Solution | None:
+        """Return a proof that there is no optimum, where HiGHS suspects so and it can be proved."""
+        status = self.proposed.status
+        unclear = status in (Status.INFEASIBLE_OR_UNBOUNDED, Status.INACCURATE, Status.FAILED)
+        if (unclear or status is Status.INFEASIBLE) and (proved := self._infeasible()) is not None:
+            return proved
+        return self._unbounded() if unclear or status is Status.UNBOUNDED else None
+
+    def _infeasible(self) -> Solution | None:
+        rows = np.arange(len(self.program.rows))
+        suspects = self._floats.conflicting_rows() if self._floats else rows[:0]
+        for kept in (suspects, rows) if len(suspects) else (rows,):
+            nearest = nearest_point(self.program, kept)
+            found = _Search(nearest, self.deadline).optimum(len(nearest.rows.value) > INTERIOR_FROM)
+            if found is not None and objective(nearest, found[0]) > 0:
+                multipliers = zeros(len(rows))
+                multipliers[kept] = found[1]
+                return self._refuted(multipliers)
+        return None
+
+    def _unbounded(self) -> Solution | None:
+        start = _Search(any_point(self.program), self.deadline).optimum()
+        if start is None:
+            return None
+        self._point = start[0]
+        direction = steepest_direction(self.program)
+        found = _Search(direction, self.deadline).optimum()
+        if found is None or not objective(direction, found[0]):
+            return None
+        return self._endless(start[0], found[0])
+
+    # -- step 4 ------------------------------------------------------------------------------------------------------
+    def _after_pivots(self) -> Solution:
+        from fairopt.backends.exact.pivots import End
+
+        form, found = self._pivot()
+        x, multipliers = form.back(found)
+        if found.end is End.INFEASIBLE:
+            return self._refuted(multipliers if contradict(self.program, multipliers) else -multipliers)
+        if found.end is End.UNBOUNDED:
+            return self._endless(x, as_fractions(found.ray))
+        if found.end is End.OPTIMAL:
+            return self._optimal(x, self._dual(multipliers), form.basis(found))
+        self._point = None if excesses(self.program, x) else x
+        return self._limit("exact pivots took too long", self._dual(multipliers))
+
+    def _pivot(self) -> tuple[Standard, Found]:
+        from fairopt.backends.exact.pivots import pivot
+
+        nonzeros = len(self.program.rows.value)
+        if nonzeros > LARGEST_PIVOTED:
+            raise OutOfReach(f"exact pivots on {nonzeros} non-zeros")
+        most = MOST_WORK // (1 + nonzeros) if self.deadline == INFINITY else None
+        basis = self.proposed.basis if self._vertex is None else self._vertex.basis
+        form = Standard(self.program)
+        found = pivot(form.form, form.basic(basis), self.deadline, most)
+        self._pivots += found.pivots
+        return form, found
+
+    def _dual(self, multipliers: Array) -> Array:
+        """Return the duals that belong to multipliers of a minimisation."""
+        return np.asarray(-multipliers if self.program.sense is Sense.MAXIMIZE else multipliers)
+
+    # -- answers, each checked against the program -------------------------------------------------------------------
+    def _raw(self, outcome: Status) -> str:
+        done = f"{self._rounds} refinements and {self._pivots} exact pivots"
+        return f"{outcome.value} after {done}; HiGHS: {self._said or 'not asked'}"
+
+    def _optimal(self, x: Array, dual: Array, basis: Basis) -> Solution:
+        reduced = require_optimum(self.program, x, dual)
+        value = objective(self.program, x)
+        return Solution(
+            status=Status.OPTIMAL,
+            raw_status=self._raw(Status.OPTIMAL),
+            backend=Exact.name,
+            objective=value,
+            bound=value,
+            x=x,
+            dual=dual,
+            reduced_cost=reduced,
+            basis=basis,
+        )
+
+    def _refuted(self, multipliers: Array) -> Solution:
+        conflict = refuted(self.program, multipliers)
+        raw = self._raw(Status.INFEASIBLE)
+        return Solution(Status.INFEASIBLE, raw, Exact.name, conflict=conflict, farkas=multipliers)
+
+    def _endless(self, x: Array, ray: Array) -> Solution:
+        require_endless(self.program, x, ray)
+        value = objective(self.program, x)
+        return Solution(Status.UNBOUNDED, self._raw(Status.UNBOUNDED), Exact.name, objective=value, x=x, ray=ray)
+
+    def _limit(self, reason: str, dual: Array | None = None) -> Solution:
+        candidates = [self.proposed.dual, dual, self._vertex.dual if self._vertex else None]
+        given = [each for each in candidates if each is not None] or [zeros(len(self.program.rows))]
+        proved = best_bound(self.program, given)
+        point = self._point
+        if point is None:
+            point = feasible_point(self.program, self._vertex, self.deadline)
+        # with all variables at a bound nothing need be solved: in many programs that is a point, if a poor one
+        if point is None and (start := vertex_of(self.program, slacks(self.program))) and not start.infeasible:
+            point = start.x
+        return Solution(
+            status=Status.LIMIT,
+            raw_status=f"{self._raw(Status.LIMIT)}; out of reach: {reason}",
+            backend=Exact.name,
+            objective=None if point is None else objective(self.program, point),
+            bound=proved and proved[0],
+            x=point,
+            dual=proved and proved[1],
+        )
+
+
+def _with_ray(program: Program, trivial: Solution) -> Solution:
+    """Return the answer with what proves it: where nothing constrains the variables, the cost is a ray."""
+    if trivial.status is not Status.UNBOUNDED:
+        return trivial
+    origin = zeros(len(program.cost))
+    ray = program.cost if program.sense is Sense.MAXIMIZE else -program.cost
+    require_endless(program, origin, ray)
+    return replace(trivial, x=origin, objective=objective(program, origin), ray=ray)

@@ -1,0 +1,164 @@
+"""What a back end is: a name, what it can do, whether it is here, and `solve`.
+
+Capabilities are declared on the class and fail closed: what is not declared is refused with `NotCapable`, before any
+solver is touched, and an option that a back end would ignore is refused in the same way.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.util import find_spec
+from typing import ClassVar, Protocol, runtime_checkable
+
+from fairopt.backends.scaling import scaled
+from fairopt.backends.solution import Solution
+from fairopt.errors import BadInput, NotCapable, NotInstalled
+from fairopt.program import INFINITY, Number, Program
+
+
+class Capability(enum.Enum):
+    """What a back end may declare; each value is how a message says it."""
+
+    INTEGERS = "integer variables"
+    LOGARITHMS = "logarithms in the objective"
+    DUALS = "dual values"
+    BASIS = "a simplex basis"
+    CONFLICTS = "an irreducible set of constraints that cannot hold together"
+    TIME_LIMIT = "option time_limit"
+    GAP = "option gap"
+    TOLERANCE = "option tolerance"
+    SEED = "option seed"
+    THREADS = "option threads"
+
+
+#: Seeds are 31-bit numbers to most solvers; and a solver that is asked for a million threads kills the process.
+MOST, MOST_THREADS = 2**31, 256
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to solve; None leaves the solver's own default.
+
+    time_limit: seconds. gap: relative gap at which an integer program counts as solved. tolerance: feasibility and
+    optimality tolerance. seed: random seed. threads: most threads.
+    """
+
+    time_limit: float | None = None
+    gap: float | None = None
+    tolerance: float | None = None
+    seed: int | None = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("time_limit", 0.0), ("gap", 0.0), ("tolerance", 0.0), ("seed", 0), ("threads", 1)):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            whole = name in ("seed", "threads")
+            number = isinstance(value, int if whole else int | float | Fraction) and not isinstance(value, bool)
+            if not number or not least <= value < (MOST if whole else INFINITY):
+                kind = f"a whole number below {MOST}" if whole else "a finite number"
+                raise BadInput(f"got {value!r}", place=f"option {name}", remedy=f"Give {kind} that is at least {least}")
+        if self.threads is not None and self.threads > MOST_THREADS:
+            raise BadInput(f"got {self.threads}", place="option threads", remedy=f"Give at most {MOST_THREADS}")
+
+    def given(self) -> dict[Capability, Number]:
+        """Return the options that were set, by the capability that each needs."""
+        pairs = {
+            Capability.TIME_LIMIT: self.time_limit,
+            Capability.GAP: self.gap,
+            Capability.TOLERANCE: self.tolerance,
+            Capability.SEED: self.seed,
+            Capability.THREADS: self.threads,
+        }
+        return {capability: value for capability, value in pairs.items() if value is not None}
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """What the rest of fairopt needs of a back end; a third party's need not inherit from `Backend`."""
+
+    name: ClassVar[str]
+    number: ClassVar[type]
+
+    def solve(
+        self,
+        program: Program,
+        *,
+        tolerance: float | None = None,
+        time_limit: float | None = None,
+        gap: float | None = None,
+        seed: int | None = None,
+        threads: int | None = None,
+    ) -> Solution:
+        """Return an answer to ``program``; never raise for how solving ended."""
+        ...
+
+
+class Backend(ABC):
+    """A solver library behind one verb; subclasses declare and implement `_solve`.
+
+    ``number`` is the number type that the library computes in; programs come to `_solve` in it. ``modules`` are what
+    must be importable, ``install`` what pip is to install for them (the modules themselves, if empty).
+    """
+
+    name: ClassVar[str]
+    capabilities: ClassVar[frozenset[Capability]]
+    modules: ClassVar[tuple[str, ...]]
+    install: ClassVar[str] = ""
+    number: ClassVar[type] = float
+
+    @classmethod
+    def available(cls) -> bool:
+        """Whether the libraries are installed; nothing is imported to find out."""
+        return not cls.missing()
+
+    @classmethod
+    def missing(cls) -> tuple[str, ...]:
+        """Return the modules that are not installed."""
+        return tuple(module for module in cls.modules if find_spec(module) is None)
+
+    def solve(
+        self,
+        program: Program,
+        *,
+        tolerance: float | None = None,
+        time_limit: float | None = None,
+        gap: float | None = None,
+        seed: int | None = None,
+        threads: int | None = None,
+    ) -> Solution:
+        """Solve ``program``.
+
+        Errors: `NotInstalled`, `NotCapable` (the program or an option needs what is not declared), `BadInput` (an
+        option's value). How solving ended is a `Status`, never an exception.
+        """
+        options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
+        self.check(program, options)
+        if self.number is not float:
+            return self._solve(program.as_(self.number), options)
+        ordinary = scaled(program.as_(float))
+        return ordinary.back(self._solve(ordinary.program, options))
+
+    def check(self, program: Program, options: Options) -> None:
+        """Raise `NotInstalled` or `NotCapable` where solving would have to guess or ignore something."""
+        if missing := self.missing():
+            install = f"'{self.install}'" if self.install else " ".join(missing)
+            raise NotInstalled(f"back end {self.name!r} needs {', '.join(missing)}: pip install {install}")
+        needs = set(options.given())
+        if program.integer.any():
+            needs.add(Capability.INTEGERS)
+        if program.logarithms is not None:
+            needs.add(Capability.LOGARITHMS)
+        if lacking := sorted(need.value for need in needs - self.capabilities):
+            raise NotCapable(
+                f"back end {self.name!r} has no {', no '.join(lacking)}, which {program.name!r} was asked with; "
+                "`fairopt backends` lists what each can do"
+            )
+
+    @abstractmethod
+    def _solve(self, program: Program, options: Options) -> Solution:
+        """Solve a program that has passed `check` and is in the back end's own numbers."""

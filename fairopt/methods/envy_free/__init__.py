@@ -1,0 +1,1 @@
+"""Envy-free shares of the largest total throughput: restricted, solved, and proven."""

@@ -1,0 +1,293 @@
+"""What an envy-free answer in floats proves: bounds on the optimum in which every rounding is counted.
+
+Above: any multipliers against envy give prices, and these a bound. Below: bundles that a solver returns are envied by a
+rounding error here and there. Where that goes round in no circle, each bundle is made smaller than those whose holders
+may envy it, by a little more than the error. What is left is mixed with a little of bundles that are strictly free of
+envy: a user of speedups v gets v / |v|, in the capacities as units, and by Cauchy and Schwarz values that most, by the
+more the directions differ. The mixture is an allocation of real numbers; its total is the lower bound.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from fairopt.methods.proven import ROUNDING
+from fairopt.program import INFINITY, Array
+
+#: Rows of the table of envy between all pairs that are looked at together, in entries.
+BLOCK = 4_000_000
+#: So many users at most are eased, those that cost the bound most, each if it costs more than this part of the bound.
+EASED, COSTS = 100, 1e-11
+#: Bundles that differ by less, as a part of all GPUs per weight, are made the same.
+SAME = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Menu:
+    """What is held: ``bundle`` (c, k) per weight and ``holds`` (n,) which is whose, a little made smaller to fit.
+
+    ``mixed`` is the part of the strictly envy-free bundles that the proven allocation has in it.
+    """
+
+    bundle: Array
+    holds: Array
+    mixed: float
+
+
+@dataclass(frozen=True, eq=False)
+class Above:
+    """No total is above ``bound``, which is made of ``prices`` (k,), ``rents`` (n,) and ``multipliers`` (l, i, y)."""
+
+    bound: float
+    prices: Array
+    rents: Array
+    multipliers: tuple[Array, Array, Array]
+
+
+def upper_bound(
+    speedup: Array,
+    capacity: Array,
+    weight: Array,
+    demand: Array,
+    multipliers: tuple[Array, Array, Array],
+    prices: Array,
+    rents: Array,
+) -> Above:
+    """Return a bound on the largest total throughput without envy.
+
+    ``multipliers`` are (l, i, y): y >= 0 for "s_l . b_l >= s_l . b_i" with bundles per weight; ``rents`` (n,) >= 0 for
+    the demands. For any of them the total of an allocation without envy is at most the sum of price times capacity and
+    rent times demand, where the price of type t is the most that anybody would pay:
+    s_lt (1 + sum_i y_li / w_l) - sum_i y_il s_it / w_l - rent_l.
+
+    The ``prices`` (k,) and ``rents`` (n,) of a solver are short of that by a rounding error, which is large per weight
+    where a weight is tiny. Whoever would pay more has its rent raised, or else the price is; or it is envied a little
+    by somebody of more weight (`_eased`). The least bound is taken. ``weight`` and ``demand`` may be off by one
+    rounding.
+    """
+    rents = np.where(demand < INFINITY, rents, 0.0)
+    pays = _pays(speedup, weight, multipliers)
+    above = _least(pays, capacity, demand, prices, rents, multipliers)
+    more = _eased(speedup, capacity, weight, pays, np.maximum(prices, 0.0), rents, COSTS * above.bound)
+    if not len(more[0]):
+        return above
+    envious, envied, y = (np.concatenate(both) for both in zip(multipliers, more, strict=True))
+    multipliers = (envious, envied, y)
+    eased = _least(_pays(speedup, weight, multipliers), capacity, demand, prices, rents, multipliers)
+    return eased if eased.bound < above.bound else above
+
+
+def _pays(speedup: Array, weight: Array, multipliers: tuple[Array, Array, Array]) -> Array:
+    """Return what everybody would pay for a GPU of each type (n, k) if there were no rents; roundings are up."""
+    envious, envied, y = multipliers
+    n, k = speedup.shape
+    own = np.bincount(envious, y, minlength=n)
+    taken = np.zeros((n, k))
+    for t in range(k):
+        taken[:, t] = np.bincount(envied, y * speedup[envious, t], minlength=n)
+    terms = np.maximum(np.bincount(envious, minlength=n), np.bincount(envied, minlength=n))
+    plus = speedup * (weight + own)[:, None]
+    off = ROUNDING * (terms + 8)[:, None] * (plus + taken)
+    return np.asarray(((plus - taken) + off) / weight[:, None])
+
+
+def _least(
+    pays: Array,
+    capacity: Array,
+    demand: Array,
+    prices: Array,
+    rents: Array,
+    multipliers: tuple[Array, Array, Array],
+) -> Above:
+    """Return the least of the bounds that raise prices or rents to what is paid."""
+    limited = demand < INFINITY
+    found = [_bound(pays, capacity, demand, limited, (pays - rents[:, None]).max(axis=0))]
+    # a rent costs by the demand, a price by the capacity: rents for whose demand is small, or for all who have one
+    for raised in (limited & (demand < capacity.max()), limited):
+        least = (pays - np.where(raised, INFINITY, rents)[:, None]).max(axis=0)
+        found.append(_bound(pays, capacity, demand, limited, np.maximum(prices, least)))
+    # a bound that is not a number is none
+    return Above(*min(found, key=lambda each: each[0] if each[0] == each[0] else INFINITY), multipliers)
+
+
+def _bound(pays: Array, capacity: Array, demand: Array, limited: Array, prices: Array) -> tuple[float, Array, Array]:
+    """Return the bound at these prices, the prices, and the rents that are still needed; roundings are up."""
+    prices = np.maximum(prices, 0.0) * (1 + 4 * ROUNDING)
+    short = np.maximum((pays - prices).max(axis=1), 0.0) * (1 + 4 * ROUNDING)
+    rents = np.where(limited, short, 0.0)
+    bound = math.fsum([*(prices * capacity).tolist(), *(rents[limited] * demand[limited]).tolist()])
+    return bound * (1 + 6 * ROUNDING), prices, rents
+
+
+def _eased(
+    speedup: Array, capacity: Array, weight: Array, pays: Array, prices: Array, rents: Array, least: float
+) -> tuple[Array, Array, Array]:
+    """Return further multipliers (l, i, y) for users i who pay more than the prices, by more than ``least`` in all.
+
+    What is short for a tiny weight is next to nothing for a large one: l takes as much off i as i is short of, and pays
+    that over its own weight.
+    """
+    excess = np.maximum(pays - prices - rents[:, None], 0.0)
+    costs = (excess * capacity).max(axis=1)
+    found: list[tuple[int, int, float]] = []
+    for i in np.argsort(-costs)[:EASED].tolist():
+        if not costs[i] > least:
+            break
+        short = excess[i] > 0
+        # of those who can run on all these types, who would pay least for it
+        able = np.flatnonzero((speedup[:, short] > 0).all(axis=1) & (weight > weight[i]))
+        if not len(able):
+            continue
+        y = (excess[i, short] * weight[i] / speedup[able][:, short]).max(axis=1) * (1 + 16 * ROUNDING)
+        paid = (speedup[able] * capacity).max(axis=1) * y / weight[able]
+        best = int(paid.argmin())
+        if paid[best] < costs[i]:
+            found.append((int(able[best]), i, float(y[best])))
+    envious, envied, y = (np.array(each) for each in zip(*found, strict=True)) if found else (np.zeros(0),) * 3
+    return envious.astype(np.int64), envied.astype(np.int64), y.astype(float)
+
+
+def lower_bound(
+    speedup: Array, capacity: Array, weight: Array, demand: Array, bundle: Array, holds: Array, direction: Array
+) -> tuple[float, Menu]:
+    """Return a total that an envy-free allocation near the given bundles reaches, and these made to fit.
+
+    ``direction`` (n,) numbers users so that those with proportional speedups have the same number. Among them all
+    must value their bundles the same: where they hold different ones (since demands differ), each is made smaller by a
+    rounding error, to the least of their values. Where they are proportional up to rounding only, envy between them is
+    left to the mixture, which then may have to be of strict bundles alone.
+    """
+    k = speedup.shape[1]
+    per_weight = np.where(capacity > 0, capacity, 1.0) / weight.sum()
+    _, first, same = np.unique(np.round(bundle / per_weight / SAME), axis=0, return_index=True, return_inverse=True)
+    bundle, holds = bundle[first], same.ravel()[holds]
+    bundle = bundle * _fit(weight[:, None] * bundle[holds], capacity, demand)
+    strict = _strict(speedup, capacity, weight, demand)
+    value_strict = (speedup * strict).sum(axis=1)
+    own = (speedup * bundle[holds]).sum(axis=1)
+    unequal = _hold_different(direction, holds)
+    if unequal.any() and not _proportional(speedup[unequal], direction[unequal]):
+        unequal[:] = False
+    if unequal.any():
+        top = speedup.max(axis=1)
+        least = np.full(direction.max() + 1, INFINITY)
+        np.minimum.at(least, direction, own / top)
+        own = np.where(unequal, least[direction] * top, own)
+    elif len(bundle) > 1:
+        bundle = bundle * _stairs(speedup, bundle, holds, own)[:, None]
+        own = (speedup * bundle[holds]).sum(axis=1)
+    mixed = _mixed(speedup, bundle, holds, own, strict, value_strict, direction, unequal)
+    total = math.fsum((weight * ((1 - mixed) * own + mixed * value_strict)).tolist())
+    return total * (1 - ROUNDING * (2 * k + 20)), Menu(bundle, holds, mixed)
+
+
+def _stairs(speedup: Array, bundle: Array, holds: Array, own: Array) -> Array:
+    """Return factors (c,) a little below 1 that leave no envy between bundles, unless it goes round in a circle.
+
+    The factor f_d of a bundle must be at most f_c divided by how many times the holders of c value d as much as their
+    own. In logarithms these are longest paths, found by Bellman's and Ford's steps; where a circle gains at every turn
+    the steps are stopped, and the rest is left to the mixture.
+    """
+    c = len(bundle)
+    times = np.zeros((c, c))
+    relative = speedup / own[:, None]
+    step = max(1, BLOCK // c)
+    for begin in range(0, len(speedup), step):
+        rows = slice(begin, begin + step)
+        np.maximum.at(times, holds[rows], relative[rows] @ bundle.T)
+    # what is rounded here, in the factors and in the bundles that they make
+    rounding = 4 * ROUNDING * (2 * speedup.shape[1] + 20)
+    with np.errstate(divide="ignore"):
+        length = np.log(times) + rounding
+    np.fill_diagonal(length, 0.0)
+    lower = np.zeros(c)
+    for _ in range(c):
+        longer = (lower[:, None] + length).max(axis=0)
+        if (longer <= lower).all():
+            break
+        lower = longer
+    return np.exp(-lower)
+
+
+def _hold_different(direction: Array, holds: Array) -> Array:
+    """Return which users (n,) have a user beside them with the same direction and another bundle."""
+    low, high = (np.full(direction.max() + 1, start) for start in (holds.max() + 1, -1))
+    np.minimum.at(low, direction, holds)
+    np.maximum.at(high, direction, holds)
+    return np.asarray((low != high)[direction])
+
+
+def _proportional(speedup: Array, direction: Array) -> bool:
+    """Return whether rows of one direction are proportional, exactly."""
+    first: dict[int, list[Fraction]] = {}
+    for row, number in zip(speedup.tolist(), direction.tolist(), strict=True):
+        exact = [Fraction(value) for value in row]
+        other = first.setdefault(number, exact)
+        at = next(place for place, value in enumerate(other) if value)
+        if any(a * other[at] != b * exact[at] for a, b in zip(exact, other, strict=True)):
+            return False
+    return True
+
+
+def _mixed(
+    speedup: Array,
+    bundle: Array,
+    holds: Array,
+    own: Array,
+    strict: Array,
+    value_strict: Array,
+    direction: Array,
+    unequal: Array,
+) -> float:
+    """Return how much of the strict bundles must be mixed in so that, whatever was rounded, nobody envies anybody."""
+    n, k = speedup.shape
+    # of a product of k terms, and of the bundles made above
+    rounding = ROUNDING * (2 * k + 20)
+    order = np.argsort(holds, kind="stable")
+    used = np.unique(holds)
+    starts = np.searchsorted(holds[order], used)
+    most = 0.0
+    step = max(1, BLOCK // n)
+    for begin in range(0, n, step):
+        rows = slice(begin, min(begin + step, n))
+        short = (speedup[rows] @ bundle[used].T) * (1 + rounding) - own[rows, None] * (1 - rounding)
+        # who holds the same bundle is not envied, rounding or not, unless one of them is made smaller
+        short[(used[None, :] == holds[rows, None]) & ~unequal[rows, None]] = 0.0
+        if not (short > 0).any():
+            continue
+        strictly = (speedup[rows] @ strict.T)[:, order]
+        if unequal.any():
+            strictly[direction[rows, None] == direction[order][None, :]] = -INFINITY
+        strictly = np.maximum.reduceat(strictly, starts, axis=1)
+        tight = (short > 0) & (strictly > -INFINITY)
+        slack = (value_strict[rows, None] * (1 - rounding) - strictly * (1 + rounding))[tight]
+        need = np.where(slack > 0, short[tight] / (short[tight] + np.maximum(slack, 0.0)), 1.0)
+        most = max(most, float(need.max(initial=0.0)) * (1 + 1e-9))
+    return min(1.0, most)
+
+
+def _strict(speedup: Array, capacity: Array, weight: Array, demand: Array) -> Array:
+    """Return bundles per weight (n, k) that are right for their holders and nobody else."""
+    direction = speedup * capacity
+    # dividing by the largest first keeps squares in range
+    direction = direction / direction.max(axis=1, keepdims=True)
+    direction /= np.sqrt((direction * direction).sum(axis=1, keepdims=True))
+    bundle = direction * capacity / weight.sum()
+    return np.asarray(bundle * _fit(weight[:, None] * bundle, capacity, demand))
+
+
+def _fit(shares: Array, capacity: Array, demand: Array) -> float:
+    """Return the factor by which all shares must shrink to keep capacities and demands, every rounding counted."""
+    k = shares.shape[1]
+    used = np.array([math.fsum(shares[:, t].tolist()) for t in range(k)])
+    there = used > 0
+    factor = float(np.min(capacity[there] / used[there], initial=1.0))
+    limited = demand < INFINITY
+    held = shares[limited].sum(axis=1)
+    some = held > 0
+    factor = min(factor, float(np.min(demand[limited][some] / held[some], initial=1.0)))
+    return float(factor * (1 - ROUNDING * (2 * k + 16)))

@@ -1,0 +1,183 @@
+"""Whether a core may stay one: multipliers against envy among its members, or who should leave it, and for which types.
+
+The members of core j share one bundle of type j. They could hold bundles of their own, and whether that helps is a
+question of duality: the bundle is right for all if there are multipliers y_li >= 0 of "l does not envy i" among
+members, and a division of the multipliers of outsiders against the bundle over the members that hold it, such that for
+every member i and type t
+
+    gain_i v_it + v_it (its multipliers) - sum over l of y_li v_lt <= weight_i price_t.
+
+That is a linear program with a non-negative excess for each (i, t), of which the sum is minimised. Where it is zero the
+multipliers complete those of the restricted program; else the duals say which members would gain from which types.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.methods.envy_free.restricted_lp import Held, Users
+from fairopt.methods.incremental_lp import GrowingProgram, Sparse
+from fairopt.program import INFINITY, Array
+
+#: For each member so many others that its multipliers may go to, and come from, before any are priced.
+NEAR = 5
+#: Up to so many pairs all are there from the start.
+FEW = 400
+#: A reduced cost, and a dual, below this is taken for zero.
+ZERO = 1e-9
+#: What is divided by a price is divided by this part of the largest price at least: a type may be free at first.
+CHEAP = 1e-3
+#: Most multipliers added in a round, for each member.
+ADDED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Flows:
+    """Multipliers (envious user, envied user, value) that complete a core's, and who should leave it.
+
+    ``excess`` is by how much they fall short, in parts of the prices; ``leaving`` members with the types (q, k) that
+    each would take.
+    """
+
+    envious: Array
+    envied: Array
+    value: Array
+    excess: float
+    leaving: Array
+    takes: Array
+
+
+def high_price(held: Held) -> float:
+    """Return the largest price, or what one would be if all types were as dear: demands may leave all of them free."""
+    return max(float(held.prices.max()), 1 / len(held.prices))
+
+
+def core_flows(users: Users, core: Array, j: int, held: Held, given: Array, near: tuple[Array, Array]) -> Flows:
+    """Return the multipliers within core ``j``; ``given`` (n,) are each user's own multipliers in ``held``.
+
+    ``near``: pairs of users that carried multipliers in a program like this one; none where none is known.
+    """
+    members = np.flatnonzero(core == j)
+    from_outside = (held.envied == j) & (held.envy > 0)
+    outside, amount = held.envious[from_outside], held.envy[from_outside]
+    prices = np.maximum(held.prices, high_price(held) * CHEAP)
+    scale = users.weight[members][:, None] * prices
+    value = users.value[members]
+    room = users.weight[members][:, None] * held.prices - value * (users.gain[members] + given[members])[:, None]
+    unit = np.concatenate([scale.max(axis=1), amount])
+    program = _CoreProgram(np.concatenate([value, users.value[outside]]), unit, scale, room / scale)
+    everyone = np.concatenate([members, outside])
+    known = _known(everyone, len(members), near) if len(near[0]) else _near(program.speed, len(members), prices, j)
+    program.add(*known)
+    flow, excess, gains = program.solve()
+    giver, taker = program.pairs
+    flowing = flow > 0
+    takes = gains > ZERO
+    takes[:, j] = False
+    leaving = np.flatnonzero(takes.any(axis=1)) if excess.max() > ZERO else np.zeros(0, dtype=np.int64)
+    return Flows(
+        everyone[giver[flowing]],
+        members[taker[flowing]],
+        (flow * unit[giver])[flowing],
+        float(excess.max()),
+        members[leaving],
+        takes[leaving],
+    )
+
+
+class _CoreProgram:
+    """The linear program of one core. Givers are the members, then the outsiders; takers are the members.
+
+    A giver's multipliers count in its ``unit``: an outsider's add up to 1. Rows (i, t) are divided by ``scale``.
+    """
+
+    def __init__(self, speed: Array, unit: Array, scale: Array, room: Array) -> None:
+        self.speed, self.unit, self.scale = speed, unit, scale
+        self.q, self.k = scale.shape
+        cells, outsiders = self.q * self.k, len(speed) - self.q
+        # an excess for each (i, t); the rows that add up an outsider's multipliers are empty as yet
+        rows = Sparse(
+            np.minimum(np.arange(cells + outsiders), cells).astype(np.int32),
+            np.arange(cells, dtype=np.int32),
+            -np.ones(cells),
+        )
+        lower = np.concatenate([np.full(cells, -INFINITY), np.ones(outsiders)])
+        upper = np.concatenate([room.ravel(), np.ones(outsiders)])
+        self._program = GrowingProgram(-np.ones(cells), lower, upper, rows, primal=True)
+        self._known = np.eye(len(speed), self.q, dtype=bool)  # nobody envies itself
+        self.pairs = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+    def add(self, giver: Array, taker: Array) -> bool:
+        """Add the multipliers of these pairs that are not there; whether there were any."""
+        new = ~self._known[giver, taker]
+        self._known[giver, taker] = True
+        giver, taker = giver[new], taker[new]
+        inside = giver < self.q
+        amount = self.speed[giver] * self.unit[giver][:, None]
+        cells = np.arange(self.k)
+        own = np.where(inside, giver, 0)
+        place = np.concatenate(
+            [
+                np.where(inside[:, None], own[:, None] * self.k + cells, -1),
+                taker[:, None] * self.k + cells,
+                np.where(inside, -1, self.q * self.k + giver - self.q)[:, None],
+            ],
+            axis=1,
+        )
+        value = np.concatenate(
+            [amount / self.scale[own], -amount / self.scale[taker], np.ones((len(giver), 1))], axis=1
+        )
+        self._program.add_columns(np.zeros(len(giver)), Sparse.of(place, value))
+        self.pairs = (np.concatenate([self.pairs[0], giver]), np.concatenate([self.pairs[1], taker]))
+        return bool(len(giver))
+
+    def solve(self) -> tuple[Array, Array, Array]:
+        """Return the multipliers of all pairs, the excess (q, k), and what members would gain from types (q, k)."""
+        cells = self.q * self.k
+        while True:
+            x, dual = self._program.solve()
+            gains = np.maximum(dual[:cells].reshape(self.q, self.k), 0.0)
+            # a multiplier helps where its giver would rather have what the taker would get
+            worth = (self.speed * self.unit[:, None]) @ (gains / self.scale).T
+            own = np.concatenate([np.diagonal(worth), dual[cells:]])
+            helps = np.where(self._known, 0.0, worth - own[:, None])
+            best = np.argsort(-helps, axis=1, kind="stable")[:, :ADDED]
+            giver, place = np.nonzero(np.take_along_axis(helps, best, axis=1) > ZERO)
+            if not self.add(giver, best[giver, place]):
+                return x[cells:], x[:cells].reshape(self.q, self.k), gains
+
+
+def _known(everyone: Array, q: int, near: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return the pairs of ``near`` as places in ``everyone``, whose first q take; and one for who would have none."""
+    most = int(max(everyone.max(), near[0].max(), near[1].max())) + 1
+    place = np.full(most, -1)
+    place[everyone] = np.arange(len(everyone))
+    giver, taker = place[near[0]], place[near[1]]
+    there = (giver >= 0) & (taker >= 0) & (taker < q)
+    giver, taker = giver[there], taker[there]
+    left = np.setdiff1d(np.arange(q, len(everyone)), giver)
+    return np.concatenate([giver, left]), np.concatenate([taker, left % q])
+
+
+def _near(speed: Array, q: int, prices: Array, j: int) -> tuple[Array, Array]:
+    """Return the pairs (giver, taker) that are likely to carry multipliers: all if few.
+
+    What a taker gets by a multiplier in type j it pays for in the others, in proportion to the giver's speeds: givers
+    that are relatively as fast as the taker elsewhere harm it least.
+    """
+    if len(speed) * q <= FEW:
+        every = np.indices((len(speed), q)).reshape(2, -1)
+        return every[0], every[1]
+    on_j = speed[:, j]
+    relative = speed / np.where(on_j > 0, on_j, 1.0)[:, None] * (prices[j] / prices)
+    harm = (relative[None, :q, :] - relative[:, None, :]).max(axis=2)
+    harm[np.arange(q), np.arange(q)] = INFINITY
+    count = min(NEAR, q)
+    takers = np.argpartition(harm, count - 1, axis=1)[:, :count]
+    givers = np.argpartition(harm, count - 1, axis=0)[:count]
+    return (
+        np.concatenate([np.repeat(np.arange(len(speed)), count), givers.ravel()]),
+        np.concatenate([takers.ravel(), np.tile(np.arange(q), count)]),
+    )

@@ -1,0 +1,187 @@
+"""FFT's program of one round: which jobs run on which type of GPU, at least cost and with all usable GPUs busy.
+
+`GangAssignment` is the problem as data, `GangAssignment.program` the same as a program for any back end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from fairopt.backends.solution import Status
+from fairopt.errors import BadInput, NotSolved
+from fairopt.methods.gang_assignment.usable_gpus import GangClasses, fillable, gang_classes
+from fairopt.program import Array, Formulation, Program
+
+#: Waiting jobs have this for a type.
+IDLE = -1
+#: GPUs are counted in floats too; up to here these are exact.
+MOST_GPUS = 2**53
+
+
+@dataclass(frozen=True, eq=False)
+class GangAssignment:
+    """Jobs that each ask for a gang of GPUs of one type, and the cost of each job on each type.
+
+    Shapes: ``cost`` (n, k), any unit, finite where allowed; ``gangs`` (n,) and ``capacity`` (k,), GPUs; ``allowed``
+    (n, k). ``least``: the GPUs that must be busy. Errors: `BadInput` names the place.
+
+    Source: FFT (2025), Eq. (1), (6), (7).
+    """
+
+    cost: Array
+    gangs: Array
+    capacity: Array
+    least: int
+    allowed: Array
+
+    def __post_init__(self) -> None:
+        cost = np.asarray(self.cost)
+        if cost.ndim != 2 or not cost.shape[1]:
+            raise BadInput(f"shape {cost.shape}", place="cost", remedy="Give a row a job and a column a type")
+        if cost.dtype.kind not in "iuf":
+            raise BadInput(f"an array of {cost.dtype}", place="cost", remedy="Give floats or integers")
+        cost = cost.astype(float, copy=False)
+        allowed = np.asarray(self.allowed)
+        if allowed.dtype != np.bool_ or allowed.shape != cost.shape:
+            found = f"an array of {allowed.dtype} of shape {allowed.shape}"
+            raise BadInput(found, place="allowed", remedy=f"Give booleans of shape {cost.shape}, that of cost")
+        broken = ~np.isfinite(cost) & allowed
+        if broken.any():
+            job, kind = np.argwhere(broken)[0].tolist()
+            remedy = "Give a finite cost, or say in allowed that the job cannot run there"
+            raise BadInput(f"got {cost[job, kind]}", place=f"cost[{job}, {kind}]", remedy=remedy)
+        gangs = _whole(self.gangs, "gangs", len(cost), 1)
+        capacity = _whole(self.capacity, "capacity", cost.shape[1], 0)
+        least = _whole([self.least], "least", 1, 0)
+        for name, value in (("cost", cost), ("allowed", allowed), ("gangs", gangs), ("capacity", capacity)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "least", int(least[0]))
+
+    def classes(self) -> GangClasses:
+        """Return the jobs that fit somewhere, by gang size and allowed types."""
+        return gang_classes(self.gangs, self.allowed, self.capacity)
+
+    def tightened(self, classes: GangClasses) -> GangAssignment:
+        """Return a problem with the same assignments: capacities that can be filled, a least that can be met exactly.
+
+        A gang that is larger than a type is forbidden there. All this is whole-number reasoning, no tolerance in it.
+        """
+        capacity = fillable(classes, self.capacity)
+        step = int(np.gcd.reduce(classes.gang)) if len(classes.gang) else 1
+        allowed = self.allowed
+        if len(self.gangs) and self.gangs.max() > capacity.min():
+            allowed = allowed & (self.gangs[:, None] <= capacity)
+        return _unchecked(self, capacity, -(-self.least // step) * step, allowed)
+
+    def program(self) -> Program:
+        """Return the problem as a program in binary ``x``, one entry a job and type."""
+        p = Formulation("gang assignment")
+        x = p.variable("x", self.cost.shape, lower=0, upper=self.allowed.astype(np.int64), integer=True)
+        p.minimize((np.where(self.allowed, self.cost, 0.0) * x).sum(), equation="sum_ji c_ji x_ji", source="Eq. (6)")
+        p.constrain("one_type", x.sum(axis=1) <= 1, equation="sum_i x_ji <= 1", source="Eq. (1)")
+        busy = self.gangs[:, None] * x
+        p.constrain("capacity", busy.sum(axis=0) <= self.capacity, equation="sum_j d_j x_ji <= Y_i", source="Eq. (1)")
+        p.constrain("work_conserving", busy.sum() >= self.least, equation="sum_ji d_j x_ji >= K", source="Eq. (7)")
+        return p.program()
+
+    def violations(self, type_of: Array) -> tuple[str, ...]:
+        """Return, in words, which constraints an assignment breaks; ``type_of`` (n,): a type, or -1 for waiting."""
+        runs = np.flatnonzero(type_of != IDLE)
+        kind = type_of[runs]
+        busy = np.zeros(len(self.capacity), dtype=np.int64)
+        np.add.at(busy, kind, self.gangs[runs])
+        found = [f"job {job} may not run on type {type_of[job]}" for job in runs[~self.allowed[runs, kind]].tolist()]
+        over = np.flatnonzero(busy > self.capacity).tolist()
+        found += [f"type {i} has {self.capacity[i]} GPUs, {busy[i]} are asked of it" for i in over]
+        if busy.sum() < self.least:
+            found.append(f"{busy.sum()} GPUs are busy, {self.least} must be")
+        return tuple(found)
+
+
+def _unchecked(problem: GangAssignment, capacity: Array, least: int, allowed: Array) -> GangAssignment:
+    """Return the problem with other numbers that need no checking; a check reads every cost."""
+    changed = object.__new__(GangAssignment)
+    given = {"cost": problem.cost, "gangs": problem.gangs, "capacity": capacity, "least": least, "allowed": allowed}
+    for name, value in given.items():
+        object.__setattr__(changed, name, value)
+    return changed
+
+
+def _whole(values: object, place: str, count: int, least: int) -> Array:
+    array = np.asarray(values)
+    if array.shape != (count,):
+        raise BadInput(f"shape {array.shape}", place=place, remedy=f"Give {count} whole numbers")
+    whole = array.dtype.kind in "iu" or (array.dtype.kind == "f" and bool((array == np.floor(array)).all()))
+    if not whole and count:
+        raise BadInput(f"an array of {array.dtype}", place=place, remedy="Give whole numbers of GPUs")
+    wrong = np.flatnonzero((array < least) | (array > MOST_GPUS))
+    if len(wrong):
+        remedy = f"Give whole numbers from {least} to 2^53"
+        raise BadInput(f"got {array[wrong[0]]}", place=f"{place}[{wrong[0]}]", remedy=remedy)
+    return array.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """Prices a GPU for Eq. (1), ``price`` (k,) >= 0, and the reward a busy GPU for Eq. (7), ``reward`` >= 0."""
+
+    price: Array
+    reward: float
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a solve took.
+
+    ``groups`` of jobs that are alike in all numbers; ``linear`` programs for the wages, ``integer`` ones for the core,
+    0 where dynamic programming proved it; ``columns`` and ``nodes`` of the last core; ``dual_bound`` before the core;
+    ``seconds`` by stage.
+    """
+
+    groups: int = 0
+    linear: int = 0
+    integer: int = 0
+    columns: int = 0
+    nodes: int = 0
+    dual_bound: float = -np.inf
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def plus(self, **changed: object) -> Effort:
+        """Return the effort with some figures replaced."""
+        return replace(self, **changed)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class GangSolution:
+    """Which type each job runs on, and what is proven about it.
+
+    ``type_of`` (n,): a type, -1 for waiting; None where nothing was found. ``objective``: its cost. ``bound``: no
+    assignment costs less. ``usable``: where the least was not reachable, the most GPUs that can be busy.
+    """
+
+    status: Status
+    type_of: Array | None = None
+    objective: float | None = None
+    bound: float | None = None
+    multipliers: Multipliers | None = None
+    usable: int | None = None
+    effort: Effort = field(default_factory=Effort)
+
+    @property
+    def gap(self) -> float | None:
+        """The distance of objective and bound, relative to the objective; None where one of them is missing."""
+        if self.objective is None or self.bound is None:
+            return None
+        distance = max(0.0, self.objective - self.bound)
+        return distance / abs(self.objective) if distance and self.objective else distance
+
+    def require_optimal(self) -> GangSolution:
+        """Return the solution itself if it is optimal, else raise `NotSolved`."""
+        if self.status is Status.OPTIMAL:
+            return self
+        if self.status is Status.INFEASIBLE:
+            raise NotSolved(f"no assignment keeps enough GPUs busy: at most {self.usable} can be")
+        found = "nothing found" if self.objective is None else f"best {self.objective}, bound {self.bound}"
+        raise NotSolved(f"the assignment is not decided ({self.status.value}): {found}")

@@ -1,0 +1,1 @@
+"""The largest common level that all users can reach: prices of the types, with bounds."""

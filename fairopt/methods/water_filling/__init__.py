@@ -1,0 +1,1 @@
+"""Water filling by prices: the largest common level, round by round."""

@@ -1,0 +1,1 @@
+"""Misreports: which are allowed, the search for one that pays, and exact witnesses."""

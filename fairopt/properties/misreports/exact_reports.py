@@ -1,0 +1,170 @@
+"""Lies in exact numbers: a gain seen in floats becomes rational reports whose decisions are made exactly."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from fairopt.backends import Options
+from fairopt.backends.exact import Exact
+from fairopt.errors import BadInput, FairoptError
+from fairopt.policy import Decision, Policy, Solve
+from fairopt.problem import Market
+from fairopt.program import Array, Number, Program, Sense, number_text
+from fairopt.properties.misreports.allowed import Misreports
+from fairopt.properties.misreports.search import Found
+
+#: How far from a float report simple numbers are looked for, relative to an entry, widest first.
+NEIGHBOURHOODS = (0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
+#: How far to go from the truth to the float report: a lie that gains most often stops just short of where it fails.
+PARTS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(1))
+
+
+@dataclass(frozen=True, eq=False)
+class Misreport:
+    """A lie that pays: what the user has, what it says, what that gains it by its true speedups, both allocations.
+
+    ``gain`` and the utilities are in the user's own units, of the decisions shown. Where a policy's optimum is not
+    unique, the same lie could gain less with other optima: ``least_gain`` is what it gains with the optimum that is
+    worst for the user after the lie instead of the one that is best for it after the truth (None where that was not
+    decided), and ``every_optimum`` says whether even that is positive, so that no choice among optima takes the gain
+    away.
+    """
+
+    user: str
+    truth: Array
+    report: Array
+    truthful_utility: Number
+    utility: Number
+    gain: Number
+    truthful_allocation: Array
+    allocation: Array
+    every_optimum: bool = False
+    least_gain: Number | None = None
+
+    def __str__(self) -> str:
+        said = ", ".join(number_text(value) for value in self.report)
+        true = ", ".join(number_text(value) for value in self.truth)
+        got, gets = number_text(self.truthful_utility), number_text(self.utility)
+        return f"{self.user} has speedups {true}, reports {said}, and gets {gets} instead of {got}"
+
+
+class ExactReplies:
+    """A policy's exact decisions on an exact market, on the truth and on misreports.
+
+    Everything here is None where the policy has no exact decision on a market: it is irrational, no linear program, or
+    not to be had within the solver's means.
+    """
+
+    def __init__(self, policy: Policy, problem: Market) -> None:
+        self.policy, self.problem = policy, problem
+        self.truth = exactly(policy, problem)
+        self._best: dict[int, Fraction | None] = {}
+
+    def misreport(self, user: int, report: Array) -> Misreport | None:
+        """Return what a report (k,) of Fractions brings the user, whether it gains or loses."""
+        if self.truth is None:
+            return None
+        lying = exactly(self.policy, self.problem.misreport(user, report))
+        if lying is None:
+            return None
+        own, reached = (self.problem.utility(decision.shares)[user] for decision in (self.truth, lying))
+        return Misreport(
+            user=self.problem.users[user],
+            truth=self.problem.speedup[user],
+            report=report,
+            truthful_utility=own,
+            utility=reached,
+            gain=reached - own,
+            truthful_allocation=self.truth.shares,
+            allocation=lying.shares,
+        )
+
+    def for_every_optimum(self, found: Misreport) -> Misreport:
+        """Return the misreport with ``least_gain`` and ``every_optimum`` decided, where they can be."""
+        user = self.problem.index(found.user)
+        lying = exactly(self.policy, self.problem.misreport(user, found.report))
+        if self.truth is None or lying is None:
+            return found
+        if user not in self._best:
+            self._best[user] = self._extreme(self.truth, user, Sense.MAXIMIZE)
+        best, worst = self._best[user], self._extreme(lying, user, Sense.MINIMIZE)
+        if best is None or worst is None:
+            return found
+        return replace(found, least_gain=worst - best, every_optimum=worst > best)
+
+    def _extreme(self, decision: Decision, user: int, sense: Sense) -> Fraction | None:
+        """Return the user's largest or least true throughput among all optima that ``decision`` could have chosen."""
+        try:
+            face = self.policy.optimal_face(decision)
+            if face is None:  # nothing was optimised, so that there is no choice
+                return Fraction(self.problem.utility(decision.shares)[user])
+            if self.problem.demand is not None:
+                held = _optimum(face, user, self.problem.speedup[user] * 0 + 1, Sense.MAXIMIZE)
+                if held is None or held > self.problem.demand[user]:
+                    return None  # GPUs beyond the demand are worth nothing: throughput is no linear function there
+            return _optimum(face, user, self.problem.speedup[user], sense)
+        except FairoptError:
+            return None  # it stays undecided, which the misreport says
+
+
+def exactly(policy: Policy, market: Market) -> Decision | None:
+    """Return the exact decision, None where the policy has none on this market."""
+    solve = None if policy.own_algorithm else Solve(Exact(), Options())
+    try:
+        decision = policy.decide(market, policy.start(market), solve)
+    except FairoptError:
+        return None  # whoever asked goes on with floats, and says so
+    return decision if decision.exact else None
+
+
+def candidates(market: Market, found: Found, kind: Misreports) -> list[Array]:
+    """Return rational reports (k,) of the kind near a float one, or between it and the truth, which none of them is.
+
+    Each entry becomes the simplest fraction in a neighbourhood, or stays the truth where that is in it. The simplest
+    reports come first; the last is the one nearest to ``found``.
+    """
+    truth = market.speedup[found.user]
+    out: dict[tuple[Fraction, ...], Array] = {}
+    nearest: Array | None = None
+    for part, width in itertools.product(PARTS, NEIGHBOURHOODS):
+        report = truth.copy()
+        for j, value in enumerate(found.report.tolist()):
+            told = truth[j] + part * (Fraction(value) - truth[j])
+            low, high = told * Fraction(1 - width), told * Fraction(1 + width)
+            if value != float(truth[j]) and not low <= truth[j] <= high:  # else it stays: fewer changes are simpler
+                report[j] = simplest(low, high)
+        if (report != truth).any() and kind.allows(truth, report):
+            out.setdefault(tuple(report), report)
+            nearest = report if part == 1 else nearest
+    plainest = sorted(out.values(), key=lambda report: sum(value.numerator + value.denominator for value in report))
+    return plainest if nearest is None else [each for each in plainest if each is not nearest] + [nearest]
+
+
+def simplest(low: Fraction, high: Fraction) -> Fraction:
+    """Return the fraction of least denominator, and among those of least numerator, in [low, high], 0 <= low <= high.
+
+    Source: the Stern-Brocot tree; Graham, Knuth and Patashnik, Concrete Mathematics, Sec. 4.5.
+    """
+    if not 0 <= low <= high:
+        raise BadInput(f"got {low} and {high}", place="simplest fraction", remedy="Give 0 <= low <= high")
+    whole = math.ceil(low)
+    if whole <= high:
+        return Fraction(whole)
+    below = math.floor(low)
+    return below + 1 / simplest(1 / (high - below), 1 / (low - below))
+
+
+def _optimum(face: Program, user: int, weight: Array, sense: Sense) -> Fraction | None:
+    """Return the extreme of ``weight`` (k,) on one user's shares over a face, None where it is not exact."""
+    block = next(block for block in face.variable_blocks if block.name == "share")
+    cost = np.full(len(face.cost), Fraction(0), dtype=object)
+    cost[block.span].reshape(block.shape)[user] = weight
+    program = replace(face, sense=sense, cost=cost, offset=0, logarithms=None)
+    if not program.exact:
+        return None
+    return Fraction(program.value(Exact().solve(program).require_optimal().point))

@@ -1,0 +1,135 @@
+"""A misreport that pays, shrunk until a person can check it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from fairopt.errors import BadInput
+from fairopt.policy import Policy
+from fairopt.problem import Market
+from fairopt.program import Array
+from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Smaller
+from fairopt.properties.misreports.exact_reports import ExactReplies, Misreport
+from fairopt.properties.misreports.reports import Replies
+from fairopt.properties.misreports.search import Effort
+from fairopt.properties.misreports.shrinking import Shrunk, burden, last, shrinks
+from fairopt.properties.misreports.strategy_proofness import StrategyProofness
+from fairopt.properties.verdict import TOLERANCE
+
+#: What is reported in place of a speedup, the simplest numbers that leave room on both sides of one.
+SIMPLE = tuple(Fraction(text) for text in ("1", "2", "3", "4", "5", "6", "1/2", "3/2", "1/3", "2/3", "5/2"))
+#: So many reports that pay in floats are decided exactly before a market is given up.
+DECIDED = 4
+#: Reports tried on a market whose numbers are not simple yet.
+WIDE = Effort(evaluations=120)
+
+
+def shrink(
+    policy: Policy,
+    market: Market,
+    misreport: Misreport,
+    *,
+    kind: Misreports | None = None,
+    effort: Effort | None = None,
+) -> Shrunk[Misreport]:
+    """Return the smallest market found on which a lie of the same kind pays, with the lie; every gain is exact.
+
+    Smallest means fewest users, then fewest types, then the smallest numbers, the report's among them. ``kind`` is the
+    narrowest that ``misreport`` belongs to where none is given; a gain for every optimum stays one. At most
+    ``effort.evaluations`` markets are looked at, 1,000 by default. Errors: `BadInput` where ``misreport`` does not pay
+    in exact decisions.
+    """
+    best = last(shrinking_lies(policy, market, misreport, kind=kind, effort=effort))
+    if best is None:
+        raise BadInput(
+            f"{misreport} pays nothing in exact decisions", place="shrink", remedy="Give an exact witness of a search"
+        )
+    return best
+
+
+def shrinking_lies(
+    policy: Policy,
+    market: Market,
+    misreport: Misreport,
+    *,
+    kind: Misreports | None = None,
+    effort: Effort | None = None,
+) -> Iterator[Shrunk[Misreport]]:
+    """Yield smaller and smaller markets with a lie that pays, as `shrink` goes on; stop whenever you like."""
+    truth = market.speedup[market.index(misreport.user)]
+    told = np.array([Fraction(value) for value in misreport.report.tolist()], dtype=object)
+    if kind is None:
+        kind = next(each for each in (Larger(), Smaller(), Anything()) if each.allows(truth, told))
+    lies = _Lies(policy, kind, every_optimum=misreport.every_optimum)
+    given = lies.decided(ExactReplies(policy, market), market.index(misreport.user), told)
+
+    def attempt(each: Market) -> Misreport | None:
+        return given if each is market else lies.on(each)
+
+    yield from shrinks(market, attempt, effort, numbers=lambda witness: witness.report)
+
+
+class _Lies:
+    """Looks for the simplest lie that pays on a market, in exact decisions."""
+
+    def __init__(self, policy: Policy, kind: Misreports, *, every_optimum: bool) -> None:
+        self.policy, self.kind, self.every_optimum = policy, kind, every_optimum
+
+    def on(self, market: Market) -> Misreport | None:
+        """Return a lie that pays, in the simplest numbers that do; None where none was found."""
+        if len(market.users) == 1:
+            return None  # nobody to gain from
+        small = max(value.numerator + value.denominator for value in market.speedup.ravel()) <= 2 * len(SIMPLE)
+        return self._simple(market) if small else self._searched(market)
+
+    def decided(self, exactly: ExactReplies, user: int, report: Array) -> Misreport | None:
+        """Return what a report brings exactly, None where it pays nothing, or not with every optimum if that counts."""
+        found = exactly.misreport(user, report)
+        if found is None or not found.gain > 0:
+            return None
+        found = exactly.for_every_optimum(found)
+        return found if found.every_optimum or not self.every_optimum else None
+
+    def _searched(self, market: Market) -> Misreport | None:
+        verdict = StrategyProofness().search(self.policy, market, effort=WIDE).by_misreport[self.kind.name]
+        if not verdict.exact or verdict.witness is None:
+            return None
+        witness: Misreport = verdict.witness
+        return witness if witness.every_optimum or not self.every_optimum else None
+
+    def _simple(self, market: Market) -> Misreport | None:
+        replies = Replies(self.policy, market, None)
+        reports = [
+            (user, report)
+            for user in range(len(market.users))
+            for report in self._reports(market.speedup[user], every=replies.screened)
+        ]
+        reports.sort(key=lambda pair: burden(pair[1]))
+        users = np.array([user for user, _ in reports])
+        gains = replies.gains(users, np.array([report for _, report in reports]).astype(float))
+        pays = np.flatnonzero(gains > TOLERANCE * replies.fair[users])
+        exactly = ExactReplies(self.policy, market) if len(pays) else None
+        for place in pays[:DECIDED]:
+            assert exactly is not None
+            if found := self.decided(exactly, *reports[place]):
+                return found
+        return None
+
+    def _reports(self, truth: Array, *, every: bool) -> Iterator[Array]:
+        """Yield the reports of a user in simple numbers: of ``every`` entry, else of one entry at a time."""
+        runs = np.flatnonzero(truth > 0)
+        choices = [sorted({*SIMPLE, value}) for value in truth[runs]]
+        one_changed = (
+            (*truth[runs[:place]], value, *truth[runs[place + 1 :]])
+            for place in range(len(runs))
+            for value in choices[place]
+        )
+        for entries in itertools.product(*choices) if every and len(runs) <= 2 else one_changed:
+            report = truth.copy()
+            report[runs] = entries
+            if (report != truth).any() and self.kind.allows(truth, report):
+                yield report

@@ -1,0 +1,184 @@
+"""The search for a misreport that pays: everywhere a little, then uphill from where it looked best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from time import monotonic
+
+import numpy as np
+
+from fairopt.errors import BadInput
+from fairopt.program import INFINITY, Array
+from fairopt.properties.misreports.allowed import Misreports, Moves
+from fairopt.properties.misreports.reports import Replies
+
+#: Larger, smaller and any misreports share the effort alike.
+KINDS = 3
+#: So many of the best misreports, of different users, are improved side by side.
+CLIMBERS = 4
+#: The steps of the improvement, relative to an entry: from the first to the last, each a third of the one before.
+FIRST_STEP, LAST_STEP = 0.3, 1e-4
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard to search one policy: at most ``evaluations`` misreports and ``seconds``, from ``seed``.
+
+    The same evaluations and seed make the same search; a limit of seconds depends on the machine. Decisions that are
+    made again, to be sure or to be exact, are not counted.
+    """
+
+    evaluations: int = 600
+    seconds: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.evaluations < 1 or (self.seconds is not None and not self.seconds > 0):
+            raise BadInput(f"got {self}", place="effort", remedy="Allow at least one evaluation and some time")
+
+    def part(self, number: int) -> int:
+        """Return how many evaluations the kind of misreport of this number has; the parts add up to all."""
+        return (self.evaluations + KINDS - 1 - number) // KINDS
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A misreport (k,) and what it gains the user, in its own units; ``share`` is that over its own partition."""
+
+    user: int
+    report: Array
+    gain: float
+    share: float
+
+
+class Search:
+    """One search: counts what it tries for each kind of misreport, and returns the best reports of each."""
+
+    def __init__(self, replies: Replies, effort: Effort, *, fixed: int | None) -> None:
+        self.replies, self.effort = replies, effort
+        moves = [Moves(replies.market, user, fixed) for user in range(len(replies.market.users))]
+        self._moves = {each.user: each for each in moves if each.free}
+        self._random = np.random.default_rng(effort.seed)
+        self._ends = INFINITY
+        self.tried: dict[str, int] = {}
+        self.stopped: set[str] = set()
+
+    def best(self, kind: Misreports, budget: int, *, structured: bool, start: Found | None = None) -> list[Found]:
+        """Return the misreports of this kind that gain most within ``budget`` evaluations, one a user, best first.
+
+        ``structured`` begins with coordinate and boundary moves; random ones follow. ``start`` is one of the climbers.
+        """
+        self.tried[kind.name] = 0
+        if self.effort.seconds is not None:
+            self._ends = monotonic() + self.effort.seconds / KINDS
+        best = {} if start is None else {start.user: start}
+        # most of the effort looks everywhere, user by user in turn; the rest improves the best that was found
+        wide = budget - budget // 4
+        for users, reports in self._chunks(self._everywhere(kind, wide, structured), wide):
+            for found in self._try(users, reports, kind):
+                _take(best, found)
+            if self._over(kind):
+                return _ranked(best)
+        self._climb(best, kind, budget)
+        return _ranked(best)
+
+    def confirmed(self, candidates: list[Found]) -> Found | None:
+        """Return the best of ``candidates`` (best first) by decisions made as `fairopt.policy.allocate` makes them.
+
+        A candidate's gain may be that of another optimum than the one that the solver returns.
+        """
+        if not self.replies.screened:
+            return candidates[0] if candidates else None
+        best: Found | None = None
+        for each in candidates:
+            if best is not None and best.share >= each.share:
+                break
+            decision = self.replies.lying(each.user, each.report)
+            utility = self.replies.market.utility(decision.shares.astype(float))[each.user]
+            gain = float(utility - self.replies.own[each.user])
+            true = replace(each, gain=gain, share=gain / float(self.replies.fair[each.user]))
+            best = true if best is None or true.share > best.share else best
+        return best
+
+    def _everywhere(self, kind: Misreports, budget: int, structured: bool) -> Iterator[tuple[int, Array]]:
+        """Yield (user, report) without end, users in turn: structured moves first, then random ones."""
+        if structured:
+            streams = [(user, islice(_allowed(moves, kind), budget)) for user, moves in self._moves.items()]
+            while streams:
+                turn = [(user, stream, next(stream, None)) for user, stream in streams]
+                yield from ((user, report) for user, _, report in turn if report is not None)
+                streams = [(user, stream) for user, stream, report in turn if report is not None]
+        each = max(1, min(self.replies.chunk, budget) // max(1, len(self._moves)))
+        while self._moves:
+            drawn = []
+            for user, moves in self._moves.items():
+                reports = kind.into(moves.truth, moves.random(self._random, each))
+                lies = (reports != moves.truth).any(axis=1) & kind.allows(moves.truth, reports)
+                drawn.append([(user, report) for report in reports[lies]])
+            for place in range(each):
+                yield from (reports[place] for reports in drawn if place < len(reports))
+
+    def _chunks(self, stream: Iterator[tuple[int, Array]], budget: int) -> Iterator[tuple[Array, Array]]:
+        """Yield ``budget`` reports in chunks as users (cases,) and reports (cases, k)."""
+        stream = islice(stream, budget)
+        while chunk := list(islice(stream, self.replies.chunk)):
+            yield np.array([user for user, _ in chunk]), np.array([report for _, report in chunk])
+
+    def _try(self, users: Array, reports: Array, kind: Misreports) -> list[Found]:
+        gains = self.replies.gains(users, reports, lambda: self._over(kind))
+        self.tried[kind.name] += len(gains)
+        shares = gains / self.replies.fair[users[: len(gains)]]
+        answered = np.flatnonzero(~np.isnan(gains))
+        return [Found(int(users[p]), reports[p], float(gains[p]), float(shares[p])) for p in answered]
+
+    def _climb(self, best: dict[int, Found], kind: Misreports, budget: int) -> None:
+        """Improve the best reports side by side: pattern searches whose steps shrink; who is at its top makes room."""
+        waiting = iter([each.user for each in _ranked(best)])
+        step = dict.fromkeys(islice(waiting, CLIMBERS), FIRST_STEP)
+        while step and (left := budget - self.tried[kind.name]) > 0 and not self._over(kind):
+            users: list[int] = []
+            reports: list[Array] = []
+            for user in step:
+                near = self._moves[user].around(best[user].report, step[user])
+                truth = self._moves[user].truth
+                near = near[kind.allows(truth, near) & (near != truth).any(axis=1)]
+                users += [user] * len(near)
+                reports += list(near)
+            before = dict(best)
+            if users:
+                for found in self._try(np.array(users[:left]), np.array(reports[:left]), kind):
+                    _take(best, found)
+            for user in list(step):
+                if best[user] is before[user]:
+                    step[user] /= 3
+                    if step[user] <= LAST_STEP:
+                        del step[user]
+                        step |= dict.fromkeys(islice(waiting, 1), FIRST_STEP)
+
+    def _over(self, kind: Misreports) -> bool:
+        if monotonic() > self._ends:
+            self.stopped.add(kind.name)
+            return True
+        return False
+
+
+def _allowed(moves: Moves, kind: Misreports) -> Iterator[Array]:
+    return (report for report in moves.structured() if kind.allows(moves.truth, report))
+
+
+def better(one: Found | None, other: Found | None) -> Found | None:
+    """Return the one that gains more, each relative to the user's own-partition throughput."""
+    if one is None or other is None:
+        return one or other
+    return other if other.share > one.share else one
+
+
+def _take(best: dict[int, Found], found: Found) -> None:
+    if found.user not in best or found.share > best[found.user].share:
+        best[found.user] = found
+
+
+def _ranked(best: dict[int, Found]) -> list[Found]:
+    return sorted(best.values(), key=lambda found: (-found.share, found.user))

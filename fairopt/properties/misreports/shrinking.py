@@ -1,0 +1,275 @@
+"""Counterexamples small enough to be checked by hand: fewest users, then fewest types, then the smallest numbers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from time import monotonic
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import numpy as np
+
+from fairopt.errors import BadInput
+from fairopt.problem import Market
+from fairopt.program import INFINITY, Array
+from fairopt.properties.misreports.exact_reports import simplest
+from fairopt.properties.misreports.search import Effort
+
+#: Up to so many users or types every subset is tried; of more, one at a time is left out first.
+SUBSETS_UP_TO = 6
+#: How far from a number a simpler one is looked for, relative to it, widest first.
+WIDTHS = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 10), Fraction(1, 50))
+#: Integers that are tried in place of each number.
+INTEGERS = range(1, 7)
+
+Witness = TypeVar("Witness")
+#: How hard numbers are to handle: how many are no integers, and the sum of all numerators and denominators.
+Burden: TypeAlias = tuple[int, int]
+
+
+def burden(values: Iterable[Any]) -> Burden:
+    """Return how hard some Fractions are to handle by hand."""
+    numbers = [Fraction(value) for value in values]
+    return sum(v.denominator > 1 for v in numbers), sum(v.numerator + v.denominator - 1 for v in numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class Shrunk(Generic[Witness]):
+    """A market on which something fails, what shows it, and how hard both are to handle: less is smaller.
+
+    ``size`` is (users, types, whether there are demands, numbers that are no integers, sum of numerators and
+    denominators).
+    """
+
+    market: Market
+    witness: Witness
+    size: tuple[int, ...]
+
+
+def shrink_market(market: Market, fails: Callable[[Market], bool], effort: Effort | None = None) -> Market:
+    """Return the smallest market found on which ``fails`` still says yes; ``market`` must be exact.
+
+    ``fails`` is asked at most ``effort.evaluations`` times (1,000 by default). Zeros stay where they are and none is
+    added, so that a counterexample does not leave the assumption that everybody runs everywhere. Errors: `BadInput`
+    where ``market`` itself does not fail.
+
+    >>> market = Market.of([[1, 3], [2, 5], [2, "7/3"]], capacity=[4, 9])
+    >>> small = shrink_market(market, lambda each: len(each.users) > 1 and each.speedup.max() >= 2)
+    >>> small.speedup.tolist(), small.capacity.tolist()
+    ([[Fraction(1, 1)], [Fraction(2, 1)]], [Fraction(1, 1)])
+    """
+    best = last(shrinks(market, lambda each: True if fails(each) else None, effort))
+    if best is None:
+        raise BadInput("the market does not fail", place="shrink_market", remedy="Give one on which `fails` is true")
+    return best.market
+
+
+def shrinks(
+    market: Market,
+    attempt: Callable[[Market], Witness | None],
+    effort: Effort | None = None,
+    *,
+    numbers: Callable[[Witness], Iterable[Any]] = lambda witness: (),
+) -> Iterator[Shrunk[Witness]]:
+    """Yield smaller and smaller markets for which ``attempt`` returns a witness, not None; stop whenever you like.
+
+    ``numbers`` of a witness count among those that are to be small. The same effort yields the same markets, but for
+    its limit of seconds. Nothing is yielded where ``attempt`` has no witness for ``market`` itself.
+    """
+    if not market.exact:
+        raise BadInput("the market is in floats", place="shrinks", remedy="Give market.as_(Fraction)")
+    shrinker = _Shrinker(attempt, numbers, effort or Effort(evaluations=1000))
+    yield from shrinker.run(market)
+
+
+def last(steps: Iterator[Shrunk[Witness]]) -> Shrunk[Witness] | None:
+    """Return the last step of `shrinks`, None where there is none."""
+    best = None
+    for step in steps:
+        best = step
+    return best
+
+
+class _Shrinker(Generic[Witness]):
+    """Takes a step to the first smaller market that still fails, until there is none."""
+
+    def __init__(
+        self,
+        attempt: Callable[[Market], Witness | None],
+        numbers: Callable[[Witness], Iterable[Any]],
+        effort: Effort,
+    ) -> None:
+        self._attempt, self._numbers = attempt, numbers
+        self._left = effort.evaluations
+        self._ends = INFINITY if effort.seconds is None else monotonic() + effort.seconds
+        self._known: dict[Any, Shrunk[Witness] | None] = {}
+        self._best: Shrunk[Witness] | None = None
+
+    def run(self, market: Market) -> Iterator[Shrunk[Witness]]:
+        """Yield each step."""
+        self._best = self._tried(market)
+        if self._best is None:
+            return
+        yield self._best
+        for stage in (_fewer_users, _fewer_types, _plainer, _simpler):
+            progress = True
+            while progress:
+                progress = False
+                for smaller in stage(self._best.market):
+                    if self._over():
+                        return
+                    if self._better(smaller):
+                        yield self._best
+                        progress = True
+                        break
+        for integers in _all_integers(self._best.market):
+            least = (*_shape(integers), *burden(_entries(integers)))
+            if self._over() or least >= self._best.size:
+                return
+            if self._better(integers):
+                yield self._best
+
+    def _over(self) -> bool:
+        return self._left <= 0 or monotonic() > self._ends
+
+    def _better(self, market: Market) -> bool:
+        assert self._best is not None
+        # the market alone is a lower bound on its size with a witness
+        if (*_shape(market), *burden(_entries(market))) > self._best.size:
+            return False
+        found = self._tried(market)
+        if found is None or found.size >= self._best.size:
+            return False
+        self._best = found
+        return True
+
+    def _tried(self, market: Market) -> Shrunk[Witness] | None:
+        key = (market.users, market.types, tuple(_entries(market)), market.demand is None)
+        if key not in self._known:
+            self._left -= 1
+            witness = self._attempt(market)
+            if witness is None:
+                self._known[key] = None
+            else:
+                total = burden([*_entries(market), *self._numbers(witness)])
+                self._known[key] = Shrunk(market, witness, (*_shape(market), *total))
+        return self._known[key]
+
+
+def _shape(market: Market) -> tuple[int, int, int]:
+    return (*market.shape, int(market.demand is not None))
+
+
+def _entries(market: Market) -> list[Fraction]:
+    """Return every number of a market; zeros and infinite demands are free."""
+    demands = [] if market.demand is None else [d for d in market.demand.tolist() if d < INFINITY]
+    return [v for v in [*market.speedup.ravel(), *market.capacity, *market.weight, *demands] if v]
+
+
+def _fewer_users(market: Market) -> Iterator[Market]:
+    """Yield the market without some of its users: the smallest sets first, or one user less where there are many."""
+    for kept in _subsets(len(market.users)):
+        yield market.select(kept)
+
+
+def _fewer_types(market: Market) -> Iterator[Market]:
+    """Yield the market without some of its types, where everybody still has some throughput."""
+    for kept in _subsets(len(market.types)):
+        if ((market.speedup[:, kept] * market.capacity[kept]).sum(axis=1) > 0).all():
+            yield market.select_types(kept)
+
+
+def _subsets(size: int) -> Iterator[list[int]]:
+    sizes = range(1, size) if size <= SUBSETS_UP_TO else [size - 1]
+    for count in sizes:
+        for kept in itertools.combinations(range(size), count):
+            yield list(kept)
+
+
+def _plainer(market: Market) -> Iterator[Market]:
+    """Yield markets in which whole columns of numbers are plain."""
+    one = np.full(len(market.users), Fraction(1), dtype=object)
+    if market.demand is not None:
+        yield replace(market, demand=None)
+    if (market.weight != 1).any():
+        yield replace(market, weight=one)
+    capacity = market.capacity
+    if (capacity[capacity > 0] != 1).any():
+        yield replace(market, capacity=np.where(capacity > 0, one[0], capacity))
+
+
+def _simpler(market: Market) -> Iterator[Market]:
+    """Yield markets in simpler numbers: all of them rounded, in whole numbers, then one number at a time, then two."""
+    for width in WIDTHS:
+        yield _changed(market, [_rounded(value, width) for value in _values(market)])
+    for row in range(len(market.users)):
+        common = math.lcm(*(value.denominator for value in market.speedup[row]))
+        speedup = market.speedup.copy()
+        for factor in {Fraction(common), Fraction(common, math.gcd(*(int(v * common) for v in speedup[row])))}:
+            speedup[row] = market.speedup[row] * factor
+            yield replace(market, speedup=speedup.copy())
+    values = _values(market)
+    for place, value in enumerate(values):
+        for simple in _simples(value):
+            yield _changed(market, [*values[:place], simple, *values[place + 1 :]])
+    for one, other in itertools.combinations(range(len(values)), 2):
+        if values[one] > 1 and values[other] > 1:
+            both = list(values)
+            both[one], both[other] = (Fraction(max(1, math.ceil(values[at]) - 1)) for at in (one, other))
+            yield _changed(market, both)
+
+
+def _simples(value: Fraction) -> Iterator[Fraction]:
+    """Yield numbers that are simpler than a positive one."""
+    tried = {value}
+    for simple in [*map(Fraction, INTEGERS), *(_rounded(value, width) for width in WIDTHS)]:
+        if simple not in tried and burden([simple]) < burden([value]):
+            tried.add(simple)
+            yield simple
+
+
+def _rounded(value: Fraction, width: Fraction) -> Fraction:
+    return simplest(value * (1 - width), value * (1 + width)) if value else value
+
+
+def _values(market: Market) -> list[Fraction]:
+    """Return the numbers that may be changed one by one: speedups, capacities, weights, zeros among them."""
+    return [*market.speedup.ravel(), *market.capacity, *market.weight]
+
+
+def _changed(market: Market, values: list[Fraction]) -> Market:
+    """Return the market with other numbers in the order of `_values`; a zero stays."""
+    old = np.array(_values(market), dtype=object)
+    new = np.where(old == 0, old, np.array(values, dtype=object))
+    n, k = market.shape
+    speedup, capacity, weight = np.split(new, [n * k, n * k + k])
+    return replace(market, speedup=speedup.reshape(n, k), capacity=capacity, weight=weight)
+
+
+def _all_integers(market: Market) -> Iterator[Market]:
+    """Yield every market of this shape in positive integers (zeros stay), weights 1 and no demands, least sum first.
+
+    Of markets that differ in the order of equal users only one is yielded.
+    """
+    if market.demand is not None or (market.weight != 1).any():
+        return
+    n, k = market.shape
+    free = np.flatnonzero(np.array([*market.speedup.ravel(), *market.capacity]) != 0)
+    weights = [Fraction(1)] * n
+    for total in itertools.count(len(free)):
+        for parts in _compositions(total, len(free)):
+            numbers: Array = np.full(n * k + k, Fraction(0), dtype=object)
+            numbers[free] = [Fraction(part) for part in parts]
+            rows = [tuple(row) for row in numbers[: n * k].reshape(n, k).tolist()]
+            if rows == sorted(rows) or len(free) < n * k + k:
+                yield _changed(market, [*numbers, *weights])
+
+
+def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """Yield the ways to write ``total`` as a sum of so many positive integers, in order."""
+    for bars in itertools.combinations(range(1, total), parts - 1):
+        ends = (0, *bars, total)
+        yield tuple(high - low for low, high in itertools.pairwise(ends))

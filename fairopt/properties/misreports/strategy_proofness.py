@@ -1,0 +1,169 @@
+"""Strategy-proofness: nobody gains by misreporting its speedups. A search, whose witness is a lie that pays."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from fairopt.backends import Solver
+from fairopt.policy import Policy
+from fairopt.problem import Market
+from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Smaller
+from fairopt.properties.misreports.exact_reports import ExactReplies, Misreport, candidates
+from fairopt.properties.misreports.reports import Replies
+from fairopt.properties.misreports.search import Effort, Found, Search, better
+from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
+
+__all__ = ["Effort", "MechanismProperty", "Misreport", "StrategyProofness"]
+
+#: Up to so many shares exact decisions are sought; beyond, two of them take longer than the whole search.
+EXACT_UP_TO = 250
+#: A simpler report is preferred to one that gains up to this many times as much.
+WORTH = 2
+#: So many of the most promising reports are decided exactly where none pays.
+PROMISING = 3
+
+
+class MechanismProperty(ABC):
+    """A property of a policy on a market: of what it would decide on others' reports too."""
+
+    name: ClassVar[str]
+    short: ClassVar[str] = ""
+    source: ClassVar[str]
+    definition: ClassVar[str]
+
+    @abstractmethod
+    def search(
+        self, policy: Policy, problem: Market, *, effort: Effort | None = None, backend: Solver | None = None
+    ) -> Verdict:
+        """Look for a counterexample within ``effort``."""
+
+
+class StrategyProofness(MechanismProperty):
+    """No user gains by its true speedups when it reports others.
+
+    Papers differ in which reports they mean; ``by_misreport`` answers for larger, smaller and any, and the verdict
+    itself is the one for any. With ``normalised`` the report on the slowest type is kept, as where speedups are
+    measured relative to that type (OEF Sec. 2.3). Where a policy's optimum is not unique, the choice that
+    the solver makes is part of the policy; a witness says whether its gain holds for every choice
+    (`Misreport.every_optimum`).
+
+    An ``exact`` FAILS is a proof: the gain is that of two exact decisions. An ``exact`` NOT_REFUTED is none: its margin
+    is the loss, in two exact decisions, of the misreport that came nearest to a gain; another may gain.
+
+    Source: OEF Sec. 2.3.1 (1).
+    """
+
+    name = "strategy_proofness"
+    short = "SP"
+    source = "OEF Sec. 2.3.1 (1)"
+    definition = "E_l(x_l(truth)) >= E_l(x_l(report)) for every user l and every report of the stated kind"
+
+    def __init__(self, *, normalised: bool = False, tolerance: float = TOLERANCE) -> None:
+        self.normalised, self.tolerance = normalised, tolerance
+
+    def search(
+        self, policy: Policy, problem: Market, *, effort: Effort | None = None, backend: Solver | None = None
+    ) -> Verdict:
+        """Search user by user and kind by kind; what was found in floats is then decided in small exact numbers."""
+        effort = effort or Effort()
+        replies = Replies(policy, problem, backend)
+        search = Search(replies, effort, fixed=problem.type_order()[0] if self.normalised else None)
+        kinds: tuple[Misreports, ...] = (Larger(), Smaller(), Anything())
+        found: dict[str, Found | None] = {}
+        for number, one in enumerate(kinds[:2]):
+            found[one.name] = search.confirmed(search.best(one, effort.part(number), structured=True))
+        # each of those is a report of any kind too: the search for any goes on from the better one, with mixed moves
+        start = better(*found.values())
+        found[Anything.name] = search.confirmed(search.best(Anything(), effort.part(2), structured=False, start=start))
+        exactly = None
+        if problem.exact and problem.speedup.size <= EXACT_UP_TO and backend is None:
+            exactly = ExactReplies(policy, problem)
+        decided = _Decided(search, exactly, self.tolerance)
+        witnesses = {kind.name: decided.witness(found[kind.name], kind) for kind in kinds}
+        witnesses[Anything.name] = _most(*witnesses.values())
+        verdicts = {kind.name: self._verdict(search, kind, witnesses[kind.name], found[kind.name]) for kind in kinds}
+        overall = verdicts[Anything.name]
+        tried = f"{sum(search.tried.values())} misreports in all; {overall.effort}"
+        return replace(overall, by_misreport=verdicts, effort=tried)
+
+    def _verdict(self, search: Search, kind: Misreports, witness: Misreport | None, found: Found | None) -> Verdict:
+        where = "the slowest type's speedup kept" if self.normalised else "all speedups"
+        stopped = ", stopped by the time limit" if kind.name in search.stopped else ""
+        effort = f"{search.tried[kind.name]} misreports ({kind.name}; {where}), seed {search.effort.seed}{stopped}"
+        if witness is None or found is None:  # nothing was misreported: one type, whose speedup is kept, say
+            return Verdict(self.name, Answer.NOT_REFUTED, None, "", False, effort)
+        unit = f"throughput of {witness.user}"
+        exact = witness.report.dtype == object
+        fair = search.replies.fair[search.replies.market.index(witness.user)]
+        allowed = search.replies.policy.rounding * witness.utility if exact else self.tolerance * fair
+        if witness.gain <= allowed:
+            return Verdict(self.name, Answer.NOT_REFUTED, -witness.gain + 0, unit, exact, effort)
+        if not exact:
+            effort += "; the gain is that of float decisions: where optima tie, of the solver's choice among them"
+        return Verdict(self.name, Answer.FAILS, -witness.gain, unit, exact, effort, witness)
+
+
+class _Decided:
+    """Turns what a search has found into what can be shown: exact where that is to be had, else in floats."""
+
+    def __init__(self, search: Search, exactly: ExactReplies | None, tolerance: float) -> None:
+        self._search, self._exactly, self._tolerance = search, exactly, tolerance
+
+    def witness(self, found: Found | None, kind: Misreports) -> Misreport | None:
+        """Return the misreport to show for one kind, None where none was tried; it may gain nothing."""
+        if found is None:
+            return None
+        exact = None if self._exactly is None else self._exact(self._exactly, found, kind)
+        pays = found.share > self._tolerance
+        if exact is not None and (exact.gain > 0 or not pays):
+            return exact
+        return self._in_floats(found)
+
+    def _exact(self, exactly: ExactReplies, found: Found, kind: Misreports) -> Misreport | None:
+        """Return the misreport in the simplest numbers that pay half as much, preferably whatever optimum is chosen.
+
+        Where none does, the one that pays most; None where no exact decision can be had.
+        """
+        near = candidates(exactly.problem, found, kind)
+        if not near:
+            return None
+        gains = self._search.replies.gains(np.full(len(near), found.user), np.array(near).astype(float))
+        if found.share <= self._tolerance:
+            promising = np.argsort(-np.nan_to_num(gains, nan=-np.inf), kind="stable")[:PROMISING]
+            return _most(*(exactly.misreport(found.user, near[place]) for place in promising))
+        best: Misreport | None = None
+        for report, gain in zip(near, gains, strict=True):
+            if gain * WORTH < found.gain and report is not near[-1]:
+                continue
+            decided = exactly.misreport(found.user, report)
+            if decided is None:
+                break
+            if decided.gain > 0 and (best is None or decided.gain > WORTH * best.gain or not best.every_optimum):
+                decided = exactly.for_every_optimum(decided)
+                if best is None or decided.every_optimum or decided.gain > WORTH * best.gain:
+                    best = decided
+            if best is not None and best.every_optimum and best.gain * WORTH >= found.gain:
+                break
+        return best
+
+    def _in_floats(self, found: Found) -> Misreport:
+        replies, i = self._search.replies, found.user
+        return Misreport(
+            user=replies.market.users[i],
+            truth=replies.market.speedup[i],
+            report=found.report,
+            truthful_utility=float(replies.own[i]),
+            utility=float(replies.own[i]) + found.gain,
+            gain=found.gain,
+            truthful_allocation=replies.truth.shares,
+            allocation=replies.lying(i, found.report).shares,
+        )
+
+
+def _most(*misreports: Misreport | None) -> Misreport | None:
+    """Return the misreport that gains most, None where there is none."""
+    return max((each for each in misreports if each is not None), key=lambda each: each.gain, default=None)

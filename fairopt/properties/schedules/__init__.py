@@ -1,0 +1,1 @@
+"""Properties of plans: what tenants gain, pay and could gain otherwise."""

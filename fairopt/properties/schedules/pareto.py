@@ -1,0 +1,146 @@
+"""Pareto efficiency of a plan in tenants' revenue, decided against every schedule of every job; for small batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from fairopt.problem.batch import Batch, JobSchedule
+from fairopt.program import Number
+from fairopt.properties.verdict import Answer, Verdict
+from fairopt.schedules.policy import Plan
+
+#: All schedules that a job may have, or enough of them: `fairopt.methods.columns.columns.columns` is such a function.
+Columns = Callable[[Batch, int], Iterable[JobSchedule]]
+#: What completing with a schedule is worth.
+Worth = Callable[[JobSchedule], Number]
+
+
+@dataclass(frozen=True)
+class Dominating:
+    """Schedules that leave no tenant with less utility, and some with more; payments stay as they are."""
+
+    schedules: tuple[JobSchedule, ...]
+    before: tuple[Number, ...]
+    after: tuple[Number, ...]
+
+    def __str__(self) -> str:
+        told = "; ".join(f"job {each.job} in slots {each.first} to {each.last}" for each in self.schedules)
+        return f"utilities {list(map(str, self.before))} become {list(map(str, self.after))} with {told}"
+
+
+@dataclass(frozen=True)
+class ParetoEfficiency:
+    """No other feasible schedules of the same jobs leave every tenant at least its revenue, and one more.
+
+    Revenue is utility plus what is paid to a tenant minus what it pays. Payments are left as they are in the plan: a
+    dominating plan then needs nobody's agreement to other payments, so that a failure here is one in any sense.
+    ``columns``: which schedules a job may have; with those of some slots only, it is efficiency within these slots.
+
+    Source: Astraea (posted prices) Theorem 5; its footnote 1.
+    """
+
+    name: ClassVar[str] = "schedule_pareto_efficiency"
+    columns: Columns
+
+    def check(self, plan: Plan) -> Verdict:
+        """Decide; the margin is minus the most that the tenants' total can grow in this way."""
+        batch, jobs = plan.batch, plan.batch.jobs
+
+        def worth(one: JobSchedule) -> Number:
+            return jobs.utility[one.job].value(Fraction(one.last - int(jobs.arrival[one.job])))
+
+        search = Exhaustive(batch, self.columns, worth)
+        before = search.tenants(plan.schedules)
+        best = search.largest(before)
+        after = search.tenants(best)
+        grown = sum(after) - sum(before)
+        return Verdict(
+            property=self.name,
+            answer=Answer.FAILS if grown > 0 else Answer.HOLDS,
+            margin=-grown,
+            unit="revenue",
+            exact=not isinstance(grown, float),
+            effort=f"{search.looked} packings of {sum(map(len, search.choices))} schedules",
+            witness=Dominating(best, before, after) if grown > 0 else None,
+        )
+
+
+class Exhaustive:
+    """Every packing of schedules into the servers, depth first; what cannot become good enough is left out."""
+
+    def __init__(self, batch: Batch, columns: Columns, worth: Worth) -> None:
+        self.batch, self.worth, self.looked = batch, worth, 0
+        self.choices = [
+            sorted(columns(batch, job), key=lambda one: (-worth(one), one.first)) for job in range(len(batch.jobs))
+        ]
+        slots = max((one.last for each in self.choices for one in each), default=0)
+        self.free = tuple(
+            np.repeat(there[..., None], slots, axis=2) for there in (batch.servers.workers, batch.servers.ps)
+        )
+        self.best_left = self._best_left()
+
+    def largest(self, least: Sequence[Number] | None = None) -> tuple[JobSchedule, ...]:
+        """Return schedules of the largest total worth among those that give each tenant at least ``least``, or ()."""
+        has: list[Number] = [Fraction(0)] * len(self.batch.tenants)
+        best: tuple[JobSchedule, ...] = ()
+        found: Number | None = None
+
+        def go(job: int, taken: tuple[JobSchedule, ...]) -> None:
+            nonlocal best, found
+            self.looked += 1
+            most = [a + b for a, b in zip(has, self.best_left[job], strict=True)]
+            if least is not None and any(a < b for a, b in zip(most, least, strict=True)):
+                return
+            if found is not None and sum(most) <= found:
+                return
+            if job == len(self.choices):
+                best, found = taken, sum(has)
+                return
+            tenant = int(self.batch.jobs.tenant[job])
+            for one in self.choices[job]:
+                if self._fits(one):
+                    self._use(one, 1)
+                    has[tenant] += self.worth(one)
+                    go(job + 1, (*taken, one))
+                    has[tenant] -= self.worth(one)
+                    self._use(one, -1)
+            go(job + 1, taken)
+
+        go(0, ())
+        return best
+
+    def tenants(self, schedules: Iterable[JobSchedule]) -> tuple[Number, ...]:
+        """Return what schedules are worth to each tenant (U,)."""
+        total: list[Number] = [Fraction(0)] * len(self.batch.tenants)
+        for one in schedules:
+            total[self.batch.jobs.tenant[one.job]] += self.worth(one)
+        return tuple(total)
+
+    def _best_left(self) -> list[list[Number]]:
+        """Return for each job what it and those after it can be worth to each tenant at most, and nothing last."""
+        left: list[list[Number]] = [[Fraction(0)] * len(self.batch.tenants)]
+        for job in reversed(range(len(self.choices))):
+            first = list(left[0])
+            most = self.worth(self.choices[job][0]) if self.choices[job] else Fraction(0)
+            first[self.batch.jobs.tenant[job]] += max(most, Fraction(0))
+            left.insert(0, first)
+        return left
+
+    def _fits(self, one: JobSchedule) -> bool:
+        span = slice(one.first - 1, one.last)
+        return all(
+            free[server, kind, span].min() >= count
+            for free, spots, kind in zip(self.free, (one.workers, one.ps), (one.worker_type, one.ps_type), strict=True)
+            for server, count in spots
+        )
+
+    def _use(self, one: JobSchedule, sign: int) -> None:
+        span = slice(one.first - 1, one.last)
+        for free, spots, kind in zip(self.free, (one.workers, one.ps), (one.worker_type, one.ps_type), strict=True):
+            for server, count in spots:
+                free[server, kind, span] -= sign * count

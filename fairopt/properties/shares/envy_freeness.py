@@ -1,0 +1,74 @@
+"""Envy-freeness: nobody would rather have what somebody else has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.certificates import Certificate
+from fairopt.certificates import Envy as EnvyProof
+from fairopt.problem import Market, worth
+from fairopt.program import Array, Number, number_text
+from fairopt.properties.shares.cited import EQUATION_1, EQUATION_2, OEF_EXAMPLE
+from fairopt.properties.verdict import Answer, Instance, Property, Verdict
+
+
+@dataclass(frozen=True)
+class Envy:
+    """A user, whom it envies, its throughput, and what it would get out of the other's shares (by weight)."""
+
+    user: str
+    envied: str
+    throughput: Number
+    with_others_shares: Number
+
+    def refutes(self, market: Market, shares: Array) -> bool:
+        """Whether the user gets less out of its own shares than out of the other's, by weight."""
+        i, other = market.users.index(self.user), market.users.index(self.envied)
+        theirs = shares[other] * (market.weight[i] / market.weight[other])
+        return worth(market, i, shares[i]) < worth(market, i, theirs)
+
+    def __str__(self) -> str:
+        got, theirs = number_text(self.throughput), number_text(self.with_others_shares)
+        return f"{self.user} gets {got}; with the shares of {self.envied}, by weight, it would get {theirs}"
+
+
+class EnvyFreeness(Property):
+    """Nobody gets more out of another's shares, scaled by the two weights, than out of its own.
+
+    Source: OEF Sec. 2.3.1 (2), Eq. (10c); weights Sec. 4.2.3 (weight w is w copies).
+    """
+
+    name = "envy_freeness"
+    short = "EF"
+    source = "OEF Sec. 2.3.1 (2)"
+    definition = "E_l(x_l) >= E_l(pi_l / pi_i * x_i) for all users l, i"
+    instances = (
+        Instance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
+        Instance("OEF Eq. (1): u3 envies u2", OEF_EXAMPLE, EQUATION_1, Answer.FAILS),
+    )
+
+    def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
+        if verdict.answer is Answer.HOLDS:
+            return super()._certificate(market, shares, verdict)
+        return EnvyProof(market, shares, verdict.witness.user, verdict.witness.envied)
+
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+        values = market.values(shares)
+        own, fair = market.utility(shares), market.fair_utility()
+        slack = own[:, None] - values
+        relative = slack / fair[:, None]
+        n = len(own)
+        if n > 1:  # oneself is no pair; it would hide how far the nearest envy is
+            relative = np.where(np.eye(n, dtype=bool), relative.max() + 1, relative)
+        i, other = (int(part) for part in np.unravel_index(int(np.argmin(relative)), relative.shape))
+        return self._by_slack(
+            market,
+            slack[i, other],
+            fair[i],
+            tolerance,
+            unit=f"throughput of {market.users[i]}",
+            effort=f"{n * (n - 1)} pairs of users",
+            witness=Envy(market.users[i], market.users[other], own[i], values[i, other]),
+        )

@@ -1,0 +1,84 @@
+"""Feasibility: nothing is given out twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.problem import Market
+from fairopt.program import Array, Number, number_text
+from fairopt.properties.shares.cited import EQUATION_1, OEF_EXAMPLE
+from fairopt.properties.verdict import Answer, Instance, Property, Verdict
+
+
+@dataclass(frozen=True)
+class Overbooked:
+    """A type of which more is given out than there is, or a negative share."""
+
+    type: str
+    given: Number
+    capacity: Number
+    user: str | None = None
+
+    def refutes(self, market: Market, shares: Array) -> bool:
+        """Whether the type is overbooked, or the user's share negative, in plain sums."""
+        column = shares[:, market.types.index(self.type)]
+        if self.user is not None:
+            return bool(column[market.users.index(self.user)] < 0)
+        return bool(sum(column.tolist()) > market.capacity[market.types.index(self.type)])
+
+    def __str__(self) -> str:
+        if self.user is not None:
+            return f"{self.user} is given {number_text(self.given)} GPUs of {self.type}"
+        return f"{number_text(self.given - self.capacity)} more GPUs of {self.type} are given out than there are"
+
+
+class Feasibility(Property):
+    """No negative share, and of no type more than there is.
+
+    Source: OEF Eq. (9b), (10b).
+    """
+
+    name = "feasibility"
+    short = "F"
+    source = "OEF Eq. (9b)"
+    definition = "sum_l x_lj <= m_j for every type j, and no share is negative"
+    instances = (
+        Instance("OEF Eq. (1)", OEF_EXAMPLE, EQUATION_1, Answer.HOLDS),
+        Instance(
+            "a tenth of a GPU more than OEF Sec. 2.4 trades",
+            OEF_EXAMPLE,
+            [[1, "0.045"], [0, "0.595"], [0, "5/11"]],
+            Answer.FAILS,
+        ),
+    )
+
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+        left = market.capacity - shares.sum(axis=0)
+        size = np.maximum(market.capacity, market.capacity.sum() / len(market.capacity))
+        tight = int(np.argmin(left / size))
+        lowest = np.unravel_index(int(np.argmin(shares / size)), shares.shape)
+        i, j = int(lowest[0]), int(lowest[1])
+        effort = f"{shares.size} shares and {len(left)} types"
+        if shares[i, j] / size[j] < min(0, left[tight] / size[tight]):
+            witness = Overbooked(market.types[j], shares[i, j], market.capacity[j], market.users[i])
+            return self._by_slack(
+                market,
+                shares[i, j],
+                size[j],
+                tolerance,
+                unit=f"GPUs of {market.types[j]}",
+                effort=effort,
+                witness=witness,
+            )
+        witness = Overbooked(market.types[tight], market.capacity[tight] - left[tight], market.capacity[tight])
+        return self._by_slack(
+            market,
+            left[tight],
+            size[tight],
+            tolerance,
+            unit=f"GPUs of {market.types[tight]}",
+            effort=effort,
+            witness=witness,
+        )

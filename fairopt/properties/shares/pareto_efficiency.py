@@ -1,0 +1,189 @@
+"""Pareto efficiency: nobody can gain without somebody losing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.backends import Highs
+from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Solution
+from fairopt.certificates import Certificate, Dominance, Judgement, ParetoProof
+from fairopt.problem import Market, worth
+from fairopt.program import INFINITY, Array, Formulation, Number, Program, number_text
+from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
+from fairopt.properties.shares.feasibility import Feasibility
+from fairopt.properties.verdict import Answer, Instance, Property, Verdict
+
+
+@dataclass(frozen=True, eq=False)
+class Dominating:
+    """An allocation (n, k) that gives every user at least as much, and its gains (n,) in the units of the users."""
+
+    allocation: Array
+    gains: Array
+    users: tuple[str, ...]
+
+    def refutes(self, market: Market, shares: Array) -> bool:
+        """Whether the other allocation is feasible, hurts nobody and gives somebody more."""
+        fits = all(sum(column) <= m for column, m in zip(self.allocation.T.tolist(), market.capacity, strict=True))
+        before = [worth(market, i, row) for i, row in enumerate(shares)]
+        after = [worth(market, i, row) for i, row in enumerate(self.allocation)]
+        positive = all(share >= 0 for share in self.allocation.ravel())
+        pairs = list(zip(before, after, strict=True))
+        return fits and positive and all(b <= a for b, a in pairs) and any(b < a for b, a in pairs)
+
+    def __str__(self) -> str:
+        gainer = int(np.argmax(self.gains))
+        return f"{self.users[gainer]} could get {number_text(self.gains[gainer])} more and nobody less"
+
+
+@dataclass(frozen=True)
+class Infeasible:
+    """The allocation is no feasible one: the type that is overbooked most, or of which a share is negative."""
+
+    type: str
+
+    def refutes(self, market: Market, shares: Array) -> bool:
+        """Whether more is given out of the type than there is, or a share is negative."""
+        j = market.types.index(self.type)
+        return bool(sum(shares[:, j].tolist()) > market.capacity[j] or (shares < 0).any())
+
+    def __str__(self) -> str:
+        return f"the allocation is not feasible on {self.type}, and only feasible ones are efficient"
+
+
+@dataclass(frozen=True, eq=False)
+class ParetoWeights:
+    """Positive weights (n,) for which the allocation maximises the weighted sum of throughputs, and the proof of it.
+
+    ``prices`` (k,) of GPUs and ``demand_prices`` (n,) of a user's right to use one more: an optimal dual solution of
+    that maximisation.
+    """
+
+    weights: Array
+    prices: Array
+    demand_prices: Array
+
+    def violations(self, market: Market, shares: Array, tolerance: Number = 0) -> list[str]:
+        """Return which conditions of the proof fail; none do if it is one. No solver is asked."""
+        found = []
+        value = (self.weights * market.utility(shares)).sum()
+        rooms = np.where(market.limit < INFINITY, market.limit, 0 * self.weights)  # no float among Fractions
+        bound = (self.prices * market.capacity).sum() + (self.demand_prices * rooms).sum()
+        if not (self.weights > 0).all():
+            found.append("a weight is not positive")
+        if (self.prices < -tolerance).any() or (self.demand_prices < -tolerance).any():
+            found.append("a price is negative")
+        if ((market.limit == INFINITY) & (self.demand_prices != 0)).any():
+            found.append("a price is put on a demand that there is not")
+        if not (self.weights[:, None] * market.speedup <= self.prices + self.demand_prices[:, None] + tolerance).all():
+            found.append("a GPU is worth more to a user than its prices")
+        if value < bound - tolerance:
+            found.append("the weighted throughput is below the dual bound")
+        return found
+
+
+class ParetoEfficiency(Property):
+    """No feasible allocation gives everybody as much and somebody more.
+
+    Decided by a linear program: the largest sum of gains, each in units of the user's own-partition throughput, among
+    allocations in which nobody loses. A positive optimum is a dominating allocation; at zero the duals are weights for
+    which the allocation maximises weighted throughput.
+
+    Source: OEF Sec. 2.3.1 (4); weights: Kuhn-Tucker, or Varian, Microeconomic Analysis, Sec. 17.
+    """
+
+    name = "pareto_efficiency"
+    short = "PE"
+    source = "OEF Sec. 2.3.1 (4)"
+    definition = "no feasible x' with E_l(x'_l) >= E_l(x_l) for every user l and > for one"
+    instances = (
+        Instance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
+        Instance("OEF Eq. (3): u1 and u2 can trade", OEF_EXAMPLE, EQUATION_3, Answer.FAILS),
+    )
+
+    def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
+        if isinstance(verdict.witness, Dominating):
+            return Dominance(market, shares, verdict.witness.allocation)
+        if verdict.answer is Answer.FAILS:
+            return Judgement(market, shares, Feasibility.name, verdict.answer.value)
+        proof: ParetoWeights = verdict.evidence
+        rents = None if market.demand is None else proof.demand_prices
+        return ParetoProof(market, shares, proof.weights, proof.prices, rents)
+
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+        fitted = _fit(market, shares, tolerance)
+        if fitted is None:
+            return Verdict(
+                property=self.name,
+                answer=Answer.FAILS,
+                margin=min((market.capacity - shares.sum(axis=0)).min(), shares.min()),
+                unit="GPUs",
+                exact=market.exact,
+                effort="none: the allocation is not feasible, and only feasible ones are efficient",
+                witness=Infeasible(market.types[int(np.argmin(market.capacity - shares.sum(axis=0)))]),
+            )
+        own = market.utility(fitted)
+        fair = market.fair_utility()
+        program = largest_gain(market, own, fair)
+        solution = (Exact() if market.exact else Highs()).solve(program).require_optimal()
+        gain = program.value(solution.point)
+        size = len(own)
+        better = program.variable("share", solution.point)
+        witness = Dominating(better, market.utility(better) - own, market.users)
+        verdict = self._by_slack(
+            market,
+            -gain if gain > 0 else 0 * gain,
+            size,
+            tolerance,
+            unit="sum over users of gain over own-partition throughput",
+            effort=f"all feasible allocations (a linear program solved by {solution.backend})",
+            witness=witness,
+        )
+        if verdict.answer is Answer.FAILS:
+            return verdict
+        untouched = market.exact and bool((fitted == shares).all())
+        evidence = _weights(program, solution, fair)
+        return Verdict(**{**vars(verdict), "evidence": evidence, "exact": verdict.exact and untouched})
+
+
+def largest_gain(market: Market, own: Array, fair: Array) -> Program:
+    """Return the program of the largest total gain among allocations in which nobody loses."""
+    p = Formulation("largest gain without a loser")
+    share = p.variable("share", market.shape, lower=0, labels=(market.users, market.types))
+    # in units of the own-partition throughput, so that no user's units decide how exact its row is
+    reached = (market.speedup / fair[:, None] * share).sum(axis=1)
+    p.maximize((reached - own / fair).sum(), equation="sum_l (E_l(x') - E_l(x)) / E_l(equal)")
+    p.constrain("capacity", share.sum(axis=0) <= market.capacity, equation="sum_l x'_lj <= m_j")
+    p.constrain("nobody_loses", reached >= own / fair, equation="E_l(x') >= E_l(x)")
+    limited = market.limit < INFINITY
+    p.constrain("demand", (share.sum(axis=1) <= market.limit).where(limited), equation="sum_j x'_lj <= d_l")
+    return p.program()
+
+
+def _weights(program: Program, solution: Solution, fair: Array) -> ParetoWeights | None:
+    if solution.dual is None:
+        return None
+    dual = solution.dual
+    demand_prices = 0 * fair
+    block = program.row_block("demand")
+    demand_prices[block.kept] = dual[block.span]
+    # moving "nobody loses" into the objective adds minus its dual (which is <= 0) to each user's weight
+    weights = (1 - dual[program.row_block("nobody_loses").span]) / fair
+    return ParetoWeights(weights, dual[program.row_block("capacity").span].copy(), demand_prices)
+
+
+def _fit(market: Market, shares: Array, tolerance: Number) -> Array | None:
+    """Return the shares shrunk into the capacities where they exceed them by no more than the tolerance, else None."""
+    size = np.maximum(market.capacity, market.capacity.sum() / len(market.capacity))
+    given = shares.sum(axis=0)
+    if (given - market.capacity > tolerance * size).any() or (shares < -tolerance * size).any():
+        return None
+    shares = np.maximum(shares, 0)
+    given = shares.sum(axis=0)
+    over = given > market.capacity
+    if not over.any():
+        return shares
+    return np.asarray(shares * np.where(over, market.capacity / np.where(over, given, 1), 1))

@@ -1,0 +1,60 @@
+"""Sharing incentive: nobody would be better off with its own partition of the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.problem import Market, worth
+from fairopt.program import Array, Number, number_text
+from fairopt.properties.shares.cited import EQUATION_1, EQUATION_5, OEF_EXAMPLE
+from fairopt.properties.verdict import Answer, Instance, Property, Verdict
+
+
+@dataclass(frozen=True)
+class WorseOff:
+    """A user, its throughput, and what its own partition would give it."""
+
+    user: str
+    throughput: Number
+    own_partition: Number
+
+    def refutes(self, market: Market, shares: Array) -> bool:
+        """Whether the user gets less than out of its weight's part of every type."""
+        i = market.users.index(self.user)
+        part = market.weight[i] / sum(market.weight.tolist())
+        return worth(market, i, shares[i]) < worth(market, i, market.capacity * part)
+
+    def __str__(self) -> str:
+        got, own = number_text(self.throughput), number_text(self.own_partition)
+        return f"{self.user} gets {got}; its own partition would give it {own}"
+
+
+class SharingIncentive(Property):
+    """Each user gets at least the throughput of its weight's part of every type.
+
+    Source: OEF Sec. 2.3.1 (3); weights as in Gandiva_fair Sec. 2.1.
+    """
+
+    name = "sharing_incentive"
+    short = "SI"
+    source = "OEF Sec. 2.3.1 (3)"
+    definition = "E_l(x_l) >= E_l(pi_l / sum(pi) * m) for every user l"
+    instances = (
+        Instance("OEF Eq. (1)", OEF_EXAMPLE, EQUATION_1, Answer.HOLDS),
+        Instance("OEF Eq. (5): u2 has nothing", OEF_EXAMPLE, EQUATION_5, Answer.FAILS),
+    )
+
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+        own, fair = market.utility(shares), market.fair_utility()
+        worst = int(np.argmin((own - fair) / fair))
+        return self._by_slack(
+            market,
+            own[worst] - fair[worst],
+            fair[worst],
+            tolerance,
+            unit=f"throughput of {market.users[worst]}",
+            effort=f"{len(own)} users",
+            witness=WorseOff(market.users[worst], own[worst], fair[worst]),
+        )

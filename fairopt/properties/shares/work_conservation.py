@@ -1,0 +1,68 @@
+"""Work conservation: no GPU idles while somebody could use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.problem import Market, usable, worth
+from fairopt.program import INFINITY, Array, Number, number_text
+from fairopt.properties.shares.cited import EQUATION_2, OEF_EXAMPLE
+from fairopt.properties.verdict import Answer, Instance, Property, Verdict
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A type with idle GPUs and a user that could use them; GPUs held by a user that cannot use them are idle too."""
+
+    type: str
+    idle: Number
+    user: str
+
+    def refutes(self, market: Market, shares: Array) -> bool:
+        """Whether the user gains by one idle GPU, or by what there is of one, on top of its shares."""
+        i, j = market.users.index(self.user), market.types.index(self.type)
+        more = shares[i].copy()
+        more[j] = more[j] + min(self.idle, 1)
+        in_use = sum(usable(market.speedup, shares, market.demand)[:, j].tolist())
+        return in_use < market.capacity[j] and worth(market, i, more) > worth(market, i, shares[i])
+
+    def __str__(self) -> str:
+        return f"{number_text(self.idle)} GPUs of {self.type} idle; {self.user} could use them"
+
+
+class WorkConservation(Property):
+    """No GPU idles while a user that runs on it is below its demand.
+
+    Source: Gandiva_fair Sec. 3.3; weaker than Pareto efficiency (OEF footnote 2).
+    """
+
+    name = "work_conservation"
+    short = "WC"
+    source = "Gandiva_fair Sec. 3.3"
+    definition = "no type has idle GPUs while a user with positive speedup there uses fewer GPUs than it demands"
+    instances = (
+        Instance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
+        Instance("OEF Eq. (2) with half of a GPU taken away", OEF_EXAMPLE, [[1, 0], [0, "1/2"], [0, 0]], Answer.FAILS),
+    )
+
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+        used = usable(market.speedup, shares, market.demand)
+        idle = market.capacity - used.sum(axis=0)
+        spare = np.full(len(market.users), INFINITY) if market.demand is None else market.demand - used.sum(axis=1)
+        # what could be put to use of each type by the user with most room for it
+        room = np.where(market.speedup > 0, spare[:, None], 0)
+        wasted = np.minimum(idle, room.max(axis=0))
+        size = np.maximum(market.capacity, market.capacity.sum() / len(market.capacity))
+        worst = int(np.argmax(wasted / size))
+        user = market.users[int(np.argmax(room[:, worst]))]
+        return self._by_slack(
+            market,
+            -max(wasted[worst], 0 * wasted[worst]),
+            size[worst],
+            tolerance,
+            unit=f"GPUs of {market.types[worst]}",
+            effort=f"{len(idle)} types",
+            witness=Idle(market.types[worst], idle[worst], user),
+        )

@@ -1,0 +1,38 @@
+"""Scheduling in rounds: policies with memory, the loop that plays them over a trace, and its record."""
+
+from fairopt.simulation.greedy import by_throughput, choose, placed
+from fairopt.simulation.history import History
+from fairopt.simulation.mechanics import Mechanics
+from fairopt.simulation.placement import Consolidated, Placement, Want
+from fairopt.simulation.policy import BrokenSchedule, RoundPolicy, RoundTrait, Schedule
+from fairopt.simulation.record import Change, Ran, Round, Snapshot, Standing
+from fairopt.simulation.run import Stalled, advance, begin, next_queue, present, run
+from fairopt.simulation.snapshots import snapshot_from, snapshot_text
+
+__all__ = [
+    "BrokenSchedule",
+    "Change",
+    "Consolidated",
+    "History",
+    "Mechanics",
+    "Placement",
+    "Ran",
+    "Round",
+    "RoundPolicy",
+    "RoundTrait",
+    "Schedule",
+    "Snapshot",
+    "Stalled",
+    "Standing",
+    "Want",
+    "advance",
+    "begin",
+    "by_throughput",
+    "choose",
+    "next_queue",
+    "placed",
+    "present",
+    "run",
+    "snapshot_from",
+    "snapshot_text",
+]

@@ -1,0 +1,194 @@
+"""A run as one JSON document with the whole record of every round: what ``fairopt run --json`` prints.
+
+It grows with rounds times jobs; `recording` writes the changes only. ``proofs/verify.py`` decides both.
+
+The document holds what went in (cluster, trace, mechanics, length of a round) and every record that came out. Its keys:
+
+* ``schema``: 1. ``policy``: name. ``length``: of a round, in the trace's unit of time.
+* ``mechanics``: ``restart``, ``launch``, ``spread``, ``local_data``; for a model of one's own ``model``, its class,
+  besides: the verifier then refuses the document, since it would have to know that class.
+* ``cluster``: ``types``, ``memory`` (one a type), ``hosts``: each ``name``, ``type``, ``gpus``, ``bandwidth``.
+* ``trace``: ``types``; ``tenants``: each ``name``, ``weight``; ``jobs``, by rising arrival: each ``name``, ``tenant``,
+  ``arrival``, ``gpus``, ``work``, ``throughput`` (one a type), ``memory``, ``state_size``, ``pattern``, ``dataset``,
+  ``dataset_size``, ``weight``, ``priority``; ``outages``: each ``host``, ``begin``, ``end``.
+* ``rounds``: each ``index``, ``begin``, ``end``, ``arrived``, ``ran``, ``waiting``, ``misfits`` (job: reason),
+  ``down``, ``usable``, ``costs``, ``notes``, ``backend``, ``seconds``; each of ``ran``: the fields of `Ran`, with
+  ``spots`` as lists [host, GPUs].
+* ``standing``: how the jobs that are still present stand after the last round: each ``job`` and the fields of
+  `Standing`, with ``last`` as lists [host, GPUs].
+
+Numbers: an integer or a string "p/q" where the run was exact, a JSON float where it was not; null is infinity (and, for
+``started``, never).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import BadInput
+from fairopt.problem import Cluster, Jobs, Trace, exact
+from fairopt.simulation.history import History
+from fairopt.simulation.mechanics import Mechanics
+from fairopt.simulation.record import Ran, Round, Standing
+
+SCHEMA = 1
+
+
+def document(history: History, mechanics: Mechanics, length: object, policy: str) -> dict[str, Any]:
+    """Return the JSON document of a run from its beginning; ``length`` is that of a round, as `run` was given it.
+
+    Errors: `BadInput` where the history begins in the middle of a run: what came before cannot be replayed.
+    """
+    rounds, jobs = history.rounds, history.trace.jobs
+    first = set(rounds[0].arrived) if rounds else set()
+    if rounds and first != {*rounds[0].waiting, *(ran.job for ran in rounds[0].ran)}:
+        raise BadInput(
+            f"the first record is that of round {rounds[0].index}, and jobs were present before it",
+            place="history",
+            remedy="Give the records of the whole run, those before the snapshot included",
+        )
+    return {
+        "schema": SCHEMA,
+        "policy": policy,
+        "length": number(exact(length, "length")),
+        "mechanics": mechanics_to_json(mechanics),
+        "cluster": cluster_to_json(history.cluster),
+        "trace": trace_to_json(history.trace, [job_to_json(jobs, row) for row in range(len(jobs))]),
+        "rounds": [_round(record) for record in rounds],
+        "standing": [
+            standing_to_json(history.trace.jobs.names[row], one, history.cluster)
+            for row, one in (rounds[-1].after.present.items() if rounds else ())
+        ],
+    }
+
+
+def number(value: Any) -> int | float | str | None:
+    """Return a number as a record holds it: an int or a string "p/q" where it is exact, else a float.
+
+    Infinity is null, and so is None.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, int):
+        return value
+    if isinstance(value, Fraction):
+        return value.numerator if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
+    return float(value) if isfinite(value) else None
+
+
+def numbers(values: Iterable[Any]) -> list[int | float | str | None]:
+    """Return numbers as the document holds them."""
+    return [number(value) for value in values]
+
+
+def mechanics_to_json(mechanics: Mechanics) -> dict[str, Any]:
+    """Return a model of a cluster by its options, and by its class where that is not `Mechanics`."""
+    known = {
+        "restart": number(mechanics.restart),
+        "launch": number(mechanics.launch),
+        "spread": number(mechanics.spread),
+        "local_data": mechanics.local_data,
+    }
+    kind = type(mechanics)
+    return known if kind is Mechanics else known | {"model": f"{kind.__module__}.{kind.__qualname__}"}
+
+
+def cluster_to_json(cluster: Cluster) -> dict[str, Any]:
+    """Return a cluster, host by host."""
+    columns = zip(cluster.hosts, cluster.kind, cluster.gpus, cluster.bandwidth, strict=True)
+    return {
+        "types": list(cluster.types),
+        "memory": numbers(cluster.memory),
+        "hosts": [
+            {"name": name, "type": cluster.types[kind], "gpus": int(gpus), "bandwidth": number(bandwidth)}
+            for name, kind, gpus, bandwidth in columns
+        ],
+    }
+
+
+def trace_to_json(trace: Trace, jobs: Any) -> dict[str, Any]:
+    """Return a trace with what is to be said of its ``jobs``."""
+    whose = zip(trace.jobs.tenants, trace.jobs.tenant_weight, strict=True)
+    return {
+        "types": list(trace.jobs.types),
+        "tenants": [{"name": name, "weight": number(weight)} for name, weight in whose],
+        "jobs": jobs,
+        "outages": [
+            {"host": each.host, "begin": number(each.begin), "end": number(each.end)} for each in trace.outages
+        ],
+    }
+
+
+def job_to_json(jobs: Jobs, row: int) -> dict[str, Any]:
+    """Return a job of a trace."""
+    return {
+        "name": jobs.names[row],
+        "tenant": jobs.tenants[jobs.tenant[row]],
+        "arrival": number(jobs.arrival[row]),
+        "gpus": int(jobs.gpus[row]),
+        "work": number(jobs.work[row]),
+        "throughput": numbers(jobs.throughput[row]),
+        "memory": number(jobs.memory[row]),
+        "state_size": number(jobs.state_size[row]),
+        "pattern": jobs.pattern[row].value,
+        "dataset": jobs.dataset[row],
+        "dataset_size": number(jobs.dataset_size[row]),
+        "weight": number(jobs.weight[row]),
+        "priority": int(jobs.priority[row]),
+    }
+
+
+def _round(record: Round) -> dict[str, Any]:
+    return {
+        "index": record.index,
+        "begin": number(record.begin),
+        "end": number(record.end),
+        "arrived": list(record.arrived),
+        "ran": [_ran(ran) for ran in record.ran],
+        "waiting": list(record.waiting),
+        "misfits": dict(record.misfits),
+        "down": list(record.down),
+        "usable": record.usable,
+        "costs": {name: number(value) for name, value in record.costs.items()},
+        "notes": dict(record.notes),
+        "backend": record.backend,
+        "seconds": record.seconds,
+    }
+
+
+def _ran(ran: Ran) -> dict[str, Any]:
+    return {
+        "job": ran.job,
+        "spots": [[host, int(gpus)] for host, gpus in ran.spots],
+        "types": list(ran.types),
+        "before": list(ran.before),
+        "change": ran.change.value,
+        "begin": number(ran.begin),
+        "end": number(ran.end),
+        "setup": number(ran.setup),
+        "speed": number(ran.speed),
+        "progress": number(ran.progress),
+        "remaining": number(ran.remaining),
+        "lease": number(ran.lease),
+        "completed": bool(ran.completed),
+        "lost": bool(ran.lost),
+    }
+
+
+def standing_to_json(job: str, one: Standing, cluster: Cluster) -> dict[str, Any]:
+    """Return how a job stands between two rounds."""
+    return {
+        "job": job,
+        "remaining": number(one.remaining),
+        "attained": number(one.attained),
+        "setup": number(one.setup),
+        "last": [[cluster.hosts[host], int(gpus)] for host, gpus in one.last],
+        "running": bool(one.running),
+        "lease": number(one.lease),
+        "started": number(one.started),
+    }

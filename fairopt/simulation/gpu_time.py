@@ -1,0 +1,341 @@
+"""Long-term GPU-time fairness of a run: what jobs and tenants held, over what was fair, exactly.
+
+Source: ASTRAEA, TPDS 2022, Sec. 4.2, Eq. (1)-(16).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
+
+from fairopt.errors import BadInput
+from fairopt.problem.numbers import exact
+from fairopt.problem.queue import Queue
+from fairopt.program import INFINITY, Number
+from fairopt.simulation.history import History
+from fairopt.simulation.steps import Steps, combine
+
+#: Below this a job is said to lose by sharing (Sec. 6.3).
+LOSS = Fraction(95, 100)
+
+
+def quota(weight: Number, weights: Number, gpus: Number) -> Number:
+    """Return a tenant's GPUs by weight, of ``gpus`` in all; ``weights`` is the sum. Source: Eq. (6)."""
+    return gpus * weight / weights
+
+
+def tenant_share(demand: Number, own: Number, demand_cap: bool) -> Number:
+    """Return a tenant's fair GPUs at an instant: its quota ``own``, with ``demand_cap`` at most what it asks for.
+
+    Source: Eq. (8); without the cap Eq. (16).
+    """
+    return min(demand, own) if demand_cap else own
+
+
+def job_share(gpus: int, weight: Number, weights: Number, share: Number) -> Number:
+    """Return a job's fair GPUs at an instant: its part by weight of ``share``, at most the ``gpus`` that it asks for.
+
+    ``weights`` is that of all active jobs among whom ``share`` is divided; 0 where there are none.
+
+    Source: Eq. (3)-(4), with all GPUs as the share; Eq. (13)-(14), with the tenant's.
+    """
+    return min(gpus, share * weight / weights) if weights else weights
+
+
+class Window(NamedTuple):
+    """From when until when."""
+
+    begin: Number
+    end: Number
+
+
+class _Claimant(NamedTuple):
+    """All that a job's fair share depends on while it is active; jobs that agree in it have one."""
+
+    tenant: int
+    gpus: int
+    weight: Number
+
+
+@dataclass(frozen=True, eq=False)
+class GpuTime:
+    """The GPU time of a history: held and fair, of jobs and tenants, as functions of time.
+
+    * ``tenants``: whether jobs share with those of their tenant only, Eq. (13)-(15); without, all jobs of the cluster
+      share it as one tenant's, Eq. (1)-(5).
+    * ``demand_cap``: Eq. (8); without, Eq. (16), of which Eq. (13) then takes the tenant's share as well.
+    * ``working``: whether M counts hosts only while they work. The paper has no failures, M is all hosts.
+    * ``misfits``: whether jobs that fit no type of the cluster are active, and so lessen what is fair to others, until
+      the history ends. By default they are not.
+
+    A job is active from its arrival to its completion, or to the end of the history. What it holds includes the time
+    that it loads, and rounds whose work a failure destroyed. Tenants are all those of the trace, also while they have
+    no jobs: so Eq. (6) is printed. With one tenant, Eq. (13) with the cap is not Eq. (3), since a tenant whose jobs
+    ask for less than all GPUs divides only what they ask for; without the cap it is.
+
+    Numbers are those of the trace: exact for an exact run. Source: ASTRAEA Sec. 4.2, Eq. (1)-(16).
+    """
+
+    history: History
+    tenants: bool = True
+    demand_cap: bool = True
+    working: bool = False
+    misfits: bool = False
+
+    # -- what is given -------------------------------------------------------------------------------------------
+    @cached_property
+    def run(self) -> Window:
+        """From the first arrival to the end of the history."""
+        arrival = self.history.trace.jobs.arrival
+        begin: Number = arrival[0] if len(arrival) else self.history.until
+        return Window(begin, max(begin, self.history.until))
+
+    @cached_property
+    def active(self) -> Mapping[str, Window]:
+        """When each job that arrives before the history ends is active; jobs that fit no type only with ``misfits``."""
+        jobs, until = self.history.trace.jobs, self.history.until
+        completion = self.history.completion
+        never = (
+            frozenset() if self.misfits or not len(jobs) else Queue.fresh(jobs, self.history.cluster, length=1).misfits
+        )
+        windows = {}
+        for row, (name, arrival) in enumerate(zip(jobs.names, jobs.arrival, strict=True)):
+            done = completion.get(name)
+            if row not in never and arrival < until:
+                windows[name] = Window(arrival, until if done is None else done)
+        return windows
+
+    @cached_property
+    def gpus(self) -> Steps:
+        """M: GPUs of the cluster, over time; with ``working`` those of hosts that work."""
+        cluster = self.history.cluster
+        zero = self.run.begin * 0
+        changes: list[tuple[Number, Number]] = [(zero, int(cluster.gpus.sum()))]
+        of_host: dict[str, list[tuple[Number, Number]]] = {}
+        for outage in self.history.trace.outages if self.working else ():
+            ends = [] if outage.end == INFINITY else [(outage.end, -1)]
+            of_host.setdefault(outage.host, []).extend([(outage.begin, 1), *ends])
+        for host, events in of_host.items():
+            there = int(cluster.gpus[cluster.hosts.index(host)])
+            # outages of one host may overlap
+            down = combine(lambda count, there=there: -there if count else 0, Steps.of_changes(events))
+            before: Number = 0
+            for time, value in zip(down.times, down.values, strict=True):
+                changes.append((time, value - before))
+                before = value
+        return Steps.of_changes(changes)
+
+    # -- tenants -------------------------------------------------------------------------------------------------
+    @cached_property
+    def _jobs_of(self) -> Mapping[int, list[int]]:
+        """The rows of active jobs, by tenant; all of them under 0 where tenants do not matter."""
+        jobs = self.history.trace.jobs
+        rows: dict[int, list[int]] = {number: [] for number in (range(len(jobs.tenants)) if self.tenants else range(1))}
+        for row, name in enumerate(jobs.names):
+            if name in self.active:
+                rows[self._sharer(row)].append(row)
+        return rows
+
+    def _sharer(self, row: int) -> int:
+        return int(self.history.trace.jobs.tenant[row]) if self.tenants else 0
+
+    def _over_active(self, rows: list[int], column: str) -> Steps:
+        """Return the sum of a column over those of ``rows`` that are active, over time."""
+        jobs = self.history.trace.jobs
+        changes: list[tuple[Number, Number]] = []
+        for row in rows:
+            amount = getattr(jobs, column)[row]
+            amount = int(amount) if column == "gpus" else amount
+            begin, end = self.active[jobs.names[row]]
+            changes += [(begin, amount), (end, -amount)]
+        return Steps.of_changes(changes)
+
+    @cached_property
+    def _weights(self) -> Mapping[int, Steps]:
+        """The sum of the weights of active jobs, by tenant, over time."""
+        # counted as jobs by weight, so that no rounding is left over when all of them are gone
+        jobs = self.history.trace.jobs
+        sums = {}
+        for tenant, rows in self._jobs_of.items():
+            by_weight: dict[Number, list[tuple[Number, Number]]] = {}
+            for row in rows:
+                begin, end = self.active[jobs.names[row]]
+                by_weight.setdefault(jobs.weight[row], []).extend([(begin, 1), (end, -1)])
+            counts = [Steps.of_changes(changes) for changes in by_weight.values()]
+            each = tuple(by_weight)
+            sums[tenant] = combine(
+                lambda *present, each=each: sum(
+                    (weight * count for weight, count in zip(each, present, strict=True)), present[0] * 0
+                ),
+                *counts,
+            )
+        return sums
+
+    @cached_property
+    def tenant_demand(self) -> Mapping[str, Steps]:
+        """Demand_j^tenant: GPUs that each tenant's active jobs ask for, over time. Source: Eq. (7)."""
+        names = self.history.trace.jobs.tenants
+        return {names[number]: self._over_active(rows, "gpus") for number, rows in self._by_tenant.items()}
+
+    @cached_property
+    def _by_tenant(self) -> Mapping[int, list[int]]:
+        if self.tenants:
+            return self._jobs_of
+        raise BadInput(
+            "asked for tenants where all jobs share as one tenant's",
+            place="GpuTime, tenants",
+            remedy="Leave `tenants` True; with one tenant, ask for its jobs",
+        )
+
+    @cached_property
+    def tenant_share(self) -> Mapping[str, Steps]:
+        """FairShare_j^tenant: GPUs that are fair to each tenant, over time. Source: Eq. (6), (8), (16)."""
+        jobs = self.history.trace.jobs
+        weights = sum(jobs.tenant_weight)
+        return {
+            name: combine(
+                lambda asked, gpus, weight=weight: tenant_share(asked, quota(weight, weights, gpus), self.demand_cap),
+                self.tenant_demand[name],
+                self.gpus,
+            )
+            for name, weight in zip(jobs.tenants, jobs.tenant_weight, strict=True)
+        }
+
+    @cached_property
+    def tenant_held(self) -> Mapping[str, Steps]:
+        """Alloc_j^tenant: GPUs that each tenant's jobs hold, over time. Source: Eq. (10)."""
+        jobs = self.history.trace.jobs
+        changes: dict[str, list[tuple[Number, Number]]] = {name: [] for name in jobs.tenants}
+        owner = {name: jobs.tenants[tenant] for name, tenant in zip(jobs.names, jobs.tenant, strict=True)}
+        for name, rounds in self.history.ran.items():
+            for ran in rounds:
+                changes[owner[name]] += [(ran.begin, ran.gpus), (ran.end, -ran.gpus)]
+        return {name: Steps.of_changes(each) for name, each in changes.items()}
+
+    def of_tenant(self, tenant: str, window: Window | None = None) -> tuple[Number, Number]:
+        """Return the GPU time that a tenant held and that was fair to it. Source: Eq. (9), (11)."""
+        begin, end = window or self.run
+        return self.tenant_held[tenant].integral(begin, end), self.tenant_share[tenant].integral(begin, end)
+
+    # -- jobs ----------------------------------------------------------------------------------------------------
+    @cached_property
+    def job_held(self) -> Mapping[str, Steps]:
+        """Alloc_i^job: GPUs that each job holds, over time. Source: Eq. (1)."""
+        return {
+            name: Steps.of_changes(change for ran in rounds for change in ((ran.begin, ran.gpus), (ran.end, -ran.gpus)))
+            for name, rounds in self.history.ran.items()
+        }
+
+    @cached_property
+    def _claims(self) -> Mapping[_Claimant, Steps]:
+        """What is fair to a job while it is active, for all jobs that share a tenant, a size and a weight."""
+        names = self.history.trace.jobs.tenants
+        shares: Mapping[int, Steps] = (
+            {number: self.tenant_share[name] for number, name in enumerate(names)} if self.tenants else {0: self.gpus}
+        )
+        return {
+            each: combine(
+                lambda weights, share, each=each: job_share(each.gpus, each.weight, weights, share),
+                self._weights[each.tenant],
+                shares[each.tenant],
+            )
+            for each in {self._claimant(row) for rows in self._jobs_of.values() for row in rows}
+        }
+
+    def _claimant(self, row: int) -> _Claimant:
+        jobs = self.history.trace.jobs
+        return _Claimant(self._sharer(row), int(jobs.gpus[row]), jobs.weight[row])
+
+    @cached_property
+    def _row(self) -> Mapping[str, int]:
+        return {name: row for row, name in enumerate(self.history.trace.jobs.names)}
+
+    def of_job(self, job: str, window: Window | None = None) -> tuple[Number, Number]:
+        """Return the GPU time that a job held and that was fair to it, over ``window`` or the time that it is active.
+
+        Fair GPU time accrues only while the job is active (Eq. (3) and (13) say nothing else of other times).
+        Source: Eq. (2), (4), (14).
+        """
+        if job not in self.active:
+            return self.run.begin * 0, self.run.begin * 0
+        active = self.active[job]
+        begin, end = window or active
+        held = self.job_held[job].integral(begin, end) if job in self.job_held else begin * 0
+        fair = self._claims[self._claimant(self._row[job])]
+        return held, fair.integral(max(begin, active.begin), min(end, active.end))
+
+
+def ratio(held: Number, fair: Number) -> Number | None:
+    """Return rho, held over fair; None where nothing was fair, which says nothing. Source: Eq. (5), (12), (15)."""
+    return held / fair if fair else None
+
+
+def job_fairness(
+    history: History,
+    *,
+    window: Window | None = None,
+    tenants: bool = True,
+    demand_cap: bool = True,
+    working: bool = False,
+    misfits: bool = False,
+) -> Mapping[str, Number | None]:
+    """Return rho of each job that was present, over ``window`` or its own time; None where nothing was fair to it.
+
+    That is so for jobs that were not active in the window or fit no type. Options: see `GpuTime`.
+
+    Source: ASTRAEA Eq. (15); without ``tenants`` Eq. (5).
+    """
+    time = GpuTime(history, tenants, demand_cap, working, misfits)
+    return {job: ratio(*time.of_job(job, window)) for job in history.ran}
+
+
+def tenant_fairness(
+    history: History,
+    *,
+    window: Window | None = None,
+    demand_cap: bool = True,
+    working: bool = False,
+    misfits: bool = False,
+) -> Mapping[str, Number | None]:
+    """Return rho of each tenant over ``window``, or the run; None where nothing was fair to it. Options: see `GpuTime`.
+
+    Source: ASTRAEA Eq. (12).
+    """
+    time = GpuTime(history, True, demand_cap, working, misfits)
+    return {tenant: ratio(*time.of_tenant(tenant, window)) for tenant in history.trace.jobs.tenants}
+
+
+def tenant_fairness_over(
+    history: History,
+    length: object,
+    *,
+    demand_cap: bool = True,
+    working: bool = False,
+    misfits: bool = False,
+) -> Iterator[tuple[Window, Mapping[str, Number | None]]]:
+    """Yield rho of each tenant over one interval of ``length`` after the other; the last ends with the history.
+
+    Source: ASTRAEA Sec. 6.1.4.
+    """
+    step = exact(length, "length")
+    if step <= 0:
+        raise BadInput(f"got {step}", place="length", remedy="Give the length of an interval, positive")
+    time = GpuTime(history, True, demand_cap, working, misfits)
+    number: type = Fraction if history.trace.jobs.exact else float
+    begin, until = time.run
+    while begin < until:
+        window = Window(begin, min(begin + number(step), until))
+        yield window, {tenant: ratio(*time.of_tenant(tenant, window)) for tenant in history.trace.jobs.tenants}
+        begin = window.end
+
+
+def sharing_loss(fairness: Mapping[str, Number | None], below: Number = LOSS) -> Fraction | None:
+    """Return the share of those with a rho whose rho is below ``below``; None where nobody has one.
+
+    Source: ASTRAEA Sec. 6.3.
+    """
+    values = [value for value in fairness.values() if value is not None]
+    return Fraction(sum(value < below for value in values), len(values)) if values else None

@@ -1,0 +1,67 @@
+"""A `History`: the rounds of a run with their trace and cluster, asked job by job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from fairopt.problem.cluster import Cluster
+from fairopt.problem.trace import Trace
+from fairopt.program import Number
+from fairopt.simulation.record import Ran, Round
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What happened: everything that measures are functions of.
+
+    ``rounds`` rise in time; rounds in which nobody was present have no record. A job that arrived and is not completed
+    when the last record ends is present until then.
+    """
+
+    trace: Trace
+    cluster: Cluster
+    rounds: Sequence[Round]
+
+    @classmethod
+    def of(cls, trace: Trace, cluster: Cluster, rounds: Iterable[Round]) -> History:
+        """Return the history of the records that `fairopt.simulation.run` yields."""
+        return cls(trace, cluster, tuple(rounds))
+
+    @cached_property
+    def until(self) -> Number:
+        """When the last round ends; 0 for no rounds."""
+        end: Number = self.rounds[-1].end if self.rounds else 0
+        return end
+
+    @cached_property
+    def arrival(self) -> Mapping[str, Number]:
+        """When each job of the trace arrives."""
+        return dict(zip(self.trace.jobs.names, self.trace.jobs.arrival, strict=True))
+
+    @cached_property
+    def ran(self) -> Mapping[str, tuple[Ran, ...]]:
+        """For each job that arrived, the rounds that it ran in, rising; () where it never did."""
+        of: dict[str, list[Ran]] = {
+            name: [] for name, arrival in self.arrival.items() if self.rounds and arrival <= self.rounds[-1].begin
+        }
+        for record in self.rounds:
+            for ran in record.ran:
+                of[ran.job].append(ran)
+        return {name: tuple(rounds) for name, rounds in of.items()}
+
+    @cached_property
+    def completion(self) -> Mapping[str, Number | None]:
+        """For each job that arrived, when it was completed; None where it was not."""
+        return {name: ran[-1].end if ran and ran[-1].completed else None for name, ran in self.ran.items()}
+
+    @cached_property
+    def first_start(self) -> Mapping[str, Number | None]:
+        """For each job that arrived, when it first got GPUs; None where it never did."""
+        return {name: ran[0].begin if ran else None for name, ran in self.ran.items()}
+
+    @cached_property
+    def misfits(self) -> Mapping[str, str]:
+        """The jobs that fit no type of the cluster, with the reason."""
+        return {name: why for record in self.rounds for name, why in record.misfits.items()}

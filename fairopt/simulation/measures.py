@@ -1,0 +1,228 @@
+"""`Measures`: what a run was like, in the numbers that papers compare schedulers by; each a function of its history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from fairopt.program import Number
+from fairopt.simulation.gpu_time import GpuTime, job_fairness, ratio, sharing_loss, tenant_fairness
+from fairopt.simulation.history import History
+from fairopt.simulation.measures_finish_time import Ideal, finish_time_fairness
+from fairopt.simulation.measures_gpus import GpuUse, Moves, gpu_use, moves
+
+PERCENTILES = (50, 90, 99)
+#: What a ratio in floats may exceed 1 by and still count as 1: jobs that run alone have 1 exactly.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A number of each of several jobs, summed up: how many, their mean (exact where they are), least and most.
+
+    ``percentiles``: by number, in floats, as `numpy.percentile` interpolates. None where there are no jobs.
+    """
+
+    count: int
+    mean: Number | None
+    least: Number | None
+    most: Number | None
+    percentiles: Mapping[int, float | None]
+
+    @classmethod
+    def of(cls, values: Sequence[Number]) -> Spread:
+        """Return the summary of ``values``."""
+        if not values:
+            return cls(0, None, None, None, dict.fromkeys(PERCENTILES))
+        at = np.percentile(np.array([float(value) for value in values]), PERCENTILES)
+        middle = dict(zip(PERCENTILES, at.tolist(), strict=True))
+        return cls(len(values), sum(values[1:], values[0]) / len(values), min(values), max(values), middle)
+
+
+@dataclass(frozen=True)
+class TenantMeasures:
+    """One tenant: its jobs that arrived, those completed, their mean JCT, the GPU-time it held, and its LTGF."""
+
+    jobs: int
+    completed: int
+    jct_mean: Number | None
+    held: Number
+    ltgf: Number | None
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What a run was like. Times are in the trace's unit; GPU-time in GPUs times that; ratios have no unit.
+
+    * ``jobs``: how many arrived. ``completed``. ``unfinished``: arrived, can run, not completed; by name.
+      ``never_started``: those of them that never ran. ``misfits``: fit no type of the cluster; by name.
+    * ``jct``: from arrival to completion. ``slowdown``: that over the time in which the job held GPUs. Both of
+      completed jobs. ``first_wait``: from arrival to the first GPUs; of those that never ran, to the last round's end.
+    * ``makespan``: from the first arrival to the last completion; None while a job is unfinished or to come.
+    * ``finish_time``: rho = T_sh / T_id of completed jobs, `finish_time_fairness`; ``worse_off``: the share above 1.
+    * ``ltgf``: long-term GPU-time fairness of jobs, Eq. (15) of ASTRAEA; ``sharing_loss``: share of them below 0.95.
+    * ``gpu``: what became of the GPU-time. ``moves``: how often jobs were moved. ``rounds``: that have a record.
+    * ``tenants``: by name. ``deciding``: seconds that decisions took, the only measure that differs between two runs.
+
+    Source: ASTRAEA, TPDS 2022, Sec. 3.2, 4.2, 6.1.4, 6.3 (slowdown, LTGF, sharing loss); FFT, ICS 2025, Sec. 6.1.5, 6.2
+    (finish-time fairness, first wait, migrations).
+    """
+
+    jobs: int
+    completed: int
+    unfinished: tuple[str, ...]
+    never_started: tuple[str, ...]
+    misfits: tuple[str, ...]
+    jct: Spread
+    slowdown: Spread
+    first_wait: Spread
+    makespan: Number | None
+    finish_time: Spread
+    worse_off: float | None
+    ltgf: Spread
+    sharing_loss: Number | None
+    gpu: GpuUse
+    moves: Moves
+    tenants: Mapping[str, TenantMeasures]
+    rounds: int
+    deciding: float
+
+    @property
+    def utilisation(self) -> Number | None:
+        """Share of the usable GPU-time that jobs held."""
+        return ratio(self.gpu.held, self.gpu.usable)
+
+    @property
+    def useful(self) -> Number | None:
+        """Share of the usable GPU-time that made progress which stayed."""
+        return ratio(self.gpu.useful, self.gpu.usable)
+
+    @property
+    def fragmentation(self) -> Number | None:
+        """Share of the usable GPU-time that was free, and too little for every gang that waited."""
+        return ratio(self.gpu.fragmented, self.gpu.usable)
+
+    @property
+    def scattered(self) -> Number | None:
+        """Share of the usable GPU-time that was free, and enough for a gang that waited only on several hosts."""
+        return ratio(self.gpu.scattered, self.gpu.usable)
+
+    @property
+    def to_faster(self) -> Number | None:
+        """Share of migrations that brought the job to a type that is faster for it."""
+        return self.moves.to_faster / self.moves.migrations if self.moves.migrations else None
+
+    def row(self) -> dict[str, int | float | None]:
+        """Return the measures of the table that compares policies, by the names of `UNITS`; floats and counts."""
+        tenants = [each.ltgf for each in self.tenants.values() if each.ltgf is not None]
+        found: dict[str, Number | None] = {
+            "completed": self.completed,
+            "unfinished": len(self.unfinished),
+            "misfits": len(self.misfits),
+            "jct_mean": self.jct.mean,
+            **{f"jct_p{at}": value for at, value in self.jct.percentiles.items()},
+            "makespan": self.makespan,
+            "finish_time_mean": self.finish_time.mean,
+            "finish_time_max": self.finish_time.most,
+            "worse_off": self.worse_off,
+            "ltgf_job_mean": self.ltgf.mean,
+            "sharing_loss": self.sharing_loss,
+            "ltgf_tenant_min": min(tenants, default=None),
+            "slowdown_mean": self.slowdown.mean,
+            "slowdown_p99": self.slowdown.percentiles[99],
+            "first_wait_mean": self.first_wait.mean,
+            "first_wait_max": self.first_wait.most,
+            "utilisation": self.utilisation,
+            "useful": self.useful,
+            "loading": ratio(self.gpu.loading, self.gpu.usable),
+            "lost": ratio(self.gpu.lost, self.gpu.usable),
+            "fragmentation": self.fragmentation,
+            "scattered": self.scattered,
+            "migrations": self.moves.migrations,
+            "to_faster": self.to_faster,
+            "restarts": self.moves.restarts,
+            "rounds": self.rounds,
+            "deciding": self.deciding,
+        }
+        return {
+            name: value if value is None or isinstance(value, int) else float(value) for name, value in found.items()
+        }
+
+
+#: The unit of each entry of `Measures.row`; "time" is the trace's unit, seconds in files; "" says that it is a ratio.
+UNITS: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("completed", "unfinished", "misfits"), "jobs"),
+        **dict.fromkeys(("jct_mean", *(f"jct_p{at}" for at in PERCENTILES), "makespan"), "time"),
+        **dict.fromkeys(("finish_time_mean", "finish_time_max"), ""),
+        "worse_off": "share of jobs",
+        "ltgf_job_mean": "",
+        "sharing_loss": "share of jobs",
+        "ltgf_tenant_min": "",
+        **dict.fromkeys(("slowdown_mean", "slowdown_p99"), ""),
+        **dict.fromkeys(("first_wait_mean", "first_wait_max"), "time"),
+        **dict.fromkeys(
+            ("utilisation", "useful", "loading", "lost", "fragmentation", "scattered"), "share of GPU-time"
+        ),
+        "migrations": "count",
+        "to_faster": "share of migrations",
+        "restarts": "count",
+        "rounds": "count",
+        "deciding": "seconds",
+    }
+)
+
+
+def measure(history: History, *, ideal: Ideal | None = None) -> Measures:
+    """Return the measures of a run; ``ideal`` is what finish-time fairness compares with (default: `OwnPart`)."""
+    jobs = history.trace.jobs
+    completion = {name: done for name, done in history.completion.items() if done is not None}
+    jct = {name: done - history.arrival[name] for name, done in completion.items()}
+    held = {name: sum(ran.end - ran.begin for ran in rounds) for name, rounds in history.ran.items()}
+    able = [name for name in history.ran if name not in history.misfits]
+    unfinished = tuple(name for name in able if name not in completion)
+    wait = {name: (history.until if at is None else at) for name, at in history.first_start.items()}
+    rho = list(finish_time_fairness(history, ideal).values())
+    long_term = job_fairness(history)
+    begin = min((history.arrival[name] for name in able), default=None)
+    coming = len(history.ran) < len(jobs)
+    return Measures(
+        jobs=len(history.ran),
+        completed=len(completion),
+        unfinished=unfinished,
+        never_started=tuple(name for name in unfinished if not history.ran[name]),
+        misfits=tuple(name for name in history.ran if name in history.misfits),
+        jct=Spread.of(list(jct.values())),
+        slowdown=Spread.of([jct[name] / held[name] for name in completion]),
+        first_wait=Spread.of([wait[name] - history.arrival[name] for name in able]),
+        makespan=None if unfinished or coming or begin is None else max(completion.values()) - begin,
+        finish_time=Spread.of(rho),
+        worse_off=sum(value > (1 if jobs.exact else 1 + ROUNDING) for value in rho) / len(rho) if rho else None,
+        ltgf=Spread.of([value for value in long_term.values() if value is not None]),
+        sharing_loss=sharing_loss(long_term),
+        gpu=gpu_use(history),
+        moves=moves(history),
+        tenants=_tenants(history, jct, [jobs.tenants[owner] for owner in jobs.tenant]),
+        rounds=len(history.rounds),
+        deciding=sum(record.seconds for record in history.rounds),
+    )
+
+
+def _tenants(history: History, jct: Mapping[str, Number], owner: Sequence[str]) -> dict[str, TenantMeasures]:
+    names = history.trace.jobs.names
+    fairness, time = tenant_fairness(history), GpuTime(history)
+    found = {}
+    for tenant in history.trace.jobs.tenants:
+        own = [name for name, whose in zip(names, owner, strict=True) if whose == tenant and name in history.ran]
+        done = [jct[name] for name in own if name in jct]
+        found[tenant] = TenantMeasures(
+            jobs=len(own),
+            completed=len(done),
+            jct_mean=Spread.of(done).mean,
+            held=time.of_tenant(tenant)[0],
+            ltgf=fairness[tenant],
+        )
+    return found

@@ -1,0 +1,101 @@
+"""Finish-time fairness: how long a job took in the shared cluster, over how long it would have taken on its own part.
+
+Source: FFT, ICS 2025, Sec. 6.1.5, after Themis, NSDI 2020; ASTRAEA, TPDS 2022, Sec. 4.1.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from fairopt.problem.queue import Queue
+from fairopt.program import Array, Number
+from fairopt.simulation.history import History
+from fairopt.simulation.steps import Steps
+
+
+class Ideal(Protocol):
+    """How long a job takes without the others: T_id."""
+
+    def time(self, queue: Queue, row: int, jobs: Number) -> Number:
+        """Return the time of the job in ``row`` of a queue of all jobs, of which ``jobs`` share the cluster with it."""
+        ...
+
+
+@dataclass(frozen=True)
+class OwnPart:
+    """On 1/N of the GPUs of each type, for itself: the reading that we take by default.
+
+    Where the part of a type is smaller than the gang, the job holds the whole gang for the fraction of time that makes
+    the same GPU-time; it is on one type at a time, on the fastest first. Whole gangs in a part of a GPU are
+    impossible otherwise, and with this T_id stays finite, as Themis and Gavel have it.
+
+    Source: Themis (a cluster of its own with 1/N of the resources); Gavel, OSDI 2020 (1/N of the time on each type).
+    """
+
+    def time(self, queue: Queue, row: int, jobs: Number) -> Number:
+        """Return W_j over the throughput on the part; see `Ideal.time`."""
+        size, speeds = int(queue.jobs.gpus[row]), queue.jobs.throughput[row]
+        speed, left = queue.now * 0, queue.now * 0 + 1
+        for kind in sorted(np.flatnonzero(_roomy(queue, row)).tolist(), key=lambda kind: -speeds[kind]):
+            part = min(left, int(queue.capacity[kind]) / (jobs * size))
+            speed, left = speed + part * speeds[kind], left - part
+        time: Number = queue.jobs.work[row] / speed
+        return time
+
+
+@dataclass(frozen=True)
+class WholeCluster:
+    """On the whole cluster, alone: on the type that is fastest for it; ``times_jobs`` multiplies that by N.
+
+    Source: FFT Sec. 6.1.5 by its words ("exclusive cluster"); with ``times_jobs`` ASTRAEA Sec. 4.1.2, which writes
+    T* N for what Themis divides by.
+    """
+
+    times_jobs: bool = False
+
+    def time(self, queue: Queue, row: int, jobs: Number) -> Number:
+        """Return W_j over the largest throughput; see `Ideal.time`."""
+        time: Number = queue.jobs.work[row] / max(queue.jobs.throughput[row][_roomy(queue, row)])
+        return time * jobs if self.times_jobs else time
+
+
+def _roomy(queue: Queue, row: int) -> Array:
+    """Return on which types a job could run with all hosts up (k,)."""
+    there = np.asarray(queue.jobs.gpus[row] <= queue.capacity)
+    return np.asarray(queue.suits[row] & there)
+
+
+def finish_time_fairness(history: History, ideal: Ideal | None = None) -> Mapping[str, Number]:
+    """Return rho = T_sh / T_id of each job that was completed; above 1 it was worse off than alone on its part.
+
+    T_sh is from arrival to completion. N, the jobs that share the cluster, is the mean number present while the job
+    was, itself included, those left out that fit no type.
+
+    Source: FFT Sec. 6.1.5; Themis (N is what contends over the time of the job).
+    """
+    own, jobs = ideal or OwnPart(), history.trace.jobs
+    if not history.rounds:
+        return {}
+    queue = Queue.fresh(jobs, history.cluster, length=1)
+    present = presence(history)
+    rho = {}
+    for row, name in enumerate(jobs.names):
+        done = history.completion.get(name)
+        if done is not None:
+            spent = done - history.arrival[name]
+            others = present.integral(history.arrival[name], done) / spent
+            rho[name] = spent / own.time(queue, row, others)
+    return rho
+
+
+def presence(history: History) -> Steps:
+    """Return the number of jobs present over time: arrived, not completed, and fit for some type."""
+    changes: list[tuple[Number, Number]] = []
+    for name, done in history.completion.items():
+        if name not in history.misfits:
+            changes += [(history.arrival[name], 1), (history.until if done is None else done, -1)]
+    return Steps.of_changes(changes)

@@ -1,0 +1,130 @@
+"""What became of the GPUs in a run: time held, used, spent on loading, lost, and free but of no use to who waited."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.problem.queue import Queue
+from fairopt.program import Array, Number
+from fairopt.simulation.history import History
+from fairopt.simulation.record import Change, Ran, Round
+
+
+@dataclass(frozen=True)
+class GpuUse:
+    """GPU-time in GPUs times the trace's unit of time, over the rounds in which somebody was present.
+
+    ``usable``: of hosts that worked when a round began. ``held``: by jobs, until they were done or their host failed;
+    it is the sum of ``useful`` (progress that stays), ``loading`` (setup) and ``lost`` (all that was held in a round
+    whose work a failure destroyed). ``fragmented`` and ``scattered`` were free while jobs waited: see `fragments`.
+    """
+
+    usable: Number
+    held: Number
+    useful: Number
+    loading: Number
+    lost: Number
+    fragmented: Number
+    scattered: Number
+
+
+def gpu_use(history: History) -> GpuUse:
+    """Return what became of the GPU-time of a run."""
+    usable = held = useful = loading = lost = history.until * 0
+    for record in history.rounds:
+        usable += record.usable * (record.end - record.begin)
+        for ran in record.ran:
+            time = ran.gpus * (ran.end - ran.begin)
+            held += time
+            if ran.lost:
+                lost += time
+            else:
+                loading += ran.gpus * ran.setup
+                useful += ran.gpus * (ran.progress / ran.speed)
+    return GpuUse(usable, held, useful, loading, lost, *fragments(history))
+
+
+def fragments(history: History) -> tuple[Number, Number]:
+    """Return the GPU-time that was free but too little for every gang that waited, and that was enough in pieces only.
+
+    In a round, F_i is what is free of type i on working hosts after everybody was placed, and J_i the jobs that wait
+    and suit the type (throughput, memory). If every gang in J_i is larger than F_i, no waiting job could use it: all of
+    F_i is fragmented. If some gang is not, but each is larger than what is free on any one host of the type, F_i is
+    scattered: whoever used it had to lie on several hosts. Else leaving it idle was the policy's choice; and where
+    nobody waits for a type, its free GPUs are idle, and count as neither. Sums over types and rounds, times their
+    length.
+
+    Source: ours, for gangs; the idea, free GPUs that the workload's tasks cannot use, is that of Weng et al., "Beware
+    of Fragmentation", USENIX ATC 2023.
+    """
+    jobs, cluster = history.trace.jobs, history.cluster
+    suits = Queue.fresh(jobs, cluster, length=1).suits if len(jobs) else np.zeros((0, len(cluster.types)), dtype=bool)
+    row_of = {name: row for row, name in enumerate(jobs.names)}
+    host_of = {name: host for host, name in enumerate(cluster.hosts)}
+    fragmented = scattered = history.until * 0
+    for record in history.rounds:
+        waiting = np.array([row_of[name] for name in record.waiting if name not in record.misfits], dtype=np.int64)
+        free = _free(record, cluster.gpus, host_of)
+        length = record.end - record.begin
+        for kind in range(len(cluster.types)) if len(waiting) and free.any() else ():
+            there = free[cluster.kind == kind]
+            gangs = jobs.gpus[waiting[suits[waiting, kind]]]
+            if not len(gangs) or not there.any():
+                continue
+            if gangs.min() > there.sum():
+                fragmented += int(there.sum()) * length
+            elif gangs.min() > there.max():
+                scattered += int(there.sum()) * length
+    return fragmented, scattered
+
+
+def _free(record: Round, gpus: Array, host_of: dict[str, int]) -> Array:
+    """Return the GPUs of each host (H,) that worked and were given to nobody in a round."""
+    free = gpus.copy()
+    for name in record.down:
+        free[host_of[name]] = 0
+    for ran in record.ran:
+        for host, count in ran.spots:
+            free[host_of[host]] -= count
+    return free
+
+
+@dataclass(frozen=True)
+class Moves:
+    """How often jobs were moved: counts of (job, round).
+
+    ``migrations``: a host was new to the job. ``between_types``: of these, the slowest type it lay on changed;
+    ``to_faster``: to one that is faster for this job. ``resumed``: it went on after a pause on hosts it ran on last.
+    """
+
+    migrations: int
+    between_types: int
+    to_faster: int
+    resumed: int
+
+    @property
+    def restarts(self) -> int:
+        """How often a job that had run was started again, wherever that was."""
+        return self.migrations + self.resumed
+
+
+def moves(history: History) -> Moves:
+    """Return how often jobs were moved, and where to. Source: FFT Sec. 6.2.3 (the share towards faster types)."""
+    jobs = history.trace.jobs
+    row_of = {name: row for row, name in enumerate(jobs.names)}
+    kinds = {name: kind for kind, name in enumerate(jobs.types)}
+
+    def slowest(ran: Ran, types: tuple[str, ...]) -> tuple[Number, str]:
+        speeds = jobs.throughput[row_of[ran.job]]
+        return min((speeds[kinds[name]], name) for name in types)
+
+    moved = [ran for record in history.rounds for ran in record.migrations]
+    pairs = [(slowest(ran, ran.before), slowest(ran, ran.types)) for ran in moved]
+    return Moves(
+        migrations=len(moved),
+        between_types=sum(before[1] != now[1] for before, now in pairs),
+        to_faster=sum(now[0] > before[0] for before, now in pairs),
+        resumed=sum(ran.change is Change.RESUME for record in history.rounds for ran in record.ran),
+    )

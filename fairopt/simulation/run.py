@@ -1,0 +1,312 @@
+"""`run`: a trace on a cluster under a policy, round after round; a fold of `RoundPolicy.decide`."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import floor
+from time import perf_counter
+
+import numpy as np
+
+from fairopt.backends import Highs, Options, Solver
+from fairopt.errors import BadInput, FairoptError
+from fairopt.policy import Solve
+from fairopt.problem.cluster import Cluster
+from fairopt.problem.numbers import exact
+from fairopt.problem.queue import Queue, Spots
+from fairopt.problem.trace import Outage, Trace
+from fairopt.program import Number, cast
+from fairopt.simulation.mechanics import Mechanics
+from fairopt.simulation.policy import BrokenSchedule, RoundPolicy, Schedule, refuse_broken
+from fairopt.simulation.record import Change, Ran, Round, Snapshot, Standing
+
+#: After so many rounds in which nothing ran and nothing changed, nothing will.
+PATIENCE = 10_000
+
+
+class Stalled(FairoptError, RuntimeError):
+    """Jobs wait, nothing runs and nothing more will happen; the message names the jobs."""
+
+
+def run(
+    policy: RoundPolicy,
+    trace: Trace,
+    cluster: Cluster,
+    *,
+    length: object,
+    mechanics: Mechanics | None = None,
+    backend: Solver | None = None,
+    rounds: int | None = None,
+    after: Snapshot | None = None,
+) -> Iterator[Round]:
+    """Yield the record of each round until all jobs that can run are completed, or ``rounds`` of them are done.
+
+    ``length`` is that of a round, in the trace's unit of time. ``backend`` None means the policy's own algorithm where
+    it has one, else HiGHS. ``after`` goes on from a snapshot of the same trace, cluster and policy: the rounds are
+    those that the first run would have yielded. Rounds in which nobody could run are skipped, but counted. Jobs that
+    fit no type stand in every record's ``misfits`` from their arrival on; a run ends when only they are left.
+
+    Numbers are those of ``trace``: Fractions, or floats after ``trace.as_(float)``.
+    Errors: `BadInput` where trace and cluster name different types or hosts; `BrokenSchedule`; `Stalled`.
+    """
+    number: type = Fraction if trace.jobs.exact else float
+    step = exact(length, "length")
+    if step <= 0:
+        raise BadInput(f"got {step}", place="length", remedy="Give the length of a round, positive")
+    check_matches(trace, cluster)
+    if after is not None:
+        check_goes_on(after, trace, cluster)
+    own, kept = cluster.as_(number), mechanics or Mechanics()
+    snapshot = begin(own, number) if after is None else after
+    solver = Highs() if backend is None and not policy.own_algorithm else backend
+    done = 0
+    while rounds is None or done < rounds:
+        coming = next_queue(snapshot, trace, own, number(step))
+        if coming is None:
+            return
+        moved, queue = coming
+        # a solver of its own each round: where optima tie, a warm start would choose among them
+        solve = None if solver is None else Solve(solver, Options())
+        state = moved.state if moved.started else policy.start(queue)
+        begun = perf_counter()
+        schedule = policy.decide(queue, state, solve)
+        seconds = perf_counter() - begun
+        if schedule.queue is not queue:
+            raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
+        record = replace(advance(moved, trace, schedule, kept), seconds=seconds)
+        refuse_stall(record, trace)
+        yield record
+        snapshot, done = record.after, done + 1
+
+
+def begin(cluster: Cluster, number: type = Fraction) -> Snapshot:
+    """Return the snapshot before anything happened."""
+    return Snapshot(0, number(0), 0, {}, (frozenset(),) * len(cluster.hosts))
+
+
+def check_matches(trace: Trace, cluster: Cluster) -> None:
+    """Refuse a trace whose throughputs are for other types, or whose outages are of other hosts."""
+    if trace.jobs.types != cluster.types:
+        raise BadInput(
+            f"throughputs for {', '.join(trace.jobs.types)}; the cluster has {', '.join(cluster.types)}",
+            place="types",
+            remedy="Read the trace with the cluster's types, in the cluster's order",
+        )
+    strange = [outage.host for outage in trace.outages if outage.host not in cluster.hosts]
+    if strange:
+        raise BadInput(
+            f"there is no host {strange[0]!r}", place="outages", remedy=f"Hosts: {', '.join(cluster.hosts[:20])}"
+        )
+
+
+def check_goes_on(after: Snapshot, trace: Trace, cluster: Cluster) -> None:
+    """Refuse a snapshot that cannot be of this trace on this cluster, as far as it shows."""
+    hosts = [host for each in after.present.values() for host, _ in each.last]
+    rows = list(after.present)
+    if (
+        len(after.held) != len(cluster.hosts)
+        or not 0 <= after.arrived <= len(trace.jobs)
+        or not all(0 <= row < after.arrived for row in rows)
+        or not all(0 <= host < len(cluster.hosts) for host in hosts)
+    ):
+        raise BadInput(
+            f"it is of {len(after.held)} hosts and {after.arrived} jobs that arrived; "
+            f"there are {len(cluster.hosts)} hosts and {len(trace.jobs)} jobs",
+            place="snapshot",
+            remedy="Go on with the trace and the cluster that the run was begun with",
+        )
+
+
+def next_queue(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) -> tuple[Snapshot, Queue] | None:
+    """Return the next round that has something to decide or to report, as snapshot and queue; None for none.
+
+    A round in which only jobs are present that fit no type, or none at all, is skipped unless one has just arrived.
+    """
+    queue = present(snapshot, trace, cluster, length)
+    if len(queue.misfits) < len(queue) or len(queue) > len(snapshot.present):
+        return snapshot, queue
+    if snapshot.arrived == len(trace.jobs):
+        return None
+    coming = trace.jobs.arrival[snapshot.arrived]
+    skipped = -floor(-(coming - snapshot.now) / length)
+    # a quotient of floats may be off by one: too late, or a round before anybody is there
+    while skipped > 1 and snapshot.now + (skipped - 1) * length >= coming:
+        skipped -= 1
+    while snapshot.now + skipped * length < coming:
+        skipped += 1
+    moved = replace(snapshot, index=snapshot.index + skipped, now=snapshot.now + skipped * length)
+    return moved, present(moved, trace, cluster, length)
+
+
+def present(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) -> Queue:
+    """Return the queue of the round that ``snapshot`` stands before: who is there, and what has arrived since."""
+    jobs, now = trace.jobs, snapshot.now
+    arrived = bisect_right(jobs.arrival, now, lo=snapshot.arrived)
+    fresh = range(snapshot.arrived, arrived)
+    rows = [*snapshot.present, *fresh]
+    there = jobs.take(rows)
+    number: type = Fraction if jobs.exact else float
+    zero = number(0)
+    new = [Standing(jobs.work[row], zero, zero, (), False, now, None) for row in fresh]
+    standing = [*snapshot.present.values(), *new]
+    down = {outage.host for outage in trace.outages if outage.begin <= now < outage.end}
+    up = np.array([host not in down for host in cluster.hosts])
+    columns = {
+        name: cast(_objects([getattr(each, name) for each in standing]), number)
+        for name in ("remaining", "attained", "setup", "lease")
+    }
+    # a failed host takes what ran on it along: those jobs neither go on nor hold a lease
+    alive = [each.running and all(up[host] for host, _ in each.last) for each in standing]
+    columns["lease"][~np.array(alive, dtype=bool)] = now
+    return Queue(
+        cluster=cluster,
+        jobs=there,
+        index=snapshot.index,
+        now=now,
+        length=length,
+        last=tuple(each.last for each in standing),
+        running=np.array(alive, dtype=bool),
+        started=tuple(each.started for each in standing),
+        up=up,
+        held=snapshot.held,
+        **columns,
+    )
+
+
+def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mechanics) -> Round:
+    """Return the record of the round that ``schedule`` makes of ``snapshot``. Errors: `BrokenSchedule`."""
+    refuse_broken(schedule)
+    queue = schedule.queue
+    jobs, hosts = queue.jobs, queue.cluster.hosts
+    arrived = snapshot.arrived + len(queue) - len(snapshot.present)
+    fresh = range(snapshot.arrived, arrived)
+    rows = [*snapshot.present, *fresh]
+    held = list(snapshot.held)
+    failing = [outage for outage in trace.outages if queue.now < outage.begin < queue.end]
+    remaining, attained, setup = queue.remaining.tolist(), queue.attained.tolist(), queue.setup.tolist()
+    end, leased = queue.end, queue.leased
+    ran: list[Ran] = []
+    after: dict[int, Standing] = {}
+    for at, row in enumerate(rows):
+        spots = schedule.placements.get(at, ())
+        if not spots:
+            after[row] = Standing(remaining[at], attained[at], setup[at], queue.last[at], False, end, queue.started[at])
+            continue
+        unsaid = queue.lease[at] if at in leased else end
+        one, next_ = play(queue, at, spots, failing, schedule.leases.get(at, unsaid), mechanics)
+        ran.append(one)
+        if not one.completed:
+            after[row] = next_
+        if jobs.dataset[at]:
+            for host, _ in spots:
+                held[host] |= {jobs.dataset[at]}
+    return Round(
+        index=queue.index,
+        begin=queue.now,
+        end=queue.end,
+        arrived=jobs.names[len(snapshot.present) :],
+        ran=tuple(ran),
+        waiting=tuple(jobs.names[at] for at in range(len(queue)) if at not in schedule.placements),
+        misfits={jobs.names[at]: why for at, why in queue.misfits.items()},
+        down=tuple(host for host, works in zip(hosts, queue.up, strict=True) if not works),
+        usable=int(queue.capacity.sum()),
+        costs=dict(schedule.costs),
+        notes={jobs.names[at]: text for at, text in schedule.notes.items()},
+        policy=schedule.policy,
+        backend=schedule.backend,
+        after=Snapshot(
+            index=queue.index + 1,
+            now=queue.end,
+            arrived=arrived,
+            present=after,
+            held=tuple(held),
+            state=schedule.state,
+            started=True,
+            idle=0 if ran or fresh or changes_after(queue, trace) else snapshot.idle + 1,
+        ),
+    )
+
+
+def play(
+    queue: Queue, row: int, spots: Spots, failing: Sequence[Outage], lease: Number, mechanics: Mechanics
+) -> tuple[Ran, Standing]:
+    """Return what a job does on ``spots`` in this round, and how it stands afterwards.
+
+    ``failing`` are the outages that begin within the round.
+    """
+    hosts, types = queue.cluster.hosts, queue.cluster.types
+    setup, speed = mechanics.setup(queue, row, spots), mechanics.speed(queue, row, spots)
+    complete = queue.now + setup + queue.remaining[row] / speed
+    end = min(complete, queue.end)
+    names = {hosts[host] for host, _ in spots}
+    fails = min((outage.begin for outage in failing if outage.host in names and outage.begin < end), default=None)
+    lost = fails is not None
+    end = end if fails is None else fails
+    zero = queue.now * 0
+    spent = min(setup, end - queue.now)
+    completed = not lost and complete <= queue.end
+    progress = zero if lost else queue.remaining[row] if completed else (end - queue.now - spent) * speed
+    last = queue.last[row]
+    change = (
+        Change.START
+        if not last
+        else Change.STAY
+        if queue.running[row] and spots == last
+        else Change.RESUME
+        if {host for host, _ in spots} <= {host for host, _ in last}
+        else Change.MIGRATE
+    )
+    ran = Ran(
+        job=queue.jobs.names[row],
+        spots=tuple((hosts[host], int(gpus)) for host, gpus in spots),
+        types=tuple(types[kind] for kind in queue.kinds(spots)),
+        before=tuple(types[kind] for kind in queue.kinds(last)),
+        change=change,
+        begin=queue.now,
+        end=end,
+        setup=spent,
+        speed=speed,
+        progress=progress,
+        remaining=queue.remaining[row] - progress,
+        lease=lease,
+        completed=completed,
+        lost=lost,
+    )
+    started = queue.started[row]
+    return ran, Standing(
+        remaining=ran.remaining,
+        attained=queue.attained[row] + ran.gpus * (end - queue.now),
+        setup=setup if lost else setup - spent,
+        last=spots,
+        running=not lost,
+        lease=queue.end if lost else lease,
+        started=queue.now if started is None else started,
+    )
+
+
+def changes_after(queue: Queue, trace: Trace) -> bool:
+    """Whether a host fails or comes back after the round of ``queue`` has begun, and before the next one has."""
+    return any(queue.now < moment <= queue.end for each in trace.outages for moment in (each.begin, each.end))
+
+
+def refuse_stall(record: Round, trace: Trace) -> None:
+    """Raise `Stalled` where nothing has run for long, nobody will come and no host will come back."""
+    after = record.after
+    if after.idle < PATIENCE or after.arrived < len(trace.jobs):
+        return
+    if any(outage.end > after.now and outage.end != float("inf") for outage in trace.outages):
+        return
+    jobs = ", ".join([name for name in record.waiting if name not in record.misfits][:5])
+    raise Stalled(f"{record.policy} has run nothing for {PATIENCE} rounds, with jobs waiting: {jobs}")
+
+
+def _objects(values: list[Number]) -> np.ndarray:
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
+
+
+__all__ = ["Stalled", "advance", "begin", "next_queue", "present", "run"]

@@ -1,0 +1,86 @@
+"""The same packing with nothing shared: each tenant on a private part of the servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import NotCapable
+from fairopt.models.astraea.posted_prices import PostedPricePacking
+from fairopt.policy import Seconds, Solve
+from fairopt.problem.batch import Batch, JobSchedule
+from fairopt.program import Array
+from fairopt.schedules import Admission, Plan, SchedulePolicy
+
+
+@dataclass(frozen=True)
+class BatchPrivate(SchedulePolicy):
+    """Cut the servers into the tenants' quotas, and run posted-price packing in each part alone; nobody pays anybody.
+
+    Servers are handed out in order, workers and PS each until a tenant's quota is full, tenants in order; where that
+    cuts a server, each has its part of it. All of a part is its tenant's own: a second pass changes nothing.
+
+    Source: Astraea (posted prices) Sec. 5.1, baseline BatchSche.
+    """
+
+    name = "batch-private"
+    source = "Astraea, IEEE TC 2022, Sec. 5.1 (BatchSche)"
+    packing: PostedPricePacking = field(default_factory=PostedPricePacking)
+
+    def decide(self, problem: Batch, state: Any, solve: Solve | None) -> Plan:
+        """Decide each tenant's part; see `SchedulePolicy.decide`."""
+        if solve is not None:
+            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+        begun = perf_counter()
+        schedules: list[JobSchedule] = []
+        admissions: list[Admission] = []
+        for tenant, part in enumerate(partition(problem)):
+            rows = np.flatnonzero(problem.jobs.tenant == tenant).tolist()
+            if not rows:
+                continue
+            plan = self.packing.decide(part, None, None)
+            schedules += [replace(each, job=rows[each.job]) for each in plan.schedules]
+            for each in plan.admissions:
+                schedule = None if each.schedule is None else replace(each.schedule, job=rows[each.job])
+                admissions.append(replace(each, job=rows[each.job], schedule=schedule))
+        return Plan(
+            policy=self.name,
+            batch=problem,
+            schedules=tuple(schedules),
+            admissions=tuple(admissions),
+            seconds=Seconds(solve=perf_counter() - begun),
+        )
+
+
+def partition(batch: Batch) -> list[Batch]:
+    """Return a batch for each tenant: its jobs, and servers cut down to what it owns."""
+    servers = batch.servers
+    left = [servers.workers.copy(), servers.ps.copy()]
+    parts = []
+    for tenant, name in enumerate(batch.tenants):
+        own = [
+            _take(there, quota[tenant]) for there, quota in zip(left, (batch.worker_quota, batch.ps_quota), strict=True)
+        ]
+        rows = np.flatnonzero(batch.jobs.tenant == tenant)
+        jobs = batch.jobs.take(rows.tolist())
+        parts.append(
+            Batch(
+                tenants=(name,),
+                worker_quota=batch.worker_quota[tenant : tenant + 1].copy(),
+                ps_quota=batch.ps_quota[tenant : tenant + 1].copy(),
+                servers=replace(servers, workers=own[0], ps=own[1]),
+                jobs=replace(jobs, tenant=np.zeros(len(rows), dtype=np.int64)),
+            )
+        )
+    return parts
+
+
+def _take(left: Array, quota: Array) -> Array:
+    """Take a quota (types,) out of what is left (S, types), servers in order, and return what was taken."""
+    before = np.cumsum(left, axis=0) - left
+    taken = np.clip(quota[None, :] - before, 0, left)
+    left -= taken
+    return np.asarray(taken)

@@ -1,0 +1,133 @@
+"""First come, first served with shares: each job as soon as it fits into its tenant's own share, without prices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import product
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import BadInput, NotCapable
+from fairopt.models.astraea.fast_search import Fast
+from fairopt.models.astraea.reference import Best, Search
+from fairopt.models.astraea.round_state import RoundState
+from fairopt.policy import Seconds, Solve
+from fairopt.problem.batch import MOST_SLOTS, Batch, JobSchedule
+from fairopt.problem.utilities import Linear
+from fairopt.schedules import Admission, Plan, SchedulePolicy
+
+#: How far a job is looked for a place at first, in slots.
+LOOK = 64
+COLUMNS = ("free_workers", "free_ps", "own_workers", "own_ps", "pool_workers", "pool_ps")
+
+
+@dataclass(frozen=True)
+class FirstComeFirstServed(SchedulePolicy):
+    """Jobs in order of arrival, each where it completes first within its tenant's own share; nothing is taken back.
+
+    ``shared`` lets a job use whatever is free in the cluster. ``horizon``: slots to look ahead from the last arrival;
+    None for as many as it takes: a job that fits at all fits behind all others. One that fits nowhere does not run.
+
+    Source: Astraea (posted prices) Sec. 5.1 compares with it in kind; static shares as YARN has them.
+    """
+
+    name = "fcfs"
+    source = "first come, first served within static shares"
+    shared: bool = False
+    horizon: int | None = None
+    search: Search = field(default_factory=Fast)
+
+    def __post_init__(self) -> None:
+        if self.horizon is not None and (not isinstance(self.horizon, int) or self.horizon < 1):
+            raise BadInput(f"got {self.horizon!r}", place=f"{self.name}, horizon", remedy="Give a whole number from 1")
+
+    def decide(self, problem: Batch, state: Any, solve: Solve | None) -> Plan:
+        """Place jobs one after the other; see `SchedulePolicy.decide`."""
+        if solve is not None:
+            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+        begun = perf_counter()
+        jobs = problem.jobs
+        # what counts is completion alone: each slot costs 1, and prices with base 1 are 0
+        hasty = replace(problem, jobs=replace(jobs, utility=(Linear(Fraction(-1), Fraction(0)),) * len(jobs)))
+        table = Table(hasty, self.shared)
+        end = None if self.horizon is None else int(jobs.arrival.max(initial=0)) + self.horizon
+        schedules: list[JobSchedule] = []
+        admissions: list[Admission] = []
+        for job in sorted(range(len(jobs)), key=lambda job: (jobs.arrival[job], job)):
+            best = self._first(table, job, end)
+            if best is not None:
+                table.admit(best.schedule)
+                schedules.append(best.schedule)
+            schedule = None if best is None else best.schedule
+            worth = Fraction(0) if best is None else jobs.utility[job].value(Fraction(best.schedule.last))
+            admissions.append(Admission(job, 1, 1, not self.shared, schedule, 0.0, 0.0, worth, 0, best is not None))
+        return Plan(
+            policy=self.name,
+            batch=problem,
+            schedules=tuple(schedules),
+            admissions=tuple(admissions),
+            seconds=Seconds(solve=perf_counter() - begun),
+        )
+
+    def _first(self, table: Table, job: int, end: int | None) -> Best | None:
+        """Return where a job completes first, looking twice as far until it is found; what is found stays the best."""
+        arrival, look = int(table.batch.jobs.arrival[job]), LOOK
+        most = max(arrival, table.used) + longest(table.batch, job) if end is None else end
+        while True:
+            until = min(arrival + look, most)
+            if until > MOST_SLOTS or (most > MOST_SLOTS and arrival + shortest(table.batch, job) > MOST_SLOTS):
+                raise BadInput(
+                    f"it does not complete by slot {MOST_SLOTS}",
+                    place=f"{self.name}, job {table.batch.jobs.names[job]!r}",
+                    remedy="Give longer slots, less work, or a horizon that ends before",
+                )
+            best = self.search.best(table.between(arrival, until), job)
+            if best is not None or until == most:
+                return best
+            look *= 2
+
+
+class Table:
+    """The state of all slots from the first on, as far as it has been looked at; it grows as that goes on."""
+
+    def __init__(self, batch: Batch, shared: bool) -> None:
+        self.batch, self.shared, self.used = batch, shared, 0
+        self.state = self._fresh(LOOK)
+
+    def between(self, first: int, last: int) -> RoundState:
+        """Return the state of the slots after ``first`` up to ``last``: a view of the table."""
+        if last > self.state.slots:
+            old, self.state = self.state, self._fresh(max(last, 2 * self.state.slots))
+            for name in COLUMNS:
+                getattr(self.state, name)[..., : old.slots] = getattr(old, name)
+        after = self.state.after(first)
+        return replace(after, **{name: getattr(after, name)[..., : last - first] for name in COLUMNS})
+
+    def admit(self, schedule: JobSchedule) -> None:
+        """Take what a schedule uses."""
+        self.state.admit(schedule)
+        self.used = max(self.used, schedule.last)
+
+    def _fresh(self, slots: int) -> RoundState:
+        servers = self.batch.servers
+        free = np.ones(len(servers.worker_types)), np.ones(len(servers.ps_types))
+        state = RoundState.fresh(self.batch, 0, slots, *free)
+        if self.shared:
+            state.share()
+        return state
+
+
+def longest(problem: Batch, job: int) -> int:
+    """Return the most slots that a job can take: on one worker away from its PS, of the slowest types."""
+    types = product(range(len(problem.servers.worker_types)), range(len(problem.servers.ps_types)))
+    return max(problem.duration(job, 1, together=False, worker=worker, ps=ps) for worker, ps in types)
+
+
+def shortest(problem: Batch, job: int) -> int:
+    """Return the least slots that a job can take: a worker for each chunk, on one server, of the fastest types."""
+    types = product(range(len(problem.servers.worker_types)), range(len(problem.servers.ps_types)))
+    chunks = int(problem.jobs.chunks[job])
+    return min(problem.duration(job, chunks, together=True, worker=worker, ps=ps) for worker, ps in types)

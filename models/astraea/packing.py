@@ -1,0 +1,185 @@
+"""The offline optimum of a batch as compact-exponential packing, and bounds on it that are proved by prices."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import islice
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fairopt.backends.solution import Solution
+from fairopt.errors import BadInput
+from fairopt.methods.columns.columns import Times, columns
+from fairopt.methods.columns.integer_search import SLACK, Found, answer, search
+from fairopt.methods.columns.pricing import Prices
+from fairopt.methods.columns.restricted_program import Relaxation, packing_program, relax
+from fairopt.models.astraea.offline_optimum import without_gap
+from fairopt.policy import Seconds, Solve
+from fairopt.problem.batch import Batch
+from fairopt.program import Program
+from fairopt.schedules import Plan, SchedulePolicy
+
+
+class Proof(enum.Enum):
+    """What shows that a plan is optimal."""
+
+    PRICES = "prices: what they bound revenue by is what the plan earns"
+    SEARCH = "search: the back end found nothing better among all columns"
+    NONE = "nothing"
+
+
+@dataclass(frozen=True, eq=False)
+class PackingEvidence:
+    """What a packing is worth: no schedule within ``slots`` earns more than ``bound``, which ``prices`` prove.
+
+    `exact_upper_bound` computes ``bound`` from the prices again, in rationals. ``relaxed``: the value of the linear
+    relaxation, in floats. ``proof``: what shows that the plan is optimal. ``columns``: the schedules that were looked
+    at one by one, ``rounds`` of pricing, ``cuts`` made by `search`.
+    """
+
+    slots: int
+    prices: Prices
+    bound: Fraction
+    relaxed: float
+    proof: Proof
+    columns: int
+    rounds: int
+    cuts: int = 0
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the plan is known to be optimal."""
+        return self.proof is not Proof.NONE
+
+
+@dataclass(frozen=True)
+class CompactExponentialPacking(SchedulePolicy):
+    """The schedules of largest total utility, one column for each schedule of each job: problem (5).
+
+    The linear relaxation is solved by column generation, with a pricing that is exact over all schedules at prices that
+    differ by server and slot; its prices, rounded to rationals, prove a bound. Then the integer optimum is looked for:
+    over all columns where they are few, else by `fairopt.methods.columns.integer_search`.
+
+    * ``slots``, ``in_slot_of_arrival``: as in `OfflineOptimum`.
+    * ``most_columns``: up to so many columns all are written down.
+    * ``most_cuts``: how long to search beyond that; the best found stays, and ``Plan.evidence`` says what it may lack.
+    * ``time_limit``: seconds for each program in it, with no back end named; what a search ends with may then vary.
+
+    ``Plan.evidence`` is a `PackingEvidence`. Source: Astraea (Wang et al.), IEEE TC 2022, Eq. (5)-(7); Sec. 6.
+    """
+
+    name = "packing"
+    source = "Astraea, IEEE TC 2022, Eq. (5)"
+    own_algorithm = False
+    slots: int | None = None
+    in_slot_of_arrival: bool = False
+    most_columns: int = 5_000
+    most_cuts: int = 200
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("most_columns", "most_cuts"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 0:
+                raise BadInput(f"got {value!r}", place=f"{self.name}, {name}", remedy="Give a whole number from 0")
+
+    def decide(self, problem: Batch, state: Any, solve: Solve | None) -> Plan:
+        """Solve (5); see `SchedulePolicy.decide`. ``solve`` must give duals and integers. Errors: `NotSolved`."""
+        begun = perf_counter()
+        ask = without_gap(self.time_limit) if solve is None else solve
+        times = Times.of(problem, self.slots, self.in_slot_of_arrival)
+        relaxation = relax(problem, times, ask)
+        program: Program | None = None
+        solution: Solution | None = None
+        every = (column for job in range(len(problem.jobs)) for column in columns(problem, job, times))
+        looked_at = list(islice(every, self.most_columns + 1))
+        if len(looked_at) <= self.most_columns:
+            program = packing_program(problem, times, looked_at)
+            solution = answer(ask, program)
+            taken = tuple(looked_at[at] for at in np.flatnonzero(solution.point > 1 / 2))
+            revenue = sum((Fraction(times.worth[each.job][each.last - 1]) for each in taken), start=Fraction(0))
+            closed = solution.bound is not None and float(solution.bound) <= float(revenue) + SLACK * max(
+                1.0, float(revenue)
+            )
+            found = Found(taken, revenue, closed, 0)
+        else:
+            looked_at = list(relaxation.columns)
+            found = search(problem, times, relaxation, ask, self.most_cuts)
+        return Plan(
+            policy=self.name,
+            batch=problem,
+            schedules=found.schedules,
+            backend=ask.backend.name,
+            program=program,
+            solution=solution,
+            proven=f"no schedules within {times.slots} slots earn more than {relaxation.bound}, by prices; "
+            f"optimality is shown by {_proof(found, relaxation).value}",
+            evidence=PackingEvidence(
+                slots=times.slots,
+                prices=relaxation.prices,
+                bound=relaxation.bound,
+                relaxed=relaxation.value,
+                proof=_proof(found, relaxation),
+                columns=len(looked_at),
+                rounds=relaxation.rounds,
+                cuts=found.cuts,
+            ),
+            seconds=Seconds(build=perf_counter() - begun - ask.seconds, solve=ask.seconds),
+        )
+
+
+class Ratio(NamedTuple):
+    """What a plan earns, ``revenue``, and the most that can be earned, ``best``: the optimum or a bound above it.
+
+    ``exact``: whether it is the optimum. Revenues in floats are the fractions that they are.
+    """
+
+    revenue: Fraction
+    best: Fraction
+    exact: bool
+
+    @property
+    def value(self) -> float:
+        """Revenue over the best; 1 where nothing can be earned."""
+        return float(self.revenue / self.best) if self.best else 1.0
+
+
+def ratio(
+    batch: Batch, plan: Plan, slots: int | None = None, packing: CompactExponentialPacking | None = None
+) -> Ratio:
+    """Return what a plan earns, and the offline optimum of its batch or, where that is out of reach, a bound on it.
+
+    ``slots``: T, None for as many as the optimum can need, wherever the plan ends. ``packing``: how the optimum is
+    looked for, with its own readings. A bound is proved by prices, in rationals. Errors: `BadInput` where the plan has
+    a job outside the slots that the optimum may use; `NotSolved`.
+
+    Source: Astraea (posted prices) Sec. 5.1, "Performance Ratio".
+    """
+    how = packing or CompactExponentialPacking()
+    how = how if slots is None else replace(how, slots=slots)
+    times = Times.of(batch, how.slots, how.in_slot_of_arrival)
+    for each in plan.schedules:
+        if each.first < times.first[each.job] or (how.slots is not None and each.last > how.slots):
+            raise BadInput(
+                f"it runs from slot {each.first} to {each.last}, and may from {times.first[each.job]} to {how.slots}",
+                place=f"job {batch.jobs.names[each.job]!r}",
+                remedy="Give more slots, or in_slot_of_arrival=True",
+            )
+    best = how.decide(batch, how.start(batch), None)
+    evidence: PackingEvidence = best.evidence
+    return Ratio(_revenue(plan), _revenue(best) if evidence.optimal else evidence.bound, evidence.optimal)
+
+
+def _revenue(plan: Plan) -> Fraction:
+    """Return the total utility; those in floats are added up as the fractions that they are."""
+    return sum((Fraction(value) for value in plan.utilities.values()), start=Fraction(0))
+
+
+def _proof(found: Found, relaxation: Relaxation) -> Proof:
+    if found.revenue >= relaxation.bound:
+        return Proof.PRICES
+    return Proof.SEARCH if found.optimal else Proof.NONE

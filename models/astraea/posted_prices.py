@@ -1,0 +1,146 @@
+"""Posted-price packing: jobs admitted batch by batch, at prices that rise with use, own shares first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import BadInput, NotCapable
+from fairopt.models.astraea.fast_search import Fast
+from fairopt.models.astraea.payments import payments
+from fairopt.models.astraea.price_bases import Admissible, Theta, read_theta
+from fairopt.models.astraea.reference import Search
+from fairopt.models.astraea.round_state import RoundState
+from fairopt.policy import Seconds, Solve
+from fairopt.problem.batch import MOST_SLOTS, Batch
+from fairopt.schedules import Admission, Plan, SchedulePolicy
+from fairopt.schedules.prices import Bases
+
+
+@dataclass(frozen=True)
+class PostedPricePacking(SchedulePolicy):
+    """Collect jobs over geometrically growing intervals; in each, admit who gains at posted prices, own shares first.
+
+    Jobs that arrive in [tau_(l-1), tau_l), and those left over, are decided on at tau_l and run in (lambda tau_l,
+    lambda tau_(l+1)], in ``rounds`` (lambda) rounds of tau_l slots. In each round first every job within its tenant's
+    own share, then those left within all that is unused; the latter pay.
+
+    * ``rounds``: lambda; 2 in the example of Sec. 4.2; `posted_prices_theta.rounds` is Lemma 1's formula.
+    * ``theta``: where the prices' bases come from; by default the least that keep everybody out when all is in use.
+    * ``search``: how a job's best schedule is found; all ways find the same.
+    * ``intervals``: L, None for as many as the longest job needs; see `last_interval`.
+
+    Intervals: tau_l = 2^l, as the example has it (the text prints tau_0 = 1, tau_1 = 2 and tau_l = 2^(l-1)). A job that
+    arrives before slot 1 counts as of the first interval. Jobs are tried in the order of the batch.
+
+    Source: Astraea (Wang et al.), IEEE TC 2022, Algorithms 1-5.
+    """
+
+    name = "posted-prices"
+    source = "Astraea, IEEE TC 2022, Algorithms 1-5"
+    rounds: int = 2
+    theta: Theta = field(default_factory=Admissible, metadata={"read": read_theta})
+    search: Search = field(default_factory=Fast)
+    intervals: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "intervals"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise BadInput(f"got {value!r}", place=f"{self.name}, {name}", remedy="Give a whole number from 1")
+
+    def decide(self, problem: Batch, state: Any, solve: Solve | None) -> Plan:
+        """Run Algorithm 1; see `SchedulePolicy.decide`."""
+        if solve is not None:
+            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+        begun = perf_counter()
+        admissions: list[Admission] = []
+        bases: list[Bases] = []
+        waiting: list[int] = []
+        last = self.intervals or last_interval(problem)
+        self._check_slots(last)
+        for interval in range(1, last + 1):
+            waiting += arrivals(problem, interval)
+            workers, ps = self.theta.bases(problem, waiting)
+            bases.append(Bases(interval, self.rounds, 2**interval, tuple(workers), tuple(ps)))
+            made = self.batch(problem, waiting, bases[-1])
+            admissions += made
+            admitted = {each.job for each in made if each.admitted}
+            waiting = [job for job in waiting if job not in admitted]
+        taken = [each for each in admissions if each.admitted and each.schedule is not None]
+        return Plan(
+            policy=self.name,
+            batch=problem,
+            schedules=tuple(each.schedule for each in taken if each.schedule is not None),
+            admissions=tuple(admissions),
+            payments=tuple(payments(problem, admissions)),
+            evidence=tuple(bases),
+            seconds=Seconds(solve=perf_counter() - begun),
+        )
+
+    def _check_slots(self, last: int) -> None:
+        # tables have a column for each slot of a round; compared as exponents first, as 2 ** last may fill the memory
+        if last > MOST_SLOTS.bit_length() or 2 * self.rounds * 2**last > MOST_SLOTS:
+            raise BadInput(
+                f"{last} intervals of {self.rounds} rounds end after slot {MOST_SLOTS}",
+                place=f"{self.name}, intervals",
+                remedy="Give longer slots, shorter jobs, or fewer intervals and rounds",
+            )
+
+    def batch(self, problem: Batch, jobs: list[int], bases: Bases) -> list[Admission]:
+        """Return the decisions on one batch, in order. Source: Algorithm 2."""
+        length = bases.slots  # tau_l
+        decisions: list[Admission] = []
+        left = list(jobs)
+        for number in range(1, self.rounds + 1):
+            origin = (self.rounds + number - 1) * length
+            state = RoundState.fresh(problem, origin, length, np.asarray(bases.workers), np.asarray(bases.ps))
+            for own in (True, False):
+                if not own:
+                    state.share()
+                made = [self.offer(state, job, bases.interval, number, own) for job in left]
+                decisions += made
+                admitted = {each.job for each in made if each.admitted}
+                left = [job for job in left if job not in admitted]
+        return decisions
+
+    def offer(self, state: RoundState, job: int, interval: int, number: int, own: bool) -> Admission:
+        """Find a job's best schedule at the prices of now; admit it where it gains. Source: Algorithm 3, Eq. (7)."""
+        best = self.search.best(state, job)
+        if best is None:
+            return Admission(job, interval, number, own, None, 0.0, 0.0, Fraction(0), state.origin, False)
+        admitted = best.gain > 0
+        if admitted:
+            state.admit(best.schedule)
+        cost, utility = best.cost, best.utility
+        return Admission(
+            job, interval, number, own, best.schedule, cost.workers, cost.ps, utility, state.origin, admitted
+        )
+
+
+def arrivals(problem: Batch, interval: int) -> list[int]:
+    """Return the jobs that arrive in [tau_(l-1), tau_l), in the first interval also earlier ones. Source: Alg. 1."""
+    low, high = (2 ** (interval - 1) if interval > 1 else 0), 2**interval
+    return [job for job, slot in enumerate(problem.jobs.arrival) if low <= slot < high]
+
+
+def last_interval(problem: Batch) -> int:
+    """Return the first interval whose rounds are as long as the longest job takes on all the workers it can have alone.
+
+    Bandwidth may ask a job to take fewer, and prices may keep it out; what is left then stays unscheduled.
+    """
+    jobs, servers = problem.jobs, problem.servers
+    needed = 1
+    for job in range(len(jobs)):
+        shortest = min(
+            problem.duration(job, max(1, min(int(jobs.chunks[job]), int(most))), together, worker, ps)
+            for worker, there in enumerate(servers.workers.T)
+            for together, most in ((True, there.max()), (False, there.sum()))
+            for ps in range(len(servers.ps_types))
+        )
+        needed = max(needed, int(jobs.arrival[job]).bit_length(), (shortest - 1).bit_length())
+    return needed

@@ -1,0 +1,174 @@
+"""Algorithms 3 to 5 of posted-price packing, line by line: the reference that the fast search is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
+from typing import NamedTuple, Protocol
+
+from fairopt.models.astraea.round_state import Cost, RoundState, spots
+from fairopt.problem.batch import JobSchedule
+from fairopt.program import Number
+
+
+class Best(NamedTuple):
+    """The best schedule of a job in a round, its cost at posted prices, and its utility from the round's origin."""
+
+    schedule: JobSchedule
+    cost: Cost
+    utility: Number
+
+    @property
+    def gain(self) -> float:
+        """mu: utility minus cost."""
+        return float(self.utility) - self.cost.workers - self.cost.ps
+
+
+class Search(Protocol):
+    """A way to find the best schedule of one job in a round. All ways return the same."""
+
+    def best(self, state: RoundState, job: int) -> Best | None:
+        """Return the schedule of largest gain, whatever its sign; None where nothing fits."""
+        ...
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Where the printed algorithms leave something open, or contradict the constraints they are to keep.
+
+    * ``enough_ps``: Algorithm 4, line 8, takes the least of the PS that the bandwidth asks for and of those that are
+      left, so that a server short of PS is preferred and (3i) broken. True (default): a server must have as many as
+      (3i) asks for. False: as printed.
+    * ``price_each_slot``: Algorithm 5, line 12, charges the first slot's price for all slots. True (default): each
+      slot's own, as Eq. (10) and Algorithm 4 have it. False: as printed.
+    """
+
+    enough_ps: bool = True
+    price_each_slot: bool = True
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Try every start slot and every number of workers, distributed and centralised; slow and plain.
+
+    Among equal gains the first found is kept: start slots rising, then workers rising, worker types and types of PS in
+    order; centralised before distributed (line 6 has "at least").
+
+    Source: Astraea (posted prices) Algorithm 3.
+    """
+
+    readings: Readings = field(default_factory=Readings)
+
+    def best(self, state: RoundState, job: int) -> Best | None:
+        """Return the schedule of largest gain, whatever its sign; None where nothing fits."""
+        servers = state.batch.servers
+        found: Best | None = None
+        for start in range(1, state.slots + 1):
+            for workers in range(1, int(state.batch.jobs.chunks[job]) + 1):
+                for worker_type in range(len(servers.worker_types)):
+                    for ps_type in range(len(servers.ps_types)):
+                        here = (state, job, start, workers, worker_type, ps_type, self.readings)
+                        for one in (centralised(*here), distributed(*here)):
+                            if one is not None and (found is None or one.gain > found.gain):
+                                found = one
+        return found
+
+
+def distributed(
+    state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: Readings
+) -> Best | None:
+    """Return a cheap schedule over several servers, all PS on one of them; None where there is none.
+
+    The PS go to the server that needs the fewest for the workers elsewhere, which keeps at most ``workers`` - 1 of the
+    workers; the others go to the servers with the fewest free workers, so that room for centralised jobs is left.
+
+    Source: Astraea (posted prices) Algorithm 4.
+    """
+    batch = state.batch
+    duration = batch.duration(job, workers, together=False, worker=worker, ps=ps)
+    span = range(start - 1, start - 1 + duration)
+    if not _fits(state, job, span, workers, worker, ps):
+        return None
+    tenant = int(batch.jobs.tenant[job])
+    _, offered = state.offered(tenant, worker, ps)
+    ratio = batch.servers.worker_bandwidth[worker] / batch.servers.ps_bandwidth[ps]
+    hosts = []
+    for server in range(len(batch.servers.names)):
+        there = min(workers - 1, *(int(state.free_workers[server, worker, t]) for t in span))
+        needed = ceil((workers - there) * ratio)
+        left = min(min(int(state.free_ps[server, ps, t]), int(offered[t])) for t in span)
+        given = needed if readings.enough_ps else min(needed, left)
+        if 1 <= given <= left:
+            hosts.append((given, server, there))
+    if not hosts:
+        return None
+    given, host, there = min(hosts)
+    missing, placed = workers - there, [(host, there)]
+    room = {
+        server: min(int(state.free_workers[server, worker, t]) for t in span)
+        for server in range(len(batch.servers.names))
+        if server != host
+    }
+    for server in sorted(room, key=lambda server: (room[server], server)):
+        here = min(room[server], missing)
+        placed.append((server, here))
+        missing -= here
+    if missing:
+        return None
+    schedule = JobSchedule(
+        job, state.origin + start, state.origin + span[-1] + 1, spots(placed), ((host, given),), worker, ps
+    )
+    return Best(schedule, state.cost(schedule), _utility(state, job, span))
+
+
+def centralised(
+    state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: Readings
+) -> Best | None:
+    """Return a schedule with all workers and one PS on one server, the first that has room; None where none has.
+
+    Source: Astraea (posted prices) Algorithm 5.
+    """
+    batch = state.batch
+    duration = batch.duration(job, workers, together=True, worker=worker, ps=ps)
+    span = range(start - 1, start - 1 + duration)
+    if not _fits(state, job, span, workers, worker, ps):
+        return None
+    for server in range(len(batch.servers.names)):
+        free = all(state.free_workers[server, worker, t] >= workers and state.free_ps[server, ps, t] >= 1 for t in span)
+        if free:
+            schedule = JobSchedule(
+                job,
+                state.origin + start,
+                state.origin + span[-1] + 1,
+                ((server, workers),),
+                ((server, 1),),
+                worker,
+                ps,
+            )
+            cost = state.cost(schedule) if readings.price_each_slot else _first_slot(state, schedule)
+            return Best(schedule, cost, _utility(state, job, span))
+    return None
+
+
+def _fits(state: RoundState, job: int, span: range, workers: int, worker: int, ps: int) -> bool:
+    """Whether a schedule ends within the round and its tenant may take the workers and a PS. Lines 4-6."""
+    if span.stop > state.slots:
+        return False
+    own, own_ps = state.offered(int(state.batch.jobs.tenant[job]), worker, ps)
+    return all(own[t] >= workers and own_ps[t] >= 1 for t in span)
+
+
+def _first_slot(state: RoundState, schedule: JobSchedule) -> Cost:
+    eta_workers, eta_ps = state.prices()
+    at = schedule.first - state.origin - 1
+    workers, ps = schedule.count()
+    return Cost(
+        float(schedule.duration * workers * eta_workers[schedule.worker_type, at]),
+        float(schedule.duration * ps * eta_ps[schedule.ps_type, at]),
+    )
+
+
+def _utility(state: RoundState, job: int, span: range) -> Number:
+    """Return f of the completion, counted from the round's origin. Source: Algorithm 3, line 6."""
+    return state.batch.jobs.utility[job].value(Fraction(span.stop))

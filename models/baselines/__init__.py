@@ -1,0 +1,1 @@
+"""The rules that papers compare with: one file each."""

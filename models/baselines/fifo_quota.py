@@ -1,0 +1,157 @@
+"""FIFO with static quotas, as YARN's capacity scheduler: each tenant has GPUs of its own, and a line before them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import NotCapable
+from fairopt.models.common.non_preemptive import holding
+from fairopt.policy import Solve
+from fairopt.problem.queue import Queue
+from fairopt.program import Number
+from fairopt.simulation import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, Want, by_throughput, placed
+
+
+def quotas(weights: Sequence[Number], gpus: int) -> tuple[int, ...]:
+    """Return whole GPUs for each tenant, in proportion to ``weights``, all of ``gpus`` together.
+
+    Each gets its proportion rounded down; what is left goes, one each, to the largest remainders, among equals to the
+    larger weight, then to the first.
+
+    Source: ASTRAEA Eq. (6); the rounding is the method of the largest remainder.
+
+    >>> quotas([1, 1, 2], 9)
+    (2, 2, 5)
+    """
+    exact = [Fraction(weight) for weight in weights]
+    due = [weight * gpus / sum(exact) for weight in exact]
+    given = [floor(each) for each in due]
+    order = sorted(range(len(due)), key=lambda tenant: (given[tenant] - due[tenant], -exact[tenant], tenant))
+    for tenant in order[: gpus - sum(given)]:
+        given[tenant] += 1
+    return tuple(given)
+
+
+@dataclass(frozen=True)
+class FifoQuota(RoundPolicy):
+    """Each tenant's jobs in order of arrival, within its quota of GPUs; who runs, runs to its end.
+
+    * ``pooled``: a tenant's quota is a number of GPUs of whatever type; else it is a number of each type, a virtual
+      cluster. The paper has one type, where both are the same.
+    * ``overtake``: a job that does not fit is passed over; else it holds up those of its tenant behind it.
+    * ``borrow``: a job that is larger than its tenant's quota on every type that could hold it runs on GPUs that are
+      idle anyway, once nothing else of its tenant runs and nobody wants them first; else it waits for ever, and a
+      run that has nothing else to do ends with `Stalled`. Either way `Schedule.notes` says so.
+    * ``placement``: where jobs go.
+
+    Quotas are of all tenants of the trace, present or not, and of all hosts, up or not: they are static. They are never
+    exceeded but by such a borrower, while which the tenant starts nothing on the same quota. A job takes the type that
+    is fastest for it among those with room.
+
+    Source: ASTRAEA Sec. 6.1.5 (YARN-CS), Eq. (6), 3.2 (first in, first out).
+    """
+
+    name = "fifo-quota"
+    source = "ASTRAEA, TPDS 2022, Sec. 6.1.5 (YARN-CS)"
+    traits = frozenset(
+        {RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS, RoundTrait.RUNS_TO_COMPLETION},
+    )
+
+    pooled: bool = False
+    overtake: bool = False
+    borrow: bool = True
+    placement: Placement = field(default_factory=Consolidated)
+
+    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
+        """Keep who runs, let each tenant's first in, then borrowers; see `RoundPolicy.decide`."""
+        if solve is not None:
+            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+        queue = holding(problem)
+        room = _Room(queue, self.pooled)
+        waiting = [row for row in range(len(queue)) if row not in queue.leased and queue.allowed[row].any()]
+        wants: list[Want] = []
+        notes: dict[int, str] = {}
+        blocked: dict[int, int] = {}  # by tenant, who holds up the others: the first that did not fit
+        borrowers = []
+        for row in sorted(waiting, key=lambda row: (queue.jobs.arrival[row], row)):
+            tenant = int(queue.jobs.tenant[row])
+            large = room.larger_than_quota(row)
+            if large:
+                notes[row] = f"larger than the quota of {queue.jobs.tenants[tenant]!r}: {large}"
+            if tenant in blocked and not self.overtake:
+                continue
+            kind = None if large else room.within_quota(row)
+            if kind is not None:
+                wants.append(room.take(row, kind))
+            else:
+                blocked.setdefault(tenant, row)
+                borrowers += [row] if large and self.borrow else []
+        for row in borrowers:
+            kind = room.idle(row)
+            if kind is not None:
+                wants.append(room.take(row, kind))
+        placements = placed(queue, wants, self.placement)
+        return Schedule(self.name, problem, placements, notes=notes)
+
+
+class _Room:
+    """What is free in a round, and what each tenant has left of its quota, while jobs are let in."""
+
+    def __init__(self, queue: Queue, pooled: bool) -> None:
+        self.queue, self.pooled = queue, pooled
+        types, weights = len(queue.cluster.types), queue.jobs.tenant_weight.tolist()
+        capacity = queue.cluster.capacity
+        sizes = [int(capacity.sum())] if pooled else capacity.tolist()
+        #: (T, 1 or k): GPUs of any type, or of each.
+        self.quota = np.array([quotas(weights, size) for size in sizes], dtype=np.int64).T.reshape(-1, len(sizes))
+        self.used = np.zeros_like(self.quota)
+        self.free = np.bincount(queue.cluster.kind, weights=queue.free(queue.leased), minlength=types).astype(np.int64)
+        for row, spots in queue.leased.items():
+            for host, gpus in spots:
+                self.used[queue.jobs.tenant[row], self._column(int(queue.cluster.kind[host]))] += gpus
+
+    def _column(self, kind: int) -> int:
+        return 0 if self.pooled else kind
+
+    def larger_than_quota(self, row: int) -> str:
+        """Return why a job does not fit its tenant's quota on any type that could hold it now; "" where it does."""
+        own, gpus = self.quota[self.queue.jobs.tenant[row]], int(self.queue.jobs.gpus[row])
+        kinds = by_throughput(self.queue, row)
+        if any(gpus <= own[self._column(kind)] for kind in kinds):
+            return ""
+        if self.pooled:
+            return f"needs {gpus} GPUs of {own[0]}"
+        return "; ".join(
+            f"{self.queue.cluster.types[kind]}: needs {gpus} GPUs of {own[kind]}" for kind in sorted(kinds)
+        )
+
+    def within_quota(self, row: int) -> int | None:
+        """Return the fastest type with room for a job in its tenant's quota and on hosts that work; None for none."""
+        tenant, gpus = self.queue.jobs.tenant[row], int(self.queue.jobs.gpus[row])
+        left = self.quota[tenant] - self.used[tenant]
+        fits = (
+            kind
+            for kind in by_throughput(self.queue, row)
+            if gpus <= left[self._column(kind)] and gpus <= self.free[kind]
+        )
+        return next(fits, None)
+
+    def idle(self, row: int) -> int | None:
+        """Return the fastest type with room for a job whose tenant runs nothing, whatever its quota; None for none."""
+        if self.used[self.queue.jobs.tenant[row]].any():
+            return None
+        gpus = int(self.queue.jobs.gpus[row])
+        return next((kind for kind in by_throughput(self.queue, row) if gpus <= self.free[kind]), None)
+
+    def take(self, row: int, kind: int) -> Want:
+        """Take the GPUs of a job out of what is free and of its tenant's quota."""
+        gpus = int(self.queue.jobs.gpus[row])
+        self.free[kind] -= gpus
+        self.used[self.queue.jobs.tenant[row], self._column(kind)] += gpus
+        return Want(row, (kind,))

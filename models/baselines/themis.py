@@ -1,0 +1,132 @@
+"""Themis: GPUs whose leases ran out go to the jobs that sharing has delayed most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import BadInput, NotCapable
+from fairopt.models.common.job_times import finish_time_fairness
+from fairopt.models.common.non_preemptive import staying_first
+from fairopt.policy import Solve
+from fairopt.problem.numbers import exact
+from fairopt.problem.queue import Queue
+from fairopt.program import Number
+from fairopt.simulation import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, choose, placed
+
+
+@dataclass(frozen=True)
+class Contention:
+    """For each job present, by name: the rounds it has seen, and the sum of the jobs present in them."""
+
+    seen: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Themis(RoundPolicy):
+    """Each round, all GPUs without an unexpired lease are offered to the worst fraction 1 - f of jobs by rho.
+
+    * ``knob``: f, in [0, 1]. At least one job is made the offer. 0 offers everything to everybody in order of rho.
+    * ``lease``: how long a job that wins holds its GPUs, in the trace's unit of time; None for one round. A lease that
+      ends within a round is honoured to the end of that round.
+    * ``average_contention``: N in rho is the mean of the jobs present over the rounds that a job has seen; else it is
+      those present now.
+    * ``gang_share``: T_id of a job is that of its gang on 1/N of the GPUs; see `finish_time_fairness`. Else T* N.
+    * ``random_rest``: what the worst jobs leave goes to the others in random order (``seed``); else by rho.
+    * ``placement``: where the winners go.
+
+    Readings. Every job is an application of its own, as in ASTRAEA's comparison. Themis holds an auction, whose winners
+    are those that a partial allocation mechanism chooses and makes pay by leaving them a part of what they won. A gang
+    is worth something whole only, so that there is no part to leave: here the jobs that are made the offer take what
+    they want in order of rho, the worst first, which is the objective of minimising the largest rho, greedily. Ties
+    go to who came first. rho is estimated as if a job ran at its fastest from now on. Jobs that run and win again stay
+    on their type; others take the fastest with room. N counts jobs that fit the cluster.
+
+    With six GPUs and jobs of 6, 3 and 3, T* N gives the alternation of ASTRAEA's Fig. 6(b); with ``gang_share`` the two
+    small jobs run first, to their end.
+
+    Source: Themis, NSDI 2020; ASTRAEA Sec. 4.1.2, Fig. 6(b), 6.1.5; FFT Sec. 6.1.5.
+    """
+
+    name = "themis"
+    source = "Themis, NSDI 2020; ASTRAEA, TPDS 2022, Sec. 4.1.2"
+    # not EXACT: all who have waited from the start have the same rho, which floats part by its last digit
+    traits = frozenset({RoundTrait.ONE_TYPE, RoundTrait.NAMELESS, RoundTrait.WORK_CONSERVING})
+    states = (Contention,)
+
+    knob: object = Fraction(4, 5)
+    lease: object = None
+    average_contention: bool = False
+    gang_share: bool = False
+    random_rest: bool = True
+    seed: int = 0
+    placement: Placement = field(default_factory=Consolidated)
+
+    def __post_init__(self) -> None:
+        if not 0 <= exact(self.knob, "themis, knob") <= 1:
+            raise BadInput(f"got {self.knob}", place="themis, knob", remedy="Give a fraction from 0 to 1")
+        if self.lease is not None and exact(self.lease, "themis, lease") <= 0:
+            raise BadInput(
+                f"got {self.lease}", place="themis, lease", remedy="Give a length of time, or None for a round"
+            )
+        if self.seed < 0:
+            raise BadInput(f"got {self.seed}", place="themis, seed", remedy="Give a whole number, not negative")
+
+    def start(self, problem: Queue) -> Contention:
+        """Return the state in which nobody has been seen."""
+        return Contention()
+
+    def decide(self, problem: Queue, state: Contention, solve: Solve | None) -> Schedule:
+        """Rank by rho, offer, place; see `RoundPolicy.decide`."""
+        if solve is not None:
+            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+        names = problem.jobs.names
+        there = [row for row in range(len(problem)) if row not in problem.misfits]
+        after = self._seen(problem, state, there)
+        contention: list[Any] = [len(there)] * len(there)
+        if self.average_contention:
+            number: type = Fraction if problem.exact else float
+            means = (after.seen[names[row]] for row in there)
+            contention = [number(total) / rounds for rounds, total in means]
+        rhos = finish_time_fairness(problem, there, contention, gang_share=self.gang_share)
+        rho = dict(zip(there, rhos, strict=True))
+        placements = placed(problem, choose(problem, self._order(problem, rho), kinds=staying_first), self.placement)
+        until = problem.now + self._term(problem)
+        return Schedule(
+            self.name,
+            problem,
+            placements,
+            leases={row: until for row in placements if row not in problem.leased},
+            state=after,
+            costs={"largest finish-time fairness": max(rhos)} if rhos else {},
+        )
+
+    def _seen(self, queue: Queue, state: Contention, there: list[int]) -> Contention:
+        if not self.average_contention:
+            return state
+        seen = {}
+        for row in there:
+            rounds, total = state.seen.get(queue.jobs.names[row], (0, 0))
+            seen[queue.jobs.names[row]] = rounds + 1, total + len(there)
+        return Contention(seen)
+
+    def _order(self, queue: Queue, rho: Mapping[int, Number]) -> list[int]:
+        """Return who may take GPUs, in turn: those who are made the offer by falling rho, then the others."""
+        asking = [row for row in rho if row not in queue.leased and queue.allowed[row].any()]
+        worst = sorted(asking, key=lambda row: (-rho[row], row))
+        offered = max(1, ceil((1 - exact(self.knob, "themis, knob")) * len(worst)))
+        rest = worst[offered:]
+        if self.random_rest:
+            rest = np.random.default_rng((self.seed, queue.index)).permutation(sorted(rest)).tolist()
+        return worst[:offered] + [int(row) for row in rest]
+
+    def _term(self, queue: Queue) -> Number:
+        if self.lease is None:
+            return queue.length
+        given = exact(self.lease, "themis, lease")
+        return given if queue.exact else float(given)

@@ -1,0 +1,224 @@
+"""Tiresias: least attained service, and the form of it that FFT compares with: shortest remaining service."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import BadInput, NotCapable
+from fairopt.models.common.job_times import time_left
+from fairopt.models.common.non_preemptive import staying_first
+from fairopt.policy import Solve
+from fairopt.problem.numbers import exact
+from fairopt.problem.queue import Queue
+from fairopt.program import Number
+from fairopt.simulation import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, choose, placed
+
+
+@dataclass(frozen=True)
+class Attained:
+    """By job name: GPU-time attained until it was last promoted (``since_then``); when its wait began (``waits``)."""
+
+    since_then: Mapping[str, Number] = field(default_factory=dict)
+    waits: Mapping[str, Number] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LeastAttainedService(RoundPolicy):
+    """Each round, jobs by the GPU-time that they have received, in steps: the queue of those with least goes first.
+
+    * ``thresholds``: GPU-times, in the trace's unit of time, at which a job falls into the next queue; one hour of one
+      GPU in a trace in seconds. () is a single queue, first come first served; None takes GPU-time as it is, without
+      queues, so that who has attained least always goes first.
+    * ``by_start``: within a queue, who started first goes first, and who never did comes last; else who arrived first.
+    * ``promote``: a job that has waited this many times as long as it has run so far goes back into the first queue,
+      as if it had attained nothing; None for never.
+    * ``skip``: who does not fit is passed over; else nobody overtakes it.
+    * ``placement``: where the chosen go.
+
+    Attained service is two-dimensional: GPUs times time held, loading included. Time run, for ``promote``, is that
+    over the job's GPUs since it was last promoted. Tiresias knows one type of GPU; here a job that ran stays on its
+    type where there is room, and others take the type with room that is fastest for them. The thresholds and the knob
+    are the operator's there, and so they are here.
+
+    Source: Tiresias, NSDI 2019, discretised two-dimensional LAS (Tiresias-L); ASTRAEA Sec. 6.1.5.
+    """
+
+    name = "tiresias"
+    source = "Tiresias, NSDI 2019; ASTRAEA, TPDS 2022, Sec. 6.1.5"
+    # work-conserving as it comes: with ``skip``
+    traits = frozenset({RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS, RoundTrait.WORK_CONSERVING})
+    states = (Attained,)
+
+    thresholds: Sequence[object] | None = (3600,)
+    by_start: bool = False
+    promote: object = None
+    skip: bool = True
+    placement: Placement = field(default_factory=Consolidated)
+
+    def __post_init__(self) -> None:
+        steps = [exact(value, "tiresias, thresholds") for value in self.thresholds or ()]
+        if any(low >= high for low, high in zip([Fraction(0), *steps], steps, strict=False)):
+            raise BadInput(
+                f"got {self.thresholds}", place="tiresias, thresholds", remedy="Give positive GPU-times that rise"
+            )
+        if self.promote is not None and exact(self.promote, "tiresias, promote") <= 0:
+            raise BadInput(
+                f"got {self.promote}", place="tiresias, promote", remedy="Give a positive factor, or None for never"
+            )
+
+    def start(self, problem: Queue) -> Attained:
+        """Return the state in which nobody was promoted."""
+        return Attained()
+
+    def decide(self, problem: Queue, state: Attained, solve: Solve | None) -> Schedule:
+        """Promote, order and place; see `RoundPolicy.decide`."""
+        if solve is not None:
+            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+        names, waits = problem.jobs.names, self._waits(problem, state)
+        since_then = self._promoted(problem, state, waits)
+        service = [
+            problem.attained[row] - since_then.get(name, problem.attained[row] * 0) for row, name in enumerate(names)
+        ]
+        number: type = Fraction if problem.exact else float
+        steps = None if self.thresholds is None else [number(exact(value, "thresholds")) for value in self.thresholds]
+        keys = [_key(problem, row, service[row], steps, self.by_start) for row in range(len(problem))]
+        order = sorted(range(len(problem)), key=lambda row: keys[row])
+        # who cannot run now, whoever else does, holds up nobody
+        order = [row for row in order if problem.allowed[row].any()]
+        wants = choose(problem, order, kinds=staying_first, skip=self.skip)
+        placements = placed(problem, wants, self.placement)
+        if self.promote is not None:
+            waits |= {names[row]: problem.end for row in placements}
+        return Schedule(self.name, problem, placements, state=Attained(since_then, waits))
+
+    def _waits(self, queue: Queue, state: Attained) -> dict[str, Number]:
+        """Return since when each job waits; kept only where it matters."""
+        if self.promote is None:
+            return {}
+        return {name: state.waits.get(name, queue.jobs.arrival[row]) for row, name in enumerate(queue.jobs.names)}
+
+    def _promoted(self, queue: Queue, state: Attained, waits: Mapping[str, Number]) -> dict[str, Number]:
+        if self.promote is None:
+            return {}
+        factor = exact(self.promote, "tiresias, promote")
+        since_then = {name: state.since_then[name] for name in queue.jobs.names if name in state.since_then}
+        for row, name in enumerate(queue.jobs.names):
+            attained = queue.attained[row]
+            ran = (attained - since_then.get(name, attained * 0)) / int(queue.jobs.gpus[row])
+            if ran > 0 and queue.now - waits[name] >= (factor if queue.exact else float(factor)) * ran:
+                since_then[name] = attained
+        return since_then
+
+
+def _key(
+    queue: Queue, row: int, service: Number, thresholds: Sequence[Number] | None, by_start: bool
+) -> tuple[Number, ...]:
+    """Return what jobs are sorted by: the queue that attained ``service`` puts one in, then who came first."""
+    arrival, started = queue.jobs.arrival[row], queue.started[row]
+    if thresholds is None:
+        return service, arrival, row
+    level = bisect_right(thresholds, service)
+    first = queue.now if started is None else started
+    return (level, first, arrival, row) if by_start else (level, arrival, row)
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """The type that each job present queues for, by job name."""
+
+    types: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ShortestServiceQueues(RoundPolicy):
+    """A queue for each type of GPU, which a job joins on arrival for good; shortest remaining service time first.
+
+    * ``random``: a job joins the queue of a type that it fits at random (``seed``); else that with the smallest sum of
+      remaining service times, which is the other of the two things that the paper says of it.
+    * ``gpu_time``: service time is GPUs times time, as in Tiresias; else time.
+    * ``per_gpu``: a queue's sum is divided by the GPUs of its type, so that a type with more of them draws more jobs.
+    * ``wait_for_hosts``: a job whose type has lost the hosts it needs waits for them; else it joins another queue,
+      which is the only way from one type to another.
+    * ``placement``: where the chosen go.
+
+    Jobs that arrive together join one after another. Ties go to the type that is fastest for the job, then to the
+    first. Who does not fit is passed over. A job that ran before this policy came stays with the type that it ran on.
+
+    Source: FFT Sec. 6.1.4 (Tiresias).
+    """
+
+    name = "tiresias-service"
+    source = "FFT, ICS 2025, Sec. 6.1.4"
+    traits = frozenset({RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS})
+    states = (Assigned,)
+
+    random: bool = False
+    gpu_time: bool = True
+    per_gpu: bool = False
+    wait_for_hosts: bool = False
+    seed: int = 0
+    placement: Placement = field(default_factory=Consolidated)
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise BadInput(
+                f"got {self.seed}", place="tiresias-service, seed", remedy="Give a whole number, not negative"
+            )
+
+    def start(self, problem: Queue) -> Assigned:
+        """Return the state in which nobody has arrived."""
+        return Assigned()
+
+    def decide(self, problem: Queue, state: Assigned, solve: Solve | None) -> Schedule:
+        """Let arrivals join queues, order each queue, place; see `RoundPolicy.decide`."""
+        if solve is not None:
+            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+        kinds = self._joined(problem, state)
+        order = sorted(kinds, key=lambda row: (self._service(problem, row, kinds[row]), row))
+        placements = placed(problem, choose(problem, order, kinds=lambda _, row: (kinds[row],)), self.placement)
+        names, types = problem.jobs.names, problem.cluster.types
+        after = Assigned({names[row]: types[kind] for row, kind in kinds.items()})
+        return Schedule(self.name, problem, placements, state=after)
+
+    def _joined(self, queue: Queue, state: Assigned) -> dict[int, int]:
+        """Return the type that each job queues for, all but misfits."""
+        at = {name: kind for kind, name in enumerate(queue.cluster.types)}
+        known: dict[int, int] = {}
+        for row, name in enumerate(queue.jobs.names):
+            kind = at[state.types[name]] if name in state.types else queue.last_kind(row)
+            able = queue.allowed[row]
+            if kind >= 0 and (able[kind] or self.wait_for_hosts or not able.any()):
+                known[row] = kind
+        total: list[Any] = [queue.now * 0] * len(at)
+        for row, kind in known.items():
+            total[kind] += self._service(queue, row, kind)
+        draws = np.random.default_rng((self.seed, queue.index))
+        for row in range(len(queue)):
+            if row in known or row in queue.misfits:
+                continue
+            kind = self._joins(queue, row, total, draws)
+            known[row] = kind
+            total[kind] += self._service(queue, row, kind)
+        return known
+
+    def _joins(self, queue: Queue, row: int, total: Sequence[Number], draws: np.random.Generator) -> int:
+        """Return the type that a job which has just arrived queues for; one with its hosts up, where there is one."""
+        whole = queue.suits[row] & (queue.jobs.gpus[row] <= queue.cluster.capacity)
+        able = queue.allowed[row]
+        kinds: list[int] = np.flatnonzero(able if able.any() else whole).tolist()
+        if self.random:
+            return int(draws.choice(kinds))
+        size = queue.cluster.capacity.tolist()
+        speeds = queue.jobs.throughput[row]
+        return min(kinds, key=lambda kind: (total[kind] / size[kind] if self.per_gpu else total[kind], -speeds[kind]))
+
+    def _service(self, queue: Queue, row: int, kind: int) -> Number:
+        """Return what a job has left to run on a type, in GPU-time or in time."""
+        left = time_left(queue, row, kind)
+        return left * int(queue.jobs.gpus[row]) if self.gpu_time else left

@@ -1,0 +1,1 @@
+"""What policies of several systems share: blocks of programs, and markets made from queues."""

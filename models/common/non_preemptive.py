@@ -1,0 +1,27 @@
+"""What schedulers that do not preempt, or do not like to move a job, have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fairopt.problem.queue import Queue
+from fairopt.simulation import by_throughput
+
+
+def holding(queue: Queue) -> Queue:
+    """Return the same queue in which every job that ran in the round before holds a lease on its GPUs through this one.
+
+    `choose` and `placed` then leave those jobs where they are. Jobs whose host failed did not run in that sense: they
+    wait again.
+    """
+    lease = queue.lease.copy()
+    lease[queue.running] = queue.end
+    return replace(queue, lease=lease)
+
+
+def staying_first(queue: Queue, row: int) -> Sequence[int]:
+    """Return the types that a job may run on now: the one it runs on, then the others, the fastest for it first."""
+    fastest = by_throughput(queue, row)
+    here = queue.last_kind(row) if queue.running[row] else -1
+    return sorted(fastest, key=lambda kind: kind != here)

@@ -1,0 +1,1 @@
+"""FFT (2025): each round an integer program."""

@@ -1,0 +1,167 @@
+"""FFT: each round an integer program weighs completion times, switching and what fairness owes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fairopt.backends.solution import Solution, refuse_broken
+from fairopt.errors import BadInput
+from fairopt.methods import IDLE, Multipliers, solve_gangs, usable_gpus
+from fairopt.models.fft.fairness import FairPart, FFTState, FluidPart, FullRound, Served, advance, refreshed
+from fairopt.models.fft.placement import HierarchicalPlacement
+from fairopt.models.fft.program import OneRound, Room, Terms, UsableGpus, terms
+from fairopt.policy import Seconds, Solve
+from fairopt.problem import exact
+from fairopt.problem.queue import Queue, Spots
+from fairopt.program import Array, Number, Program
+from fairopt.simulation import Placement, RoundPolicy, RoundTrait, Schedule, Want, placed
+
+
+@dataclass(frozen=True)
+class FFT(RoundPolicy):
+    """The schedule of least cost that keeps as many GPUs busy as can be: phi + s - rho theta, Eq. (6) with (1) and (7).
+
+    Time counts in rounds: theta is work per round, t - a_j rounds since the arrival, parts of rounds included. Options:
+
+    * ``restart``: what a switch costs besides the transfer of the state, in the trace's unit of time; the paper's s is
+      the transfer alone.
+    * ``remaining``: the volume d_j W_j / theta counts the work that is left; printed is W_j, all of it, although the
+      text compares the result with shortest remaining service first.
+    * ``pauses``: a job that did not run in the last round pays for coming back to its last type as well. The paper's
+      s asks for the type at t - 1, and a paused job has none; its state lies on that type, though, and moves nowhere.
+    * ``in_rounds``: the compensation counts work in rounds on the job's fastest type. As printed, rho theta is in
+      squares of the job's own unit of work, and whoever counts in steps instead of epochs is compensated more.
+    * ``fair_part``: how tau_j is estimated. ``served``: what Eq. (5) takes for the work of a round.
+    * ``usable``: K(t); by default exact, the most GPUs that whole gangs on allowed types keep busy.
+    * ``placement``: hosts. ``gap``: the relative gap at which our own algorithm may stop. ``warm_start``: whether it
+      begins with the last round's multipliers, which it drops where they are far off; the cost is the same, but among
+      schedules of equal cost another one may be chosen.
+
+    Jobs that hold leases are outside the program, and so are their GPUs; ``costs`` of a schedule counts them. The own
+    algorithm works in floats and proves its optimum (``evidence`` holds bound, gap and multipliers); a back end solves
+    the plain program.
+
+    Source: FFT (ICS 2025), Sec. 4.
+    """
+
+    name = "fft"
+    source = "FFT, ICS 2025, Sec. 4, Eq. (6)"
+    traits = frozenset(
+        {RoundTrait.PROGRAM, RoundTrait.WORK_CONSERVING, RoundTrait.ONE_TYPE, RoundTrait.EXACT, RoundTrait.NAMELESS}
+    )
+    states: ClassVar[tuple[type, ...]] = (FFTState,)
+
+    restart: Number = 0
+    remaining: bool = False
+    pauses: bool = False
+    in_rounds: bool = False
+    fair_part: FairPart = field(default_factory=FluidPart)
+    served: Served = field(default_factory=FullRound)
+    usable: UsableGpus = usable_gpus
+    placement: Placement = field(default_factory=HierarchicalPlacement)
+    gap: float = 0.0
+    warm_start: bool = True
+
+    def __post_init__(self) -> None:
+        restart = exact(self.restart, "fft, restart")
+        if restart < 0:
+            raise BadInput(f"got {restart}", place="fft, restart", remedy="Give a time, not negative")
+        if not self.gap >= 0:
+            raise BadInput(f"got {self.gap}", place="fft, gap", remedy="Give a relative gap, not negative")
+        object.__setattr__(self, "restart", restart)
+
+    def start(self, problem: Queue) -> FFTState:
+        """Return the state in which nobody is owed anything."""
+        return FFTState()
+
+    def terms(self, problem: Queue, state: FFTState) -> Terms:
+        """Return the terms of the objective for every job and type, after ``state``."""
+        known = refreshed(problem, state, self.fair_part)
+        return terms(
+            problem,
+            known.compensation,
+            restart=self.restart,
+            remaining=self.remaining,
+            pauses=self.pauses,
+            in_rounds=self.in_rounds,
+        )
+
+    def costs(self, problem: Queue, state: FFTState, placements: Mapping[int, Spots]) -> Mapping[str, Number]:
+        """Return the terms of the objective for any schedule, one by one; the objective is their sum."""
+        return self.terms(problem, state).of(problem, placements)
+
+    def one_round(self, problem: Queue, state: FFTState) -> OneRound:
+        """Return what the round's program is made of, after ``state``."""
+        room = Room.of(problem)
+        least = self.usable(problem.jobs.gpus, room.allowed, room.capacity)
+        return OneRound(problem, self.terms(problem, state), room, least)
+
+    def formulate(self, problem: Queue, state: FFTState) -> Program:
+        """Return the program of the round after ``state``, in the numbers of ``problem``."""
+        return self.one_round(problem, state).program()
+
+    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
+        """Decide types by the program, hosts by the placement, and carry the compensation on."""
+        begun = perf_counter()
+        known = refreshed(problem, state, self.fair_part)
+        one = self.one_round(problem, known)
+        answer = self._by_ourselves(one, known, begun) if solve is None else _by_back_end(one, known, begun, solve)
+        wants = [Want(row, (int(kind),)) for row, kind in enumerate(answer.type_of) if kind >= 0]
+        placements = placed(problem, wants, self.placement)
+        return Schedule(
+            policy=self.name,
+            queue=problem,
+            placements=placements,
+            state=advance(problem, answer.state, placements, self.served),
+            costs=one.terms.of(problem, placements),
+            notes={want.row: "chosen to run, but not placed" for want in wants if want.row not in placements},
+            backend=answer.solution.backend,
+            program=answer.program,
+            solution=answer.solution,
+            evidence=answer.evidence,
+            seconds=answer.seconds,
+        )
+
+    def _by_ourselves(self, one: OneRound, state: FFTState, begun: float) -> _Answer:
+        gangs = one.gangs()
+        start = Multipliers(np.array(state.prices), state.reward) if self.warm_start and state.prices else None
+        built = perf_counter()
+        found = solve_gangs(gangs, start=start, gap=self.gap).require_optimal()
+        spent = perf_counter() - built
+        if self.warm_start and found.multipliers is not None:
+            prices = tuple(float(price) for price in found.multipliers.price)
+            state = replace(state, prices=prices, reward=float(found.multipliers.reward))
+        type_of = np.asarray(found.type_of)
+        x = (type_of[:, None] == np.arange(len(gangs.capacity))[None, :]).astype(float).ravel()
+        word = found.status.value
+        solution = Solution(found.status, word, "auto", found.objective, found.bound, x, seconds=spent)
+        return _Answer(type_of, state, solution, None, found, Seconds(build=built - begun, solve=spent))
+
+
+def _by_back_end(one: OneRound, state: FFTState, begun: float, solve: Solve) -> _Answer:
+    program = one.program().as_(solve.number)
+    built = perf_counter()
+    solution = solve(program).require_optimal()
+    refuse_broken(program, solution)
+    x = np.asarray(program.variable("x", solution.point) > Fraction(1, 2), dtype=bool)
+    type_of = np.where(x.any(axis=1), x.argmax(axis=1), IDLE)
+    seconds = Seconds(build=built - begun, solve=perf_counter() - built)
+    return _Answer(type_of, replace(state, prices=(), reward=0.0), solution, program, None, seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """Who runs on which type (n,), `IDLE` for nobody, with what shows that it is right."""
+
+    type_of: Array
+    state: FFTState
+    solution: Solution
+    program: Program | None
+    evidence: Any
+    seconds: Seconds

@@ -1,0 +1,147 @@
+"""FFT's placement: parallelism first, then what a migration costs (Sec. 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fairopt.problem.jobs import Pattern
+from fairopt.problem.queue import Queue, Spots
+from fairopt.program import Array, Number
+from fairopt.simulation import Mechanics, Want
+from fairopt.simulation.placement import stays, take
+
+
+@dataclass(frozen=True)
+class HierarchicalPlacement:
+    """Type by type: who ran stays, gangs get the fewest hosts in order of need, and gangs lying apart are repacked.
+
+    1. A job that ran in the round before, on the type that it is to run on, stays where it is.
+    2. Gangs that come onto the type, those that are parallel within operators before the others, larger ones first:
+       on as few of the free hosts as possible.
+    3. Gangs that stayed and lie on several hosts move to one host where one has room (their own GPUs count as free):
+       the cheapest migration first, among equals who is parallel within operators, then who lies on more hosts; until
+       none fits. ``repack`` False leaves this out.
+    4. Jobs of one GPU come last, as they fit anywhere: on the fullest host.
+
+    A job lies on one type: the first of its kinds that has room. Among as good choices of hosts, it is the one that
+    costs least to get ready (by ``mechanics``), then one that holds its dataset, then the fullest, then the first.
+
+    The paper repacks at each churn event: an arrival, a completion, a host that goes or comes. That is each round: when
+    nothing has come or gone since the last repacking, nobody moves, since step 3 left nobody who fits. The other
+    reading, that pauses and changes of type by the scheduler itself are no such event, is not offered.
+
+    Source: FFT Sec. 4.3, Fig. 6.
+    """
+
+    mechanics: Mechanics = field(default_factory=Mechanics)
+    repack: bool = True
+
+    def place(self, queue: Queue, wants: Sequence[Want], free: Array) -> Mapping[int, Spots]:
+        """Return the spots of the wants that fit; see `fairopt.simulation.Placement.place`."""
+        left, placed, coming = free.copy(), dict[int, Spots](), []
+        kinds = {want.row: want.kinds for want in wants}
+        for want in wants:
+            if stays(queue, want, left):
+                placed[want.row] = queue.last[want.row]
+                take(left, placed[want.row])
+            else:
+                coming.append(want.row)
+        apart = [row for row, spots in placed.items() if len(spots) > 1]
+        coming.sort(key=lambda row: (_level(queue, row), -queue.jobs.gpus[row]))
+        gangs = [row for row in coming if queue.jobs.gpus[row] > 1]
+        single = [row for row in coming if queue.jobs.gpus[row] == 1]
+        for row in gangs:
+            self._put(queue, row, kinds[row], left, placed)
+        if self.repack:
+            self._repack(queue, apart, left, placed)
+        for row in single:
+            self._put(queue, row, kinds[row], left, placed)
+        return placed
+
+    def _put(self, queue: Queue, row: int, kinds: Sequence[int], left: Array, placed: dict[int, Spots]) -> None:
+        spots = self.fewest(queue, row, kinds, left)
+        if spots:
+            take(left, spots)
+            placed[row] = spots
+
+    def _repack(self, queue: Queue, apart: Sequence[int], left: Array, placed: dict[int, Spots]) -> None:
+        """Move gangs onto single hosts, in place, until none that lies apart fits on one."""
+        waiting = list(apart)
+        while waiting:
+            moves = [(row, host) for row in waiting if (host := self._whole(queue, row, placed[row], left)) is not None]
+            if not moves:
+                return
+            row, host = min(moves, key=lambda move: self._order(queue, move[0], move[1], placed[move[0]]))
+            for old, gpus in placed[row]:
+                left[old] += gpus
+            placed[row] = ((host, int(queue.jobs.gpus[row])),)
+            take(left, placed[row])
+            waiting.remove(row)
+
+    def _whole(self, queue: Queue, row: int, spots: Spots, left: Array) -> int | None:
+        """Return the best host of a job's type that could take all of it, its own GPUs there counted as free."""
+        own = dict(spots)
+        gpus = int(queue.jobs.gpus[row])
+        room = {host: int(left[host]) + own.get(host, 0) for kind in queue.kinds(spots) for host in _hosts(queue, kind)}
+        whole = [host for host, there in room.items() if there >= gpus]
+        return min(whole, key=lambda host: self._ready(queue, row, host, room[host])) if whole else None
+
+    def _order(self, queue: Queue, row: int, host: int, spots: Spots) -> tuple[Any, ...]:
+        """What decides who migrates first: the cost, then the benefit, then the row."""
+        return self._cost(queue, row, host), _level(queue, row), -len(spots), row
+
+    def _cost(self, queue: Queue, row: int, host: int) -> Number:
+        return self.mechanics.setup(queue, row, ((host, int(queue.jobs.gpus[row])),))
+
+    def _ready(self, queue: Queue, row: int, host: int, left: int) -> tuple[Any, ...]:
+        """What decides between hosts that hold all of a job."""
+        return self._cost(queue, row, host), not _holds(queue, row, host), left, host
+
+    def fewest(self, queue: Queue, row: int, kinds: Sequence[int], left: Array) -> Spots:
+        """Return spots for one job on as few hosts as can be, () where it does not fit on any of ``kinds``.
+
+        Types are tried in order. The emptiest hosts first need the fewest; the last of them is the fullest that does.
+        """
+        gpus = int(queue.jobs.gpus[row])
+        before = {host for host, _ in queue.last[row]}
+        for kind in kinds:
+            hosts = [host for host in _hosts(queue, kind) if left[host] > 0]
+            if sum(int(left[host]) for host in hosts) < gpus:
+                continue
+            whole = [host for host in hosts if left[host] >= gpus]
+            if whole:
+                return ((min(whole, key=lambda host: self._ready(queue, row, host, int(left[host]))), gpus),)
+
+            def ready(host: int) -> tuple[bool, bool, int]:
+                return host not in before, not _holds(queue, row, host), host
+
+            spots, missing = [], gpus
+            emptiest = sorted(hosts, key=lambda host: (-left[host], *ready(host)))
+            while missing > left[emptiest[0]]:
+                host = emptiest.pop(0)
+                spots.append((host, int(left[host])))
+                missing -= int(left[host])
+            last = min(
+                (host for host in emptiest if left[host] >= missing), key=lambda host: (left[host], *ready(host))
+            )
+            return tuple(sorted([*spots, (last, missing)]))
+        return ()
+
+
+def _hosts(queue: Queue, kind: int) -> list[int]:
+    """Return the hosts of a type that work."""
+    return np.flatnonzero((queue.cluster.kind == kind) & queue.up).tolist()
+
+
+def _level(queue: Queue, row: int) -> int:
+    """Return 0 for a gang that is parallel within operators, 1 for any other job."""
+    return 0 if queue.jobs.pattern[row] is Pattern.INTRA and queue.jobs.gpus[row] > 1 else 1
+
+
+def _holds(queue: Queue, row: int, host: int) -> bool:
+    """Whether a host holds the job's dataset; a job without one is at home everywhere."""
+    return not queue.jobs.dataset[row] or queue.jobs.dataset[row] in queue.held[host]

@@ -1,0 +1,212 @@
+"""FFT's program of one round: what it costs to run each job on each type, term by term, and what must hold (Eq. 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from fairopt.methods import GangAssignment
+from fairopt.problem.queue import Queue, Spots
+from fairopt.program import INFINITY, Array, Formulation, Number, Program, cast
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The terms of the objective, each for every job and type (n, k); 0 where a job cannot run on a type.
+
+    ``age``: (t - a_j) theta/W, in rounds. ``volume``: d_j W_j/theta, in GPU-rounds. ``switching``: s, in rounds.
+    ``compensation``: rho theta, in squares of the job's unit of work; it is what the cost is lowered by. The sum of the
+    four adds different units up, as the paper does, so that the weight of ``compensation`` depends on the unit of work;
+    with ``in_rounds`` (see `FFT`) it is in rounds as well.
+
+    Source: FFT Eq. (3), (4), (6).
+    """
+
+    age: Array
+    volume: Array
+    switching: Array
+    compensation: Array
+
+    @property
+    def cost(self) -> Array:
+        """The coefficient of each x (n, k)."""
+        return np.asarray(self.age + self.volume + self.switching - self.compensation)
+
+    def of(self, queue: Queue, placements: Mapping[int, Spots]) -> Mapping[str, Number]:
+        """Return each term summed over any schedule, signed as in the objective, which is their sum.
+
+        A job whose GPUs lie on several types counts as on the slowest of them.
+        """
+        at = [(row, slowest(queue, row, spots)) for row, spots in placements.items() if spots]
+        zero = queue.now * 0
+        signed = {
+            "age": self.age,
+            "volume": self.volume,
+            "switching": self.switching,
+            "compensation": -self.compensation,
+        }
+        return {name: sum((table[row, kind] for row, kind in at), zero) for name, table in signed.items()}
+
+
+def slowest(queue: Queue, row: int, spots: Spots) -> int:
+    """Return the type among those of ``spots`` that a job is slowest on."""
+    return min(queue.kinds(spots), key=lambda kind: queue.jobs.throughput[row, kind])
+
+
+def terms(
+    queue: Queue,
+    compensation: Mapping[str, Number],
+    *,
+    restart: Number = 0,
+    remaining: bool = False,
+    pauses: bool = False,
+    in_rounds: bool = False,
+) -> Terms:
+    """Return what each job costs on each type; the options are those of `FFT`.
+
+    Source: FFT Eq. (3), (4), (6); footnote 1 for W_j.
+    """
+    jobs, suits = queue.jobs, queue.suits
+    number: type = type(queue.now)
+    zero, length = _any(queue.now * 0), _any(queue.length)
+    theta = np.where(suits, jobs.throughput * length, 1)
+    age = ((queue.now - jobs.arrival) / length)[:, None]
+    work = queue.remaining if remaining else jobs.work
+    owed = np.empty(len(jobs), dtype=object)
+    owed[:] = [compensation.get(name, zero) for name in jobs.names]
+    here = np.asarray(jobs.gpus[:, None] * work[:, None] / theta)
+    owed = cast(owed, number)[:, None] * theta
+    if in_rounds:
+        fastest = np.where(suits, theta, zero).max(axis=1, keepdims=True)
+        owed = owed / np.where(fastest > 0, fastest * fastest, 1)
+    return Terms(
+        age=np.where(suits, age * theta / jobs.work[:, None], zero),
+        volume=np.where(suits, here, zero),
+        switching=np.where(suits, switching(queue, restart, pauses), zero),
+        compensation=np.where(suits, owed, zero),
+    )
+
+
+def switching(queue: Queue, restart: Number, pauses: bool) -> Array:
+    """Return the penalty s (n, k), in rounds, for running each job on each type: 0 on the one that it ran on last.
+
+    The state goes over the slowest link concerned: of the hosts that it lies on, and of those of the type that work,
+    as the host is not chosen yet. ``pauses``: also who ran on the type, but not in the last round, pays.
+
+    Source: FFT Sec. 4.2.3.
+    """
+    number: type = type(queue.now)
+    cluster, kinds = queue.cluster, range(len(queue.cluster.types))
+    last = np.array([queue.last_kind(row) for row in range(len(queue))], dtype=np.int64)
+    there = _column([cluster.link([host for host, _ in spots]) for spots in queue.last], number)
+    working = [[host for host in cluster.of_type(kind) if queue.up[host]] for kind in kinds]
+    link = np.minimum(there[:, None], _column([cluster.link(hosts) for hosts in working], number)[None, :])
+    bound = np.asarray(link != INFINITY, dtype=bool)  # a fraction over a float infinity would be a float
+    size = np.broadcast_to(queue.jobs.state_size[:, None], link.shape)
+    penalty = cast(np.zeros(link.shape), number)
+    penalty[bound] = size[bound] / link[bound]
+    penalty = (penalty + number(restart)) / _any(queue.length)
+    stays = last[:, None] == np.arange(len(kinds))[None, :]
+    if pauses:
+        stays &= queue.running[:, None]
+    return np.asarray(np.where(stays | (last[:, None] < 0), _any(queue.now * 0), penalty))
+
+
+def _any(value: Any) -> Any:
+    """Return a number for NumPy, whose types do not know of Fractions."""
+    return value
+
+
+def _column(values: list[Number], number: type) -> Array:
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return cast(out, number)
+
+
+@dataclass(frozen=True, eq=False)
+class Room:
+    """What a round may decide: jobs that hold leases run anyway, on GPUs that are not given away.
+
+    ``capacity`` (k,): GPUs of each type on hosts that work and that no lease holds. ``allowed`` (n, k): which x may be
+    1: the job holds no lease, has a throughput and the memory there, and its gang is not larger than the type.
+
+    Source: FFT Eq. (1), Sec. 4.4.1.
+    """
+
+    capacity: Array
+    allowed: Array
+
+    @classmethod
+    def of(cls, queue: Queue) -> Room:
+        """Return the room of a queue."""
+        kind, free = queue.cluster.kind, queue.free(queue.leased)
+        capacity = np.bincount(kind, weights=free, minlength=len(queue.cluster.types)).astype(np.int64)
+        allowed = queue.suits & (queue.jobs.gpus[:, None] <= capacity[None, :])
+        allowed[list(queue.leased)] = False
+        return cls(capacity, allowed)
+
+
+class UsableGpus(Protocol):
+    """A way to compute K(t), the GPUs that a round must keep busy."""
+
+    def __call__(self, gangs: Array, allowed: Array, capacity: Array, /) -> int:
+        """Return K for ``gangs`` (n,), ``allowed`` (n, k) and ``capacity`` (k,)."""
+        ...
+
+
+def smaller_total(gangs: Array, allowed: Array, capacity: Array) -> int:
+    """Return the smaller one of all GPUs and all demand: K(t) without regard to types and gangs.
+
+    No schedule may keep so many busy; the program is infeasible then.
+
+    Source: FFT Sec. 4.2.4, K(t) without its last clause.
+    """
+    return min(int(capacity.sum()), int(gangs[allowed.any(axis=1)].sum()))
+
+
+def nothing(gangs: Array, allowed: Array, capacity: Array) -> int:
+    """Return 0: GPUs may stand idle, and do wherever every job that is left costs something."""
+    return 0
+
+
+@dataclass(frozen=True, eq=False)
+class OneRound:
+    """All that the program of a round is made of; ``least`` is K(t), the GPUs that must be busy.
+
+    Source: FFT Eq. (1), (6), (7), Sec. 4.4.1.
+    """
+
+    queue: Queue
+    terms: Terms
+    room: Room
+    least: int
+
+    def program(self) -> Program:
+        """Return the program in binary ``x`` (n, k), in the queue's numbers, for any back end with integers."""
+        jobs, room, costs = self.queue.jobs, self.room, self.terms
+        p = Formulation("FFT round")
+        labels = (jobs.names, self.queue.cluster.types)
+        x = p.variable("x", room.allowed.shape, lower=0, upper=1, integer=True, labels=labels)
+        age, volume = (costs.age * x).sum(), (costs.volume * x).sum()
+        switching, owed = (costs.switching * x).sum(), (costs.compensation * x).sum()
+        p.minimize(
+            age + volume + switching - owed,
+            equation="sum_ji ((t - a_j) theta_ji / W_j + d_j W_j / theta_ji + s_ji - rho_j theta_ji) x_ji",
+            source="Eq. (6)",
+        )
+        p.constrain("one_type", x.sum(axis=1) <= 1, equation="sum_i x_ji <= 1", source="Eq. (1)")
+        busy = jobs.gpus[:, None] * x
+        p.constrain("capacity", busy.sum(axis=0) <= room.capacity, equation="sum_j d_j x_ji <= Y_i", source="Eq. (1)")
+        p.constrain("work_conservation", busy.sum() >= self.least, equation="sum_ji d_j x_ji >= K", source="Eq. (7)")
+        if not room.allowed.all():
+            p.constrain("forbidden", (x == 0).where(~room.allowed), equation="x_ji = 0", source="Sec. 4.4.1")
+        return p.program()
+
+    def gangs(self) -> GangAssignment:
+        """Return the same for our own algorithm, in floats."""
+        room = self.room
+        costs = np.where(room.allowed, self.terms.cost, 0).astype(float)
+        return GangAssignment(costs, self.queue.jobs.gpus, room.capacity, self.least, room.allowed)

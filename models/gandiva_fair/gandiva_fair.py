@@ -1,0 +1,153 @@
+"""Gandiva_fair: split stride on balanced servers, with trades of fast GPUs for slow ones between users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from fairopt.errors import BadInput, NotCapable
+from fairopt.models.gandiva_fair.migration import Known, Move, carry_out, to_balance, to_faster_type
+from fairopt.models.gandiva_fair.pools import tenant_of
+from fairopt.models.gandiva_fair.second_price_trading import Trade
+from fairopt.models.gandiva_fair.servers import Servers
+from fairopt.models.gandiva_fair.split_quantum import Split, SplitRules, quantum
+from fairopt.models.gandiva_fair.split_stride import fair_tickets
+from fairopt.models.gandiva_fair.trading import Traded, traded
+from fairopt.policy import Solve
+from fairopt.problem.queue import Queue, Spots
+from fairopt.simulation import RoundPolicy, RoundTrait, Schedule
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What Gandiva_fair remembers: ``split`` stride's memory, the trades, and the types that users are profiled on."""
+
+    split: Split = field(default_factory=Split)
+    traded: Traded = field(default_factory=Traded)
+    profiled: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GandivaFair(RoundPolicy):
+    """Each round: trades, homes for new jobs, at most ``migrations`` moves, and one quantum of split stride.
+
+    1. *Tickets.* A user is entitled to its part, by tickets, of every type; tickets are counted in GPUs of the type.
+       Trades change who is entitled to what (`trading.traded`): they stand until users come or
+       go, and are then undone and made anew. ``trading`` False leaves fair shares as they are. On a type, what small
+       users leave goes to the others (`fairopt.models.gandiva_fair.tickets.entitled`).
+    2. *Allocation*, Algorithm 2: user by user, to the type where the time of a mini-batch over the user's tickets per
+       GPU is least, this job included; ties go to the type where it gets more of the time, then to the newer one,
+       which is the later of ``cluster.types``. Then to the least loaded servers. Speeds are known on types where a job
+       of the user has run; where the user's tickets on those are used up, a new job goes to the newest of the others
+       (Sec. 3.5, Profiling). With ``profiling`` False speeds are known from the start.
+    3. *Migration*: the job that gains most from another type, if the part that it gets on faster is above
+       ``improvement``; else, with the moves that are left, from the most to the least loaded server of a type if loads
+       per GPU differ by more than ``threshold``. One load per GPU is what a server can just serve. The paper gives
+       neither number.
+    4. *Split stride* with ``whole`` and ``shared`` as in `SplitStride`.
+
+    Large jobs, and jobs with a lease, stay on their servers while these work, but for moves to another type.
+
+    ``costs`` of a schedule: ``load_gap``, the largest difference between loads of two servers of a type after the
+    moves; ``moves``; ``trades`` that stand. Notes say of a job that was moved why.
+
+    Source: Gandiva_fair Sec. 3, Algorithms 1 and 2.
+    """
+
+    name = "gandiva-fair"
+    source = "Gandiva_fair, EuroSys 2020, Sec. 3.5"
+    traits = frozenset({RoundTrait.ONE_TYPE, RoundTrait.NAMELESS})
+    states = (Shared, Split, Traded, Trade)
+    trading: bool = True
+    profiling: bool = True
+    migrations: int = 1
+    threshold: Fraction = Fraction(1, 10)
+    improvement: Fraction = Fraction(1, 10)
+    whole: bool = False
+    shared: bool = True
+
+    def __post_init__(self) -> None:
+        for option in ("migrations", "threshold", "improvement"):
+            value = getattr(self, option)
+            if not value >= 0:
+                raise BadInput(f"got {value}", place=f"{self.name}, {option}", remedy="Give a number, not negative")
+
+    def start(self, problem: Queue) -> Shared:
+        """Return the state in which nobody has a server and nothing was traded."""
+        return Shared()
+
+    def decide(self, problem: Queue, state: Shared, solve: Solve | None) -> Schedule:
+        """Trade, allocate, move, and run one quantum; see `RoundPolicy.decide`."""
+        if solve is not None:
+            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+        types = problem.cluster.types
+
+        def known(user: str, kind: int) -> bool:
+            return not self.profiling or types[kind] in state.profiled.get(user, frozenset())
+
+        trades = traded(problem, state.traded, known) if self.trading and len(types) > 1 else Traded()
+        tickets = [
+            {user: trades.tickets[user][kind] if user in trades.tickets else own for user, own in fair.items()}
+            for kind, fair in enumerate(fair_tickets(problem))
+        ]
+        servers = Servers(problem, tickets, state.split.homes)
+        for row in servers.next_jobs():
+            servers.allocate(row, best_type(servers, row, known))
+        notes = self.migrate(servers, known)
+        running, split = quantum(servers, state.split, SplitRules(whole=self.whole, shared=self.shared))
+        placements = dict(problem.leased) | running
+        profiled = {
+            user: state.profiled.get(user, frozenset()) | ran
+            for user, ran in kinds_by_user(problem, placements).items()
+        }
+        return Schedule(
+            self.name,
+            problem,
+            placements,
+            state=Shared(split, trades, profiled),
+            costs={"load_gap": servers.widest_gap(), "moves": len(notes), "trades": len(trades.trades)},
+            notes=notes,
+        )
+
+    def migrate(self, servers: Servers, known: Known) -> dict[int, str]:
+        """Move up to ``migrations`` jobs, each at most once; return why, by row."""
+        notes: dict[int, str] = {}
+        number: type = Fraction if servers.queue.exact else float
+        cluster = servers.queue.cluster
+        for _ in range(self.migrations):
+            move: Move | None = to_faster_type(servers, known, number(self.improvement))
+            why = "faster type"
+            if move is None:
+                move, why = to_balance(servers, number(self.threshold)), "load balance"
+            if move is None or move.row in notes:
+                break
+            old = servers.home[move.row][0][0]
+            carry_out(servers, move)
+            new = servers.home[move.row][0][0]
+            notes[move.row] = f"moved from {cluster.hosts[old]} to {cluster.hosts[new]}: {why}"
+        return notes
+
+
+def best_type(servers: Servers, row: int, known: Known) -> int:
+    """Return the type that a job without a home is allocated to; see `GandivaFair`.
+
+    Source: Gandiva_fair Algorithm 2, lines 4-7; Sec. 3.5 (Profiling).
+    """
+    queue = servers.queue
+    user, gpus = tenant_of(queue, row), int(queue.jobs.gpus[row])
+    kinds = [kind for kind in range(len(queue.cluster.types)) if servers.places(row, kind)]
+    part = {kind: servers.per_gpu(kind, user, gpus)[user] for kind in kinds}
+    seen = [kind for kind in kinds if known(user, kind)]
+    unseen = [kind for kind in kinds if not known(user, kind)]
+    if unseen and all(part[kind] < 1 for kind in seen):
+        return max(unseen)
+    return max(seen, key=lambda kind: (queue.jobs.throughput[row, kind] * part[kind], part[kind], kind))
+
+
+def kinds_by_user(queue: Queue, placements: Mapping[int, Spots]) -> dict[str, set[str]]:
+    """Return the types that each user who is present runs on in a round, by names."""
+    kinds: dict[str, set[str]] = {tenant_of(queue, row): set() for row in range(len(queue))}
+    for row, spots in placements.items():
+        kinds[tenant_of(queue, row)] |= {queue.cluster.types[kind] for kind in queue.kinds(spots)}
+    return kinds

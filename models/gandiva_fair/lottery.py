@@ -1,0 +1,205 @@
+"""Lotteries for gangs: with backfilling, which is unfair, and with winners that wait, which is fair in the long run."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from random import Random
+
+from fairopt.errors import BadInput, NotCapable
+from fairopt.models.gandiva_fair.pools import Assign, Pool, assigned, least_crowded, pools
+from fairopt.policy import Claim, Solve
+from fairopt.problem.queue import Queue
+from fairopt.simulation import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, Want, placed
+
+
+def draw(dice: Random, tickets: Sequence[float]) -> int:
+    """Return the place of the winning ticket; each wins as often as it has ``tickets``."""
+    ends = list(accumulate(tickets))
+    return min(bisect_right(ends, dice.random() * ends[-1]), len(ends) - 1)
+
+
+def backfilled(dice: Random, tickets: Sequence[float], sizes: Sequence[int], gpus: int) -> list[int]:
+    """Return who runs in one quantum on ``gpus``: winners are drawn, and who does not fit is skipped.
+
+    Who was drawn is out of the draw for the rest of the quantum (sampling without replacement). To skip who does not
+    fit and draw again is to draw among those that fit.
+
+    Source: Gandiva_fair Sec. 3.1 (Small jobs).
+    """
+    chosen: list[int] = []
+    while able := [job for job, size in enumerate(sizes) if size <= gpus and job not in chosen]:
+        winner = able[draw(dice, [tickets[job] for job in able])]
+        chosen.append(winner)
+        gpus -= sizes[winner]
+    return chosen
+
+
+def gang_aware(
+    dice: Random,
+    tickets: Sequence[float],
+    sizes: Sequence[int],
+    gpus: int,
+    waiting: Sequence[int],
+    *,
+    count_wins: bool = True,
+    longest: int = 10_000,
+) -> tuple[list[int], list[int]]:
+    """Return who runs in one quantum on ``gpus``, and who waits afterwards; ``waiting`` is who waited before, in order.
+
+    First who waits, in order, as far as it fits; then lotteries among all jobs (sampling with replacement), each
+    winner either running or waiting, until no job would fit that does not run yet. Nobody runs twice in a quantum: who
+    wins while it runs waits for the next, and who wins twice waits twice. Without ``count_wins`` a win of somebody who
+    runs or waits is void. All wins of those who cannot run are void once ``longest`` wins wait.
+
+    Source: Gandiva_fair Sec. 3.1 (Small jobs).
+    """
+    chosen: list[int] = []
+    queue: list[int] = []
+    for job in waiting:
+        if sizes[job] <= gpus and job not in chosen:
+            chosen.append(job)
+            gpus -= sizes[job]
+        else:
+            queue.append(job)
+    everybody = range(len(sizes))
+    # a void win is as good as no draw, so that lotteries are held among those only whose win counts
+    while able := [
+        job for job in everybody if sizes[job] <= gpus and job not in chosen and (count_wins or job not in queue)
+    ]:
+        among = able if len(queue) >= longest else everybody
+        among = among if count_wins else [job for job in among if job not in chosen and job not in queue]
+        winner = among[draw(dice, [tickets[job] for job in among])]
+        if winner in able:
+            chosen.append(winner)
+            gpus -= sizes[winner]
+        else:
+            queue.append(winner)
+    return chosen, queue
+
+
+@dataclass(frozen=True)
+class Winners:
+    """Who won a lottery and has not run for it yet, by job name, in order (``waiting``); ``kinds``: each job's type."""
+
+    waiting: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LotteryWithBackfilling(RoundPolicy):
+    """Each round, jobs are drawn by lot; who does not fit is skipped, and the draw goes on among who fits.
+
+    A job's chance is its tickets over its GPUs (``by_size``; False: its tickets), which are its user's in proportion
+    to its GPUs, as for `GangAwareStride`; ``readjust``, ``by_weight`` and ``assign`` are what they are there. Skipping
+    favours small jobs: large ones run only if they are drawn first.
+
+    Draws depend on ``seed``, the queue's index and the type, and on nothing else.
+
+    Source: Gandiva_fair Sec. 3.1 (Small jobs), Table 2.
+    """
+
+    name = "lottery-backfilling"
+    source = "Gandiva_fair, EuroSys 2020, Sec. 3.1"
+    traits = frozenset({RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS})
+    states = (Winners,)
+    seed: int = 0
+    readjust: bool = True
+    by_weight: bool = False
+    by_size: bool = True
+    assign: Assign = least_crowded
+    placement: Placement = field(default_factory=Consolidated)
+
+    def start(self, problem: Queue) -> Winners:
+        """Return the state in which nobody has won."""
+        return Winners()
+
+    def decide(self, problem: Queue, state: Winners, solve: Solve | None) -> Schedule:
+        """Draw on each type; see `RoundPolicy.decide`."""
+        if solve is not None:
+            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+        names, types = problem.jobs.names, problem.cluster.types
+        kinds = assigned(problem, state.kinds, self.assign)
+        wants: list[Want] = []
+        at = {name: row for row, name in enumerate(names)}
+        before = [at[name] for name in state.waiting if name in at]
+        drawn = pools(problem, kinds, by_weight=self.by_weight, readjust=self.readjust)
+        # who holds a lease, or can run nowhere at present, keeps its wins
+        ready = {row: pool.kind for pool in drawn for row in pool.rows}
+        waiting = [row for row in before if row not in ready]
+        for pool in drawn:
+            dice = Random(f"{self.seed}/{problem.index}/{types[pool.kind]}")
+            running, queued = self.quantum(problem, pool, dice, [row for row in before if ready.get(row) == pool.kind])
+            wants += [Want(row, (pool.kind,)) for row in running]
+            waiting += queued
+        placements = placed(problem, wants, self.placement)
+        # who has won and found no hosts has not run for it yet
+        waiting = [*self.unserved([want.row for want in wants if want.row not in placements]), *waiting]
+        after = Winners(tuple(names[row] for row in waiting), {names[row]: types[kind] for row, kind in kinds.items()})
+        return Schedule(self.name, problem, placements, state=after)
+
+    def unserved(self, rows: list[int]) -> list[int]:
+        """Return who of those that were drawn, but not placed, waits: nobody, as nobody does in this scheme."""
+        return []
+
+    def quantum(
+        self, queue: Queue, pool: Pool, dice: Random, waiting: Sequence[int]
+    ) -> tuple[list[int], Sequence[int]]:
+        """Return who runs on one type in this round, and who waits afterwards, by row."""
+        if not pool.rows:
+            return [], ()
+        chosen = backfilled(
+            dice, self.chances(queue, pool), [int(queue.jobs.gpus[row]) for row in pool.rows], pool.free
+        )
+        return [pool.rows[at] for at in chosen], ()
+
+    def chances(self, queue: Queue, pool: Pool) -> list[float]:
+        """Return the tickets of each job of ``pool.rows`` in a lottery."""
+        return [float(pool.tickets[row]) / (int(queue.jobs.gpus[row]) if self.by_size else 1) for row in pool.rows]
+
+
+@dataclass(frozen=True)
+class GangAwareLottery(LotteryWithBackfilling):
+    """Each round, lotteries among all jobs; a winner that does not fit waits, and who waits goes first next round.
+
+    Every win is a quantum of service, sooner or later, so that shares of time go by chances in the long run. Chances
+    and options are those of `LotteryWithBackfilling`. The paper does not say what becomes of a winner that runs
+    already, or waits: it waits (once more); with ``count_wins`` False such a win is void. Where fair shares would leave
+    GPUs idle, more is won than can be served: at most ``longest`` wins wait on a type.
+
+    Source: Gandiva_fair Sec. 3.1 (Small jobs), Table 2.
+    """
+
+    name = "lottery"
+    claims = (Claim("fair over 1000 quanta or more", "Sec. 3.1"),)
+    count_wins: bool = True
+    longest: int = 10_000
+
+    def __post_init__(self) -> None:
+        if self.longest < 0:
+            raise BadInput(f"got {self.longest}", place=f"{self.name}, longest", remedy="Give a number of wins from 0")
+
+    def quantum(
+        self, queue: Queue, pool: Pool, dice: Random, waiting: Sequence[int]
+    ) -> tuple[list[int], Sequence[int]]:
+        """Return who runs on one type in this round, and who waits afterwards, by row."""
+        if not pool.rows:
+            return [], ()
+        at = {row: place for place, row in enumerate(pool.rows)}
+        sizes = [int(queue.jobs.gpus[row]) for row in pool.rows]
+        chosen, queued = gang_aware(
+            dice,
+            self.chances(queue, pool),
+            sizes,
+            pool.free,
+            [at[row] for row in waiting],
+            count_wins=self.count_wins,
+            longest=self.longest,
+        )
+        return [pool.rows[place] for place in chosen], [pool.rows[place] for place in queued]
+
+    def unserved(self, rows: list[int]) -> list[int]:
+        """Return who of those that were drawn, but not placed, waits: all of them."""
+        return rows

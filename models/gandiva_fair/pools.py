@@ -1,0 +1,118 @@
+"""The GPUs of each type as one pool, the jobs that share it, and the tickets that each of them has there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fairopt.models.gandiva_fair.tickets import effective_tickets, job_tickets, tickets_per_gpu
+from fairopt.problem.queue import Queue
+from fairopt.program import Array, Number
+
+#: Chooses a type for a job, among those that it may run on now, by the GPUs that jobs on each type want already.
+Assign = Callable[[Queue, int, Sequence[int], Array], int]
+
+
+def least_crowded(queue: Queue, row: int, kinds: Sequence[int], wanted: Array) -> int:
+    """Return the type on which a job would be fastest if all jobs there shared the time equally.
+
+    That is its throughput, times the GPUs of the type over what jobs there want, its own included, where they want
+    more than there are. Ties go to the type that comes first.
+    """
+    gpus = int(queue.jobs.gpus[row])
+
+    def speed(kind: int) -> Number:
+        there, asked = int(queue.capacity[kind]), int(wanted[kind]) + gpus
+        whole: Number = queue.jobs.throughput[row, kind]
+        return whole if asked <= there else whole * there / asked
+
+    return max(kinds, key=lambda kind: (speed(kind), -kind))
+
+
+def fastest(queue: Queue, row: int, kinds: Sequence[int], wanted: Array) -> int:
+    """Return the type on which a job has the largest throughput; ties go to the type that comes first."""
+    return max(kinds, key=lambda kind: (queue.jobs.throughput[row, kind], -kind))
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The jobs that share the GPUs of one type.
+
+    ``rows``: of the queue, rising, without those that hold a lease (``leased``). ``free``: GPUs that no lease holds.
+    ``tickets``: of every job of both, by row.
+    """
+
+    kind: int
+    rows: tuple[int, ...]
+    leased: tuple[int, ...]
+    free: int
+    tickets: Mapping[int, Number]
+
+
+def assigned(queue: Queue, before: Mapping[str, str], assign: Assign) -> dict[int, int]:
+    """Return the type of each job that can run now, by row.
+
+    A job stays with the type that ``before`` names while it can run there, one with a lease where it runs; who is new,
+    or can run there no longer, is assigned in the order of rows.
+    """
+    types = queue.cluster.types
+    kinds: dict[int, int] = {}
+    new = []
+    wanted = queue.capacity * 0
+    for row, name in enumerate(queue.jobs.names):
+        kept = queue.last_kind(row) if row in queue.leased else types.index(before[name]) if name in before else -1
+        if row in queue.leased or (kept >= 0 and queue.allowed[row, kept]):
+            kinds[row] = kept
+            wanted[kept] += queue.jobs.gpus[row]
+        elif row not in queue.misfits:
+            new.append(row)
+    for row in new:
+        able = [kind for kind in range(len(types)) if queue.allowed[row, kind]]
+        if able:
+            kinds[row] = assign(queue, row, able, wanted)
+            wanted[kinds[row]] += queue.jobs.gpus[row]
+    return dict(sorted(kinds.items()))
+
+
+def pools(queue: Queue, kinds: Mapping[int, int], *, by_weight: bool, readjust: bool) -> list[Pool]:
+    """Return the pool of each type that has jobs; ``kinds`` as `assigned` returns them, the options those of a policy.
+
+    Source: Gandiva_fair Eq. (1) and (3), taken over the jobs on a type.
+    """
+    free = queue.free(queue.leased)
+    out = []
+    for kind in sorted(set(kinds.values())):
+        rows = [row for row, of in kinds.items() if of == kind]
+        tickets = (
+            {row: queue.jobs.weight[row] for row in rows}
+            if by_weight
+            else tickets_by_user(queue, rows, int(queue.capacity[kind]), readjust=readjust)
+        )
+        out.append(
+            Pool(
+                kind=kind,
+                rows=tuple(row for row in rows if row not in queue.leased),
+                leased=tuple(row for row in rows if row in queue.leased),
+                free=int(sum(free[host] for host in queue.cluster.of_type(kind))),
+                tickets=tickets,
+            )
+        )
+    return out
+
+
+def tickets_by_user(queue: Queue, rows: Sequence[int], gpus: int, *, readjust: bool) -> dict[int, Number]:
+    """Return the tickets of the jobs in ``rows``, which share ``gpus``: their user's, in proportion to their GPUs."""
+    jobs = queue.jobs
+    number: type = Fraction if queue.exact else float
+    demand: dict[str, int] = {}
+    for row in rows:
+        demand[tenant_of(queue, row)] = demand.get(tenant_of(queue, row), 0) + int(jobs.gpus[row])
+    own = {user: number(jobs.tenant_weight[jobs.tenants.index(user)]) for user in demand}
+    per_gpu = tickets_per_gpu(effective_tickets(own, demand, gpus) if readjust else own, demand)
+    return {row: job_tickets(per_gpu[tenant_of(queue, row)], int(jobs.gpus[row])) for row in rows}
+
+
+def tenant_of(queue: Queue, row: int) -> str:
+    """Return the name of a job's user."""
+    return queue.jobs.tenants[int(queue.jobs.tenant[row])]

@@ -1,0 +1,224 @@
+"""Second-price trading: from the equal split, users swap slow GPUs for fast ones at the second highest bid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairopt.certificates import Certificate, Trace
+from fairopt.errors import BadInput
+from fairopt.models.baselines.equal_split import EqualSplit
+from fairopt.policy import Claim, Computed, Decision, Example, Trait
+from fairopt.problem import Market
+from fairopt.program import INFINITY, Array, Number
+
+#: OEF Eq. (1): the first user gains by reporting 2.8 instead of 2 (2.5 becomes 2.9 in the second trade).
+OEF_EQUATION_1 = Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1])
+#: With three types a later pair opens a trade in an earlier one: u1 ends with (11/4, 0, 2/7) and u2 with (1/4, 1, 5/7),
+#: and both would gain by swapping u2's T1 for u1's T3 again. With two types and no zeros this cannot happen.
+THREE_TYPES = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[3, 1, 1])
+
+
+@dataclass(frozen=True)
+class Trade:
+    """One trade: ``buyer`` gave ``slow_amount`` GPUs of type ``slow`` for ``fast_amount`` of ``fast`` to ``seller``.
+
+    ``price`` is slow GPUs per fast GPU. Users and types are called by name; numbers are the market's.
+    """
+
+    buyer: str
+    seller: str
+    fast: str
+    slow: str
+    price: Number
+    fast_amount: Number
+    slow_amount: Number
+
+    def to_json(self) -> dict[str, str | float]:
+        """Return the trade with a Fraction as the string "p/q" (or "p"), a float as it is."""
+        return {key: str(value) if isinstance(value, Fraction) else value for key, value in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Trade:
+        """Return the trade that `to_json` wrote; strings become Fractions, floats stay."""
+        price, fast_amount, slow_amount = (
+            Fraction(value) if isinstance(value, str) else value
+            for value in (data["price"], data["fast_amount"], data["slow_amount"])
+        )
+        return cls(data["buyer"], data["seller"], data["fast"], data["slow"], price, fast_amount, slow_amount)
+
+
+class SecondPriceTrading(Computed):
+    """Start from the equal split; the user that a fast GPU speeds up most buys from the one that it speeds up least.
+
+    Pairs of types (fast, slow) are taken once each, in the order of `Market.type_order`: the fastest type with the
+    slowest, with the second slowest, and so on, then the second fastest type. In a pair a user's *ratio* is its
+    speedup on the fast type over that on the slow one; it is infinite where the user can run on the fast type only,
+    and 0 where it cannot run on the fast type. Until nobody can gain from a trade:
+
+    * the buyer is the user of the largest ratio that still has slow GPUs, the seller the one of the least ratio that
+      still has fast GPUs; equal ratios go by the user's name. They trade only if the buyer's ratio is the larger;
+    * bidders are the other users with slow GPUs and a ratio above the seller's; the price, in slow GPUs for one fast
+      GPU, is the highest finite ratio among them;
+    * where nobody else bids it is the middle of the buyer's and the seller's ratio. An infinite ratio has no middle;
+      that of the inverse ratios takes its place, which is twice the seller's ratio. Where the seller's ratio is 0
+      too, both hold what is useless to them and exchange all of it;
+    * they trade until one of them has nothing left to give, or until the number of GPUs of one of them would exceed
+      its demand; who is held back by its demand trades no more in that role in that pair.
+
+    Every price lies between the two ratios, so no trade hurts anybody. The largest ratio among owners of slow GPUs
+    never rises and the least ratio among owners of fast GPUs never falls, so who has given all of its slow (fast) GPUs
+    never gets any again in the pair: there are at most 2n trades in each.
+
+    The text of the paper calls the user of the largest ratio the seller in one place and the buyer in another; it is
+    the buyer of fast GPUs here. Users that are alike are not treated alike: the second of them bids against one less
+    and so may pay less. Hence a user of weight w is not w copies either.
+
+    Source: Gandiva_fair Sec. 3.4 (Table 3) and 3.5 (Trading); OEF Sec. 2.4, Eq. (1).
+
+    >>> for row in SecondPriceTrading().compute(OEF_EQUATION_1, None)[0]:
+    ...     print(*row)
+    1 4/45
+    0 7/15
+    0 4/9
+    """
+
+    name = "second-price-trading"
+    source = "Gandiva_fair, EuroSys 2020, Sec. 3.4"
+    traits = frozenset({Trait.UNIT_FREE, Trait.EXACT, Trait.DETERMINED})
+    claims = (
+        Claim("sharing_incentive", "Gandiva_fair Sec. 3.4; OEF Table 1", assumes="no demands"),
+        Claim("pareto_efficiency", "OEF Table 1", refuted_by=THREE_TYPES),
+        Claim("strategy_proofness", "Gandiva_fair Sec. 3.4", refuted_by=OEF_EQUATION_1),
+    )
+    examples = (
+        Example(
+            "OEF Eq. (1)",
+            OEF_EQUATION_1,
+            shares=[[1, "4/45"], [0, "7/15"], [0, "4/9"]],
+            utilities=["53/45", "7/5", "16/9"],
+            printed="1.18, 1.41, 1.76: products of the rounded shares; right are 1.18, 1.40, 1.78",
+        ),
+        Example(
+            "OEF Sec. 2.4: user 1 reports 2.8",
+            OEF_EQUATION_1.misreport("u1", [1, "2.8"]),
+            shares=[[1, "28/261"], [0, "13/29"], [0, "4/9"]],
+        ),
+        Example(
+            "Gandiva_fair Table 3",
+            Market.of([[1, "1.25"], [1, 5], [1, "6.25"]], capacity=[60, 12], types=["K80", "V100"]),
+            shares=[[40, 0], [20, 4], [0, 8]],
+            utilities=[40, 40, 50],
+        ),
+    )
+
+    def compute(self, problem: Market, state: Any) -> tuple[Array, tuple[Trade, ...]]:
+        """Return the shares (n, k) and the trades that led to them from the equal split."""
+        held, _ = EqualSplit().compute(problem, None)
+        held = np.array(held)
+        trades: list[Trade] = []
+        for fast, slow in type_pairs(problem):
+            for trade in _trades_of_pair(problem, held, fast, slow):
+                _carry_out(problem, held, trade)
+                trades.append(trade)
+        return held, tuple(trades)
+
+    def certify(self, decision: Decision) -> Certificate:
+        """Return the trades."""
+        self._require_exact(decision)
+        return Trace(decision.market, decision.shares, [trade.to_json() for trade in decision.evidence])
+
+
+def type_pairs(market: Market) -> Iterator[tuple[int, int]]:
+    """Yield the pairs (fast, slow) of types in the order of trading: the fastest with the slowest first."""
+    order = market.as_(Fraction).type_order()  # so that rounding decides no tie
+    for place in range(len(order) - 1, 0, -1):
+        for slow in order[:place]:
+            yield order[place], slow
+
+
+def replay(market: Market, trades: Sequence[Trade]) -> Array:
+    """Return the shares (n, k) after carrying out ``trades`` in order, from the equal split of ``market``.
+
+    Errors: `BadInput` where a trade names somebody unknown, or gives away more than there is (by more than rounding,
+    in floats).
+    """
+    held, _ = EqualSplit().compute(market, None)
+    held = np.array(held)
+    for number, trade in enumerate(trades, start=1):
+        _carry_out(market, held, trade)
+        least = 0 if market.exact else -1e-9 * market.capacity.max()
+        if (held < least).any():
+            i, j = (int(place) for place in np.argwhere(held < least)[0])
+            raise BadInput(
+                f"user {market.users[i]!r} would be left with {held[i, j]} of {market.types[j]!r}",
+                place=f"trade {number}",
+                remedy="Give the trades of this market, in order",
+            )
+    return held
+
+
+def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterator[Trade]:
+    """Yield trade after trade in one pair of types; whoever iterates carries each out on ``held`` before the next."""
+    users = range(len(market.users))
+    ratio = [_ratio(market.speedup[i, fast], market.speedup[i, slow]) for i in users]
+    may_buy, may_sell = set(users), set(users)
+    for _ in range(2 * len(market.users) + 1):
+        owners_of_slow = [i for i in users if i in may_buy and held[i, slow] > 0]
+        owners_of_fast = [i for i in users if i in may_sell and held[i, fast] > 0]
+        if not owners_of_slow or not owners_of_fast:
+            return
+        buyer = min(owners_of_slow, key=lambda i: (-ratio[i], market.users[i]))
+        seller = min(owners_of_fast, key=lambda i: (ratio[i], market.users[i]))
+        if not ratio[buyer] > ratio[seller]:
+            return
+        bids = [ratio[i] for i in owners_of_slow if i != buyer and ratio[seller] < ratio[i] < INFINITY]
+        offered, wanted = held[seller, fast], held[buyer, slow]
+        price = max(bids) if bids else _middle(ratio[seller], ratio[buyer], wanted / offered)
+        most = min(offered, wanted / price)
+        # one fast GPU changes the number of the seller's GPUs by price - 1, and that of the buyer's by 1 - price
+        seller_room = _room(market.limit[seller] - held[seller].sum(), price - 1)
+        buyer_room = _room(market.limit[buyer] - held[buyer].sum(), 1 - price)
+        if seller_room < most:
+            may_sell.remove(seller)
+        if buyer_room < most:
+            may_buy.remove(buyer)
+        amount = min(most, seller_room, buyer_room)
+        if amount > 0:
+            # who gives everything gives exactly that: in floats price * (wanted / price) may differ from wanted
+            given = wanted if amount == wanted / price else amount * price
+            names = market.users[buyer], market.users[seller], market.types[fast], market.types[slow]
+            yield Trade(*names, price, amount, given)
+    raise AssertionError("more than 2n trades in one pair of types: the ratios are not ordered")
+
+
+def _carry_out(market: Market, held: Array, trade: Trade) -> None:
+    buyer, seller = market.index(trade.buyer), market.index(trade.seller)
+    if missing := {trade.fast, trade.slow} - set(market.types):
+        raise BadInput(f"there is no type {min(missing)!r}", remedy=f"The types are {', '.join(market.types)}")
+    fast, slow = market.types.index(trade.fast), market.types.index(trade.slow)
+    held[buyer, fast] += trade.fast_amount
+    held[seller, fast] -= trade.fast_amount
+    held[buyer, slow] -= trade.slow_amount
+    held[seller, slow] += trade.slow_amount
+
+
+def _ratio(on_fast: Any, on_slow: Any) -> Any:
+    if not on_fast > 0:
+        return on_fast  # 0: the user never buys, and sells at any price
+    return on_fast / on_slow if on_slow > 0 else INFINITY
+
+
+def _middle(low: Any, high: Any, all_for_all: Any) -> Any:
+    if high < INFINITY:
+        return (low + high) / 2
+    return 2 * low if low > 0 else all_for_all
+
+
+def _room(spare: Any, each: Any) -> Any:
+    """Return how many fast GPUs can change hands until a user is at its demand, if each adds ``each`` to its GPUs."""
+    return max(spare, 0) / each if each > 0 else INFINITY

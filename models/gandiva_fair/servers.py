@@ -1,0 +1,175 @@
+"""Which servers a job lives on, what each server has to serve, and the greedy choice of servers for a new job."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from fairopt.models.gandiva_fair.pools import tenant_of
+from fairopt.models.gandiva_fair.tickets import entitled, load_per_gpu, tickets_per_gpu
+from fairopt.problem.queue import Queue, Spots
+from fairopt.program import Number
+
+#: The servers of a job by name: (host, GPUs there), for states.
+Home = tuple[tuple[str, int], ...]
+
+
+class Servers:
+    """The working table of one round: the home of every job that has one, and loads that follow from them.
+
+    A job's *home* are the servers that it was allocated to, whether it runs or pauses. ``tickets`` (type by index, then
+    user) counts in GPUs: what a user is entitled to of a type, before what others leave. So the tickets per GPU of
+    Eq. (1), taken over the user's jobs on a type and with effective tickets, are the part of the time that they are
+    entitled to, at most 1; and the load per GPU of Eq. (2) is 1 where a server can serve exactly what it has to.
+
+    Source: Gandiva_fair Sec. 3.2, 3.5.
+    """
+
+    def __init__(self, queue: Queue, tickets: Sequence[Mapping[str, Number]], homes: Mapping[str, Home]) -> None:
+        self.queue = queue
+        self.tickets = tickets
+        self.home: dict[int, Spots] = {}
+        self.demand: list[Counter[str]] = [Counter() for _ in queue.cluster.types]
+        self.on: list[Counter[str]] = [Counter() for _ in queue.cluster.hosts]
+        self.rows_on: list[dict[int, int]] = [{} for _ in queue.cluster.hosts]
+        at = {host: index for index, host in enumerate(queue.cluster.hosts)}
+        for row, name in enumerate(queue.jobs.names):
+            spots = tuple((at[host], gpus) for host, gpus in homes.get(name, ()))
+            if row in queue.leased:
+                self.settle(row, queue.leased[row])
+            elif spots and all(queue.up[host] for host, _ in spots):
+                self.settle(row, spots)
+
+    def homes(self) -> dict[str, Home]:
+        """Return the home of every job, by names, for the state."""
+        hosts, names = self.queue.cluster.hosts, self.queue.jobs.names
+        return {
+            names[row]: tuple((hosts[host], int(gpus)) for host, gpus in spots)
+            for row, spots in sorted(self.home.items())
+        }
+
+    def settle(self, row: int, spots: Spots) -> None:
+        """Make ``spots`` the home of a job."""
+        self.leave(row)
+        self.home[row] = spots
+        self._count(row, spots, 1)
+        for host, gpus in spots:
+            self.rows_on[host][row] = int(gpus)
+
+    def leave(self, row: int) -> None:
+        """Take a job's home away; nothing where it has none."""
+        spots = self.home.pop(row, ())
+        self._count(row, spots, -1)
+        for host, _ in spots:
+            del self.rows_on[host][row]
+
+    def _count(self, row: int, spots: Spots, sign: int) -> None:
+        user = tenant_of(self.queue, row)
+        for host, gpus in spots:
+            for counter in (self.on[host], self.demand[int(self.queue.cluster.kind[host])]):
+                counter[user] += sign * int(gpus)
+                if not counter[user]:
+                    del counter[user]
+
+    def kind(self, row: int) -> int:
+        """Return the type of a job's home, -1 for none; of the first host where a lease spans types."""
+        spots = self.home.get(row, ())
+        return int(self.queue.cluster.kind[spots[0][0]]) if spots else -1
+
+    def large(self, row: int) -> bool:
+        """Whether a job's home spans servers, so that the central scheduler runs it."""
+        return len(self.home[row]) > 1
+
+    # -- tickets and loads -------------------------------------------------------------------------------------------
+    def per_gpu(self, kind: int, user: str | None = None, gpus: int = 0) -> dict[str, Number]:
+        """Return the effective tickets per GPU of users with jobs on a type, as if ``user`` had ``gpus`` more there.
+
+        Source: Gandiva_fair Eq. (1), Sec. 3.2 (effective tickets).
+        """
+        demand = dict(self.demand[kind])
+        if user is not None:
+            demand[user] = demand.get(user, 0) + gpus
+        share = entitled(self.tickets[kind], demand, int(self.queue.capacity[kind]))
+        return tickets_per_gpu(share, demand)
+
+    def load(self, host: int, per_gpu: Mapping[str, Number]) -> Number:
+        """Return the tickets that each GPU of a host has to serve.
+
+        Source: Gandiva_fair Eq. (2).
+        """
+        jobs = [(gpus, per_gpu[user]) for user, gpus in self.on[host].items()]
+        return load_per_gpu(jobs, int(self.queue.cluster.gpus[host]))
+
+    def loads(self, kind: int, per_gpu: Mapping[str, Number]) -> dict[int, Number]:
+        """Return the load per GPU of every host of a type that works."""
+        return {host: self.load(host, per_gpu) for host in self.queue.cluster.of_type(kind) if self.queue.up[host]}
+
+    def widest_gap(self) -> Number:
+        """Return the largest difference between the loads of two servers of a type; 0 where there are no two."""
+        zero = self.queue.now * 0
+        of_types = [self.loads(kind, self.per_gpu(kind)).values() for kind in range(len(self.queue.cluster.types))]
+        return max((max(loads) - min(loads) for loads in of_types if loads), default=zero) + zero
+
+    # -- the greedy choice -------------------------------------------------------------------------------------------
+    def spans(self, row: int, kind: int) -> bool:
+        """Whether a job is large for a type: no host of it that works has its GPUs."""
+        up = [int(self.queue.cluster.gpus[host]) for host in self.queue.cluster.of_type(kind) if self.queue.up[host]]
+        return bool(self.queue.jobs.gpus[row] > max(up, default=0))
+
+    def places(self, row: int, kind: int) -> bool:
+        """Whether a job can be allocated on a type now: it suits, and the hosts that work together have room."""
+        return bool(self.queue.allowed[row, kind])
+
+    def allocate(self, row: int, kind: int) -> None:
+        """Give a job the least loaded servers of a type: one for a small job, as many as it takes for a large one.
+
+        Loads are those after the job's user has it on the type, and before any server has. Ties go to the first
+        server. A large job fills its servers in that order, the last one as far as it needs.
+
+        Source: Gandiva_fair Algorithm 2, lines 9-11; Sec. 3.2.
+        """
+        queue = self.queue
+        gpus = int(queue.jobs.gpus[row])
+        loads = self.loads(kind, self.per_gpu(kind, tenant_of(queue, row), gpus))
+        order = sorted(loads, key=lambda host: (loads[host], host))
+        if not self.spans(row, kind):
+            host = next(host for host in order if queue.cluster.gpus[host] >= gpus)
+            self.settle(row, ((host, gpus),))
+            return
+        spots = []
+        for host in order:
+            here = min(gpus, int(queue.cluster.gpus[host]))
+            spots.append((host, here))
+            gpus -= here
+            if not gpus:
+                break
+        self.settle(row, tuple(sorted(spots)))
+
+    def next_jobs(self) -> list[int]:
+        """Return the jobs that have no home and could have one, in the order of allocation if types were no matter.
+
+        Next is always a job of the user that has the fewest GPUs for its tickets so far, counted over all types; among
+        its jobs the one of the highest priority, then the first.
+
+        Source: Gandiva_fair Algorithm 2, lines 2-3.
+        """
+        queue, jobs = self.queue, self.queue.jobs
+        waiting: dict[str, list[int]] = {}
+        for row in range(len(queue)):
+            if row not in self.home and any(self.places(row, kind) for kind in range(len(queue.cluster.types))):
+                waiting.setdefault(tenant_of(queue, row), []).append(row)
+        for rows in waiting.values():
+            rows.sort(key=lambda row: (-int(jobs.priority[row]), row))
+        weight = {user: jobs.tenant_weight[jobs.tenants.index(user)] for user in waiting}
+        held: Counter[str] = Counter()
+        for demand in self.demand:
+            held.update(demand)
+        order = []
+        while waiting:
+            user = min(waiting, key=lambda user: (held[user] / weight[user], jobs.tenants.index(user)))
+            row = waiting[user].pop(0)
+            held[user] += int(jobs.gpus[row])
+            order.append(row)
+            if not waiting[user]:
+                del waiting[user]
+        return order

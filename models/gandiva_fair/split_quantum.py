@@ -1,0 +1,150 @@
+"""One quantum of split stride: a central scheduler for large jobs and whole servers, and one on each server."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fairopt.models.gandiva_fair.pools import tenant_of
+from fairopt.models.gandiva_fair.servers import Home, Servers
+from fairopt.models.gandiva_fair.stride import entered, gang_aware
+from fairopt.models.gandiva_fair.tickets import job_tickets
+from fairopt.problem.queue import Spots
+from fairopt.program import INFINITY, Array, Number
+from fairopt.simulation.placement import take
+
+
+@dataclass(frozen=True)
+class Split:
+    """What split stride remembers, by names.
+
+    ``homes``: the servers of each job. ``passes``: of each job with tickets; a small job's counts on its server, a
+    large one's in the central scheduler. ``servers``: the pass of each server's aggregate job.
+    """
+
+    homes: Mapping[str, Home] = field(default_factory=dict)
+    passes: Mapping[str, Number] = field(default_factory=dict)
+    servers: Mapping[str, Number] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SplitRules:
+    """What the paper leaves open about a server's aggregate job and its GPUs.
+
+    ``whole``: whether the aggregate's pass is charged for all GPUs of its server, else for those that its small jobs
+    got. ``shared``: whether small jobs may use what a large job leaves free on its servers, and the other way round.
+    """
+
+    whole: bool = False
+    shared: bool = True
+
+
+def quantum(servers: Servers, before: Split, rules: SplitRules) -> tuple[dict[int, Spots], Split]:
+    """Return who runs where in one quantum, leases left out, and what is remembered.
+
+    On each type the central scheduler goes through the large jobs and the servers with small jobs by rising pass; ties
+    go to servers, then to the first. A large job runs if all its servers have its GPUs left; a server's turn lets its
+    own small jobs run by `gang_aware`. Whoever runs has its pass raised by GPUs over tickets. Jobs without tickets
+    (their user has sold them all) have no pass and come last, on their server or in the central scheduler.
+
+    A job that comes to a server, or to another one, enters at the least pass there; so do large jobs and servers'
+    aggregates in the central scheduler. Jobs that hold a lease run anyway and are charged for it.
+
+    Source: Gandiva_fair Sec. 3.1 (Large jobs), Fig. 3.
+    """
+    running: dict[int, Spots] = {}
+    passes: dict[str, Number] = {}
+    aggregates: dict[str, Number] = {}
+    left = servers.queue.free(servers.queue.leased)
+    moved = _moved(servers, before)
+    for kind in range(len(servers.queue.cluster.types)):
+        one = _Type(servers, kind, before, moved, left, rules)
+        running |= one.run()
+        passes |= one.passes
+        aggregates |= one.aggregates
+    return running, Split(servers.homes(), passes, aggregates)
+
+
+def _moved(servers: Servers, before: Split) -> frozenset[str]:
+    """Return the jobs whose home is not what it was: they are new where they are."""
+    now = servers.homes()
+    return frozenset(name for name, home in now.items() if before.homes.get(name) != home)
+
+
+class _Type:
+    """The central and the local schedulers of one type, for one quantum; ``left`` (H,) is used up in place."""
+
+    def __init__(
+        self, servers: Servers, kind: int, before: Split, moved: frozenset[str], left: Array, rules: SplitRules
+    ) -> None:
+        queue = servers.queue
+        self.servers, self.left, self.rules, self.leased = servers, left, rules, queue.leased
+        self.names, self.hosts, self.gpus = queue.jobs.names, queue.cluster.hosts, queue.jobs.gpus
+        per_gpu = servers.per_gpu(kind)
+        rows = [row for row in sorted(servers.home) if servers.kind(row) == kind]
+        self.tickets: dict[int, Number] = {
+            row: job_tickets(per_gpu[tenant_of(queue, row)], int(self.gpus[row])) for row in rows
+        }
+        self.large = [row for row in rows if servers.large(row)]
+        on = {host: sorted(servers.rows_on[host]) for host in queue.cluster.of_type(kind)}
+        small = {host: [row for row in here if not servers.large(row)] for host, here in on.items()}
+        self.small = {host: here for host, here in small.items() if here}
+        self.on_server: dict[int, Number] = {
+            host: sum(self.tickets[row] for row in here) for host, here in self.small.items()
+        }
+        known = {name: value for name, value in before.passes.items() if name not in moved}
+        zero = queue.now * 0
+        self.passes: dict[str, Number] = {}
+        for here in self.small.values():
+            self.passes |= entered([self.names[row] for row in here if self.tickets[row] > 0], known, zero)
+        # large jobs and aggregates are on one scale
+        whole = [self.hosts[host] for host, tickets in self.on_server.items() if tickets > 0]
+        large = [self.names[row] for row in self.large if self.tickets[row] > 0]
+        there = [before.servers[host] for host in whole if host in before.servers]
+        least = min([*there, *(known[name] for name in large if name in known)], default=zero)
+        self.aggregates = {host: before.servers.get(host, least) for host in whole}
+        self.passes |= {name: known.get(name, least) for name in large}
+
+    def run(self) -> dict[int, Spots]:
+        """Return who runs, and raise the passes of all that do."""
+        running: dict[int, Spots] = {}
+        busy: set[int] = set()
+        turns: list[tuple[Number, bool, int]] = [
+            *((self.aggregates.get(self.hosts[host], INFINITY), False, host) for host in self.small),
+            *((self.passes.get(self.names[row], INFINITY), True, row) for row in self.large if row not in self.leased),
+        ]
+        for _, is_large, which in sorted(turns):
+            spots = self.servers.home[which] if is_large else ((which, 0),)
+            hosts = {host for host, _ in spots}
+            if busy & hosts or any(self.left[host] < gpus for host, gpus in spots):
+                continue
+            chosen = {which: spots} if is_large else self.local(which)
+            for row, where in chosen.items():
+                running[row] = where
+                take(self.left, where)
+            if chosen and not self.rules.shared:
+                busy |= hosts
+        self.charge([*running, *(row for row in self.tickets if row in self.leased)])
+        return running
+
+    def local(self, host: int) -> dict[int, Spots]:
+        """Return which of a server's own jobs run on what is left of it."""
+        rows = [row for row in self.small[host] if row not in self.leased]
+        passes = [self.passes.get(self.names[row], INFINITY) for row in rows]
+        chosen = gang_aware(passes, [int(self.gpus[row]) for row in rows], int(self.left[host]))
+        return {rows[at]: self.servers.home[rows[at]] for at in chosen}
+
+    def charge(self, rows: Sequence[int]) -> None:
+        """Raise the passes of those who run and have tickets, and of the servers that they live on."""
+        used: Counter[int] = Counter()
+        for row in rows:
+            if not self.tickets[row] > 0:
+                continue
+            self.passes[self.names[row]] += int(self.gpus[row]) / self.tickets[row]
+            if not self.servers.large(row):
+                host = self.servers.home[row][0][0]
+                used[host] += int(self.gpus[row])
+        for host, gpus in used.items():
+            size = int(self.servers.queue.cluster.gpus[host]) if self.rules.whole else gpus
+            self.aggregates[self.hosts[host]] += size / self.on_server[host]

@@ -1,0 +1,82 @@
+"""Split stride: each server schedules its small jobs, a central scheduler the large ones and the servers' turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fairopt.errors import NotCapable
+from fairopt.models.gandiva_fair.pools import Assign, least_crowded
+from fairopt.models.gandiva_fair.servers import Servers
+from fairopt.models.gandiva_fair.split_quantum import Split, SplitRules, quantum
+from fairopt.policy import Claim, Solve
+from fairopt.problem.queue import Queue
+from fairopt.program import Number
+from fairopt.simulation import RoundPolicy, RoundTrait, Schedule
+
+
+@dataclass(frozen=True)
+class SplitStride(RoundPolicy):
+    """Each round is a quantum of `split_quantum.quantum`; jobs stay on the servers that they came to.
+
+    A new job goes to the servers with the least load per GPU (Algorithm 2): one for a small job, for a large one as
+    many as it needs. It is large if no server of its type that works has its GPUs. It runs there or pauses there, so
+    that nothing ever migrates except from servers that fail.
+
+    What the paper leaves open, and what is taken:
+
+    * A job's tickets are effective and follow Eq. (3), as for `GangAwareStride`; its stride is its GPUs over them.
+    * The stride of a server's aggregate job is GPUs over the tickets of its small jobs. With ``whole`` the GPUs are
+      those of the server, as in the paper's drawing; without, those that the small jobs got in the quantum, which is
+      what one stride for the whole cluster would charge them. Where small jobs fill their server it is the same.
+    * A large job has the same servers as long as they work. Small jobs use what it leaves free on them, and the other
+      way round; ``shared`` False gives a server to one or the other.
+    * With several types each has a central scheduler; ``assign`` chooses a new job's type.
+
+    Source: Gandiva_fair Sec. 3.1 (Large jobs), Fig. 3; Algorithm 2.
+    """
+
+    name = "split-stride"
+    source = "Gandiva_fair, EuroSys 2020, Sec. 3.1"
+    traits = frozenset({RoundTrait.ONE_TYPE, RoundTrait.NAMELESS})
+    claims = (Claim("shares as under one stride for the cluster", "Sec. 3.1", assumes="equal tickets on all servers"),)
+    states = (Split,)
+    whole: bool = False
+    shared: bool = True
+    assign: Assign = least_crowded
+
+    def start(self, problem: Queue) -> Split:
+        """Return the state in which nobody has a server."""
+        return Split()
+
+    def decide(self, problem: Queue, state: Split, solve: Solve | None) -> Schedule:
+        """Allocate who is new, and run one quantum; see `RoundPolicy.decide`."""
+        if solve is not None:
+            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+        servers = Servers(problem, fair_tickets(problem), state.homes)
+        wanted = problem.capacity * 0
+        for row in servers.home:
+            wanted[servers.kind(row)] += problem.jobs.gpus[row]
+        for row in servers.next_jobs():
+            kinds = [kind for kind in range(len(problem.cluster.types)) if servers.places(row, kind)]
+            kind = self.assign(problem, row, kinds, wanted)
+            wanted[kind] += problem.jobs.gpus[row]
+            servers.allocate(row, kind)
+        running, after = quantum(servers, state, SplitRules(whole=self.whole, shared=self.shared))
+        return Schedule(self.name, problem, dict(problem.leased) | running, state=after)
+
+
+def fair_tickets(queue: Queue) -> list[Mapping[str, Number]]:
+    """Return the GPUs of each type that each user present is entitled to: in proportion to its tickets.
+
+    Users with jobs that fit no type are not counted for those.
+
+    Source: Gandiva_fair Sec. 1 (a proportional share of each generation), 2.1.
+    """
+    number: type = Fraction if queue.exact else float
+    jobs = queue.jobs
+    present = sorted({int(jobs.tenant[row]) for row in range(len(queue)) if row not in queue.misfits})
+    weight = {jobs.tenants[user]: number(jobs.tenant_weight[user]) for user in present}
+    whole = sum(weight.values())
+    return [{user: own * int(gpus) / whole for user, own in weight.items()} for gpus in queue.capacity]

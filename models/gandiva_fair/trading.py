@@ -1,0 +1,115 @@
+"""Trades between users as a step between rounds: from fair shares of each type to the tickets that they leave."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from fairopt.models.gandiva_fair.migration import Known
+from fairopt.models.gandiva_fair.pools import tenant_of
+from fairopt.models.gandiva_fair.second_price_trading import SecondPriceTrading, Trade
+from fairopt.models.gandiva_fair.split_stride import fair_tickets
+from fairopt.problem.market import Market
+from fairopt.problem.queue import Queue
+from fairopt.program import Number
+
+
+@dataclass(frozen=True)
+class Traded:
+    """Trades that stand, and on what they rest.
+
+    ``users`` and ``capacity`` are the traders with their tickets and the GPUs of each type when the trades were made;
+    ``tickets`` maps each trader to its GPUs of each type afterwards, in the order of types. ``present`` are the users
+    who were there.
+    """
+
+    present: tuple[str, ...] = ()
+    users: Mapping[str, Number] = field(default_factory=dict)
+    capacity: tuple[int, ...] = ()
+    tickets: Mapping[str, tuple[Number, ...]] = field(default_factory=dict)
+    trades: tuple[Trade, ...] = ()
+
+
+def traded(queue: Queue, before: Traded, known: Known) -> Traded:
+    """Return the trades of this round: those that stand if nobody came or went, else all of them anew.
+
+    To undo every trade and trade again from the fair shares is what undoing comes to when a user comes or goes, when
+    hosts fail or come back, or when a user begins or ceases to be a trader. Traders are the users whose jobs that fit
+    want at least as many GPUs as all their fair shares together: the paper speaks of users that keep the cluster busy,
+    and to somebody with little work slow GPUs for fast ones are no gain. The others keep their fair shares.
+
+    A user's speedup on a type is the mean over its jobs of their throughput relative to their fastest type, weighted
+    by GPUs; where its jobs are alike, as the paper has it, ratios between types are those of each job. Numbers are
+    those of the queue.
+
+    Source: Gandiva_fair Sec. 3.4, 3.5 (Trading).
+    """
+    fair = fair_tickets(queue)
+    present = tuple(fair[0])
+    demand: Counter[str] = Counter()
+    needed: dict[str, set[int]] = {user: set() for user in present}
+    for row in range(len(queue)):
+        if row not in queue.misfits:
+            demand[tenant_of(queue, row)] += int(queue.jobs.gpus[row])
+            needed[tenant_of(queue, row)] |= set(np.flatnonzero(queue.suits[row] & (queue.capacity > 0)).tolist())
+    weight = dict(zip(queue.jobs.tenants, queue.jobs.tenant_weight, strict=True))
+    users = {
+        user: weight[user]
+        for user in present
+        if demand[user] >= sum(tickets[user] for tickets in fair) and all(known(user, kind) for kind in needed[user])
+    }
+    capacity = tuple(int(gpus) for gpus in queue.capacity)
+    if (present, users, capacity) == (before.present, dict(before.users), before.capacity):
+        return before
+    market = market_of(queue, users, [sum(tickets[user] for user in users) for tickets in fair])
+    if market is None:
+        return Traded(present, users, capacity)
+    shares, trades = SecondPriceTrading().compute(market, None)
+    rows = dict(zip(market.users, shares, strict=True))
+    used = [queue.cluster.types.index(name) for name in market.types]
+    tickets = {}
+    for user, row in rows.items():
+        own = [of_type[user] for of_type in fair]
+        for kind, share in zip(used, row, strict=True):
+            own[kind] = max(share, share * 0)  # a rounding error is no debt
+        tickets[user] = tuple(own)
+    return Traded(present, users, capacity, tickets, trades)
+
+
+def market_of(queue: Queue, users: Mapping[str, Number], shares: list[Number]) -> Market | None:
+    """Return the market of the traders, with ``shares`` of each type between them; None where there is none to make.
+
+    Types without GPUs, and users that can run on none of the others, are left out.
+    """
+    relative = np.array([relative_speed(queue, user) for user in users], dtype=object)
+    kinds = [kind for kind, share in enumerate(shares) if share > 0]
+    rows = [place for place in range(len(users)) if any(relative[place, kind] > 0 for kind in kinds)]
+    if len(rows) < len(users) or len(users) < 2 or len(kinds) < 2:
+        return None
+    market = Market.of(
+        relative[:, kinds].tolist(),
+        [shares[kind] for kind in kinds],
+        weight=list(users.values()),
+        users=list(users),
+        types=[queue.cluster.types[kind] for kind in kinds],
+    )
+    return market if queue.exact else market.as_(float)
+
+
+def relative_speed(queue: Queue, user: str) -> list[Number]:
+    """Return a user's speedup on each type: see `traded`."""
+    number: type = Fraction if queue.exact else float
+    whole = number(0)
+    speed = [number(0)] * len(queue.cluster.types)
+    for row in range(len(queue)):
+        if tenant_of(queue, row) != user or row in queue.misfits:
+            continue
+        able = [queue.jobs.throughput[row, kind] * bool(queue.suits[row, kind]) for kind in range(len(speed))]
+        gpus, best = int(queue.jobs.gpus[row]), max(able)
+        whole += gpus
+        speed = [mean + gpus * value / best for mean, value in zip(speed, able, strict=True)]
+    return [value / whole for value in speed]

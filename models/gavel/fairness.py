@@ -1,0 +1,215 @@
+"""Gavel's objectives that are no single linear program: finish-time fairness, and the sum of completion times.
+
+Both are answered by a few linear programs, and come with a proven interval: no shares are better than ``bound``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import floor
+
+import numpy as np
+
+from fairopt.backends.solution import not_negative, refuse_broken
+from fairopt.errors import NotCapable, NotSolved
+from fairopt.models.common.shares import shares_of
+from fairopt.models.common.shares_of_queue import JobMarket
+from fairopt.models.gavel.objectives import Answer, throughput
+from fairopt.policy import Solve
+from fairopt.problem import Market
+from fairopt.program import Array, Formulation, Number, Program
+
+#: More programs than this for one answer, and the numbers are too ill-conditioned for the tolerance asked for.
+MOST_PROGRAMS = 200
+#: Steps of Newton's method between two programs.
+STEPS = 20
+#: Lower ends are rounded down to this many binary digits, so that Fractions stay short.
+DIGITS = 60
+
+
+@dataclass(frozen=True)
+class FinishTimeFairness:
+    """The least largest finish-time ratio: min over X of max_m rho_m.
+
+    rho_m(X) = (elapsed_m + remaining_m / throughput_m(X)) / isolated_m, with elapsed the time since the job arrived.
+    ``whole`` False, as in the source's own scheduler: isolated_m is elapsed_m plus the time that the work left would
+    take on the job's own partition of the cluster, by weight among the jobs present; True: the time that all of its
+    work would take there. Both are the same for a job just arrived.
+
+    For a ratio r given, "rho_m <= r for all m" is "throughput_m >= remaining_m / (r isolated_m - elapsed_m)": linear.
+    Where nobody has waited yet that is one program, exact. Else the least r is a root of a rational function, and in
+    general no fraction: each program gives shares, whose largest ratio is an upper end, and duals, from which Newton's
+    method on a convex function leads to a lower end; in Fractions both are proven. Ends when they are within
+    ``tolerance`` of each other. Value: the largest ratio of the shares; bound: the lower end.
+
+    Source: Gavel, OSDI 2020, Sec. 4.2 (there without weights, by a general convex solver); FFT Sec. 2.4, 6.1.5.
+    """
+
+    tolerance: Fraction = Fraction(1, 10**6)
+    whole: bool = False
+
+    def shares(self, jobs: JobMarket, solve: Solve) -> Answer:
+        """Return shares within ``tolerance`` of the least largest ratio. Errors: `NotCapable` without duals."""
+        isolated, waited = self.isolated(jobs), any(jobs.elapsed > 0)
+        low = ((jobs.elapsed + jobs.remaining / jobs.fastest()) / isolated).max()  # nobody can do better alone
+        best: Answer | None = None
+        for count in range(1, MOST_PROGRAMS + 1):
+            program = self.formulate(jobs, jobs.remaining / (low * isolated - jobs.elapsed))
+            solution = solve(program).require_optimal()
+            refuse_broken(program, solution)
+            shares = not_negative(program.variable("share", solution.point))
+            value, part = self.largest(jobs, shares, isolated), program.value(solution.point)
+            # where nobody has waited the program is linear in 1/r too, and its answer says the least r itself
+            raised = low / part if not waited else self._raised(jobs, isolated, low, part, program, solution.dual)
+            if best is None or value < best.value:
+                best = Answer(shares, value, value, program, solution)
+            best = replace(best, bound=min(raised, best.value), programs=count)
+            if not waited or raised <= low or best.value - best.bound <= self.tolerance * best.value:
+                return best  # in floats, the lower end rises no more when it is as good as the solver's own tolerance
+            low = raised
+        raise NotSolved(f"finish-time fairness is not within {self.tolerance} after {MOST_PROGRAMS} programs", solution)
+
+    def formulate(self, jobs: JobMarket, need: Array) -> Program:
+        """Return the program of one step: the largest part of ``need`` (n,) that all jobs' throughputs reach."""
+        p = Formulation("gavel, finish-time fairness")
+        share = shares_of(p, jobs.market)
+        part = p.variable("part")
+        p.maximize(
+            part, equation="min_m throughput_m (r isolated_m - elapsed_m) / remaining_m", source="Gavel Sec. 4.2"
+        )
+        p.constrain(
+            "in_time",
+            throughput(jobs.market, share) / need >= part,
+            equation="rho_m <= r",
+            source="Gavel Sec. 4.2",
+            labels=(jobs.market.users,),
+        )
+        return p.program()
+
+    def isolated(self, jobs: JobMarket) -> Array:
+        """Return the time (n,) from arrival to completion that each job is compared with."""
+        alone = jobs.market.fair_utility()
+        return np.asarray(jobs.work / alone if self.whole else jobs.elapsed + jobs.remaining / alone)
+
+    @staticmethod
+    def largest(jobs: JobMarket, shares: Array, isolated: Array) -> Number:
+        """Return max_m rho_m at the given shares; infinity where a job gets nothing."""
+        speed = jobs.market.utility(shares)
+        if any(speed <= 0):
+            return float("inf")
+        ratio: Number = ((jobs.elapsed + jobs.remaining / speed) / isolated).max()
+        return ratio
+
+    def _raised(
+        self, jobs: JobMarket, isolated: Array, low: Number, part: Number, program: Program, dual: Array | None
+    ) -> Number:
+        """Return a lower end that is no smaller.
+
+        With p_m the duals, which add up to one, every ratio r that can be reached has
+        sum p_m need_m(r) / need_m(low) <= part; the left side is convex and falls with r, so that Newton's steps, from
+        the left, stay below the root.
+        """
+        if dual is None:
+            raise NotCapable("finish-time fairness is searched by duals, and this back end returns none")
+        push = np.abs(dual[program.row_block("in_time").span])
+        push = push / push.sum() * (low * isolated - jobs.elapsed)
+        at = low
+        for _ in range(STEPS):
+            room = at * isolated - jobs.elapsed
+            step = ((push / room).sum() - part) / (push * isolated / room**2).sum()
+            if step <= 0:
+                break
+            at = _down(at + step)
+            if step <= self.tolerance * at / 10:
+                break
+        return max(at, low)
+
+
+@dataclass(frozen=True)
+class LeastTotalTime:
+    """The least sum of completion times from now on: min over X of sum_m weight_m remaining_m / throughput_m(X).
+
+    What FFT's Sec. 2.3 writes down as Gavel's way to minimise job completion times. Convex, and no linear program: each
+    job's time is bounded from below by tangents, which makes one; its shares are an upper end and give new tangents.
+    Begins with every job on its own partition, and ends when the ends are within ``tolerance`` of each other; many jobs
+    take tens of programs. Value: the sum for the shares; bound: that of the last program.
+
+    Source: FFT Sec. 2.3; Kelley, The Cutting-Plane Method for Solving Convex Programs, 1960.
+    """
+
+    tolerance: Fraction = Fraction(1, 10**3)
+
+    def shares(self, jobs: JobMarket, solve: Solve) -> Answer:
+        """Return shares within ``tolerance`` of the least sum."""
+        fastest = jobs.fastest()
+        worth = jobs.remaining / fastest * jobs.market.weight  # the time of each job at its best
+        shares = own_partition(jobs.market)
+        best, value = shares, self._sum(jobs, shares, worth, fastest)
+        tangents = [_short(jobs.market.utility(shares) / fastest)]
+        for count in range(1, MOST_PROGRAMS + 1):
+            program = self.formulate(jobs, worth / worth.max(), fastest, tangents)
+            solution = solve(program).require_optimal()
+            refuse_broken(program, solution)
+            shares = not_negative(program.variable("share", solution.point))
+            reached, bound = self._sum(jobs, shares, worth, fastest), program.value(solution.point) * worth.max()
+            if reached < value:
+                best, value = shares, reached
+            if value - bound <= self.tolerance * value:
+                return Answer(best, value, min(bound, value), program, solution, count)
+            least = np.minimum.reduce(tangents) / 4
+            tangents.append(_short(np.maximum(jobs.market.utility(shares) / fastest, least)))
+        raise NotSolved(f"the sum of times is not within {self.tolerance} after {MOST_PROGRAMS} programs", solution)
+
+    @staticmethod
+    def formulate(jobs: JobMarket, worth: Array, fastest: Array, tangents: list[Array]) -> Program:
+        """Return the program of one step, with u_m the part of its best throughput that a job has."""
+        p = Formulation("gavel, least total time")
+        share = shares_of(p, jobs.market)
+        time = p.variable("time", (len(jobs.rows),), lower=0, labels=(jobs.market.users,))
+        part = throughput(jobs.market, share) / fastest
+        p.minimize(time.sum(), equation="sum_m remaining_m / throughput_m", source="FFT Sec. 2.3")
+        for number, at in enumerate(tangents, start=1):
+            p.constrain(
+                f"tangent_{number}",
+                part + time * (at**2 / worth) >= 2 * at,
+                equation="time_m >= c_m (2/v - u_m/v^2)",
+                source="Kelley 1960",
+                labels=(jobs.market.users,),
+            )
+        return p.program()
+
+    @staticmethod
+    def _sum(jobs: JobMarket, shares: Array, worth: Array, fastest: Array) -> Number:
+        part = jobs.market.utility(shares) / fastest
+        if any(part <= 0):
+            return float("inf")
+        total: Number = (worth / part).sum()
+        return total
+
+
+def own_partition(market: Market) -> Array:
+    """Return what each user uses of its own partition of the cluster (n, k): its fastest GPUs, up to its demand."""
+    shares = market.equal_split()
+    for row, limit in enumerate(market.limit):
+        left = limit
+        for kind in sorted(range(len(market.types)), key=lambda kind: (-market.speedup[row, kind], kind)):
+            here = min(shares[row, kind], left) if market.speedup[row, kind] > 0 else shares[row, kind] * 0
+            shares[row, kind] = here
+            left -= here
+    return shares
+
+
+def _down(value: Number) -> Number:
+    """Return a Fraction with a short denominator that is at most ``value``, and hardly less; a float as it is."""
+    if not isinstance(value, Fraction):
+        return value
+    size = Fraction(2) ** (DIGITS - value.numerator.bit_length() + value.denominator.bit_length())
+    return floor(value * size) / size
+
+
+def _short(values: Array) -> Array:
+    """Return positive numbers near ``values`` with short denominators: a tangent is as good anywhere."""
+    if values.dtype != object:
+        return values
+    return np.array([_down(value) for value in values], dtype=object)

@@ -1,0 +1,213 @@
+"""What Gavel optimises when it turns jobs into time fractions: one small class for each objective."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from fairopt.backends.solution import Solution, not_negative, refuse_broken
+from fairopt.errors import BadInput
+from fairopt.models.common.shares import shares_of
+from fairopt.models.common.shares_of_queue import JobMarket
+from fairopt.models.gavel.max_min import MaxMin
+from fairopt.policy import Solve
+from fairopt.problem import Market
+from fairopt.problem.numbers import exact
+from fairopt.program import Affine, Array, Formulation, Number, Program
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What an objective says: ``shares`` (n, k) GPUs in the mean over time, and how good they are.
+
+    ``value`` is the objective of ``shares``, in the unit that the class names; ``bound``: no shares reach better.
+    ``program``, ``solution``: the last program that was solved; ``programs`` counts them.
+    """
+
+    shares: Array
+    value: Number
+    bound: Number
+    program: Program
+    solution: Solution
+    programs: int = 1
+
+
+class Objective(Protocol):
+    """A way to share GPUs among jobs over time."""
+
+    def shares(self, jobs: JobMarket, solve: Solve) -> Answer:
+        """Return the shares; ``jobs`` are in the numbers of ``solve``. Errors: `NotSolved`, `NotCapable`."""
+        ...
+
+
+class LinearObjective(ABC):
+    """An objective that is one linear program: `formulate` writes it down, the shares are its block "share"."""
+
+    @abstractmethod
+    def formulate(self, jobs: JobMarket) -> Program:
+        """Return the program in the numbers of ``jobs``."""
+
+    def value(self, jobs: JobMarket, program: Program, point: Array) -> Number:
+        """Return the objective at a point, in its unit; that of the program unless a class says otherwise."""
+        return program.value(point)
+
+    def read(self, jobs: JobMarket, program: Program, point: Array) -> Array:
+        """Return the shares (n, k) at a point."""
+        return not_negative(program.variable("share", point))
+
+    def shares(self, jobs: JobMarket, solve: Solve) -> Answer:
+        """Formulate, solve, check, and read off the shares."""
+        program = self.formulate(jobs)
+        solution = solve(program).require_optimal()
+        refuse_broken(program, solution)
+        value = self.value(jobs, program, solution.point)
+        return Answer(self.read(jobs, program, solution.point), value, value, program, solution)
+
+
+def throughput(market: Market, share: Affine) -> Affine:
+    """Return each job's effective throughput (n,): sum_j T_mj X_mj, with X in GPUs over the size of the gang."""
+    own: Affine = (market.speedup * share).sum(axis=1)
+    return own
+
+
+@dataclass(frozen=True)
+class MaxMinShare(LinearObjective):
+    """Least attained service, aware of types: the largest least throughput relative to the job's own partition.
+
+    Weights scale the partition. Value: the least ratio.
+
+    Source: Gavel, OSDI 2020, Sec. 4.1.
+    """
+
+    def formulate(self, jobs: JobMarket) -> Program:
+        """Return the max-min program on the jobs."""
+        return MaxMin().formulate(jobs.market, None)
+
+
+@dataclass(frozen=True)
+class LeastMakespan(LinearObjective):
+    """The soonest end of the last job: min over X of max_m remaining_m / throughput_m(X); one program, and exact.
+
+    With t the reciprocal, a largest t such that throughput_m >= t remaining_m; no search. Value: time until the end.
+
+    Source: Gavel, OSDI 2020, Sec. 4.2; FFT Sec. 2.3.
+    """
+
+    def formulate(self, jobs: JobMarket) -> Program:
+        """Return the program; its objective is the makespan's reciprocal times the longest job's best time."""
+        p = Formulation("gavel, least makespan")
+        share = shares_of(p, jobs.market)
+        rate = p.variable("rate", lower=0)
+        need = jobs.remaining / self._unit(jobs)
+        p.maximize(rate, equation="1 / max_m (remaining_m / throughput_m)", source="Gavel Sec. 4.2")
+        p.constrain(
+            "in_time",
+            throughput(jobs.market, share) / need >= rate,
+            equation="throughput_m >= t remaining_m",
+            source="Gavel Sec. 4.2",
+            labels=(jobs.market.users,),
+        )
+        return p.program()
+
+    def value(self, jobs: JobMarket, program: Program, point: Array) -> Number:
+        """Return the makespan from now on."""
+        return self._unit(jobs) / program.value(point)
+
+    @staticmethod
+    def _unit(jobs: JobMarket) -> Number:
+        """A time of the right size, so that no number of the program is much larger than another."""
+        longest: Number = (jobs.remaining / jobs.fastest()).max()
+        return longest
+
+
+@dataclass(frozen=True)
+class ShortestFirst(LinearObjective):
+    """Like shortest job first: throughput relative to the best that a job can have, the shorter job weighing more.
+
+    Jobs are ranked by the time they have left at their best; the r-th of n weighs n + 1 - r, times its own weight.
+    The source orders so for FIFO (by arrival); for shortest jobs first it asks for the least time of the shortest job
+    and says nothing of the others. FFT calls the policy SJF-like and gives no formula. Value: the weighted sum.
+
+    Source: Gavel, OSDI 2020, Sec. 4.2, Table 1; FFT Sec. 6.1.4.
+    """
+
+    def formulate(self, jobs: JobMarket) -> Program:
+        """Return the program."""
+        p = Formulation("gavel, shortest first")
+        market = jobs.market
+        share = shares_of(p, market)
+        best = jobs.fastest()
+        left = (jobs.remaining / best).tolist()
+        rank = np.empty(len(left), dtype=np.int64)
+        rank[sorted(range(len(left)), key=lambda row: (left[row], row))] = np.arange(len(left))
+        p.maximize(
+            (throughput(market, share) / best * market.weight * (len(left) - rank)).sum(),
+            equation="sum_m (M + 1 - rank_m) throughput_m / throughput_m(fastest)",
+            source="Gavel Sec. 4.2",
+        )
+        return p.program()
+
+
+@dataclass(frozen=True)
+class LeastCost(LinearObjective):
+    """The most throughput for the money: max over X of sum_m throughput_m / sum_mj cost_j GPUs_mj.
+
+    Throughputs of different jobs are added up as parts of the best that each can have, times its weight. ``cost`` of a
+    GPU for a unit of time, by type's name; 1 where nothing is said. ``least``: the part of the throughput of its own
+    partition that each job is promised (the source's service-level objectives); with 0 jobs that are poor value for
+    money get nothing, and run on what is left over.
+
+    A quotient of linear functions; with s the reciprocal of the cost and y = s x it is one program (Charnes and
+    Cooper 1962). The quotient leaves the scale open: of the shares on the ray found, the largest that fit are taken.
+    Value: throughput for a unit of money.
+
+    Source: Gavel, OSDI 2020, Sec. 4.2.
+    """
+
+    cost: Mapping[str, object] = field(default_factory=dict)
+    least: object = 0
+
+    def formulate(self, jobs: JobMarket) -> Program:
+        """Return the program in y = s x; its block "share" is y."""
+        p = Formulation("gavel, least cost")
+        market = jobs.market
+        y = p.variable("share", market.shape, lower=0, labels=(market.users, market.types))
+        s = p.variable("scale", lower=0)
+        gained = throughput(market, y) / jobs.fastest() * market.weight
+        price = self._prices(market)
+        p.maximize(gained.sum(), equation="sum_m throughput_m(y)", source="Gavel Sec. 4.2")
+        p.constrain("money", (price * y).sum() == 1, equation="sum_mj c_j y_mj = 1", source="Charnes and Cooper 1962")
+        p.constrain("capacity", y.sum(axis=0) - market.capacity * s <= 0, labels=(market.types,))
+        p.constrain("demand", y.sum(axis=1) - market.limit * s <= 0, labels=(market.users,))
+        runs = market.speedup > 0
+        p.constrain("runs", (y <= 0).where(~runs), labels=(market.users, market.types))
+        promised = market.fair_utility() * self._number(market, self.least, "least")
+        p.constrain("promised", throughput(market, y) - promised * s >= 0, labels=(market.users,))
+        return p.program()
+
+    def read(self, jobs: JobMarket, program: Program, point: Array) -> Array:
+        """Return the largest multiple of y that is within capacities and demands."""
+        y = not_negative(program.variable("share", point))
+        used = [
+            *zip(y.sum(axis=0), jobs.market.capacity, strict=True),
+            *zip(y.sum(axis=1), jobs.market.limit, strict=True),
+        ]
+        return np.asarray(y * min(room / taken for taken, room in used if taken > 0))
+
+    def _prices(self, market: Market) -> Array:
+        strange = self.cost.keys() - set(market.types)
+        if strange:
+            raise BadInput(f"got {min(strange)!r}", place="cost", remedy=f"The types are {', '.join(market.types)}")
+        prices = [self._number(market, self.cost.get(name, 1), f"cost of {name!r}") for name in market.types]
+        if any(price <= 0 for price in prices):
+            raise BadInput(f"got {min(prices)}", place="cost", remedy="Give a positive cost for each type")
+        return np.array(prices, dtype=object if market.exact else float)
+
+    @staticmethod
+    def _number(market: Market, value: object, place: str) -> Number:
+        number = exact(value, place)
+        return number if market.exact else float(number)

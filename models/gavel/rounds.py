@@ -1,0 +1,159 @@
+"""Gavel in rounds: time fractions by an objective, turned into rounds by priorities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+
+from fairopt.errors import NotCapable
+from fairopt.models.common.shares_of_queue import JobMarket
+from fairopt.models.gavel.objectives import Answer, MaxMinShare, Objective
+from fairopt.policy import Claim, Solve
+from fairopt.problem.queue import Queue
+from fairopt.program import Number, cast
+from fairopt.simulation import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, Want, placed
+
+#: Time fractions below this, in floats, are a solver's noise.
+NOISE = 1e-7
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """What one job may claim, by type: ``fraction`` X_mj of the time, ``rounds`` received of those ``seen``.
+
+    ``owed``: rounds that earlier fractions promised and did not give, less those that they gave beyond it.
+    """
+
+    fraction: tuple[Number, ...]
+    rounds: tuple[int, ...]
+    owed: tuple[Number, ...]
+    seen: int = 0
+
+    def settled(self) -> tuple[Number, ...]:
+        """Return what is owed once the fractions end."""
+        return tuple(
+            owed + part * self.seen - got for owed, part, got in zip(self.owed, self.fraction, self.rounds, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class GavelState:
+    """What Gavel carries: each job's claims, in the order of the jobs; the capacity that they were made for."""
+
+    claims: Mapping[str, Claimed] = field(default_factory=dict)
+    capacity: tuple[int, ...] = ()
+    value: Number = 0
+    bound: Number = 0
+
+
+@dataclass(frozen=True)
+class GavelRounds(RoundPolicy):
+    """Time fractions X_mj for each job and type, and rounds that approach them.
+
+    In each round the pairs of job and type go by falling priority, X_mj over the fraction of rounds that the job has
+    received on the type; whole gangs, a job on one type only, whoever does not fit is passed over. A job that has
+    received none on a type goes before all that have (ties: by X). Ties go to whom earlier fractions owe more, then to
+    the larger X, then to the job that arrived first, then to its faster type.
+
+    * ``objective``: what X is the best for (`fairopt.models.gavel.objectives`, `fairopt.models.gavel.fairness`). It is
+      asked again when a job that could run has come or gone, or the GPUs have changed; in between, X stays.
+    * ``reset``: whether the counts of rounds begin anew then, as in the source's own scheduler; what was owed is kept
+      for ties. False: fractions are counted from each job's arrival on.
+    * ``backfill``: whether GPUs still free go to pairs with X_mj = 0, those that are owed more first, as in the
+      source's scheduler; False leaves them idle.
+    * ``placement``: how hosts are chosen.
+
+    The sizes of state and the cost of moving do not enter (FFT Sec. 2.3). Jobs with a lease go on, which counts.
+
+    Source: Gavel, OSDI 2020, Sec. 3.1, 5; FFT Sec. 2.3, 2.4, 6.1.4.
+    """
+
+    name = "gavel-rounds"
+    source = "Gavel, OSDI 2020, Sec. 5"
+    states = (GavelState, Claimed)
+    own_algorithm = False
+    claims = (Claim("approaches_time_fractions", "Gavel Sec. 5", assumes="no job comes or goes"),)
+    traits = frozenset({RoundTrait.PROGRAM, RoundTrait.ONE_TYPE, RoundTrait.WORK_CONSERVING, RoundTrait.NAMELESS})
+    objective: Objective = field(default_factory=MaxMinShare)
+    reset: bool = True
+    backfill: bool = True
+    placement: Placement = field(default_factory=Consolidated)
+
+    def start(self, problem: Queue) -> GavelState:
+        """Return the state in which nobody has a claim."""
+        return GavelState()
+
+    def decide(self, problem: Queue, state: GavelState, solve: Solve | None) -> Schedule:
+        """Make claims where they are out of date, then serve them by priority; see `RoundPolicy.decide`."""
+        if solve is None:
+            raise NotCapable(f"{self.name} has no algorithm of its own; name a back end")
+        current, answer = self._claims(problem, state, solve)
+        placements = placed(problem, self._wants(problem, current.claims), self.placement)
+        served = {}
+        for row, name in enumerate(problem.jobs.names):
+            if name not in current.claims:
+                continue
+            claim, kinds = current.claims[name], problem.kinds(placements.get(row, ()))
+            rounds = tuple(got + (kind in kinds) for kind, got in enumerate(claim.rounds))
+            served[name] = replace(claim, rounds=rounds, seen=claim.seen + 1)
+        return Schedule(
+            self.name,
+            problem,
+            placements,
+            state=replace(current, claims=served),
+            costs={
+                "objective": current.value,
+                "bound": current.bound,
+                "programs": answer.programs if answer else 0,
+            },
+            backend=solve.backend.name,
+            program=answer.program if answer else None,
+            solution=answer.solution if answer else None,
+        )
+
+    def _claims(self, queue: Queue, state: GavelState, solve: Solve) -> tuple[GavelState, Answer | None]:
+        names = tuple(queue.jobs.names[row] for row in np.flatnonzero(queue.allowed.any(axis=1)))
+        capacity = tuple(queue.capacity.tolist())
+        if (names, capacity) == (tuple(state.claims), state.capacity):
+            return state, None
+        jobs = JobMarket.of(queue)
+        if jobs is None:
+            return GavelState(capacity=capacity), None
+        answer = self.objective.shares(jobs.as_(solve.number), solve)
+        number: type = Fraction if queue.exact else float
+        sizes = queue.jobs.gpus[list(jobs.rows)]
+        fractions = cast(np.asarray(answer.shares), number) / sizes[:, None]
+        nothing = (0,) * len(capacity)
+        claims = {}
+        for name, row in zip(names, fractions.tolist(), strict=True):
+            part = tuple(value if value > NOISE or solve.number is Fraction else number(0) for value in row)
+            old = state.claims.get(name, Claimed(nothing, nothing, nothing))
+            claims[name] = Claimed(part, nothing, old.settled()) if self.reset else replace(old, fraction=part)
+        return GavelState(claims, capacity, number(answer.value), number(answer.bound)), answer
+
+    def _wants(self, queue: Queue, claims: Mapping[str, Claimed]) -> list[Want]:
+        """Return who runs on which type, by priority."""
+        speeds, allowed = queue.jobs.throughput, queue.allowed
+        pairs = []
+        for row, name in enumerate(queue.jobs.names):
+            claim = claims.get(name)
+            if claim is None or row in queue.leased:
+                continue
+            for kind in np.flatnonzero(allowed[row]).tolist():
+                part, got, owed = claim.fraction[kind], claim.rounds[kind], claim.owed[kind]
+                if part > 0 or self.backfill:
+                    first = part > 0 and not got
+                    priority = part * claim.seen / got if got else part
+                    pairs.append((not first, -priority, -owed, -part, row, -speeds[row, kind], kind))
+        free = queue.free(queue.leased)
+        left = np.bincount(queue.cluster.kind, weights=free, minlength=len(queue.cluster.types)).astype(np.int64)
+        wants: dict[int, Want] = {}
+        for *_, row, _, kind in sorted(pairs):
+            size = int(queue.jobs.gpus[row])
+            if row not in wants and left[kind] >= size:
+                left[kind] -= size
+                wants[row] = Want(row, (kind,))
+        return list(wants.values())

@@ -1,0 +1,1 @@
+"""ASTRAEA (2022): long-term GPU-time fairness."""

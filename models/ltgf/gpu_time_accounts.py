@@ -1,0 +1,159 @@
+"""ASTRAEA's books: the GPU time that tenants and jobs have held and were due, kept from round to round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from fairopt.problem.queue import Queue
+from fairopt.program import INFINITY, Number
+from fairopt.simulation.gpu_time import job_share, quota, tenant_share
+
+
+@dataclass(frozen=True)
+class Account:
+    """One job's: whose it is, what it asks for, its weight; GPU time that it held, that it was due; whether it ran.
+
+    ``ran`` is about the last round. The books keep an account as long as the job is present.
+    """
+
+    tenant: str
+    gpus: int
+    weight: Number
+    held: Number
+    due: Number
+    ran: bool
+
+
+@dataclass(frozen=True)
+class Books:
+    """What ASTRAEA remembers: accounts of the jobs present, and of all tenants that ever had one.
+
+    ``begun`` is t_begin, the first arrival; ``begin`` and ``end`` are those of the last round, up to whose beginning
+    everything is entered. ``held`` and ``due`` are GPU time by tenant.
+
+    Source: ASTRAEA Sec. 4.2 (the integrals), 5.2 (from t_begin to t_now).
+    """
+
+    begun: Number
+    begin: Number
+    end: Number
+    held: Mapping[str, Number]
+    due: Mapping[str, Number]
+    jobs: Mapping[str, Account]
+
+
+@dataclass(frozen=True)
+class Rho:
+    """A fairness degree as it is compared: time held over time due, and ``rate``, at which time is due now.
+
+    Nothing is due yet to who has just come, and the degree is 0/0. It is taken for its limit as time begins to pass:
+    0 for who holds nothing; infinite for who does, and then those are ahead that hold less by their rate.
+    """
+
+    held: Number
+    due: Number
+    rate: Number
+
+    @property
+    def key(self) -> tuple[Number, Number]:
+        """What sorts by fairness, the least fairly served first."""
+        if self.due:
+            return self.held / self.due, 0
+        if not self.held:
+            return 0, 0
+        return INFINITY, self.held / self.rate if self.rate else INFINITY
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How fast GPU time is due at an instant: to tenants by name, to jobs by name."""
+
+    tenants: Mapping[str, Number]
+    jobs: Mapping[str, Number]
+
+
+def opened(queue: Queue) -> Books:
+    """Return books in which nothing stands yet, before the round of ``queue``."""
+    begun: Number = min([queue.now, *queue.jobs.arrival])
+    return Books(begun, begun, begun, {}, {}, {})
+
+
+def rates(queue: Queue, present: Mapping[str, Account], demand_cap: bool) -> Rates:
+    """Return what is due to every tenant of the trace, and to the jobs ``present``, per unit of time.
+
+    M is all GPUs of the cluster, whether their hosts work or not. Source: Eq. (6)-(8), (13), (14), (16).
+    """
+    names = queue.jobs.tenants
+    zero = queue.now * 0
+    demand = dict.fromkeys(names, 0)
+    weights = dict.fromkeys(names, zero)
+    for account in present.values():
+        demand[account.tenant] += account.gpus
+        weights[account.tenant] += account.weight
+    whole, gpus = sum(queue.jobs.tenant_weight), int(queue.cluster.gpus.sum())
+    tenants = {
+        name: tenant_share(demand[name], quota(weight, whole, gpus), demand_cap)
+        for name, weight in zip(names, queue.jobs.tenant_weight, strict=True)
+    }
+    jobs = {
+        name: job_share(each.gpus, each.weight, weights[each.tenant], tenants[each.tenant])
+        for name, each in present.items()
+    }
+    return Rates(tenants, jobs)
+
+
+def brought_up(books: Books, queue: Queue, demand_cap: bool) -> Books:
+    """Return the books with everything entered up to now; accounts of jobs that are gone are closed.
+
+    A job is active from its arrival on. One that was completed counts as active, and as holding its GPUs, until the
+    round ends in which it was: that is when the scheduler sees it, and when its GPUs become free for others. (The
+    measures of a run, which know better, end at the completion: `fairopt.simulation.gpu_time`.)
+    Jobs that fit no type have no account.
+    """
+    names = queue.jobs.tenants
+    zero = queue.now * 0
+    rows = {name: row for row, name in enumerate(queue.jobs.names) if row not in queue.misfits}
+    fresh = [name for name in rows if name not in books.jobs]
+    gone = [name for name in books.jobs if name not in rows]
+    accounts = dict(books.jobs)
+    held = {name: books.held.get(name, zero) for name in names}
+    for name in fresh:  # nothing, unless the books were opened late
+        held[names[queue.jobs.tenant[rows[name]]]] += queue.attained[rows[name]]
+    for name, account in books.jobs.items():
+        # what it held is known exactly, failures included, as long as the job is there to be asked
+        now_held = (
+            queue.attained[rows[name]]
+            if name in rows
+            else account.held + (account.gpus * (books.end - books.begin) if account.ran else zero)
+        )
+        held[account.tenant] += now_held - account.held
+    due, owed = {name: books.due.get(name, zero) for name in names}, dict.fromkeys((*books.jobs, *fresh), zero)
+    closing = min(books.end, queue.now)
+    arrivals = sorted((max(queue.jobs.arrival[rows[name]], books.begin), rows[name], name) for name in fresh)
+    present = dict(accounts)
+    times = sorted({books.begin, *([closing] if gone else []), *(time for time, _, _ in arrivals), queue.now})
+    for since, until in pairwise(times):
+        if gone and since >= closing:
+            present = {name: account for name, account in present.items() if name in rows}
+        while arrivals and arrivals[0][0] <= since:
+            _, row, name = arrivals.pop(0)
+            present[name] = _account(queue, row)
+        rate = rates(queue, present, demand_cap)
+        for name, each in rate.tenants.items():
+            due[name] += each * (until - since)
+        for name, each in rate.jobs.items():
+            owed[name] += each * (until - since)
+    kept = {}
+    for name, row in rows.items():
+        before = accounts.get(name) or _account(queue, row)
+        kept[name] = Account(
+            before.tenant, before.gpus, before.weight, queue.attained[row], before.due + owed[name], False
+        )
+    return Books(books.begun, queue.now, queue.end, held, due, kept)
+
+
+def _account(queue: Queue, row: int) -> Account:
+    jobs, zero = queue.jobs, queue.now * 0
+    return Account(jobs.tenants[jobs.tenant[row]], int(jobs.gpus[row]), jobs.weight[row], zero, zero, False)

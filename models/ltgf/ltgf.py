@@ -1,0 +1,191 @@
+"""ASTRAEA: long-term GPU-time fairness, by tenants first and then by jobs, with leases."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import BadInput, NotCapable
+from fairopt.models.ltgf.gpu_time_accounts import Account, Books, Rates, Rho, brought_up, opened, rates
+from fairopt.models.ltgf.preferences import NewJobsFirst, Preference
+from fairopt.policy import Solve
+from fairopt.problem.numbers import exact
+from fairopt.problem.queue import Queue
+from fairopt.program import Number
+from fairopt.simulation import Consolidated, Placement, RoundPolicy, Schedule, Want, by_throughput, placed
+from fairopt.simulation.policy import RoundTrait
+
+
+@dataclass(frozen=True)
+class LongTermGpuTimeFairness(RoundPolicy):
+    """Each round, again and again: the tenant served least fairly, of its jobs the one served least fairly.
+
+    * ``lease``: how long a job that is selected holds its GPUs, in the trace's unit of time; None for one round. A
+      lease that ends within a round is honoured to the end of that round. With None, all jobs are up for selection
+      and all GPUs are free in every round, which is what Sec. 5.1.2 says; a longer lease keeps what is unexpired
+      out of it, which is what a lease is.
+    * ``adjusted``: Eq. (16) in place of (8), for tenants; jobs' fair shares, Eq. (13), then divide the quota as well.
+    * ``preferences``: what goes before fairness among the jobs of a tenant, in this order; none in Algorithm 2.
+    * ``backfill``: whether a tenant whose job does not fit may go on with its next job. As printed it may not: it is
+      passed over for the rest of the round, even if GPUs stay free that another of its jobs could use.
+    * ``placement``: where the selected jobs go.
+
+    Readings. rho is from the first arrival to now for tenants, from its arrival for a job; 0/0 as `Rho` says. M is
+    all GPUs of the cluster, T all tenants of the trace. Line 14 of Algorithm 1 adds a lease's GPU time to what the
+    tenant held, and nothing to what it is due. Ties go to the tenant first in the trace; to the job that came first.
+    Jobs that no type could take now, with all GPUs on working hosts free, are not pending: they hold nobody up. The
+    paper's cluster has one type; here a job whose lease is renewed stays where it is if that type has room, and others
+    take the type with room that is fastest for them.
+
+    Source: ASTRAEA, TPDS 2022, Algorithms 1-2, Sec. 5.1.2, 5.2.1, Eq. (12), (15), (16).
+    """
+
+    name = "ltgf"
+    source = "ASTRAEA, TPDS 2022, Algorithms 1-2"
+    traits = frozenset({RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS})
+    states = (Books, Account)
+
+    lease: object = None
+    adjusted: bool = False
+    preferences: tuple[Preference, ...] = ()
+    backfill: bool = False
+    placement: Placement = field(default_factory=Consolidated)
+
+    def __post_init__(self) -> None:
+        if self.lease is not None and exact(self.lease, "ltgf, lease") <= 0:
+            raise BadInput(
+                f"got {self.lease}", place="ltgf, lease", remedy="Give a length of time, or None for a round"
+            )
+
+    @classmethod
+    def as_evaluated(cls, lease: object = 900) -> LongTermGpuTimeFairness:
+        """Return the policy of the paper's experiments: Eq. (16), new jobs first, leases of 900 seconds.
+
+        Source: ASTRAEA Sec. 6.1.
+        """
+        return cls(lease=lease, adjusted=True, preferences=(NewJobsFirst(),))
+
+    def start(self, problem: Queue) -> Books:
+        """Return books in which nothing stands."""
+        return opened(problem)
+
+    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
+        """Bring the books up to now, select and place; see `RoundPolicy.decide`."""
+        if solve is not None:
+            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+        books = brought_up(state, problem, not self.adjusted)
+        due = rates(problem, books.jobs, not self.adjusted)
+        selection = self._select(problem, books, due, Room(problem))
+        placements = placed(problem, selection.wants, self.placement)
+        if len(placements) < len(problem.leased) + len(selection.wants):
+            # the placement asks for more than GPUs of a type: so ask it about every job in turn, as line 9 does
+            selection = self._select(problem, books, due, Room(problem, self.placement))
+            placements = placed(problem, selection.wants, self.placement)
+        until = problem.now + self._term(problem)
+        names = problem.jobs.names
+        ran = {names[row] for row in placements}
+        accounts = {name: replace(each, ran=name in ran) for name, each in books.jobs.items()}
+        return Schedule(
+            self.name,
+            problem,
+            placements,
+            leases={row: until for row in placements if row not in problem.leased},
+            state=replace(books, jobs=accounts),
+            costs=least_fairness(books),
+            notes=dict.fromkeys(selection.refused, "selected, and did not fit"),
+        )
+
+    def _term(self, queue: Queue) -> Number:
+        """Return t_lease."""
+        if self.lease is None:
+            return queue.length
+        given = exact(self.lease, "ltgf, lease")
+        return given if queue.exact else float(given)
+
+    def _select(self, queue: Queue, books: Books, due: Rates, room: Room) -> Selection:
+        """Return who gets a lease now. Source: Algorithm 1."""
+        names, term = queue.jobs.tenants, self._term(queue)
+        pending = self._pending(queue, books, due)  # of T, the tenants that are still considered
+        served = {
+            each: Rho(books.held[names[each]], books.due[names[each]], due.tenants[names[each]]) for each in pending
+        }
+        order = {tenant: (rho.key, tenant) for tenant, rho in served.items()}
+        wants, refused = [], []
+        while pending:
+            tenant = min(pending, key=lambda each: order[each])
+            row = pending[tenant].popleft()
+            want = room.find(row)
+            if want is not None:
+                wants.append(want)
+                rho = served[tenant]
+                served[tenant] = replace(rho, held=rho.held + int(queue.jobs.gpus[row]) * term)
+                order[tenant] = (served[tenant].key, tenant)
+            else:
+                refused.append(row)
+            if not pending[tenant] or (want is None and not self.backfill):
+                del pending[tenant]
+        return Selection(tuple(wants), tuple(refused))
+
+    def _pending(self, queue: Queue, books: Books, due: Rates) -> dict[int, deque[int]]:
+        """Return each tenant's pending jobs, the best first. Source: Algorithm 2."""
+        term = self._term(queue)
+        of: dict[int, list[tuple[Any, ...]]] = {}
+        for row in np.flatnonzero(queue.allowed.any(axis=1)).tolist():
+            if row in queue.leased:
+                continue
+            name = queue.jobs.names[row]
+            rho = Rho(books.jobs[name].held, books.jobs[name].due, due.jobs[name])
+            before = tuple(-each.rank(queue, row, term) for each in self.preferences)
+            of.setdefault(int(queue.jobs.tenant[row]), []).append((before, rho.key, row))
+        return {tenant: deque(row for _, _, row in sorted(jobs)) for tenant, jobs in of.items()}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Who gets a lease, in the order of selection; and the jobs that were selected and did not fit."""
+
+    wants: tuple[Want, ...]
+    refused: tuple[int, ...]
+
+
+class Room:
+    """What is free in a round and not taken yet, by type; with a ``placement``, what that makes of it as well."""
+
+    def __init__(self, queue: Queue, placement: Placement | None = None) -> None:
+        self.queue, self.placement = queue, placement
+        self.free = queue.free(queue.leased)
+        kind = queue.cluster.kind
+        self.left = np.bincount(kind, weights=self.free, minlength=len(queue.cluster.types)).astype(np.int64)
+        self.wants: list[Want] = []
+
+    def find(self, row: int) -> Want | None:
+        """Take room for a job, and return it with its type; None where there is none."""
+        gpus = int(self.queue.jobs.gpus[row])
+        for kind in self._kinds(row):
+            want = Want(row, (kind,))
+            if self.left[kind] >= gpus and self._all_placed([*self.wants, want]):
+                self.left[kind] -= gpus
+                self.wants.append(want)
+                return want
+        return None
+
+    def _kinds(self, row: int) -> Sequence[int]:
+        """Return the types to try: the one that a job runs on, then from the fastest on."""
+        fastest = by_throughput(self.queue, row)
+        here = self.queue.last_kind(row) if self.queue.running[row] else -1
+        return sorted(fastest, key=lambda kind: kind != here)
+
+    def _all_placed(self, wants: list[Want]) -> bool:
+        return self.placement is None or len(self.placement.place(self.queue, wants, self.free)) == len(wants)
+
+
+def least_fairness(books: Books) -> Mapping[str, Number]:
+    """Return the least rho of a tenant and of a job up to now, where there is one. Source: Sec. 4.2.3."""
+    tenants = [books.held[name] / due for name, due in books.due.items() if due]
+    jobs = [each.held / each.due for each in books.jobs.values() if each.due]
+    least = {"least tenant fairness": tenants, "least job fairness": jobs}
+    return {name: min(values) for name, values in least.items() if values}

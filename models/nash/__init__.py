@@ -1,0 +1,1 @@
+"""Nash welfare and what derives from it."""

@@ -1,0 +1,186 @@
+"""Partial allocation: everybody keeps as much of its Nash-welfare bundle as its presence costs the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd, lcm, prod
+from typing import Any
+
+import numpy as np
+
+from fairopt.certificates import Certificate, Partial
+from fairopt.methods.eisenberg_gale.equilibrium import Equilibrium
+from fairopt.models.nash.nash_welfare import FLOAT_SLACK, NashWelfare
+from fairopt.policy import Claim, Decision, Example, Policy, Seconds, Solve, Trait
+from fairopt.problem import Market
+from fairopt.program import INFINITY, Array, Formulation, Program
+
+#: Parts are exact up to this exponent, the largest weight in units of which all weights are integers; beyond, powers
+#: would have millions of digits.
+LARGEST_EXPONENT = 64
+#: A part that is a root is rounded down to a multiple of this, so that it is a number that can be written down.
+GRAIN = Fraction(1, 10**12)
+
+
+@dataclass(frozen=True, eq=False)
+class PartialShares:
+    """What part of its bundle each user keeps, ``kept`` (n,), and the equilibrium that the bundles come from."""
+
+    kept: Array
+    equilibrium: Equilibrium
+
+
+class PartialAllocation(Policy):
+    """Give user i the fraction f_i of its bundle in the allocation x* of maximal Nash welfare, and waste the rest.
+
+    With x*_-i the optimum among the others, who share the whole cluster,
+
+        f_i = (prod_{l != i} u_l(x*)^{w_l} / prod_{l != i} u_l(x*_-i)^{w_l})^{1 / w_i},
+
+    which lies in (0, 1] and is at least 1/e where nobody's demand binds. This is a Vickrey-Clarke-Groves payment on
+    the scale of logarithms, paid in GPUs: nobody gains by misreporting. Which of several optima x* is taken does not
+    matter to utilities. A user alone keeps everything.
+
+    Parts are rational where the w_l / w_i are integers (equal weights, say). Else they are roots, which are rounded
+    down to a multiple of `GRAIN`; what that changes is below any tolerance. Where Nash welfare has no exact optimum,
+    or weights are integers of more than `LARGEST_EXPONENT` only, everything is in floats. Demands are those of
+    `NashWelfare`; utilities are then not homogeneous, and neither truthfulness nor the bound of 1/e is claimed.
+
+    Source: Cole, Gkatzelis and Goel, Mechanism Design for Fair Division: Allocating Divisible Items without Payments,
+    EC 2013, Sec. 3.
+    """
+
+    name = "partial-allocation"
+    source = "Cole, Gkatzelis and Goel, EC 2013, Sec. 3"
+    own_algorithm = True
+    rounding = 3 * GRAIN  # nobody keeps less than 1/e, which is more than 1/3
+    traits = frozenset({Trait.UNIT_FREE, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
+    claims = (Claim("strategy_proofness", "Cole, Gkatzelis and Goel 2013, Sec. 3", assumes="no demands"),)
+    examples = (
+        Example(
+            "worked by hand: alone, each of the two would have 3 and 6; together they have 3/2 and 15/4",
+            Market.of([[1, 2], [1, 5]], capacity=[1, 1]),
+            shares=[["5/8", "5/32"], [0, "3/8"]],
+            utilities=["15/16", "15/8"],
+        ),
+    )
+
+    def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
+        """Maximise Nash welfare with all users, then without each; the evidence is `PartialShares`.
+
+        A back end, where one is named, solves these n + 1 programs. Errors: those of `NashWelfare.decide`.
+        """
+        nash = NashWelfare()
+        together = nash.decide(problem, None, solve)
+        users = range(len(problem.users))
+        # a user alone has no others to cost anything
+        apart = [nash.decide(problem.without(i), None, solve) for i in users] if len(users) > 1 else []
+        kept = kept_fractions(problem, together, apart)
+        exact = kept.dtype == object
+        shares = kept[:, None] * (together.shares if exact else together.shares.astype(float))
+        utility = (problem.speedup * together.shares).sum(axis=1).astype(float) * kept.astype(float)
+        parts = [together.seconds, *(decision.seconds for decision in apart)]
+        return Decision(
+            policy=self.name,
+            market=problem,
+            shares=shares,
+            objective=float(problem.weight.astype(float) @ np.log(utility)),
+            backend=together.backend,
+            evidence=PartialShares(kept, together.evidence),
+            seconds=Seconds(
+                build=sum(part.build for part in parts),
+                solve=sum(part.solve for part in parts),
+                certify=sum(part.certify for part in parts),
+            ),
+        )
+
+    def optimal_face(self, decision: Decision) -> Program:
+        """Return the same fractions of all bundles in allocations of maximal Nash welfare."""
+        market = decision.market.as_(Fraction if decision.exact else float)
+        kept = decision.evidence.kept
+        p = Formulation(f"choices of {self.name}")
+        names = (market.users, market.types)
+        share = p.variable(
+            "share", market.shape, lower=0, upper=np.where(market.speedup > 0, INFINITY, 0), labels=names
+        )
+        bundle = share / kept[:, None]
+        p.constrain("capacity", bundle.sum(axis=0) <= market.capacity, labels=(market.types,))
+        if market.demand is not None:
+            limited = market.demand < INFINITY
+            p.constrain("demand", (bundle.sum(axis=1) <= market.demand).where(limited), labels=(market.users,))
+        slack = 0 if decision.exact else FLOAT_SLACK
+        own = (market.speedup * share).sum(axis=1)
+        p.constrain("utilities", own >= decision.utilities * (1 - slack), labels=(market.users,))
+        return p.program()
+
+    def choices(self, decision: Decision) -> None:
+        """Return None: utilities are the same in all choices, so that a certificate of one speaks for all."""
+
+    def certify(self, decision: Decision) -> Certificate:
+        """Return the equilibria of all users and of all but each, from which the parts follow."""
+        self._require_exact(
+            decision, "where a demand binds, shares are irrational, and powers of large weights are not taken"
+        )
+        market, nash = decision.market, NashWelfare()
+        users = range(len(market.users))
+        together = _equilibrium(nash.decide(market, None, None))
+        apart = [_equilibrium(nash.decide(market.without(i), None, None)) for i in users] if len(users) > 1 else [{}]
+        return Partial(market, decision.shares, decision.evidence.kept, together, apart)
+
+
+def _equilibrium(decision: Decision) -> dict[str, Array]:
+    return {"allocation": decision.shares, "prices": decision.evidence.prices}
+
+
+def kept_fractions(market: Market, together: Decision, apart: Sequence[Decision]) -> Array:
+    """Return f (n,), in Fractions where the decisions are exact and exponents are not too large, else in floats.
+
+    ``apart[i]`` is the decision of maximal Nash welfare without user i.
+    """
+    weight = market.weight.astype(object) if market.exact else market.weight
+    users = range(len(weight))
+    exponents = integers_in_proportion(market)
+    exact = exponents is not None and all(decision.exact for decision in (together, *apart))
+    kept = np.full(len(weight), Fraction(1)) if exact else np.ones(len(weight))
+    for i, decision in enumerate(apart):
+        others = [other for other in users if other != i]
+        ratio = together.utilities[others] / decision.utilities
+        if exact and exponents is not None:
+            product = prod((r ** exponents[o] for r, o in zip(ratio, others, strict=True)), start=Fraction(1))
+            kept[i] = root(product, exponents[i])
+        else:
+            logs = np.log(ratio.astype(float)) @ (weight[others] / weight[i]).astype(float)
+            kept[i] = min(1.0, float(np.exp(logs)))  # above 1 by rounding only: the others are best off without i
+    return kept
+
+
+def integers_in_proportion(market: Market) -> list[int] | None:
+    """Return the smallest integers in proportion to the weights, None where one exceeds `LARGEST_EXPONENT`."""
+    weight = [Fraction(w) for w in market.weight]
+    scale = lcm(*(w.denominator for w in weight))
+    whole = [int(w * scale) for w in weight]
+    common = gcd(*whole)
+    whole = [w // common for w in whole]
+    return whole if max(whole) <= LARGEST_EXPONENT else None
+
+
+def root(value: Fraction, degree: int) -> Fraction:
+    """Return the root of a number in (0, 1]: the root itself where it is rational, else rounded down to `GRAIN`."""
+    exact = Fraction(whole_root(value.numerator, degree), whole_root(value.denominator, degree))
+    if exact**degree == value:
+        return exact
+    steps = GRAIN.denominator
+    # the floor of a root is the root of the floor
+    return Fraction(whole_root(value.numerator * steps**degree // value.denominator, degree), steps)
+
+
+def whole_root(value: int, degree: int) -> int:
+    """Return the largest integer whose power is at most ``value``, by Newton's method from above."""
+    guess = 1 << -(-value.bit_length() // degree)
+    while True:
+        better = ((degree - 1) * guess + value // guess ** (degree - 1)) // degree
+        if better >= guess:
+            return guess
+        guess = better

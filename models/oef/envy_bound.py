@@ -1,0 +1,140 @@
+"""What shares without envy, found in floats, are exactly worth: an allocation in Fractions, a bound, and the gap."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil, isqrt
+
+import numpy as np
+
+from fairopt.certificates import MarketBound
+from fairopt.errors import NotCapable
+from fairopt.methods.proven import Proven
+from fairopt.policy import Decision
+from fairopt.problem import Market
+from fairopt.program import INFINITY, Array
+
+#: Envy between all pairs is compared in Fractions: for so many users that takes a few seconds.
+MOST_USERS = 100
+#: Square roots are rounded, and parts to mix rounded up, to a multiple of one by this.
+GRAIN = 2**200
+NONE = Fraction(0)
+
+
+@dataclass(frozen=True, eq=False)
+class EnvyFreeProven(Proven):
+    """`Proven` of shares without envy; the multipliers against envy stand in ``duals`` as "envy_free".
+
+    ``bundle`` (n, k) is what everybody holds per weight: bundles that are meant to be the same are, to the last bit.
+    """
+
+    bundle: Array = field(kw_only=True)
+
+
+def exact_bound(decision: Decision) -> MarketBound:
+    """Return an allocation near the decision's that nobody envies, exactly, and a bound from its multipliers.
+
+    Bundles in floats are envied by rounding errors. Users whose speedups are in proportion are brought to the same
+    value; the rest is mixed away with bundles that are strictly free of envy (see `envy_proof`), all in Fractions.
+    Errors: `NotCapable` for more than `MOST_USERS` users, and where no mixture is free of envy.
+    """
+    market = decision.market.as_(Fraction)
+    if len(market.users) > MOST_USERS:
+        raise NotCapable(
+            f"envy between {len(market.users)} users is not compared in Fractions, which is done for {MOST_USERS}: "
+            "the decision's evidence holds the bounds in floats"
+        )
+    shares = _allocation(market, decision.evidence.bundle) * market.weight[:, None]
+    reached = (market.speedup * shares).sum()
+    bound, duals = _bound(market, decision.evidence)
+    return MarketBound(decision.market, decision.policy, shares, reached, bound, bound - reached, duals)
+
+
+def _allocation(market: Market, floats: Array) -> Array:
+    """Return bundles per weight (n, k) in Fractions that nobody envies and that fit."""
+    # of types that have no GPUs nobody holds or values any
+    speedup = np.where(market.capacity > 0, market.speedup, np.array(NONE))
+    bundle = np.where(speedup > 0, _fractions(floats), np.array(NONE))
+    top = speedup.max(axis=1)
+    alike: dict[tuple[Fraction, ...], list[int]] = defaultdict(list)
+    for i, row in enumerate(speedup / top[:, None]):
+        alike[tuple(row)].append(i)
+    value = (speedup * bundle).sum(axis=1) / top
+    for members in alike.values():
+        least = min(value[members])
+        for i in members:
+            bundle[i] = bundle[i] * (least / value[i]) if value[i] else bundle[i]
+    bundle = bundle * _fit(market, bundle)
+    strict = _strict(market)
+    envy, slack = (_envy(speedup, each) for each in (bundle, strict))
+    envied = envy > 0
+    if (slack[envied] >= 0).any():
+        raise NotCapable("some users are too much alike: their envy, by a rounding error, is not mixed away exactly")
+    mixed = max([NONE, *(e / (e - s) for e, s in zip(envy[envied], slack[envied], strict=True))])
+    mixed = Fraction(ceil(mixed * GRAIN), GRAIN)
+    held = bundle * (1 - mixed) + strict * mixed
+    if (_envy(market.speedup, held) > 0).any():
+        raise NotCapable("some users are too much alike: what rounding leaves of envy is not mixed away exactly")
+    return np.asarray(held)
+
+
+def _envy(speedup: Array, bundle: Array) -> Array:
+    """Return (n, n): by how much user l would rather have what i holds per weight."""
+    worth = speedup @ bundle.T
+    return np.asarray(worth - np.diagonal(worth)[:, None])
+
+
+def _strict(market: Market) -> Array:
+    """Return bundles per weight (n, k), right for their holders only: along what all GPUs of a type are worth."""
+    worth = market.speedup * market.capacity
+    worth = worth / worth.max(axis=1)[:, None]
+    length = np.array([Fraction(isqrt(int((row * row).sum() * GRAIN**2)), GRAIN) for row in worth])
+    along = np.array([[Fraction(int(entry * GRAIN), GRAIN) for entry in row] for row in worth / length[:, None]])
+    bundle = along * market.capacity
+    return np.asarray(bundle * _fit(market, bundle))
+
+
+def _fit(market: Market, bundle: Array) -> Fraction:
+    """Return about the largest factor at which the bundles keep capacities and demands."""
+    shares = bundle * market.weight[:, None]
+    used = [*shares.sum(axis=0), *shares.sum(axis=1)]
+    there = [*market.capacity, *market.limit]
+    # rounded down to a short denominator
+    by = min([limit / use for limit, use in zip(there, used, strict=True) if use and limit != INFINITY])
+    return Fraction(int(by * GRAIN), GRAIN)
+
+
+def _bound(market: Market, proven: Proven) -> tuple[Fraction, list[list[object]]]:
+    """Return what weak duality makes of the multipliers, and the duals that say so, by rows of the program."""
+    speedup, weight = market.speedup, market.weight
+    (envious, envied), floats = proven.duals["envy_free"]
+    against: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
+    for l, i, y in zip(envious.tolist(), envied.tolist(), floats.tolist(), strict=True):  # noqa: E741
+        if l != i and y > 0:
+            against[l, i] += Fraction(y)
+    pays = speedup.copy()
+    for (l, i), y in against.items():  # noqa: E741
+        pays[l] = pays[l] + speedup[l] * y
+        pays[i] = pays[i] - speedup[l] * (y * weight[l] / weight[i])
+    limited = [i for i, limit in enumerate(market.limit) if limit != INFINITY]
+    price = np.maximum(_fractions(np.asarray(proven.duals["capacity"])), np.array(NONE))
+    # prices of what there is nothing of cost nothing, and rents do
+    price = np.where(market.capacity > 0, price, np.maximum(pays.max(axis=0), np.array(NONE)))
+    for i, limit in enumerate(market.limit):
+        if limit == INFINITY:
+            price = np.where(speedup[i] > 0, np.maximum(price, pays[i]), price)
+    rents = {i: max([NONE, *(pays[i] - price)[speedup[i] > 0]]) for i in limited}
+    bound = (price * market.capacity).sum() + sum(rent * market.limit[i] for i, rent in rents.items())
+    entries: list[list[object]] = [["capacity", j, p] for j, p in enumerate(price) if p]
+    entries += [["demand", i, rent] for i, rent in rents.items() if rent]
+    entries += [["envy_free", l, i, -y] for (l, i), y in sorted(against.items())]  # noqa: E741
+    return Fraction(bound), entries
+
+
+def _fractions(values: Array) -> Array:
+    """Return floats as the Fractions that they are."""
+    out = np.empty(values.shape, dtype=object)
+    out.ravel()[:] = [Fraction(value) for value in values.ravel().tolist()]
+    return out

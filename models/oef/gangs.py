@@ -1,0 +1,127 @@
+"""From a tenant's whole GPUs to its jobs: whole gangs, larger ones first, on one type or across neighbouring types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.problem.queue import Queue, Spots
+from fairopt.program import Array
+from fairopt.simulation import Placement, Want, by_throughput
+from fairopt.simulation.placement import take
+
+
+@dataclass(frozen=True)
+class Gang:
+    """A job that is to run, and how many GPUs of each type it gets."""
+
+    row: int
+    gpus: Mapping[int, int]
+
+    @property
+    def mixed(self) -> bool:
+        """Whether its GPUs are of several types."""
+        return len(self.gpus) > 1
+
+
+def gangs_of(queue: Queue, rows: Iterable[int], budget: Sequence[int], *, cross_type: bool) -> list[Gang]:
+    """Return whom of ``rows``, the jobs of one tenant, its ``budget`` (k,) of GPUs lets run.
+
+    Jobs with more workers come first, then those that arrived first. A job takes the fastest type that has room for all
+    of it; failing that, where ``cross_type`` allows, the narrowest run of neighbouring types (the one with the fastest
+    slowest member, where there is a choice), the faster ones first.
+
+    Source: OEF Sec. 4.3 (priority for jobs with more workers), 4.4 (jobs across types).
+    """
+    left = list(budget)
+    gangs = []
+    for row in sorted(rows, key=lambda row: (-int(queue.jobs.gpus[row]), row)):
+        size = int(queue.jobs.gpus[row])
+        kind = next((kind for kind in by_throughput(queue, row) if left[kind] >= size), None)
+        gpus = {kind: size} if kind is not None else _across(queue, row, left) if cross_type else {}
+        if gpus:
+            gangs.append(Gang(row, gpus))
+            for each, count in gpus.items():
+                left[each] -= count
+    return gangs
+
+
+def _across(queue: Queue, row: int, left: Sequence[int]) -> dict[int, int]:
+    size, speeds = int(queue.jobs.gpus[row]), queue.jobs.throughput[row]
+    types = range(len(left))
+    usable = [left[kind] if queue.suits[row, kind] else 0 for kind in types]
+    runs = [(first, last) for first in types for last in types[first + 1 :] if sum(usable[first : last + 1]) >= size]
+    if not runs:
+        return {}
+
+    def worth(run: tuple[int, int]) -> tuple[object, ...]:
+        inside = [kind for kind in range(run[0], run[1] + 1) if usable[kind]]
+        return run[1] - run[0], -min(speeds[kind] for kind in inside), run[0]
+
+    first, last = min(runs, key=worth)
+    gpus: dict[int, int] = {}
+    for kind in sorted(range(first, last + 1), key=lambda kind: (-speeds[kind], kind)):
+        here = min(usable[kind], size - sum(gpus.values()))
+        if here:
+            gpus[kind] = here
+    return gpus
+
+
+def hosts_of(queue: Queue, gangs: Sequence[Gang], placement: Placement) -> dict[int, Spots]:
+    """Return where each gang goes; jobs with a lease stay where they are.
+
+    Gangs on several types that can stay do; then ``placement`` puts the gangs on one type; the other mixed gangs
+    take, of each type, the hosts with most room. Any choice of hosts leaves room for the rest: types do not run out.
+    """
+    placed: dict[int, Spots] = dict(queue.leased)
+    free = queue.free(placed)
+    mixed = [gang for gang in gangs if gang.mixed]
+    moving = []
+    for gang in mixed:
+        if _can_stay(queue, gang, free):
+            placed[gang.row] = queue.last[gang.row]
+            take(free, placed[gang.row])
+        else:
+            moving.append(gang)
+    wants = [Want(gang.row, tuple(gang.gpus)) for gang in gangs if not gang.mixed]
+    for row, spots in placement.place(queue, wants, free).items():
+        placed[row] = spots
+        take(free, spots)
+    for gang in moving:
+        spots = _roomiest(queue, gang, free)
+        placed[gang.row] = spots
+        take(free, spots)
+    return placed
+
+
+def _can_stay(queue: Queue, gang: Gang, free: Array) -> bool:
+    last = queue.last[gang.row]
+    held: dict[int, int] = {}
+    for host, gpus in last:
+        kind = int(queue.cluster.kind[host])
+        held[kind] = held.get(kind, 0) + gpus
+    return bool(queue.running[gang.row]) and held == dict(gang.gpus) and all(free[host] >= gpus for host, gpus in last)
+
+
+def _roomiest(queue: Queue, gang: Gang, free: Array) -> Spots:
+    before = {host for host, _ in queue.last[gang.row]}
+    spots = []
+    for kind, wanted in gang.gpus.items():
+        missing = wanted
+        for host in sorted(queue.cluster.of_type(kind), key=lambda host: (-free[host], host not in before, host)):
+            here = min(missing, int(free[host]))
+            if here:
+                spots.append((host, here))
+                missing -= here
+    return tuple(sorted(spots))
+
+
+def by_type(queue: Queue, placements: Iterable[Spots]) -> Array:
+    """Return the GPUs of each type (k,) that ``placements`` hold."""
+    held = np.zeros(len(queue.cluster.types), dtype=np.int64)
+    for spots in placements:
+        for host, gpus in spots:
+            held[queue.cluster.kind[host]] += gpus
+    return held

@@ -1,0 +1,117 @@
+"""Non-cooperative OEF: the largest total throughput among allocations that give all users the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from fairopt.backends.solution import Solution
+from fairopt.certificates import Certificate
+from fairopt.methods.level.solve import Raised
+from fairopt.models.common.levels import by_prices, exact_bound, following, solution_of
+from fairopt.models.common.shares import shares_of
+from fairopt.policy import Claim, Decision, Example, Formulated, Trait
+from fairopt.problem import Market
+from fairopt.program import Array, Formulation, Program
+
+OEF_EQUATION_6 = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+#: User 2 gains nothing from the second type, so that equality holds it and user 1 down to what one GPU gives.
+ONE_CANNOT_RUN = Market.of([[1, 1], [1, 0]], capacity=[1, 2])
+#: At the optimum user 1 holds all of the first type and 4/5 of the third, and nothing of the second.
+NOT_ADJACENT = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1])
+
+
+class NonCooperativeOEF(Formulated):
+    """Maximise total throughput subject to equal throughput, by weight, for all users.
+
+    The common throughput per unit of weight is a variable, so that there are n equations instead of the n^2 printed.
+    Throughputs of different users are compared: give speedups in common units (`Market.normalised`).
+
+    Source: OEF Eq. (9); weights Sec. 4.2.3 (weight w is w copies); job types Sec. 4.2.4.
+    """
+
+    name = "oef-noncooperative"
+    source = "OEF, Middleware 2024, Eq. (9)"
+    rebuilt = True
+    specialised = True
+    traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
+    claims = (
+        Claim("strategy_proofness", "OEF Theorem 5.4 with the definition of Sec. 2.3.1 (1)", misreport="larger"),
+        Claim("strategy_proofness", "OEF Theorem 5.4 for any report", refuted_by=OEF_EQUATION_6),
+        Claim("pareto_efficiency", "OEF Theorem 5.3", assumes="every user runs on every type, and no demands"),
+        Claim("pareto_efficiency", "OEF Theorem 5.3, where a user cannot run everywhere", refuted_by=ONE_CANNOT_RUN),
+        Claim("adjacent_types", "OEF Theorem 5.2", refuted_by=NOT_ADJACENT),
+    )
+    examples = (
+        Example(
+            "OEF Sec. 4.2.3: user 2 has weight 2",
+            Market.of([[1, 2], [1, 5]], capacity=[1, 1], weight=[1, 2]),
+            shares=[[1, "1/3"], [0, "2/3"]],
+        ),
+        Example(
+            "OEF Sec. 4.2.3 by replication",
+            Market.of([[1, 2], [1, 5], [1, 5]], capacity=[1, 1]),
+            shares=[[1, "1/3"], [0, "1/3"], [0, "1/3"]],
+        ),
+        Example(
+            "OEF Sec. 4.2.4: user 1 has a second job type (1, 3); weights are halves, so user 2 stands once",
+            Market.of(
+                [[1, 2], [1, 3], [1, 5]],
+                capacity=[1, 1],
+                weight=["1/2", "1/2", 1],
+                users=["u1/a", "u1/b", "u2"],
+                owner=["u1", "u1", "u2"],
+            ),
+            shares=[[1, "4/37"], [0, "15/37"], [0, "18/37"]],
+            printed="0.11, 0.41 and twice 0.24: the two copies of user 2 have 9/37 each",
+        ),
+    )
+
+    def formulate(self, problem: Market, state: Any) -> Program:
+        """Return Eq. (9)."""
+        p = Formulation(self.name)
+        share = shares_of(p, problem)
+        level = p.variable("level")
+        own = (problem.speedup * share).sum(axis=1)
+        p.maximize(own.sum(), equation="sum_lj w_lj x_lj", source="OEF Eq. (9a)")
+        p.constrain(
+            "equal_efficiency",
+            own == problem.weight * level,
+            equation="sum_j w_lj x_lj = pi_l E",
+            source="OEF Eq. (9c), Sec. 4.2.3",
+            labels=(problem.users,),
+        )
+        return p.program()
+
+    def specialise(self, problem: Market, state: Any) -> Decision:
+        """Raise the common level by the prices of the types, which are its dual; the evidence is `Proven`."""
+        return self._from(problem, None)[0]
+
+    def follow(self) -> Callable[[Market], Decision]:
+        """Return a function that decides market after market, each from the prices of the last."""
+        return following(self._from)
+
+    def _from(self, problem: Market, start: Raised | None) -> tuple[Decision, Raised]:
+        weight = problem.as_(float).weight
+        return by_prices(self.name, problem, weight, float(weight.sum()), _duals, start)
+
+    def solved(self, decision: Decision) -> tuple[Program, Solution] | None:
+        """Return the program and its solution; of a decision by prices, with the prices as duals."""
+        if decision.program is not None:
+            return super().solved(decision)
+        market = decision.market.as_(float)
+        program = self.formulate(market, None)
+        return program, solution_of(program, decision, float(decision.objective / market.weight.sum()))
+
+    def certify(self, decision: Decision) -> Certificate:
+        """Return the proof that the decision is optimal; of one by prices, an exact allocation, a bound and the gap."""
+        if decision.program is not None:
+            return super().certify(decision)
+        weight = decision.market.as_(Fraction).weight
+        return exact_bound(decision, weight, weight.sum(), _duals, "level", equal=True)
+
+
+def _duals(values: Array) -> tuple[str, Array]:
+    # the objective is the total: one unit more for a user is worth itself, less what everybody else has to give up
+    return "equal_efficiency", 1 - values

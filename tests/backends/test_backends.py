@@ -1,0 +1,338 @@
+"""Every back end passes the conformance suite, and the suite catches back ends that should not."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from fairopt.backends import Backend, Capability, Highs, Options
+from fairopt.backends.cvxpy import Clarabel, Cvxpy, Ecos, Scs
+from fairopt.backends.exact import Exact
+from fairopt.backends.pyomo import Pyomo
+from fairopt.backends.solution import Solution, Status
+from fairopt.backends.trivial import contradiction
+from fairopt.errors import BadInput, NotCapable, NotInstalled, NotSolved
+from fairopt.program import Formulation, Program, between
+from fairopt.testing.backend_outcomes import hard
+from fairopt.testing.backend_suite import CASES, backend_suite
+from fairopt.testing.suite import Check, Outcome, Skip, Suite, SuiteFailed, Traits, check
+
+
+class ClassicPyomo(Pyomo):
+    """Pyomo's first interface, which every solver but HiGHS goes through where the modern one does not know it."""
+
+    name = "pyomo-classic"
+    capabilities: ClassVar = frozenset({Capability.INTEGERS, Capability.DUALS})
+
+    def __init__(self) -> None:
+        super().__init__("appsi_highs")
+
+
+BACKENDS: list[Backend] = [Highs(), Pyomo(), ClassicPyomo(), Ecos(), Clarabel(), Scs(), Exact()]
+
+KNOWN = {
+    "pyomo-classic": {
+        "program: unbounded between parallel rows": "HiGHS 1.15.1's presolve says infeasible, and no option can be "
+        "passed to turn it off"
+    },
+    "ecos": {"program: badly scaled": "stops as inaccurate at 1000.9999998; asked for 1e-10, it gets no further"},
+    "scs": {
+        "program: badly scaled": "says solved at 1000.000001, 1e-3 short: a cost of 1e-6 is below its dual tolerance "
+        "relative to a cost of 1000"
+    },
+}
+SUITE = backend_suite(KNOWN)
+
+
+@SUITE.parametrize(BACKENDS)
+def test_back_end(conforms):
+    conforms()
+
+
+def test_every_back_end_is_asked_everything_that_it_declares():
+    idle = {}
+    for backend in BACKENDS:
+        traits = SUITE.traits(backend)
+        idle[backend.name] = [one for one in SUITE.checks if SUITE.why_not(traits, one)]
+        assert not traits.absent, f"{backend.name}: {traits.absent}; the development install has all of them"
+    assert {name: len(SUITE.checks) - len(skipped) for name, skipped in idle.items()} == {
+        "highs": 56,
+        "pyomo": 54,
+        "pyomo-classic": 53,
+        "ecos": 51,
+        "clarabel": 51,
+        "scs": 51,
+        "exact": 50,
+    }
+
+
+def test_the_programs_are_many_and_their_names_differ():
+    assert len(CASES) >= 30
+    assert len({case.name for case in CASES}) == len(CASES)
+    assert all("Guards against" in case.guards for case in CASES)
+
+
+# -- tests of the tests --------------------------------------------------------------------------------------------
+class Mock(Highs):
+    """HiGHS with a defect."""
+
+    name = "mock"
+
+    def _solve(self, program: Program, options: Options) -> Solution:
+        return self.spoil(replace(super()._solve(program, options), backend=self.name), program)
+
+    def spoil(self, solution: Solution, program: Program) -> Solution:
+        return solution
+
+
+class WrongSign(Mock):
+    def spoil(self, solution, program):
+        return replace(
+            solution,
+            dual=None if solution.dual is None else -solution.dual,
+            reduced_cost=None if solution.dual is None else program.reduced_cost(solution.x, -solution.dual),
+        )
+
+
+class WrongSize(Mock):
+    def spoil(self, solution, program):
+        if solution.dual is None:
+            return solution
+        return replace(
+            solution, dual=2 * solution.dual, reduced_cost=program.reduced_cost(solution.x, 2 * solution.dual)
+        )
+
+
+class Loose(Mock):
+    def spoil(self, solution, program):
+        if solution.x is None or program.integer.any():
+            return solution
+        x = solution.x * (1 + 2.5e-4)
+        return replace(solution, x=x, objective=program.value(x))
+
+
+class Liar(Mock):
+    def spoil(self, solution, program):
+        return replace(solution, status=Status.OPTIMAL) if solution.status is Status.LIMIT else solution
+
+
+class Optimist(Mock):
+    def spoil(self, solution, program):
+        zero = np.zeros(len(program.cost))
+        fine = solution.status in (Status.OPTIMAL, Status.LIMIT)
+        return solution if fine else replace(solution, status=Status.OPTIMAL, x=zero, objective=0.0)
+
+
+class Forgetful(Mock):
+    def spoil(self, solution, program):
+        return replace(solution, x=None, objective=None) if solution.status is Status.LIMIT else solution
+
+
+class Relaxing(Mock):
+    def _solve(self, program, options):
+        return super()._solve(replace(program, integer=np.zeros(len(program.cost), dtype=bool)), options)
+
+
+class Accusing(Mock):
+    def spoil(self, solution, program):
+        every = tuple(program.row_name(row) for row in range(len(program.rows)))
+        return replace(solution, conflict=every) if solution.conflict else solution
+
+
+class Deaf(Mock):
+    capabilities: ClassVar = Highs.capabilities - {Capability.SEED, Capability.GAP}
+
+    def check(self, program, options):
+        Backend.check(self, program, Options(time_limit=options.time_limit))
+
+
+class Scribbler(Mock):
+    def _solve(self, program, options):
+        solution = super()._solve(program, options)
+        program.rows.value[:] *= -1
+        return solution
+
+
+class Unsteady(Mock):
+    def __init__(self):
+        self.times = 0
+
+    def spoil(self, solution, program):
+        self.times += 1
+        return solution if solution.x is None else replace(solution, x=solution.x + 1e-9 * self.times)
+
+
+class Crashing(Mock):
+    def _solve(self, program, options):
+        if not len(program.rows):
+            raise IndexError("no rows")
+        return super()._solve(program, options)
+
+
+@pytest.mark.parametrize(
+    ("mock", "caught"),
+    [
+        (WrongSign, "program: rows at most"),
+        (WrongSign, "duals are rates"),
+        (WrongSize, "program: rows equal"),
+        (WrongSize, "duals are rates"),
+        (Loose, "program: oef cooperative"),
+        (Loose, "program: rows equal"),
+        (Liar, "limit keeps the incumbent"),
+        (Optimist, "program: infeasible by rows"),
+        (Optimist, "program: unbounded"),
+        (Forgetful, "limit keeps the incumbent"),
+        (Relaxing, "program: integers"),
+        (Accusing, "conflict is irreducible"),
+        (Deaf, "option seed"),
+        (Deaf, "option gap"),
+        (Scribbler, "program is not changed"),
+        (Unsteady, "solves twice alike"),
+        (Crashing, "program: rows none"),
+    ],
+)
+def test_the_suite_catches(mock, caught):
+    one = next(one for one in SUITE.checks if one.name == caught)
+    assert SUITE.run_one(Mock(), one).outcome is Outcome.RAN
+    row = SUITE.run_one(mock(), one)
+    assert row.outcome is Outcome.FAILED, f"{caught} did not notice {mock.__name__}"
+    with pytest.raises(SuiteFailed, match=caught):
+        Suite("one", [one], SUITE.traits).run([mock()]).require_complete()
+
+
+# -- the mechanism ---------------------------------------------------------------------------------------------------
+def fails(subject):
+    """Guards against nothing: it fails."""
+    raise AssertionError("as it must")
+
+
+def passes(subject):
+    """Guards against nothing: it passes."""
+
+
+def shirks(subject):
+    """Guards against nothing: it does not run."""
+    raise Skip("no time")
+
+
+def test_a_report_counts_and_explains():
+    traits = {"a": Traits("a", frozenset({"x"})), "b": Traits("b", absent="not installed: z")}
+    suite = Suite("letters", [check(passes, "x"), check(fails)], lambda name: traits[name])
+    report = suite.run(["a", "b"])
+    assert report.counts == {Outcome.RAN: 1, Outcome.FAILED: 1, Outcome.SKIPPED: 2}
+    assert (report.expected, report.ran("a"), report.ran("b")) == ({"a": 2, "b": 0}, 2, 0)
+    assert "a x fails: FAILED: AssertionError: as it must" in str(report)
+    assert "b x passes: skipped: not installed: z" in str(report)
+    with pytest.raises(SuiteFailed, match="as it must"):
+        report.require_complete()
+
+
+@pytest.mark.parametrize(
+    ("one", "expected", "outcome", "complaint"),
+    [
+        (check(shirks), {}, Outcome.MISSING, "ran 0 checks; what it declares implies 1"),
+        (check(passes), {"passes": "was broken"}, Outcome.SURPRISE, "delete the record"),
+        (check(fails), {"fails": "broken"}, Outcome.EXPECTED_FAILURE, ""),
+        (check(passes, "y"), {}, Outcome.SKIPPED, ""),
+    ],
+)
+def test_a_report_is_complete_only_if_all_ran_that_is_declared(one, expected, outcome, complaint):
+    report = Suite("one", [one], lambda _: Traits("it", frozenset("x"), expected_failures=expected)).run([0])
+    assert report.rows[0].outcome is outcome
+    if complaint:
+        with pytest.raises(SuiteFailed, match=complaint):
+            report.require_complete()
+    else:
+        report.require_complete()
+
+
+def test_a_suite_refuses_what_would_blur_its_table():
+    with pytest.raises(ValueError, match="two checks"):
+        Suite("twice", [check(passes), check(passes)], lambda _: Traits("it"))
+    with pytest.raises(ValueError, match="no docstring"):
+        Check("bare", lambda _: None)
+    with pytest.raises(ValueError, match="two subjects"):
+        Suite("same", [check(passes)], lambda _: Traits("it")).run([0, 1])
+    with pytest.raises(ValueError, match="do not exist"):
+        Suite("gone", [check(passes)], lambda _: Traits("it", expected_failures={"old": "why"})).run([0])
+
+
+# -- single back ends ------------------------------------------------------------------------------------------------
+def small() -> Program:
+    p = Formulation("small")
+    x = p.variable("x", (2,), lower=0)
+    p.maximize(x[0] + 2 * x[1])
+    p.constrain("sum", x.sum() <= 4)
+    return p.program()
+
+
+def whole() -> Program:
+    p = Formulation("whole")
+    x = p.variable("x", lower=0, upper=1, integer=True)
+    p.maximize(x)
+    return p.program()
+
+
+@pytest.mark.parametrize("backend", [Pyomo("nonsense"), Pyomo("glpk"), Cvxpy("NONSENSE")])
+def test_a_solver_that_is_not_there_is_named(backend):
+    if backend.solver == "glpk" and shutil.which("glpsol"):
+        pytest.skip("glpk is installed here")
+    with pytest.raises(NotInstalled, match=f"'{backend.solver}'.*install"):
+        backend.solve(small())
+
+
+def test_pyomo_refuses_what_it_cannot_pass_on():
+    with pytest.raises(NotCapable, match="option seed"):
+        Pyomo("appsi_highs").solve(small(), seed=1)
+    with pytest.raises(NotCapable, match="respects integer"):
+        Pyomo("ipopt").solve(whole())
+    with pytest.raises(BadInput, match="1e-20"):  # Pyomo itself would go on with HiGHS's default
+        Pyomo().solve(small(), tolerance=1e-20)
+
+
+def test_pyomo_uses_the_modern_interface_for_highs():
+    assert Pyomo().solve(small()).raw_status == "highs: convergenceCriteriaSatisfied"
+    assert Pyomo("appsi_highs").solve(small()).raw_status == "appsi_highs: optimal"
+
+
+@pytest.mark.parametrize("solver", ["OSQP", "CLARABEL", "HIGHS", "SCIPY"])
+def test_cvxpy_takes_any_solver_that_it_has(solver):
+    cvxpy = pytest.importorskip("cvxpy")
+    if solver not in cvxpy.installed_solvers():
+        pytest.skip(f"{solver} is not installed")
+    solution = Cvxpy(solver).solve(small())
+    assert solution.raw_status.startswith(solver)
+    assert solution.objective == pytest.approx(8, abs=1e-2)  # OSQP's own tolerance is 1e-5
+
+
+def test_a_limit_at_which_nothing_was_found_has_no_point():
+    program = next(case for case in CASES if case.name == "rows at least").program()
+    solution = Clarabel().solve(program, time_limit=0)
+    assert solution.status is Status.LIMIT
+    assert solution.x is None
+    with pytest.raises(NotSolved, match="nothing found"):
+        solution.require_optimal()
+
+
+def test_rounding_does_not_make_a_contradiction():
+    p = Formulation("rounded")
+    x = p.variable("x", (2,), lower=0, upper=1)
+    p.maximize(x.sum())
+    p.constrain("nearly", between(0.1 + 0.2, x[0], 0.3))  # 0.30000000000000004 <= x <= 0.3
+    p.constrain("empty", 0.0 * x[1] <= -1e-12)
+    program = p.program()
+    for backend in BACKENDS:
+        if backend.number is float:
+            assert backend.solve(program).objective == pytest.approx(1.3), backend.name
+    assert contradiction(program) == ""
+    assert contradiction(program, forgiven=0) == "nearly"
+    assert Exact().solve(program).conflict == ("nearly",)
+
+
+def test_back_ends_agree_on_the_hard_program_when_it_is_small():
+    program = hard(size=12, rows=2)
+    assert Pyomo().solve(program).objective == pytest.approx(Highs().solve(program).objective)

@@ -1,0 +1,181 @@
+"""What any back end's answer is exactly worth: bounds with their gap, proofs of infeasibility, what stays unproved."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction as F
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairopt.backends import Highs
+from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Solution, Status
+from fairopt.certificates import Bound, Certificate, MarketBound, Optimality, OutOfReach, bare_duals, row_duals
+from fairopt.errors import NotCapable
+from fairopt.evidence import certify_bound, certify_lie, certify_search, certify_solution
+from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
+from fairopt.policy import Policy, allocate
+from fairopt.problem import Market
+from fairopt.program import Formulation, Program
+from fairopt.proofs.verify import verify
+from fairopt.properties import Effort, StrategyProofness
+from fairopt.testing.samples import sample_markets
+
+
+def accepted(certificate: Certificate) -> str:
+    return verify(json.loads(json.dumps(certificate.to_json())))
+
+
+def knapsack(seed: int, *, integer: bool = True, items: int = 8) -> Program:
+    random = np.random.default_rng(seed)
+    worth, size = random.integers(1, 30, items), random.integers(1, 20, items)
+    p = Formulation("knapsack")
+    take = p.variable("take", (items,), lower=0, upper=1, integer=integer)
+    p.maximize((worth * take).sum())
+    p.constrain("room", (size * take).sum() <= int(size.sum() // 2))
+    return p.program()
+
+
+def best_by_enumeration(program: Program) -> F:
+    exact = program.as_(F)
+    best = F(0)
+    for number in range(2 ** len(exact.cost)):
+        x = np.array([F(number >> j & 1) for j in range(len(exact.cost))], dtype=object)
+        if not exact.violations(x):
+            best = max(best, F(exact.value(x)))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_integer_program_gets_a_point_and_a_bound(seed: int) -> None:
+    program = knapsack(seed)
+    solution = Highs().solve(program)
+    certificate = certify_solution(program, solution)
+    assert isinstance(certificate, Bound)
+    assert certificate.value == best_by_enumeration(program)
+    assert certificate.gap >= 0
+    assert "feasible point" in accepted(certificate)
+    assert ("optimal" in accepted(certificate)) == (certificate.gap == 0)
+
+
+def test_an_exact_optimum_of_a_minimisation_has_no_gap() -> None:
+    p = Formulation("cover")
+    x = p.variable("x", (3,), lower=0)
+    p.minimize(3 * x[0] + 2 * x[1] + 4 * x[2])
+    p.constrain("first", x[0] + x[1] >= 2)
+    p.constrain("second", x[1] + 3 * x[2] >= 3)
+    p.constrain("third", x[0] - x[2] <= 1)
+    program = p.program()
+    certificate = certify_solution(program, Exact().solve(program))
+    assert isinstance(certificate, Bound)
+    assert certificate.gap == 0
+    assert ": optimal [program " in accepted(certificate)
+
+
+def test_infeasibility_is_proved() -> None:
+    p = Formulation("too much")
+    x = p.variable("x", (2,), lower=0, upper=1)
+    p.maximize(x.sum())
+    p.constrain("most", x[0] + 2 * x[1] <= 2)
+    p.constrain("least", 2 * x[0] + x[1] >= F(5, 2))
+    p.constrain("both", x[0] - x[1] <= F(1, 3))
+    program = p.program()
+    solution = Exact().solve(program)
+    assert solution.status is Status.INFEASIBLE
+    assert accepted(certify_solution(program, solution)).startswith("no point satisfies the program [program ")
+
+
+def test_throughputs_out_of_reach() -> None:
+    # together they can have 3/2 and 15/4; at prices 1 and 2 of the types, 3/2 and 4 cost more than there is
+    market = Market.of([[1, 2], [1, 5]], [1, 1])
+    wanted = [("u1", F(3, 2)), ("u2", F(4))]
+    duals = [["capacity", 0, F(1)], ["capacity", 1, F(2)], ["at_least", 0, F(-1)], ["at_least", 1, F(-2, 5)]]
+    assert "no feasible allocation gives 'u1' 3/2 and 'u2' 4 [market" in accepted(OutOfReach(market, wanted, duals))
+
+
+def test_a_float_point_that_breaks_a_row_by_a_hair_proves_nothing() -> None:
+    program = knapsack(3, integer=False)
+    solution = Exact().solve(program)
+    assert solution.x is not None
+    broken = Solution(Status.OPTIMAL, "by hand", "nobody", x=solution.x + F(1, 10**12), dual=solution.dual)
+    with pytest.raises(NotCapable, match="floats prove nothing"):
+        certify_solution(program, broken)
+
+
+@pytest.mark.parametrize("policy", [CooperativeOEF(), NonCooperativeOEF(), MaxEfficiency()], ids=lambda each: each.name)
+def test_a_point_short_of_the_optimum_has_a_gap(policy: Policy) -> None:
+    for market in sample_markets(8, seed=5, users=(2, 5), types=(2, 3)):
+        best = allocate(policy, market, Exact())
+        assert isinstance(policy.certify(best), Optimality)
+        nothing = Solution(
+            Status.LIMIT, "by hand", "nobody", x=np.zeros(len(best.program.cost)), dual=best.solution.dual
+        )
+        certificate = certify_bound(policy, market, nothing)
+        assert isinstance(certificate, MarketBound)
+        assert (certificate.value, certificate.gap) == (0, best.objective)
+        assert "feasible point" in accepted(certificate)
+
+
+def test_the_exact_back_end_stops_short_with_a_bound() -> None:
+    market = next(sample_markets(1, seed=9, users=(8, 8), types=(4, 4), most=9))
+    program = CooperativeOEF().formulate(market, None)
+    stopped = Exact().solve(program, time_limit=1e-6)
+    assert stopped.status is Status.LIMIT
+    best = allocate(CooperativeOEF(), market, Exact()).objective
+    certificate = certify_bound(CooperativeOEF(), market, stopped)
+    assert certificate.value <= best <= certificate.bound
+    assert "feasible point" in accepted(certificate)
+
+
+def test_duals_are_named_by_block_and_position() -> None:
+    market = Market.of([[1, 2], [1, 5]], [1, 1])
+    program = CooperativeOEF().formulate(market, None)
+    dual = np.array([F(0), F(1), F(0), F(-2)], dtype=object)
+    assert row_duals(program, dual) == [["capacity", 1, F(1)], ["envy_free", 1, 0, F(-2)]]
+    assert bare_duals(dual) == [["row", 1, F(1)], ["row", 3, F(-2)]]
+
+
+def test_what_a_search_does_not_find_is_not_certified() -> None:
+    market = Market.of([[1, 2], [1, 5]], [1, 1])
+    verdict = StrategyProofness().search(NonCooperativeOEF(), market, effort=Effort(60)).by_misreport["larger"]
+    with pytest.raises(NotCapable, match="proves nothing"):
+        certify_search(NonCooperativeOEF(), market, verdict)
+
+
+def test_a_certificate_file_reads_back(tmp_path: Path) -> None:
+    from fairopt.certificates import read_certificate
+    from fairopt.errors import BadInput
+
+    decision = allocate(CooperativeOEF(), Market.of([[1, 2], [1, 5]], [1, 1]), Exact())
+    CooperativeOEF().certify(decision).write(tmp_path / "c.json")
+    assert verify(read_certificate(tmp_path / "c.json"))
+    (tmp_path / "c.json").write_text('{"schema": 2}')
+    with pytest.raises(BadInput, match=r"c\.json.*schema 1"):
+        read_certificate(tmp_path / "c.json")
+    with pytest.raises(BadInput, match=r"nothing\.json"):
+        read_certificate(tmp_path / "nothing.json")
+
+
+class ByAnotherAuthor(MaxEfficiency):
+    """A program that the verifier does not know how to write; it happens to be that of another policy."""
+
+    name = "by-another-author"
+    rebuilt = False
+
+
+def test_a_lie_to_a_policy_of_others_is_proved_up_to_what_its_program_is() -> None:
+    market = Market.of([[1, 2], [1, 5]], [1, 1])
+    policy = ByAnotherAuthor()
+    condition = "if the embedded program, which the policy's author wrote, is that of 'by-another-author'"
+    said = accepted(policy.certify(allocate(policy, market, Exact())))
+    assert said.startswith(f"{condition}: the allocation is optimal for it, objective 6 [program ")
+    assert "[market" in said
+    found = StrategyProofness().search(policy, market, effort=Effort(60)).by_misreport["larger"].witness
+    for every_optimum in (False, True):
+        witness = replace(found, user="u1", report=np.array([F(1), F(6)], dtype=object), every_optimum=every_optimum)
+        said = accepted(certify_lie(policy, market, witness))
+        assert said.startswith(f"{condition} on both reports, 'by-another-author' rewards 'u1' for reporting (1, 6): ")
+        assert "2 more, by the two decisions given; where optima tie, the policy may choose others" in said

@@ -1,0 +1,161 @@
+"""Certificates with one thing changed: what the verifier still accepts must be true, whoever decides that.
+
+``fairopt.testing.certificate_kinds`` decides it without the verifier and without the proof: by exact optima, by the
+properties' own checks, by solving programs. Counts stand at the end of a test run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from math import inf
+from random import Random
+from typing import Any
+
+import pytest
+
+from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
+from fairopt.proofs.verifier import market, programs
+from fairopt.proofs.verify import Rejected, verify
+from fairopt.testing.certificate_kinds import BY_HAND, require_true
+from fairopt.testing.certificate_kinds.truth import Untrue
+from fairopt.testing.certificate_samples import Sample, of_market, of_programs
+from fairopt.testing.samples import sample_markets
+from fairopt.testing.tampering import Change, changes, places, tampered
+
+#: A certificate with at most so many places has all of them changed where a run is thorough.
+SMALL = 40
+FAST, SLOW = 3, 12
+
+
+def hold_to_the_truth(certificate: Any, changed: Iterable[Change], counted: Counter[str]) -> None:
+    """Verify each change of a certificate; `Untrue` where a false one is accepted."""
+    for change in changed:
+        counted["changes"] += 1
+        other = change.of(certificate)
+        try:
+            verify(other)
+        except Rejected:
+            counted["rejected"] += 1
+            continue
+        try:
+            require_true(other)
+        except Untrue as reason:
+            raise Untrue(f"{reason}: {change.kind} at {change.place} in {json.dumps(certificate)}") from reason
+        counted["accepted and true"] += 1
+
+
+def attack(samples: Iterable[Sample], random: Random, most: int, *, thorough: bool = False) -> Counter[str]:
+    """Change every certificate ``most`` times; where thorough, small ones once at every place."""
+    counted: Counter[str] = Counter()
+    for sample in samples:
+        certificate = json.loads(json.dumps(sample.certificate.to_json()))  # what is read is what was written
+        verify(certificate)
+        counted["certificates"] += 1
+        counted[f"kind {certificate['certificate']}"] += 1
+        everywhere = list(places(certificate))
+        if thorough and len(everywhere) <= SMALL:
+            possible = [changes(certificate, place, random) for place in everywhere]
+            chosen = iter([random.choice(each) for each in possible if each])
+        else:
+            chosen = tampered(certificate, random, most)
+        hold_to_the_truth(certificate, chosen, counted)
+    return counted
+
+
+def told(title: str, counted: Counter[str]) -> str:
+    assert counted["changes"] == counted["rejected"] + counted["accepted and true"]
+    kinds = sum(name.startswith("kind ") for name in counted)
+    of = f" of {kinds} kinds" if kinds else ""
+    return (
+        f"tampering, {title}: {counted['certificates']} certificates{of}, {counted['changes']} changes: "
+        f"{counted['rejected']} rejected, {counted['accepted and true']} accepted and true, 0 accepted and false"
+    )
+
+
+@pytest.mark.parametrize("part", range(FAST))
+def test_a_change_is_rejected_or_leaves_the_statement_true(part: int, conformance: Callable[[object], None]) -> None:
+    random = Random(part)
+    markets = list(sample_markets(1, seed=30 + part, users=(2, 3), types=(2, 3), demands=True))
+    if part == 0:
+        markets.append(NOT_PARETO_EFFICIENT)
+    samples = [*(sample for market in markets for sample in of_market(market, random)), *of_programs(random, 20)]
+    counted = attack(samples, random, 2)
+    assert counted["certificates"] >= 50
+    assert counted["rejected"] > counted["accepted and true"] > 0
+    conformance(told(f"{part + 1}/{FAST}", counted))
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_a_change_of_what_is_worked_out_by_hand(part: int, conformance: Callable[[object], None]) -> None:
+    random = Random(part)
+    counted: Counter[str] = Counter(certificates=len(list(BY_HAND)[part::2]))
+    for certificate in list(BY_HAND.values())[part::2]:
+        everywhere = [change for place in places(certificate) for change in changes(certificate, place, random)]
+        hold_to_the_truth(certificate, random.sample(everywhere, min(40, len(everywhere))), counted)
+    conformance(told(f"by hand {part + 1}/2", counted))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(SLOW))
+def test_a_thousand_certificates(part: int, conformance: Callable[[object], None]) -> None:
+    random = Random(100 + part)
+    markets = sample_markets(2, seed=200 + part, users=(2, 5), types=(2, 4), most=9, demands=True)
+    samples = (sample for market in markets for sample in of_market(market, random))
+    counted = attack([*samples, *of_programs(random, 20)], random, 6, thorough=True)
+    assert counted["certificates"] >= 84  # a twelfth of a thousand
+    conformance(told(f"campaign {part + 1:2}/{SLOW}", counted))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BY_HAND)
+def test_every_change_of_what_is_worked_out_by_hand(name: str, conformance: Callable[[object], None]) -> None:
+    counted: Counter[str] = Counter(certificates=1)
+    hold_to_the_truth(BY_HAND[name], tampered(BY_HAND[name], Random(0)), counted)
+    conformance(told(f"every change of {name}", counted))
+
+
+# -- the tests themselves: a verifier with a hole is found out --------------------------------------------------------
+def no_duals(self: programs.Program, x: Any, duals: Any) -> Any:
+    return self.value(x)
+
+
+def no_signs(rate: Any, low: Any, high: Any) -> Any:
+    side = high if rate > 0 else low
+    return rate * side if abs(side) != inf else market.ZERO
+
+
+def no_capacity(self: market.Market, shares: Any) -> bool:
+    return min(map(min, shares)) >= 0
+
+
+def no_demand(self: market.Market, i: int, bundle: Any) -> Any:
+    return [x if s else market.ZERO for s, x in zip(self.speedup[i], bundle, strict=True)]
+
+
+def no_weights(self: market.Market, shares: Any, i: int, other: int) -> Any:
+    return self.worth(i, shares[other])
+
+
+#: What is broken in the verifier, and a certificate that shows it.
+HOLES: list[tuple[Any, str, Any, str]] = [
+    (programs.Program, "optimum", no_duals, "EFFICIENT"),
+    (programs.Program, "optimum", no_duals, "MOST"),
+    (programs, "at_most", no_signs, "LEAST_OF_A"),
+    (programs, "at_most", no_signs, "WHOLE"),
+    (market.Market, "feasible", no_capacity, "DOMINANCE"),
+    (market.Market, "used", no_demand, "DEMANDING"),
+    (market.Market, "out_of_shares", no_weights, "WEIGHTED"),
+]
+
+
+@pytest.mark.parametrize(("of", "name", "hole", "shown_by"), HOLES, ids=[f"{h[2].__name__} {h[3]}" for h in HOLES])
+def test_a_verifier_with_a_hole_is_found_out(
+    of: Any, name: str, hole: Any, shown_by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = list(tampered(BY_HAND[shown_by], Random(1)))
+    hold_to_the_truth(BY_HAND[shown_by], changed, Counter())
+    monkeypatch.setattr(of, name, hole)
+    with pytest.raises(Untrue):
+        hold_to_the_truth(BY_HAND[shown_by], changed, Counter())

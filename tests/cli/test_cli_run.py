@@ -1,0 +1,388 @@
+"""`fairopt run` keeps its contracts: JSON, tables, Parquet, exit status, and going on after an interruption."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from fairopt.cli import main, round_json, round_tables, running
+from fairopt.cli.settings import configured
+from fairopt.datasets import dataset_path
+from fairopt.errors import BadInput, NotInstalled
+from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
+from fairopt.problem import Cluster, Trace
+from fairopt.simulation import History, Mechanics, Stalled, run
+from fairopt.simulation.measures import UNITS
+from fairopt.simulation.recording import Recorder, header
+from fairopt.simulation.replay import read_record
+
+ROOT = Path(__file__).parents[2]
+CLUSTER = """
+schema = 1
+[[host]]
+type = "K80"
+gpus = 2
+count = 2
+bandwidth = 1.25
+[[host]]
+type = "V100"
+gpus = 2
+"""
+JOBS = """job_id,tenant,submit_s,work,gpus,state_size,throughput K80,throughput V100
+a,t,0,3000,1,0.5,1,3.3
+b,u,20,500,2,0.5,1,2
+c,u,700,90,4,0,1,0
+d,t,900,4000,1,0.1,1,5
+e,t,899.5,100,2,0.1,0,1
+big,u,1300,10,8,0,1,1
+"""
+
+
+class Ran(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    trace, cluster = tmp_path / "jobs.csv", tmp_path / "cluster.toml"
+    trace.write_text(JOBS)
+    cluster.write_text(CLUSTER)
+    return trace, cluster
+
+
+@pytest.fixture
+def fairopt(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Ran]:
+    def call(*arguments: object, policy: str = "srtf") -> Ran:
+        command = ["fairopt", "run", str(files[0]), "--cluster", str(files[1]), "--policy", policy]
+        monkeypatch.setattr(sys, "argv", [*command, *map(str, arguments)])
+        status = 0
+        try:
+            main()
+        except SystemExit as stop:
+            status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
+        return Ran(status, *capsys.readouterr())
+
+    return call
+
+
+def without_seconds(data: dict[str, Any]) -> dict[str, Any]:
+    for record in data["rounds"]:
+        del record["seconds"]
+    del data["measures"]["deciding"], data["measures"]["row"]["deciding"]
+    return data
+
+
+# -- what it prints --------------------------------------------------------------------------------------------------
+def test_json_holds_all_that_a_verifier_needs(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    ran = fairopt("--json", "--restart", "30", "--spread", "9/10")
+    assert (ran.status, ran.err) == (0, "")
+    data = ran.data
+    assert (data["schema"], data["policy"], data["length"]) == (1, "srtf", 300)
+    assert data["mechanics"] == {"restart": 30, "launch": 0, "spread": "9/10", "local_data": False}
+    assert data["outcome"] == {"options": [], "complete": True, "stopped": None}
+    assert [job["name"] for job in data["trace"]["jobs"]] == ["a", "b", "c", "e", "d", "big"]
+    assert data["trace"]["jobs"][0]["throughput"] == [1, "33/10"]
+    assert data["measures"]["completed"] == 5
+    assert data["measures"]["misfits"] == ["big"]
+    assert data["measures"]["row"].keys() == data["measures"]["units"].keys() == UNITS.keys()
+    path = tmp_path / "run.json"
+    path.write_text(ran.out)
+    command = [sys.executable, str(ROOT / "proofs" / "verify_run.py"), str(path)]
+    verified = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+def test_numbers_in_floats(fairopt: Callable[..., Ran]) -> None:
+    data = fairopt("--json", "--floats").data
+    assert all(not isinstance(ran["progress"], str) for record in data["rounds"] for ran in record["ran"])
+    exact = fairopt("--json").data
+    assert data["measures"]["row"]["jct_mean"] == pytest.approx(exact["measures"]["row"]["jct_mean"])
+
+
+def test_tables_for_people(fairopt: Callable[..., Ran]) -> None:
+    ran = fairopt()
+    assert ran.status == 0
+    for words in ("5 of 6 jobs completed", "completion time (JCT)", "utilisation", "sharing_loss", "mean JCT"):
+        assert words in ran.out
+    assert "fit no type of the cluster: 1 jobs: big" in ran.out
+    some = fairopt("--rounds", 1)
+    assert some.status == 0
+    assert "not completed: 2 jobs: a, b" not in some.out  # b comes later
+    assert "not completed: 1 jobs: a" in some.out
+
+
+def test_parquet_has_a_row_for_each_job_and_round(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "run.parquet"
+    data = fairopt("--parquet", path, "--json").data
+    table = parquet.read_table(path)
+    assert table.schema.names == [name for name, _, _ in round_json.COLUMNS]
+    assert [str(kind).replace("double", "float64") for kind in table.schema.types] == [
+        kind.replace("list<", "list<element: ") for _, kind, _ in round_json.COLUMNS
+    ]
+    rows = table.to_pylist()
+    assert len(rows) == sum(len(record["ran"]) + len(record["waiting"]) for record in data["rounds"])
+    assert {row["status"] for row in rows} == {"ran", "waited", "misfit"}
+    assert sum(row["progress"] or 0 for row in rows) == pytest.approx(3000 + 500 + 90 + 4000 + 100)
+    assert [row["job"] for row in rows if row["completed"]].count("a") == 1
+
+
+def test_parquet_needs_pyarrow(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    ran = fairopt("--parquet", tmp_path / "run.parquet")
+    assert ran.status == 3
+    assert "pip install 'fairopt[parquet]'" in ran.err
+    assert ran.out == ""
+    with pytest.raises(NotInstalled):
+        round_json.require_parquet()
+
+
+# -- stopping and going on -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("number", [(), ("--floats",)])
+def test_a_run_gone_on_from_prints_what_one_run_prints(
+    fairopt: Callable[..., Ran], tmp_path: Path, number: tuple[str, ...]
+) -> None:
+    state, options = tmp_path / "state.jsonl", ("--restart", "30", *number, "--json")
+    whole = without_seconds(fairopt(*options).data)
+    part = fairopt(*options, "--state", state, "--rounds", 2).data
+    assert (len(part["rounds"]), part["outcome"]["complete"], part["outcome"]["stopped"]) == (2, False, "--rounds")
+    again = fairopt(*options, "--state", state, "--resume", state, "--rounds", 3).data
+    assert len(again["rounds"]) == 5
+    assert without_seconds(fairopt(*options, "--resume", state).data) == whole
+
+
+def interrupted_after(rounds: int) -> Callable[..., Iterator[Any]]:
+    def play(*arguments: Any, **options: Any) -> Iterator[Any]:
+        for number, record in enumerate(run(*arguments, **options)):
+            if number == rounds:
+                raise KeyboardInterrupt
+            yield record
+
+    return play
+
+
+def test_an_interrupted_run_keeps_what_it_has(
+    fairopt: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tmp_path / "state.jsonl"
+    whole = without_seconds(fairopt("--json").data)
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "run", interrupted_after(3))
+        ran = fairopt("--json", "--state", state)
+    assert ran.status == 130
+    assert "interrupted after 3 rounds" in ran.err
+    assert (len(ran.data["rounds"]), ran.data["outcome"]["stopped"]) == (3, "interrupted")
+    assert without_seconds(fairopt("--json", "--resume", state).data) == whole
+
+
+def test_a_state_cut_short_while_it_was_written_is_read_to_its_last_snapshot(
+    fairopt: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairopt.cli.journal.BETWEEN", 0.0)
+    state = tmp_path / "state.jsonl"
+    whole = without_seconds(fairopt("--json", "--state", state).data)
+    text = state.read_text()
+    for cut in (len(text) - 5, len(text) // 2, len(text) // 3):
+        state.write_text(text[:cut])
+        assert without_seconds(fairopt("--json", "--resume", state).data) == whole
+
+
+def test_a_round_that_was_written_after_the_last_snapshot_is_played_again(
+    fairopt: Callable[..., Ran], tmp_path: Path
+) -> None:
+    state = tmp_path / "state.jsonl"
+    whole = without_seconds(fairopt("--json", "--state", state).data)
+    fairopt("--state", state, "--rounds", 3)
+    more = [line for line in state.read_text().splitlines() if not line.startswith('{"snapshot"')]
+    fairopt("--state", state, "--rounds", 2)
+    [snapshot] = [line for line in state.read_text().splitlines() if line.startswith('{"snapshot"')]
+    rounds = [line for line in more if not line.startswith(('{"standing"', '{"end"'))]
+    state.write_text("\n".join([*rounds, snapshot]) + "\n")
+    assert without_seconds(fairopt("--json", "--resume", state).data) == whole
+
+
+def test_a_policy_that_cannot_go_on_keeps_the_rounds_before(
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def play(*arguments: Any, **options: Any) -> Iterator[Any]:
+        yield from run(*arguments, **(options | {"rounds": 2}))
+        raise Stalled("nothing runs")
+
+    monkeypatch.setattr(running, "run", play)
+    ran = fairopt("--json")
+    assert ran.status == 3
+    assert ran.err == "fairopt: nothing runs\n"
+    assert (len(ran.data["rounds"]), ran.data["outcome"]["stopped"]) == (2, "nothing runs")
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
+def test_records_are_read_as_they_were_written(files: tuple[Path, Path], tmp_path: Path, name: str) -> None:
+    cluster = Cluster.read(files[1])
+    trace, path = Trace.read(files[0], cluster.types), tmp_path / name
+    policy, mechanics = ShortestRemainingTimeFirst(), Mechanics(restart=Fraction(30))
+    for given in (trace, trace.as_(float)):
+        records = list(run(policy, given, cluster, length=100, mechanics=mechanics))
+        about = header("srtf", given, cluster, length=100, mechanics=mechanics)
+        with Recorder(path, about, given, cluster) as book:
+            for record in records:
+                book.add(record)
+        read = read_record(path)
+        assert list(read.rounds()) == records
+        assert sum(record.seconds for record in read.rounds()) == pytest.approx(sum(each.seconds for each in records))
+        assert read.history.completion == History.of(given, cluster, records).completion
+        written = (gzip.decompress(path.read_bytes()) if name.endswith("gz") else path.read_bytes()).splitlines()
+        rounds = [json.loads(line) for line in written if line.startswith(b'{"round"')]
+        assert len(rounds) < len(records), "a round in which nothing changes has no line"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("--length", "200"), "run, length: the run was begun with 300, not with 200"),
+        (("--restart", "1"), "run, mechanics"),
+        (("--floats",), "run, numbers"),
+        (("--backend", "highs"), "run, backend"),
+    ],
+)
+def test_a_run_goes_on_only_as_it_was_begun(
+    fairopt: Callable[..., Ran], tmp_path: Path, change: tuple[str, ...], says: str
+) -> None:
+    state = tmp_path / "state.jsonl"
+    fairopt("--state", state, "--rounds", 1)
+    ran = fairopt("--resume", state, *change)
+    assert ran.status == 2
+    assert str(state) in ran.err
+    assert says in ran.err
+
+
+def test_a_run_goes_on_only_with_the_same_files(
+    fairopt: Callable[..., Ran], files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    state = tmp_path / "state.jsonl"
+    fairopt("--state", state, "--rounds", 1)
+    files[0].write_text(JOBS.replace("a,t,0,3000", "a,t,0,3001"))
+    ran = fairopt("--resume", state)
+    assert ran.status == 2
+    assert "run, trace: the run was begun with another file's contents" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "the file is empty"),
+        ("hello", "line 1: not JSON"),
+        ("[]", "line 1: neither a round nor a snapshot"),
+        ('{"schema": 3, "run": {}}', "line 1: no run begins there"),
+        ('{"schema": 1, "run": {}}', "line 1: it has schema 1, and this fairopt reads schema 2. Begin the run anew"),
+        ("{header}", "no snapshot yet"),
+        ('{header}\n{"round": {}}\n{snapshot}', "line 2: a round has no number"),
+        ("{header}\nx\n{snapshot}", "line 2: not JSON"),
+    ],
+)
+def test_states_that_are_none(fairopt: Callable[..., Ran], tmp_path: Path, text: str, says: str) -> None:
+    state = tmp_path / "state.jsonl"
+    fairopt("--state", state, "--rounds", 1)
+    lines = state.read_text().splitlines()
+    [snapshot] = [line for line in lines if line.startswith('{"snapshot"')]
+    state.write_text(text.replace("{header}", lines[0]).replace("{snapshot}", snapshot))
+    ran = fairopt("--resume", state)
+    assert ran.status == 2
+    assert says in ran.err
+
+
+# -- bad input -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (("--policy", "srft"), 2, "Did you mean srtf"),
+        (("--set", "seed=1"), 2, "srtf has no option 'seed'"),
+        (("--set", "seed"), 2, "Write OPTION=VALUE"),
+        (("--set", "placement=best"), 2, "others can be given in Python only"),
+        (("--length", "0"), 2, "length: got 0"),
+        (("--length", "soon"), 2, "--length: got 'soon'"),
+        (("--spread", "2"), 2, "mechanics, spread: got 2"),
+        (("--restart", "-1"), 2, "mechanics, restart: got -1"),
+        (("--backend", "highs"), 3, "it has no program for highs"),
+        (("--backend", "hihgs"), 2, "Did you mean highs"),
+        (("--state", "/nowhere/state"), 2, "cannot be written"),
+        (("--parquet", "/nowhere/x"), 2, "cannot be written"),
+        (("--resume", "/nowhere/state"), 2, "there is no such file"),
+    ],
+)
+def test_what_cannot_be_meant(fairopt: Callable[..., Ran], arguments: tuple[str, ...], status: int, says: str) -> None:
+    ran = fairopt(*arguments)
+    assert ran.status == status
+    assert says in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_options_of_policies() -> None:
+    from fairopt import discovery
+
+    themis = discovery.round_policy("themis")
+    changed: Any = configured(themis, ["seed=3", "knob=0.5", "gang_share=true", "lease=none"])
+    assert (changed.seed, changed.knob, changed.gang_share, changed.lease) == (3, Fraction(1, 2), True, None)
+    tiresias: Any = configured(discovery.round_policy("tiresias"), ["thresholds=3600, 7200"])
+    assert tiresias.thresholds == (3600, 7200)
+    shares: Any = configured(discovery.round_policy("oef-rounds"), ["shares=max-min"])
+    assert shares.shares.name == "max-min"
+    for text, says in (
+        ("seed=1.5", "whole number"),
+        ("gang_share=maybe", "true or false"),
+        ("knob=high", "not a number"),
+        ("sede=1", "Did you mean 'seed'"),
+    ):
+        with pytest.raises(BadInput, match=says):
+            configured(themis, [text])
+
+
+def test_policies_of_rounds_are_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["--json"], []):
+        monkeypatch.setattr(sys, "argv", ["fairopt", "policies", *arguments])
+        with pytest.raises(SystemExit):
+            main()
+        out = capsys.readouterr().out
+        assert "srtf" in out
+        assert "max-min" in out
+        if arguments:
+            decides = {row["name"]: row["decides"] for row in json.loads(out)}
+            assert (decides["srtf"], decides["max-min"]) == ("rounds", "shares")
+        else:
+            assert out.index("max-min") < out.index("policy of rounds") < out.index("srtf")
+
+
+def test_progress_counts_work(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster.read(files[1])
+    trace = Trace.read(files[0], cluster.types)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    records = list(run(ShortestRemainingTimeFirst(), trace, cluster, length=300))
+    with round_tables.progress(trace, None, records[:2]) as advance:
+        for record in records[2:]:
+            advance(record)
+    assert "5 of 6 jobs done" in capsys.readouterr().err
+
+
+def test_the_excerpt_runs_from_the_command_line() -> None:
+    command = [sys.executable, "-m", "fairopt", "run", str(dataset_path("philly_1000.csv")), "--rounds", "30"]
+    command += ["--cluster", str(dataset_path("philly_cluster.toml")), "--policy", "srtf", "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert len(json.loads(ran.stdout)["rounds"]) == 30

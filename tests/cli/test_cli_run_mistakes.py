@@ -1,0 +1,200 @@
+"""What `fairopt run` says to mistakes: one line with place, value and remedy, the right status, nothing printed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fairopt.cli import main
+from fairopt.cli.settings import configured
+from fairopt.datasets import dataset_path
+from fairopt.errors import BadInput
+from fairopt.models.fft.fairness import WholeGpusPart
+from fairopt.models.fft.fft import FFT
+from fairopt.models.fft.program import nothing
+from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair
+from fairopt.models.gandiva_fair.lottery import GangAwareLottery
+from fairopt.models.gandiva_fair.pools import fastest
+from fairopt.models.gandiva_fair.stride import GangAwareStride
+from fairopt.models.gavel.objectives import LeastCost
+from fairopt.models.gavel.rounds import GavelRounds
+
+CLUSTER = """
+schema = 1
+[[host]]
+type = "GPU"
+gpus = 4
+"""
+TRACE = """
+schema = 1
+[[job]]
+name = "a"
+submit_s = 0
+duration_s = 600
+gpus = 1
+"""
+TABLE_2 = """job_id,tenant,submit_s,duration_s,gpus
+a1,A,0,100000,1
+a2,A,0,100000,1
+b1,B,0,100000,2
+b2,B,0,100000,2
+c1,C,0,100000,4
+c2,C,0,100000,4
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    (tmp_path / "trace.toml").write_text(TRACE)
+    (tmp_path / "cluster.toml").write_text(CLUSTER)
+    return tmp_path / "trace.toml", tmp_path / "cluster.toml"
+
+
+def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object) -> tuple[int, str]:
+    """Return the exit status and the one line on standard error; nothing may stand on standard output."""
+    monkeypatch.setattr("sys.argv", ["fairopt", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return int(end.value.code or 0), err
+
+
+@pytest.mark.parametrize("json_", [(), ("--json",)])
+@pytest.mark.parametrize(
+    ("words", "status", "line"),
+    [
+        (("--length", "0"), 2, "--length: got 0. Give the seconds of a round, positive"),
+        (("--length", "-1/2"), 2, "--length: got -1/2. Give the seconds of a round, positive"),
+        (("--backend", "highs"), 3, "it has no program for highs, so leave --backend out"),
+        (("--policy", "max-min"), 2, "`fairopt solve` takes it"),
+        (("--policy", "posted-prices"), 2, "`fairopt schedule` takes it"),
+        (("--policy", "fft", "--set", "gap=-1"), 2, "fft, gap: got -1.0. Give a relative gap, not negative"),
+        (("--policy", "fft", "--set", "gap=0", "--set", "gap=1"), 2, "--set gap: it is given twice"),
+        (("--policy", "fft", "--backend", "ecos"), 3, "back end 'ecos' has no integer variables"),
+    ],
+)
+def test_an_error_before_the_first_round_prints_nothing_else(capsys, monkeypatch, files, words, status, line, json_):
+    trace, cluster = files
+    policy = () if "--policy" in words else ("--policy", "srtf")
+    got = said(capsys, monkeypatch, "run", trace, "--cluster", cluster, *policy, *words, *json_)
+    assert got[0] == status
+    assert line in got[1]
+
+
+def test_a_policy_of_rounds_is_none_of_shares(capsys, monkeypatch):
+    status, line = said(capsys, monkeypatch, "solve", dataset_path("gavel.toml"), "--policy", "fft")
+    assert status == 2
+    assert "`fairopt run` takes it" in line
+
+
+def test_an_outage_of_an_unknown_host_names_the_file(capsys, monkeypatch, files):
+    trace, cluster = files
+    trace.write_text(TRACE + "[[outage]]\nhost = 'x'\nbegin = 0\n")
+    status, line = said(capsys, monkeypatch, "run", trace, "--cluster", cluster, "--policy", "srtf")
+    assert status == 2
+    assert f"{trace}: outages: there is no host 'x'. Hosts: GPU-1" in line
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [("gavel.toml", "market"), ("philly_cluster.toml", "cluster"), ("astraea_example.toml", "batch"), ("", "trace")],
+)
+@pytest.mark.parametrize("wanted", ["trace", "cluster", "market"])
+def test_a_file_of_another_kind_is_named(capsys, monkeypatch, files, given, kind, wanted):
+    if kind == wanted:
+        return
+    path = dataset_path(given) if given else files[0]
+    words = {
+        "trace": ("run", path, "--cluster", files[1], "--policy", "srtf"),
+        "cluster": ("run", files[0], "--cluster", path, "--policy", "srtf"),
+        "market": ("solve", path, "--policy", "max-min"),
+    }[wanted]
+    status, line = said(capsys, monkeypatch, *words)
+    assert status == 2
+    assert f"is that of a {kind}. Give a {wanted}; `fairopt " in line
+
+
+def test_options_that_are_functions_and_classes_are_named_by_module():
+    models = "fairopt.models"
+    least_cost = configured(GavelRounds(), [f"objective={models}.gavel.objectives:LeastCost"])
+    assert least_cost == GavelRounds(LeastCost())
+    assert configured(FFT(), [f"fair_part={models}.fft.fairness:WholeGpusPart"]).fair_part == WholeGpusPart()
+    assert configured(FFT(), [f"usable={models}.fft.program:nothing"]).usable is nothing
+    assert configured(GangAwareStride(), [f"assign={models}.gandiva_fair.pools:fastest"]).assign is fastest
+
+
+@pytest.mark.parametrize(
+    ("policy", "setting", "problem"),
+    [
+        (FFT(), "usable=all", "got 'all' for an option of type UsableGpus"),
+        (FFT(), "usable=os:getcwd", "'os:getcwd' is no UsableGpus"),
+        (FFT(), "usable=os:nothing", "'os:nothing' cannot be had"),
+        (FFT(), "usable=no.such.module:nothing", "cannot be had"),
+        (FFT(), "fair_part=fairopt.models.fft.fairness:AfterLoading", "is no FairPart"),
+        (FFT(), "served=fairopt.models.fft.fairness:WholeGpusPart", "is no Served"),
+        (GavelRounds(), "objective=os:getcwd", "'os:getcwd' is no Objective"),
+        (GangAwareStride(), "assign=os:getcwd", "'os:getcwd' is no"),
+        (GangAwareLottery(), "longest=-1", "got -1"),
+        (GandivaFair(), "migrations=-1", "got -1"),
+        (GandivaFair(), "threshold=-1/2", "got -1/2"),
+    ],
+)
+def test_options_that_fit_nothing_are_refused(policy, setting, problem):
+    with pytest.raises(BadInput) as error:
+        configured(policy, [setting])
+    assert problem in str(error.value)
+
+
+@pytest.mark.parametrize("policy", ["stride", "split-stride", "gandiva-fair"])
+def test_table_2_from_a_file(capsys, monkeypatch, files, tmp_path, policy):
+    trace = tmp_path / "table_2.csv"
+    trace.write_text(TABLE_2)
+    monkeypatch.setattr(
+        "sys.argv",
+        ["fairopt", "run", str(trace), "--cluster", str(files[1]), "--policy", policy, "--rounds", "6", "--json"],
+    )
+    with pytest.raises(SystemExit) as end:
+        main()
+    ran = [each["job"] for record in json.loads(capsys.readouterr().out)["rounds"] for each in record["ran"]]
+    assert not end.value.code
+    assert {job: ran.count(job) for job in sorted({*ran})} == {"a1": 4, "a2": 4, "b1": 2, "b2": 2, "c1": 1, "c2": 1}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("duration_s = 600", "duration_s = 'x'", "job 1 ('a'), duration_s: got 'x', not a number"),
+        ("duration_s = 600", "work = 0", "job 1 ('a'), work: got 0. Give a positive number"),
+    ],
+)
+def test_a_job_s_length_is_named_as_the_file_names_it(capsys, monkeypatch, files, before, after, line):
+    trace, cluster = files
+    trace.write_text(TRACE.replace(before, after))
+    status, text = said(capsys, monkeypatch, "run", trace, "--cluster", cluster, "--policy", "srtf")
+    assert status == 2
+    assert line in text
+
+
+def test_a_column_without_a_use_is_not_suggested(capsys, monkeypatch, files):
+    trace = files[0].with_suffix(".csv")
+    trace.write_text("job_id,submit_s,duration_s,gpus,type\na,0,1,1,GPU\n")
+    status, text = said(capsys, monkeypatch, "run", trace, "--cluster", files[1], "--policy", "srtf")
+    assert status == 2
+    assert "column 5: unknown column 'type'. Known columns: job_id" in text
+    assert "gpu_type" not in text
+
+
+def test_jobs_that_have_not_arrived_are_counted(capsys, monkeypatch, files):
+    trace, cluster = files
+    trace.write_text(TRACE + TRACE.replace("schema = 1", "").replace('"a"', '"b"').replace("= 0", "= 9000"))
+    words = ["fairopt", "run", str(trace), "--cluster", str(cluster), "--policy", "srtf", "--rounds", "2"]
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(SystemExit):
+        main()
+    out = capsys.readouterr().out
+    assert "srtf: 1 of 2 jobs completed in 2 rounds" in out
+    assert "not arrived when the run ended: 1 jobs" in out

@@ -1,0 +1,238 @@
+"""The commands ``check`` and ``claims``, the evidence that ``compare`` writes, and the ledger as a whole."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fairopt.cli import main
+from fairopt.errors import BadInput, NotInstalled
+from fairopt.ledger import Entry, Finding, Ruling, ledger, read_package
+from fairopt.proofs.claims import found
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "fairopt" / "datasets" / "oef_example.toml"
+CLAIMS = Path("/work/shared/claims.toml")
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["fairopt", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        printed = capsys.readouterr()
+        return int(stop.value.code or 0), printed.out, printed.err
+
+    return run
+
+
+def test_compare_is_exact_and_its_evidence_is_accepted(
+    command: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    status, out, err = command("compare", EXAMPLE, "--json", "--evaluations", 60, "--certificates", tmp_path)
+    assert status == 0
+    for name, row in json.loads(out)["policies"].items():
+        for of, verdict in row["properties"].items():
+            kinds = verdict.get("by_misreport", {"": verdict}).values()
+            assert all(each["exact"] for each in kinds), (name, of)
+            # every verdict has its evidence, but a search that finds nothing
+            written = [tmp_path / name / f"{of}.json"]
+            if "by_misreport" in verdict:
+                written = [
+                    tmp_path / name / f"{of}-{kind}.json"
+                    for kind, each in verdict["by_misreport"].items()
+                    if each["answer"] == "FAILS"
+                ]
+            assert all(path.is_file() for path in written), (name, of)
+        assert (tmp_path / name / "decision.json").is_file()
+    count = len(list(tmp_path.rglob("*.json")))
+    assert f"{count} certificates" in err
+    status, out, _ = command("check", tmp_path)
+    assert status == 0
+    assert out.count(": accepted: ") == count
+    bare = subprocess.run(
+        [sys.executable, "-I", str(ROOT / "proofs" / "verify.py"), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert bare.stdout == out
+
+
+def test_floats_are_said_to_be_floats(command: Callable[..., tuple[int, str, str]]) -> None:
+    status, out, _ = command(
+        "compare", EXAMPLE, "--json", "--floats", "--policy", "max-min", "--property", "envy_freeness"
+    )
+    assert status == 0
+    assert json.loads(out)["policies"]["max-min"]["properties"]["envy_freeness"]["exact"] is False
+
+
+def test_check_says_what_is_wrong(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    assert command("compare", EXAMPLE, "--policy", "max-min", "--evaluations", 3, "--certificates", tmp_path)[0] == 0
+    path = tmp_path / "max-min" / "decision.json"
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps(data | {"value": "2"}))
+    status, out, _ = command("check", path)
+    assert status == 1
+    assert "REJECTED" in out
+    path.write_text("{")
+    assert command("check", path)[0] == 2
+    assert command("check", tmp_path / "nothing.json")[0] == 2
+
+
+def test_a_computation_that_stops_does_not_stop_the_others(
+    command: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fairopt.proofs.verify import Rejected
+
+    def stopped(row: Entry) -> tuple[Finding, float]:
+        if row.id == "oef-eq6":
+            raise Rejected("the certificate was changed")
+        if row.id == "oef-fig2":
+            raise NotInstalled("no coqc here; make proofs")
+        return Finding(row.verdict, row.evidence), 0.0
+
+    monkeypatch.setattr(Entry, "recompute", stopped)
+    status, out, _ = command("claims", "oef-eq6", "oef-fig2", "oef-eq2", "--run", "--json")
+    assert status == 3
+    rows = json.loads(out)
+    assert [row["follows"] for row in rows] == [False, False, True]
+    assert "changed" in rows[0]["error"]
+    assert command("claims", "oef-eq6", "oef-eq2", "--run")[0] == 1
+
+
+def test_certificates_need_a_place(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    status, _, err = command(
+        "compare", EXAMPLE, "--policy", "equal-split", "--evaluations", 3, "--certificates", blocked
+    )
+    assert status == 2
+    assert str(blocked) in err
+    # what an earlier run has left would pass for this one's
+    status, _, err = command("compare", EXAMPLE, "--policy", "equal-split", "--certificates", tmp_path)
+    assert status == 2
+    assert "not empty" in err
+    status, _, err = command("solve", EXAMPLE, "--policy", "max-min", "--certificate", tmp_path / "no" / "c.json")
+    assert status == 2
+    assert "folder that exists" in err
+
+
+def test_claims_are_listed_and_shown(command: Callable[..., tuple[int, str, str]]) -> None:
+    status, out, _ = command("claims")
+    assert status == 0
+    assert all(row.id in out for row in ledger())
+    status, out, _ = command("claims", "oef-eq6")
+    assert status == 0
+    assert "fairopt claims oef-eq6 --run" in out
+    status, out, _ = command("claims", "--json", "--paper", "oef")
+    assert {"id", "paper", "where", "verdict", "evidence", "seconds"} <= json.loads(out)[0].keys()
+    assert {row["paper"] for row in json.loads(out)} == {"oef"}
+    for wrong, named in (
+        (("oef-eq66",), "oef-eq6"),
+        (("--paper", "nonsense"), "gandiva"),
+        (("oef-fig7", "--paper", "gandiva"), "no claim fits"),
+        (("--verdict", "open", "--run"), "recomputed"),
+    ):
+        status, out, err = command("claims", *wrong)
+        assert (status, out) == (2, "")
+        assert named in err
+    assert command("claims", "oef-eq6", "oef-eq6")[1].count("verdict:") == 1
+
+
+def test_a_claim_is_recomputed(command: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    status, out, _ = command("claims", "oef-eq6", "--run", "--json")
+    assert status == 0
+    row = json.loads(out)[0]
+    assert row["follows"] is True
+    assert row["recomputed"] == {"verdict": row["verdict"], "evidence": row["evidence"]}
+    # and one that no longer follows fails
+    module, _, function = row["run"].partition(":")
+    monkeypatch.setattr(f"fairopt.proofs.claims.{module}.{function}", lambda: Finding(Ruling.REFUTED, "something else"))
+    status, out, _ = command("claims", "oef-eq6", "--run")
+    assert status == 1
+    assert "NO LONGER FOLLOWS" in out
+    status, _, err = command("claims", "fft-jct", "--run")
+    assert status == 2
+    assert "waits for" in err
+
+
+def test_open_rows_wait_for_something_and_decided_ones_can_be_recomputed() -> None:
+    for row in ledger():
+        if row.verdict is Ruling.OPEN:
+            assert row.waits_for, row.id
+            assert not row.evidence, row.id
+        else:
+            assert row.evidence, row.id
+            assert row.run, row.id
+
+
+def test_every_row_of_the_list_of_claims_stands_in_the_ledger() -> None:
+    if not CLAIMS.is_file():
+        pytest.skip("the list of claims is not on this machine")
+    asked = {row["id"]: row for row in tomllib.loads(CLAIMS.read_text(encoding="utf-8"))["claim"]}
+    assert {row.id for row in ledger()} == set(asked)
+    assert all(row.says.strip() != asked[row.id]["says"] for row in ledger()), "in the project's own words"
+    assert all(row.kind == asked[row.id]["kind"] for row in ledger())
+
+
+def test_a_broken_ledger_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "broken_ledger"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "claims.toml").write_text('[[claim]]\nid = "x"\nverdikt = "open"\n')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(BadInput, match=r"claims.toml.*claim 1 \(x\)"):
+        list(read_package("broken_ledger"))
+
+
+def test_what_we_found_in_the_readme_is_what_the_ledger_says() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert found.put_into(text, ledger()) == text, "run `make claims`"
+
+
+def test_a_lie_is_found_shrunk_and_proved(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    small, proof = tmp_path / "small.toml", tmp_path / "proof.json"
+    asked = ("lie", EXAMPLE, "--policy", "oef-cooperative", "--kind", "larger", "--evaluations", 60)
+    status, out, _ = command(*asked, "--shrink", "--markets", 60, "--out", small, "--certificate", proof, "--json")
+    assert status == 1
+    told = json.loads(out)
+    assert told["found"]
+    assert len(told["market"]["user"]) == 2  # nobody can gain alone
+    assert command("solve", small, "--policy", "oef-cooperative")[0] == 0
+    status, out, _ = command("check", proof)
+    assert status == 0
+    assert "oef-cooperative rewards" in out
+
+
+def test_no_lie_is_found_where_none_can_pay(command: Callable[..., tuple[int, str, str]]) -> None:
+    status, out, _ = command("lie", EXAMPLE, "--policy", "equal-split", "--evaluations", 9)
+    assert status == 0
+    assert "no lie that pays was found" in out
+    status, _, err = command("lie", EXAMPLE, "--policy", "equal-spli")
+    assert status == 2
+    assert "equal-split" in err
+
+
+def test_what_depends_on_the_choice_among_optima_is_said(
+    command: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    path = tmp_path / "alike.toml"
+    path.write_text(
+        'schema = 1\ntypes = ["A", "B"]\ncapacity = [1, 1]\n'
+        '[[user]]\nname = "x"\nspeedup = [1, 2]\n[[user]]\nname = "y"\nspeedup = [1, 2]\n'
+    )
+    asked = ("compare", path, "--policy", "max-efficiency", "--evaluations", 3, "--every-optimum")
+    assert "sharing_incentive: holds for some optimum, not for all" in command(*asked)[1]
+    properties = json.loads(command(*asked, "--json")[1])["policies"]["max-efficiency"]["properties"]
+    by_optimum = properties["sharing_incentive"]["by_optimum"]
+    assert (by_optimum["some"]["answer"], by_optimum["every"]["answer"]) == ("HOLDS", "FAILS")
+    assert by_optimum["every"]["exact"] is True
+    assert properties["pareto_efficiency"]["by_optimum"]["every"]["answer"] == "HOLDS"

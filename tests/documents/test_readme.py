@@ -1,0 +1,60 @@
+"""What the README says is what happens: its Python runs, its table is what the command prints, its names exist."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairopt import Market
+from fairopt.cli import main
+from fairopt.discovery import BACKENDS, POLICIES, names
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def marks(table: str) -> dict[str, list[str]]:
+    """Return yes, NO and ? by policy; the margins under a tie are the solver's choice, and with them max-efficiency."""
+    rows = [line.split() for line in table.splitlines()]
+    found = {row[0]: re.findall(r"yes|NO|\?", " ".join(row)) for row in rows if row and row[0] in names(POLICIES)}
+    found.pop("max-efficiency")
+    return found
+
+
+def test_python_in_the_readme_runs() -> None:
+    found = doctest.testfile(str(ROOT / "README.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert found.attempted > 5
+    assert found.failed == 0
+
+
+def test_the_table_in_the_readme_is_what_the_command_prints(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    command = "compare fairopt/datasets/oef_example.toml"
+    assert command in README
+    monkeypatch.setattr(sys, "argv", ["fairopt", *command.split()])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert not stop.value.code
+    printed = marks(capsys.readouterr().out)
+    assert printed == marks(README.split(command)[1].split("```")[0])
+    assert printed.keys() == set(names(POLICIES)) - {"max-efficiency"}
+
+
+def test_the_market_file_in_the_readme_is_valid(tmp_path: Path) -> None:
+    path = tmp_path / "readme.toml"
+    text = re.search(r"```toml\n(.*?)```", README, re.S)
+    assert text is not None
+    path.write_text(text[1])
+    market = Market.read(path)
+    assert market.users == ("A", "B/train", "B/tune")
+
+
+def test_all_policies_and_back_ends_are_listed() -> None:
+    for group in (POLICIES, BACKENDS):
+        assert all(f"`{name}`" in README for name in names(group))

@@ -1,0 +1,250 @@
+"""Cooperative OEF by its own algorithm: against the exact optimum, and what it proves of itself."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from fairopt.backends import Highs
+from fairopt.backends.exact import Exact
+from fairopt.methods.envy_free import problem as envy_answer
+from fairopt.methods.grouping import evened_out, identical_rows, shared_out
+from fairopt.models import CooperativeOEF
+from fairopt.models.common.shares import shares_of
+from fairopt.policy import allocate
+from fairopt.problem import Market
+from fairopt.program import Formulation
+
+#: What is asked of the proof; for most markets it comes to 1e-10.
+GAP = 1e-7
+EVERY = 10
+
+
+def drawn(seed: int, most_users: int = 10, most_types: int = 4) -> Market:
+    """Few different numbers and zeros, or many; users alike and in proportion; weights, demands, types without GPUs."""
+    random = np.random.default_rng([seed, 6])
+    n, k = int(random.integers(1, most_users + 1)), int(random.integers(1, most_types + 1))
+    speedup = (
+        lambda: random.integers(0, 4, (n, k)).astype(float),
+        lambda: np.round(random.uniform(0.1, 3, (n, k)), 2),
+        lambda: random.integers(1, 3, (n, k)).astype(float),
+        lambda: 1 + np.cumsum(random.integers(0, 4, (n, k)), axis=1) * 0.5,
+        lambda: np.round(random.uniform(0.1, 3, (n, k)), 2) * 10.0 ** random.integers(-6, 7, (n, 1)),
+    )[seed % 5]()
+    capacity = random.integers(0 if k > 1 else 1, 6, k).astype(float)
+    capacity[0] = max(capacity[0], 1.0)
+    nowhere = ~((speedup > 0) & (capacity > 0)).any(axis=1)
+    speedup[nowhere, 0] = 1.0
+    if random.random() < 0.4:
+        speedup[random.integers(n)] = speedup[random.integers(n)] * random.choice([1.0, 2.0, 4.0])
+    weight = random.integers(1, 4, n).astype(float) if random.random() < 0.5 else None
+    demand = np.where(random.random(n) < 0.5, random.integers(1, 5, n), np.inf) if random.random() < 0.4 else None
+    return Market.of_arrays(speedup, capacity, weight=weight, demand=demand)
+
+
+def check_against_exact(seed: int) -> None:
+    market = drawn(seed)
+    own = allocate(CooperativeOEF(), market)
+    exact = allocate(CooperativeOEF(), market.as_(Fraction), Exact()).objective
+    assert Fraction(own.evidence.lower) <= exact <= Fraction(own.evidence.upper), seed
+    assert own.evidence.gap <= GAP, seed
+    check_shares(market, own.shares)
+
+
+def check_shares(market: Market, shares: np.ndarray, tolerance: float = 1e-9) -> None:
+    assert (shares >= 0).all()
+    assert (shares[market.speedup == 0] == 0).all()
+    assert (shares.sum(axis=0) <= market.capacity * (1 + 1e-12)).all()
+    assert (shares.sum(axis=1) <= market.limit * (1 + 1e-12)).all()
+    own = (market.speedup * shares).sum(axis=1)
+    of_others = market.speedup @ (shares / market.weight[:, None]).T * market.weight[:, None]
+    scale = (market.speedup * market.capacity).max(axis=1) * market.weight / market.weight.sum()
+    assert (of_others - own[:, None] <= tolerance * np.maximum(own, scale)[:, None]).all()
+
+
+@pytest.fixture
+def cores_from_the_first_user(monkeypatch):
+    monkeypatch.setattr(envy_answer, "SMALL", 2)
+
+
+@pytest.mark.parametrize("part", range(EVERY))
+def test_it_agrees_with_the_exact_optimum(part):
+    for seed in range(part, 500, EVERY):
+        check_against_exact(seed)
+
+
+@pytest.mark.usefixtures("cores_from_the_first_user")
+@pytest.mark.parametrize("part", range(2))
+def test_it_agrees_where_most_users_stand_in_cores(part):
+    for seed in range(part, 80, 2):
+        check_against_exact(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cores_from_the_first_user")
+@pytest.mark.parametrize("part", range(EVERY))
+def test_it_agrees_where_most_users_stand_in_cores_on_many(part):
+    for seed in range(part, 1000, EVERY):
+        check_against_exact(seed)
+
+
+@pytest.mark.usefixtures("cores_from_the_first_user")
+@pytest.mark.parametrize("seed", range(6))
+def test_larger_markets_agree_with_highs(seed):
+    market = drawn(100 + seed, most_users=60, most_types=6)
+    own, plain = allocate(CooperativeOEF(), market), allocate(CooperativeOEF(), market, Highs())
+    # HiGHS solves to 1e-7
+    assert own.evidence.lower * (1 - 1e-6) <= plain.objective <= own.evidence.upper * (1 + 1e-6)
+    assert own.evidence.gap <= GAP
+    check_shares(market, own.shares)
+
+
+def growing(users: int, types: int = 10, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng([seed, users, types])
+    steps = np.cumsum(random.uniform(0, 1, (users, types)), axis=1)
+    return 1 + steps - steps[:, :1], random.integers(8, 65, types).astype(float)
+
+
+@pytest.mark.parametrize(("users", "weights"), [(200, False), (150, True)])
+def test_hundreds_of_users_are_proven(users, weights):
+    speedup, capacity = growing(users)
+    weight = np.random.default_rng(1).uniform(0.5, 3, users) if weights else None
+    market = Market.of_arrays(speedup, capacity, weight=weight)
+    own = allocate(CooperativeOEF(), market)
+    assert own.evidence.gap <= GAP
+    # most users need no variables of their own, which is what makes it fast
+    assert own.evidence.effort["free"] < users / 2
+    check_shares(market, own.shares)
+    check_bound(market, own.evidence)
+
+
+def check_bound(market: Market, proven: object) -> None:
+    """The duals, by the program's rows, prove the upper bound by weak duality, written here once more."""
+    duals = proven.duals
+    (envious, envied), y = duals["envy_free"]
+    n = len(market.users)
+    assert (y >= 0).all()
+    worth = market.speedup * (1 + np.bincount(envious, y, minlength=n))[:, None]
+    ratio = market.weight[envious] / market.weight[envied]
+    np.subtract.at(worth, envied, (y * ratio)[:, None] * market.speedup[envious])
+    prices = np.maximum((worth - duals["demand"][:, None]).max(axis=0), 0)
+    limited = np.isfinite(market.limit)
+    bound = prices @ market.capacity + duals["demand"][limited] @ market.limit[limited]
+    assert bound <= proven.upper * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_duals_by_the_programs_rows_prove_the_bound(seed):
+    market = drawn(seed)
+    check_bound(market, allocate(CooperativeOEF(), market).evidence)
+
+
+def test_identical_users_cost_nothing():
+    speedup, capacity = growing(50)
+    pick = np.random.default_rng(3).integers(0, 50, 10_000)
+    market = Market.of_arrays(speedup[pick], capacity)
+    own = allocate(CooperativeOEF(), market)
+    assert own.evidence.effort["groups"] == 50
+    assert own.evidence.gap <= GAP
+    for number in range(50):
+        alike = own.shares[pick == number]
+        assert (alike == alike[0]).all()
+    check_bound(market, own.evidence)
+
+
+def test_proportional_users_are_of_one_kind_whatever_their_units():
+    market = Market.of_arrays([[1, 3, 7], [2, 6, 14], [0.1, 0.3, 0.7], [5, 1, 1]], [3, 2, 4], weight=[1, 2, 3, 1])
+    own = allocate(CooperativeOEF(), market)
+    per_weight = own.shares / market.weight[:, None]
+    # 0.1 : 0.3 and 1 : 3 differ in the last bit
+    np.testing.assert_allclose(per_weight[:2], per_weight[1:3], rtol=1e-15)
+    assert own.evidence.gap <= GAP
+
+
+def test_uniqueness_and_exact_decisions_work_as_before():
+    market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    own = allocate(CooperativeOEF(), market)
+    assert own.backend == "auto"
+    np.testing.assert_allclose(own.shares, [[1, 0.25], [0, 0.75]])
+    face = CooperativeOEF().optimal_face(own)
+    assert face is not None
+    np.testing.assert_allclose(Highs().solve(face).require_optimal().point, own.shares.ravel(), atol=1e-6)
+    assert allocate(CooperativeOEF(), market, Exact()).exact
+
+
+def test_amounts_are_shared_out_by_parts():
+    group, part = np.array([0, 1, 0, 1, 1]), np.array([0.25, 0.5, 0.75, 0.25, 0.25])
+    giver, taker, amount = shared_out(group, part, np.array([0]), np.array([1]), np.array([8.0]))
+    np.testing.assert_allclose(np.bincount(giver, amount, minlength=5), [2, 0, 6, 0, 0])
+    np.testing.assert_allclose(np.bincount(taker, amount, minlength=5), [0, 4, 0, 2, 2])
+
+
+def test_amounts_are_evened_out_in_each_group():
+    group, amount = np.array([0, 1, 0, 1, 0]), np.array([3.0, -1.0, -1.0, 1.0, -2.0])
+    giver, taker, moved = evened_out(group, amount)
+    assert (group[giver] == group[taker]).all()
+    left = amount - np.bincount(giver, moved, minlength=5) + np.bincount(taker, moved, minlength=5)
+    np.testing.assert_allclose(left, 0)
+
+
+def test_identical_rows_are_found_in_the_order_of_their_first():
+    first, group = identical_rows(np.array([[2.0, 1], [1, 2], [2, 1], [0, 0], [1, 2]]))
+    assert first.tolist() == [0, 1, 3]
+    assert group.tolist() == [0, 1, 0, 2, 1]
+
+
+@pytest.mark.parametrize("least", [2, 40])
+def test_a_sequence_of_nearby_markets_is_decided_as_each_alone(monkeypatch, least):
+    monkeypatch.setattr(envy_answer, "SMALL", least)
+    random = np.random.default_rng(9)
+    speedup, capacity = growing(60, 5)
+    rows, names = list(speedup), [f"u{number}" for number in range(60)]
+    demand = {name: float(random.integers(1, 20)) for name in names[:5]}
+    decide = CooperativeOEF().follow()
+    for step in range(9):
+        limits = [demand.get(name, np.inf) for name in names]
+        market = Market.of_arrays(rows, capacity, users=names, demand=limits if step > 5 else None)
+        follows, alone = decide(market), allocate(CooperativeOEF(), market)
+        assert follows.evidence.gap <= GAP
+        assert follows.objective == pytest.approx(alone.objective, rel=1e-8)
+        check_shares(market, follows.shares)
+        place = int(random.integers(len(rows)))
+        if step % 3 == 0:
+            rows[place] = growing(1, 5, seed=step)[0][0]
+        elif step % 3 == 1:
+            del rows[place], names[place]
+        else:
+            rows.insert(place, growing(1, 5, seed=step)[0][0])
+            names.insert(place, f"new{step}")
+
+
+def test_where_the_last_market_helps_less_than_half_of_the_rows_are_made_again():
+    speedup, capacity = growing(150)
+    decide = CooperativeOEF().follow()
+    first = decide(Market.of_arrays(speedup, capacity)).evidence.effort["iterations"]
+    speedup[3] = speedup[4] * 1.01 + 0.1
+    again = decide(Market.of_arrays(speedup, capacity)).evidence.effort["iterations"]
+    assert again < first / 2
+
+
+def test_following_into_other_types_starts_afresh():
+    decide = CooperativeOEF().follow()
+    decide(Market.of_arrays([[1, 2], [1, 5]], [1, 1]))
+    other = Market.of_arrays([[1, 2, 3], [1, 5, 2]], [1, 1, 1])
+    assert decide(other).objective == pytest.approx(allocate(CooperativeOEF(), other).objective)
+
+
+def test_another_program_does_not_inherit_the_algorithm():
+    class OnlyCapacities(CooperativeOEF):
+        def formulate(self, problem, state):
+            p = Formulation(self.name)
+            share = shares_of(p, problem)
+            p.maximize((problem.speedup * share).sum())
+            return p.program()
+
+    market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    decision = allocate(OnlyCapacities(), market)
+    assert decision.backend == "highs"
+    assert decision.objective == pytest.approx(6)

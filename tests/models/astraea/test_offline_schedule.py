@@ -1,0 +1,347 @@
+"""The offline optimum of a batch, in four ways that share little: (3), (5) written out, (5) searched, and by hand."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from fairopt.errors import BadInput
+from fairopt.evidence import certify_solution
+from fairopt.methods.columns.columns import Times, columns, needed_slots
+from fairopt.methods.columns.pricing import Prices, exact_upper_bound, weak_duality
+from fairopt.models.astraea.offline_optimum import OfflineOptimum
+from fairopt.models.astraea.packing import CompactExponentialPacking, PackingEvidence, Proof, ratio
+from fairopt.models.astraea.posted_prices import PostedPricePacking
+from fairopt.problem.batch import Batch, JobSchedule
+from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
+
+
+def any_utility(r: random.Random) -> CompletionUtility:
+    return r.choice(
+        [
+            Linear(Fraction(-r.randint(1, 4)), Fraction(r.randint(5, 20))),
+            Power(Fraction(r.randint(2, 12)), Fraction(r.choice([1, 2]))),
+            Steps(tuple(Fraction(each) for each in sorted((r.randint(-2, 15) for _ in range(6)), reverse=True))),
+        ]
+    )
+
+
+def small(seed: int, most: int = 3) -> Batch:
+    """A random batch: some with several types, scarce bandwidth, late arrivals, uneven quotas, servers without PS."""
+    r = random.Random(seed)
+    types, kinds = r.choice([1, 1, 2]), r.choice([1, 1, 2])
+    hosts, jobs, tenants = r.choice([1, 2, 2, most]), r.choice([1, 2, most, most]), ["a", "b"][: r.choice([1, 2])]
+    workers = [[r.randint(0, 3) for _ in range(types)] for _ in range(hosts)]
+    ps = [[r.choice([0, 1, 1, 2]) for _ in range(kinds)] for _ in range(hosts)]
+
+    def quotas(table: list[list[int]]) -> dict[str, object]:
+        left = [sum(column) for column in zip(*table, strict=True)]
+        first = [r.randint(0, each) for each in left] if len(tenants) == 2 else left
+        return dict(zip(tenants, [first, [a - b for a, b in zip(left, first, strict=True)]], strict=False))
+
+    return Batch.of(
+        workers=workers,
+        ps=ps,
+        worker_quota=quotas(workers),
+        ps_quota=quotas(ps),
+        worker_types=[f"w{each}" for each in range(types)],
+        ps_types=[f"p{each}" for each in range(kinds)],
+        worker_bandwidth=[r.randint(1, 3) for _ in range(types)] if types > 1 else r.randint(1, 3),
+        ps_bandwidth=[r.randint(1, 3) for _ in range(kinds)] if kinds > 1 else r.randint(1, 3),
+        tenant=[r.choice(tenants) for _ in range(jobs)],
+        arrival=[r.randint(0, 3) for _ in range(jobs)],
+        epochs=[1] * jobs,
+        chunks=[r.randint(1, 4) for _ in range(jobs)],
+        minibatches=[r.randint(1, 3) for _ in range(jobs)],
+        minibatch_time=[[Fraction(r.randint(1, 4), 2) for _ in range(types)] for _ in range(jobs)],
+        update_time=[[Fraction(r.randint(0, 2), 4) for _ in range(kinds)] for _ in range(jobs)],
+        gradient=[Fraction(r.randint(0, 3), 4) for _ in range(jobs)],
+        utility=[any_utility(r) for _ in range(jobs)],
+    )
+
+
+def example() -> Batch:
+    """The example of Sec. 4.2: n = 1 on one server, else 1/2."""
+    return Batch.of(
+        workers=[2] * 4, ps=[1] * 4, worker_quota={"u1": 4, "u2": 4}, ps_quota={"u1": 2, "u2": 2},
+        tenant=["u1", "u1", "u2", "u2"], names=["j11", "j12", "j21", "j22"], arrival=[3] * 4,
+        epochs=[2] * 4, chunks=[2, 3, 2, 30], minibatches=[1] * 4, minibatch_time=[1] * 4, update_time=[0] * 4,
+        gradient=[Fraction(1, 2)] * 4, utility=[Linear(Fraction(-2), Fraction(106))] * 4,
+    )  # fmt: skip
+
+
+SLOTS = 7
+
+
+@pytest.mark.parametrize("seeds", [range(start, start + 16) for start in range(0, 64, 16)], ids=str)
+def test_problem_3_and_problem_5_have_the_same_optimum(seeds: range) -> None:
+    for seed in seeds:
+        batch = small(seed)
+        three = OfflineOptimum(slots=SLOTS).decide(batch, None, None)
+        five = CompactExponentialPacking(slots=SLOTS).decide(batch, None, None)
+        searched = CompactExponentialPacking(slots=SLOTS, most_columns=0).decide(batch, None, None)
+        assert three.revenue == five.revenue == searched.revenue, seed
+        for plan in (five, searched):
+            proof: PackingEvidence = plan.evidence
+            assert proof.optimal
+            assert (proof.proof is Proof.PRICES) == (plan.revenue == proof.bound)
+            assert plan.revenue <= proof.bound == exact_upper_bound(batch, proof.prices, Times.of(batch, SLOTS))
+        for plan in (three, five, searched):
+            refuse_infeasible(batch, plan.schedules, SLOTS)
+
+
+def test_larger_batches_agree_where_the_relaxation_has_a_gap() -> None:
+    gaps = 0
+    for seed in range(100, 140):
+        batch = small(seed, most=5)
+        five = CompactExponentialPacking(slots=5).decide(batch, None, None)
+        searched = CompactExponentialPacking(slots=5, most_columns=0).decide(batch, None, None)
+        assert five.revenue == searched.revenue, seed
+        assert searched.evidence.optimal
+        gaps += searched.evidence.proof is Proof.SEARCH
+        refuse_infeasible(batch, searched.schedules, 5)
+    assert gaps, "the seeds no longer exercise the search"
+
+
+def refuse_infeasible(batch: Batch, schedules: tuple[JobSchedule, ...], slots: int) -> None:
+    """Judge schedules by (3c)-(3l) slot by slot."""
+    servers = batch.servers
+    workers = np.zeros((*servers.workers.shape, slots + 1), dtype=int)
+    ps = np.zeros((*servers.ps.shape, slots + 1), dtype=int)
+    assert len({each.job for each in schedules}) == len(schedules)
+    for each in schedules:
+        assert feasible_alone(batch, each)
+        for server, count in each.workers:
+            workers[server, each.worker_type, each.first : each.last + 1] += count
+        for server, count in each.ps:
+            ps[server, each.ps_type, each.first : each.last + 1] += count
+        assert each.last <= slots
+    assert (workers <= servers.workers[..., None]).all()
+    assert (ps <= servers.ps[..., None]).all()
+
+
+def feasible_alone(batch: Batch, each: JobSchedule) -> bool:
+    """(3e), (3g), (3i), (3j), (3k), (3l) of one schedule, by their bare words."""
+    job, servers = each.job, batch.servers
+    y, z = dict(each.workers), dict(each.ps)
+    total = sum(y.values())
+    speed = batch.speed(job, len({*y, *z}) == 1, each.worker_type, each.ps_type)
+    b_w, b_p = servers.worker_bandwidth[each.worker_type], servers.ps_bandwidth[each.ps_type]
+    return (
+        1 <= total <= batch.jobs.chunks[job]
+        and sum(z.values()) >= 1
+        and all((total - y.get(server, 0)) * b_w <= count * b_p for server, count in z.items())
+        and total * each.duration * speed >= batch.minibatches(job)
+        and each.first > batch.jobs.arrival[job]
+    )
+
+
+def by_hand(batch: Batch, slots: int) -> Fraction:
+    """The optimum by trying every window, every number of workers and of PS on every server, for every job."""
+    servers, jobs = batch.servers, batch.jobs
+    options: list[list[tuple[Fraction, np.ndarray, np.ndarray]]] = []
+    for job in range(len(jobs)):
+        mine: dict[tuple[int, ...], tuple[Fraction, np.ndarray, np.ndarray]] = {}
+        kinds = product(range(servers.workers.shape[1]), range(servers.ps.shape[1]))
+        for worker, kind in kinds:
+            for y in product(*(range(int(each) + 1) for each in servers.workers[:, worker])):
+                for z in product(*(range(int(each) + 1) for each in servers.ps[:, kind])):
+                    spots = tuple((s, n) for s, n in enumerate(y) if n), tuple((s, n) for s, n in enumerate(z) if n)
+                    for first in range(1, slots + 1):
+                        for last in range(first, slots + 1):
+                            if feasible_alone(batch, JobSchedule(job, first, last, *spots, worker, kind)):
+                                use, give = (
+                                    np.zeros((*servers.workers.shape, slots)),
+                                    np.zeros((*servers.ps.shape, slots)),
+                                )
+                                use[:, worker, first - 1 : last] = np.array(y)[:, None]
+                                give[:, kind, first - 1 : last] = np.array(z)[:, None]
+                                value = Fraction(jobs.utility[job].value(Fraction(last - int(jobs.arrival[job]))))
+                                mine[worker, kind, first, last, *y, *z] = value, use, give
+        options.append(sorted(mine.values(), key=lambda each: -each[0]))
+    best = Fraction(0)
+    tops = [max([Fraction(0), *(value for value, _, _ in each)]) for each in options]
+
+    def go_on(job: int, value: Fraction, free: np.ndarray, free_ps: np.ndarray) -> None:
+        nonlocal best
+        best = max(best, value)
+        if job == len(options) or value + sum(tops[job:]) <= best:
+            return
+        for worth, use, give in options[job]:
+            if value + worth + sum(tops[job + 1 :]) <= best:
+                break
+            if (use <= free).all() and (give <= free_ps).all():
+                go_on(job + 1, value + worth, free - use, free_ps - give)
+        go_on(job + 1, value, free, free_ps)
+
+    wide = [np.repeat(table[..., None], slots, axis=-1) for table in (servers.workers, servers.ps)]
+    go_on(0, Fraction(0), *wide)
+    return best
+
+
+def test_the_optimum_is_that_of_trying_everything() -> None:
+    tried = 0
+    for seed in range(200, 290):
+        batch = small(seed)
+        if batch.servers.workers.size > 4 or batch.servers.workers.sum() + batch.servers.ps.sum() > 8:
+            continue
+        tried += 1
+        assert by_hand(batch, 4) == CompactExponentialPacking(slots=4).decide(batch, None, None).revenue, seed
+        if tried % 4 == 0:
+            assert by_hand(batch, 4) == OfflineOptimum(slots=4).decide(batch, None, None).revenue, seed
+    assert tried >= 30
+
+
+@pytest.mark.parametrize("large", [1, 10**30])
+def test_prices_bound_by_the_best_of_all_columns(large: int) -> None:
+    """With numbers that do not fit into 64 bits, too."""
+    for seed in range(300, 330):
+        batch, r = small(seed), random.Random(seed)
+        times = Times.of(batch, 6)
+        workers, ps = (
+            np.array([Fraction(r.choice([0, 0, 1, 2, 5]), r.choice([1, 3, 7])) * large for _ in range(table.size * 6)],
+                     dtype=object).reshape(*table.shape, 6)
+            for table in (batch.servers.workers, batch.servers.ps)
+        )  # fmt: skip
+        workers[..., r.randint(2, 6) :] = 0
+        ps[..., r.randint(2, 6) :] = 0
+        total = (workers * batch.servers.workers[..., None]).sum() + (ps * batch.servers.ps[..., None]).sum()
+        for job in range(len(batch.jobs)):
+            gains = [Fraction(0)]
+            for each in columns(batch, job, times):
+                span = slice(each.first - 1, each.last)
+                cost = sum(n * workers[s, each.worker_type, span].sum() for s, n in each.workers)
+                cost += sum(n * ps[s, each.ps_type, span].sum() for s, n in each.ps)
+                gains.append(Fraction(times.worth[job][each.last - 1]) - cost)
+            total += max(gains)
+        assert weak_duality(batch, Prices(workers, ps), times) == total, seed
+        best = CompactExponentialPacking(slots=6).decide(batch, None, None)
+        assert best.revenue <= exact_upper_bound(batch, Prices(workers, ps), times) <= total
+
+
+def test_the_papers_example_by_hand() -> None:
+    """Each job where it is best alone: j11 and j21 in 2 slots, j12 in 3, j22 in 30, on one server each."""
+    batch = example()
+    best = CompactExponentialPacking().decide(batch, None, None)
+    assert best.revenue == (106 - 2 * 2) * 2 + (106 - 2 * 3) + (106 - 2 * 30)
+    assert best.evidence.proof is Proof.PRICES
+    online = ratio(batch, PostedPricePacking().decide(batch, None, None))
+    assert online.exact
+    assert online.best == best.revenue >= online.revenue > 0
+
+
+def test_every_constraint_bears_its_letter() -> None:
+    blocks = [block.name for block in OfflineOptimum(slots=4).formulate(small(11)).row_blocks]
+    for letter in ("3a", "3b", "3c", "3d", "3e", "3f", "3g", "3h", "3i", "3j", "3k", "3l", "3m", "3mn", "4a"):
+        assert any(name.startswith(f"{letter}_") for name in blocks), letter
+
+
+def test_bandwidth_decides_where_workers_may_be() -> None:
+    """Three workers, two on each server and one PS: b_w = b_p lets one be elsewhere; b_w = 2 b_p none."""
+
+    def revenue(worker_bandwidth: int) -> Fraction:
+        batch = Batch.of(
+            workers=[2, 2], ps=[1, 1], worker_quota={"a": 4}, ps_quota={"a": 2}, tenant=["a"], epochs=[1], chunks=[3],
+            minibatches=[2], minibatch_time=[1], update_time=[0], gradient=[0], worker_bandwidth=worker_bandwidth,
+            utility=[Linear(Fraction(-1), Fraction(10))],
+        )  # fmt: skip
+        plans = [each(slots=8).decide(batch, None, None) for each in (OfflineOptimum, CompactExponentialPacking)]
+        assert plans[0].revenue == plans[1].revenue
+        return Fraction(plans[0].revenue)
+
+    assert revenue(1) == 10 - 2  # 6 mini-batches, 3 workers
+    assert revenue(2) == 10 - 3  # 2 workers on one server
+
+
+def test_quotas_do_not_restrict_the_optimum() -> None:
+    """(3a) and (3b) add up to capacity: who owns what plays no part in the optimum of all together."""
+    for seed in range(20):
+        batch = small(seed)
+        if len(batch.tenants) == 2:
+            other = replace(batch, worker_quota=batch.worker_quota[::-1].copy(), ps_quota=batch.ps_quota[::-1].copy())
+            plans = [OfflineOptimum(slots=5).decide(each, None, None) for each in (batch, other)]
+            assert plans[0].revenue == plans[1].revenue
+
+
+def test_slots_that_are_needed_suffice() -> None:
+    for seed in range(400, 405):
+        batch = small(seed)
+        enough = needed_slots(batch)
+        best = CompactExponentialPacking().decide(batch, None, None)
+        assert best.evidence.slots == enough
+        assert best.revenue == CompactExponentialPacking(slots=enough + 9).decide(batch, None, None).revenue
+
+
+def test_utilities_that_are_not_rational() -> None:
+    for seed in range(500, 506):
+        batch = small(seed)
+        roots = tuple(Power(Fraction(3 + job), Fraction(1, 2)) for job in range(len(batch.jobs)))
+        batch = replace(batch, jobs=replace(batch.jobs, utility=roots))
+        three = OfflineOptimum(slots=5).decide(batch, None, None)
+        for most in (0, 5_000):
+            five = CompactExponentialPacking(slots=5, most_columns=most).decide(batch, None, None)
+            assert float(five.revenue) == pytest.approx(float(three.revenue), abs=1e-6)
+            assert five.evidence.optimal
+            judged = ratio(batch, five, slots=5)
+            assert judged.exact
+            assert judged.revenue == judged.best <= five.evidence.bound
+
+
+def test_a_job_runs_after_the_slot_of_its_arrival_unless_asked() -> None:
+    batch = Batch.of(
+        workers=[1], ps=[1], worker_quota={"a": 1}, ps_quota={"a": 1}, tenant=["a"], epochs=[1], chunks=[1],
+        minibatches=[1], minibatch_time=[1], update_time=[0], gradient=[0], arrival=[2],
+        utility=[Linear(Fraction(-1), Fraction(5))],
+    )  # fmt: skip
+    for policy in (OfflineOptimum, CompactExponentialPacking):
+        assert policy().decide(batch, None, None).schedules == (JobSchedule(0, 3, 3, ((0, 1),), ((0, 1),)),)
+        early = policy(in_slot_of_arrival=True).decide(batch, None, None)
+        assert (early.schedules[0].first, early.revenue) == (2, 5)
+    with pytest.raises(BadInput, match="in_slot_of_arrival"):
+        ratio(batch, early)
+    endless = replace(batch, jobs=replace(batch.jobs, utility=(Power(Fraction(1), Fraction(1)),)))
+    with pytest.raises(BadInput, match="infinite"):
+        CompactExponentialPacking(in_slot_of_arrival=True).decide(endless, None, None)
+
+
+def test_a_bound_stands_in_where_the_search_is_cut_short() -> None:
+    found = 0
+    for seed in range(100, 130):
+        batch = small(seed, most=5)
+        short = CompactExponentialPacking(slots=5, most_columns=0, most_cuts=0)
+        plan = short.decide(batch, None, None)
+        whole = CompactExponentialPacking(slots=5).decide(batch, None, None)
+        judged = ratio(batch, plan, packing=short)
+        assert plan.revenue <= whole.revenue <= judged.best
+        assert judged.exact == plan.evidence.optimal
+        found += not judged.exact
+    assert found, "no seed stops short; the bound is not exercised"
+
+
+def test_the_program_can_be_certified() -> None:
+    plan = OfflineOptimum(slots=5).decide(small(27), None, None)
+    assert plan.program is not None
+    assert plan.solution is not None
+    rounded = replace(plan.solution, x=np.rint(plan.solution.point))
+    bound = certify_solution(plan.program, rounded)
+    assert bound.value == plan.revenue <= bound.bound  # type: ignore[union-attr]
+
+
+def test_bad_options_and_prices_are_refused() -> None:
+    batch = small(3)
+    for options in ({"slots": 0}, {"slots": 1.5}):
+        with pytest.raises(BadInput, match="option slots"):
+            CompactExponentialPacking(**options).decide(batch, None, None)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="most_cuts"):
+        CompactExponentialPacking(most_cuts=-1)
+    times = Times.of(batch, 3)
+    tables = [np.full((*table.shape, 3), Fraction(-1)) for table in (batch.servers.workers, batch.servers.ps)]
+    with pytest.raises(BadInput, match="negative"):
+        exact_upper_bound(batch, Prices(*tables), times)
+    with pytest.raises(BadInput, match="shape"):
+        exact_upper_bound(batch, Prices(-tables[0][..., :2], -tables[1]), times)

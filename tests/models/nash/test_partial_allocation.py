@@ -1,0 +1,153 @@
+"""Partial allocation: the fractions by hand, the bound of 1/e, and misreports that must not pay."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+
+from fairopt.models import NashWelfare, PartialAllocation
+from fairopt.models.gandiva_fair.second_price_trading import OEF_EQUATION_1
+from fairopt.models.nash.partial_allocation import GRAIN, root, whole_root
+from fairopt.policy import allocate
+from fairopt.problem import Market
+from fairopt.testing.samples import sample_markets
+from fairopt.uniqueness import uniqueness
+
+
+def partial(market, backend=None):
+    return allocate(PartialAllocation(), market, backend)
+
+
+def test_by_hand():
+    decision = partial(Market.of([[1, 2], [1, 5]], [1, 1]))
+    # alone the users would have 3 and 6; together 3/2 and 15/4
+    assert decision.evidence.kept.tolist() == [F(15, 4) / 6, F(3, 2) / 3]
+    assert decision.shares.tolist() == [[F(5, 8), F(5, 32)], [0, F(3, 8)]]
+
+
+def test_weights_are_exponents():
+    # budgets 1 and 2: u1 has all of the first type, u2 all of the second; f_1 = (5/6)^2, f_2 = (1/3)^(1/2)
+    decision = partial(Market.of([[1, 2], [1, 5]], [1, 1], weight=[1, 2]))
+    assert decision.exact
+    first, second = decision.evidence.kept
+    assert first == F(5, 6) ** 2
+    assert second**2 <= F(1, 3) < (second + GRAIN) ** 2  # a root, rounded down
+
+
+def test_roots():
+    for value in range(1, 200):
+        for degree in range(1, 8):
+            found = whole_root(value, degree)
+            assert found**degree <= value < (found + 1) ** degree
+            assert root(F(value, 200) ** degree, degree) == F(value, 200)
+            inexact = root(F(value, 211), degree)
+            assert inexact**degree <= F(value, 211) < (inexact + GRAIN) ** degree
+
+
+def test_large_weights_are_left_to_floats():
+    decision = partial(Market.of([[1, 2], [1, 5]], [1, 1], weight=[1, "0.001"]))
+    assert not decision.exact
+    assert 0 < decision.evidence.kept[1] < 1
+
+
+def test_one_good_by_closed_form():
+    # n equal users on one type: f = ((1/n) / (1/(n-1)))^(n-1), which falls to 1/e
+    for n in range(2, 12):
+        decision = partial(Market.of([[i + 1] for i in range(n)], [1]))
+        assert decision.evidence.kept.tolist() == [F(n - 1, n) ** (n - 1)] * n
+
+
+def test_a_user_alone_keeps_everything():
+    decision = partial(Market.of([[1, 2]], [3, 4]))
+    assert decision.shares.tolist() == [[3, 4]]
+    assert decision.exact
+
+
+def test_who_takes_nothing_from_others_keeps_everything():
+    decision = partial(Market.of([[1, 0], [0, 1]], [1, 1]))
+    assert decision.evidence.kept.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_everybody_keeps_at_least_one_over_e(seed):
+    for market in sample_markets(25, seed=seed, users=(1, 6)):
+        decision = partial(market)
+        kept = decision.evidence.kept
+        assert all(1 / math.e <= float(f) <= 1 for f in kept)
+        nash = allocate(NashWelfare(), market)
+        assert np.allclose(decision.utilities.astype(float), (kept * nash.utilities).astype(float), rtol=1e-12)
+        assert (decision.shares.sum(axis=0).astype(float) <= market.capacity.astype(float) * (1 + 1e-12)).all()
+        assert decision.exact
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_misreports_do_not_pay(weights):
+    random = np.random.default_rng(1)
+    changed = 0
+    for market in sample_markets(20, seed=2, users=(2, 4), types=(2, 3), weights=weights):
+        honest = partial(market).utilities
+        for _ in range(8):
+            user = int(random.integers(len(market.users)))
+            row = [v * F(int(random.integers(1, 13)), int(random.integers(1, 7))) for v in market.speedup[user]]
+            told = partial(market.misreport(user, row))
+            gained = float((market.speedup[user] * told.shares[user]).sum()) - float(honest[user])
+            assert gained <= 1e-9 * float(honest[user]), (market.speedup.tolist(), user, row)
+            changed += abs(gained) > 1e-6
+    assert changed > 60
+
+
+def test_the_same_misreport_pays_without_partial_allocation():
+    # so that the test above is seen to be able to fail: Nash welfare itself is not truthful
+    market = Market.of([[1, 2], [1, 5]], [1, 1])
+    told = market.misreport("u1", [1, 4])
+    assert market.utility(allocate(NashWelfare(), told).shares)[0] > allocate(NashWelfare(), market).utilities[0]
+    assert market.utility(partial(told).shares)[0] < partial(market).utilities[0]
+
+
+def test_misreports_under_oef_equation_1():
+    honest = partial(OEF_EQUATION_1).utilities
+    for user in range(3):
+        for tenths in range(10, 80, 7):
+            told = OEF_EQUATION_1.misreport(user, [1, F(tenths, 10)])
+            assert OEF_EQUATION_1.utility(partial(told).shares)[user] <= honest[user]
+
+
+def test_floats_agree_with_fractions():
+    for market in sample_markets(15, seed=3):
+        assert np.allclose(partial(market.as_(float)).utilities, partial(market).utilities.astype(float), rtol=1e-11)
+
+
+def test_order_and_units_do_not_matter():
+    random = np.random.default_rng(4)
+    for market in sample_markets(10, seed=4, weights=False):
+        order = random.permutation(len(market.users))
+        decision = partial(market)
+        assert np.array_equal(partial(market.select(order.tolist())).shares, decision.shares[order])
+        scaled = market.rescaled({user: F(i + 2, 3) for i, user in enumerate(market.users)})
+        assert np.array_equal(partial(scaled).shares, decision.shares)
+
+
+def test_demands_are_kept():
+    for market in sample_markets(15, seed=5, demands=True):
+        decision = partial(market)
+        assert (decision.shares.sum(axis=1).astype(float) <= market.limit.astype(float) * (1 + 1e-9)).all()
+        assert all(0 < float(f) <= 1 for f in decision.evidence.kept)
+
+
+def test_a_back_end_solves_the_nash_programs():
+    clarabel = pytest.importorskip("fairopt.backends.cvxpy").Clarabel()
+    market = Market.of([[1, 2], [1, 5]], [1, 1])
+    decision = partial(market, clarabel)
+    assert decision.backend == "clarabel"
+    assert np.array_equal(decision.shares, partial(market).shares)
+
+
+def test_the_face_holds_the_utilities():
+    policy = PartialAllocation()
+    for market in (Market.of([[1, 2], [2, 4], [1, 1]], [2, 2]), Market.of([[1, 2], [1, 5]], [1, 1], demand=[1, None])):
+        decision = partial(market)
+        assert uniqueness(policy, decision).utilities
+        assert policy.optimal_face(decision).violations(decision.shares.ravel(), 0 if decision.exact else 1e-9) == {}

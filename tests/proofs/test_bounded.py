@@ -1,0 +1,178 @@
+"""The bounded decisions: a query says what it should, quick ones come out as stored, counterexamples hold water."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))  # `proofs` is no part of the package
+
+z3 = pytest.importorskip("z3")
+
+from fairopt.backends.exact.solve import Exact  # noqa: E402
+from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF  # noqa: E402
+from fairopt.optima import is_extreme  # noqa: E402
+from fairopt.policy import allocate  # noqa: E402
+from fairopt.problem import Market  # noqa: E402
+from fairopt.proofs.bounded import policies  # noqa: E402
+from fairopt.proofs.bounded.catalogue import CLAIMS  # noqa: E402
+from fairopt.proofs.bounded.claims import COOPERATIVE, NONCOOPERATIVE, SHARING_INCENTIVE, market_of  # noqa: E402
+from fairopt.proofs.bounded.decisions import REFUTED, UNKNOWN  # noqa: E402
+from fairopt.proofs.bounded.exact import Optima  # noqa: E402
+from fairopt.proofs.bounded.solver import Asker, Case, Limits, Question  # noqa: E402
+from fairopt.proofs.bounded.store import BEGIN, END, size_name, stored, table  # noqa: E402
+from fairopt.proofs.bounded.symbolic import SymbolicMarket  # noqa: E402
+from fairopt.proofs.claims.proving import SharingIncentiveEfficiency  # noqa: E402
+
+FOLDER = ROOT / "proofs" / "bounded"
+STORED = stored(FOLDER)
+PAIRS = [
+    (policies.cooperative, CooperativeOEF()),
+    (policies.noncooperative, NonCooperativeOEF()),
+    (policies.max_min, MaxMin()),
+    (policies.max_efficiency, MaxEfficiency()),
+    (policies.sharing_incentive, SharingIncentiveEfficiency()),
+]
+#: Quick decisions that take longer than this are left to `make campaign`.
+SECONDS = 0.5
+
+
+def keys(*, slow: bool) -> list[tuple[str, str]]:
+    found = []
+    for claim in CLAIMS:
+        for size in (*claim.quick, *claim.slow):
+            key = claim.name, size_name(size)
+            if key in STORED and slow == (size in claim.slow or STORED[key]["seconds"] > SECONDS):
+                found.append(key)
+    return found
+
+
+def numbers(speedups: list[list[str]]) -> Market:
+    return Market.of(speedups, [1] * len(speedups[0]))
+
+
+def given(market: SymbolicMarket, table: Market) -> list[z3.BoolRef]:
+    entries = np.ndenumerate(table.speedup / table.speedup[0, 0])
+    return [market.speedup(u, j) == z3.RealVal(str(value)) for (u, j), value in entries]
+
+
+@pytest.mark.parametrize("speedups", [[[1, 2], [1, 5]], [[1, 2, 4], [2, 6, 10]], [[1, 2], [3, 9], [1, 4]]], ids=str)
+@pytest.mark.parametrize(("symbolic", "policy"), PAIRS, ids=[policy.name for _, policy in PAIRS])
+def test_the_conditions_accept_the_optimum_and_not_the_equal_split(symbolic, policy, speedups) -> None:
+    table = Market.of(speedups, [1] * len(speedups[0]))
+    market = SymbolicMarket(*table.shape)
+    optimum = symbolic(market)
+
+    def accepted(shares) -> bool:
+        held = [optimum.share[u][j] == z3.RealVal(str(value)) for (u, j), value in np.ndenumerate(shares)]
+        reply = Asker(Limits()).ask(
+            Question((*optimum.constraints, *given(market, table), *held), tuple(optimum.cases))
+        )
+        assert not reply.open
+        return reply.model is not None
+
+    assert accepted(allocate(policy, table, Exact()).shares)
+    assert not accepted(table.equal_split())
+
+
+@pytest.mark.parametrize("assumptions", ["", "normalised", "normalised rising", "ordered", "normalised rising ordered"])
+@pytest.mark.parametrize("mode", [COOPERATIVE, NONCOOPERATIVE, SHARING_INCENTIVE], ids=["coop", "noncoop", "si"])
+def test_no_claim_holds_because_nothing_satisfies_its_assumptions(mode, assumptions: str) -> None:
+    market, domain = market_of(2, 3, assumptions)
+    optimum = mode[0](market)
+    table = Market.of([[1, 2, 5], [1, 3, 8]], [1, 1, 1])  # rises, and is strictly ordered by ratios
+    question = Question((*domain, *optimum.constraints, *given(market, table)), tuple(optimum.cases))
+    assert Asker(Limits()).ask(question).model is not None
+
+
+def test_what_z3_gives_up_on_is_split_and_what_stays_open_is_counted() -> None:
+    x, y = z3.Reals("x y")
+    either = Case(((x == 0,), (y == 0,)))
+    assert Asker(Limits()).ask(Question((x * y > 0,), (either,))).model is None
+    assert Asker(Limits()).ask(Question((x * y >= 0, x + y == 3), (either,))).model is not None
+    assert Asker(Limits(total=0)).ask(Question((x > 0,), (either,))).open == 1
+
+
+def test_optima_speak_of_all_optima() -> None:
+    tie = Optima(MaxEfficiency(), numbers([["1", "2"], ["1", "3"]]))
+    assert tie.throughput(0) == (0, 1)
+    assert not tie.same_throughputs
+    assert tie.having([(0, 0), (1, 0)]) is not None
+    assert tie.having([(0, 1)]) is None
+    gap = numbers([["1", "1", "2"], ["1", "2", "3"]])
+    assert Optima(CooperativeOEF(), gap).without_gaps() is None
+    even = numbers([["1", "1"], ["1", "1"]])
+    assert is_extreme(CooperativeOEF().formulate(gap, None), Optima(CooperativeOEF(), gap).shares.ravel())
+    assert not is_extreme(CooperativeOEF().formulate(even, None), np.full(4, Fraction(1, 2)))
+
+
+def decided_again(key: tuple[str, str]) -> None:
+    claim = next(claim for claim in CLAIMS if claim.name == key[0])
+    size = next(size for size in (*claim.quick, *claim.slow) if size_name(size) == key[1])
+    decision = claim.run(*size, Limits(total=120))
+    if STORED[key]["answer"] != UNKNOWN:
+        assert decision.answer == STORED[key]["answer"]
+
+
+@pytest.mark.parametrize("key", keys(slow=False), ids="-".join)
+def test_quick_decisions_come_out_as_stored(key: tuple[str, str]) -> None:
+    decided_again(key)
+
+
+REFUTATIONS = [
+    pytest.param(claim, size, id=f"{claim.name}-{size_name(size)}")
+    for claim in CLAIMS
+    for size in (*claim.quick, *claim.slow)
+    if claim.search and STORED.get((claim.name, size_name(size)), {}).get("answer") == REFUTED
+    if not claim.name.startswith("truth")  # two markets: decided again as a whole
+]
+
+
+@pytest.mark.parametrize(("claim", "size"), REFUTATIONS)
+def test_stored_counterexamples_are_confirmed_exactly(claim, size) -> None:
+    found = claim.search(*size).confirm(numbers(STORED[claim.name, size_name(size)]["counterexample"]["speedup"]))
+    assert found is not None
+
+
+@pytest.mark.parametrize(("claim", "size"), REFUTATIONS)
+def test_z3_agrees_with_stored_counterexamples(claim, size) -> None:
+    search = claim.search(*size)
+    (market,) = search.markets
+    table = numbers(STORED[claim.name, size_name(size)]["counterexample"]["speedup"]).speedup
+    n, k = size
+
+    def agrees(speedup: np.ndarray) -> bool:
+        values = dict(zip(market.unit, speedup[:, 0] / speedup[0, 0], strict=True))
+        for row, own in zip(market.ratio, speedup, strict=True):
+            values |= dict(zip(row, own / own[0], strict=True))
+        fixed = [(term, z3.RealVal(str(value))) for term, value in values.items() if not z3.is_rational_value(term)]
+        for question in search.questions:
+            solver = z3.SimpleSolver()
+            parts = (*question.constraints, *(case.whole() for case in question.cases))
+            solver.add(z3.simplify(z3.substitute(z3.And(*parts), *fixed)))
+            if solver.check() == z3.sat:
+                return True
+        return False
+
+    # a question speaks of the first users and types where they can be renamed
+    named = (table[np.ix_(users, types)] for users in permutations(range(n)) for types in permutations(range(k)))
+    same_units = z3.is_rational_value(market.unit[-1])
+    assert any(agrees(speedup) for speedup in named if not same_units or (speedup[:, 0] == speedup[0, 0]).all())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", keys(slow=True), ids="-".join)
+def test_slow_decisions_come_out_as_stored(key: tuple[str, str]) -> None:
+    decided_again(key)
+
+
+def test_the_table_is_that_of_the_stored_decisions() -> None:
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert text.split(BEGIN)[1].split(END)[0].strip() == table(STORED).strip()
+    assert all(entry["counterexample"] for entry in STORED.values() if entry["answer"] == REFUTED)

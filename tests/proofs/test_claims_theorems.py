@@ -1,0 +1,171 @@
+"""The ledger's rows on theorems, trading and Table 1: what is stored follows from what is computed now."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairopt.errors import BadInput, FairoptError, NotInstalled
+from fairopt.ledger import Entry, Ruling, read_package
+from fairopt.models import CooperativeOEF
+from fairopt.optima import is_extreme
+from fairopt.problem import Market
+from fairopt.proofs.claims import citing, oef_limits, oef_table1
+from fairopt.proofs.claims.checking import NoLongerFollows, found, proved, require
+from fairopt.proofs.claims.measuring import decide, extent
+from fairopt.proofs.claims.proving import SharingIncentiveEfficiency
+
+ROWS = {row.id: row for row in read_package("fairopt.proofs.claims")}
+MODULES = ("oef_theorems", "oef_limits", "oef_table1", "gandiva")
+OURS = [row for row in ROWS.values() if row.run.partition(":")[0] in MODULES]
+PAPERS = ("gandiva", "fft", "ltgf", "astraea")
+
+
+@pytest.mark.parametrize("row", OURS, ids=lambda row: row.id)
+def test_the_verdict_follows(row: Entry) -> None:
+    try:
+        finding, _ = row.recompute()
+    except NotInstalled as missing:  # `make proofs` installs Coq; without it a theorem is only text
+        pytest.skip(str(missing))
+    assert row.follows(finding), finding
+
+
+def test_theorems_are_decided() -> None:
+    theorems = [row for row in ROWS.values() if row.paper == "oef" and row.kind == "theorem"]
+    assert len(theorems) == 8
+    assert all(row.verdict is not Ruling.OPEN for row in theorems)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_what_is_open_says_what_it_waits_for(paper: str) -> None:
+    rows = [row for row in ROWS.values() if row.paper == paper]
+    assert rows
+    for row in rows:
+        assert row.says
+        assert (row.verdict is Ruling.OPEN) is bool(row.waits_for) is not bool(row.run), row.id
+
+
+def test_every_claim_of_these_papers_has_a_row() -> None:
+    shared = Path(__file__).parents[3] / "shared" / "claims.toml"
+    if not shared.exists():
+        pytest.skip("the list of claims is not part of the repository")
+    import tomllib
+
+    ids = {claim["id"] for claim in tomllib.loads(shared.read_text(encoding="utf-8"))["claim"]}
+    assert {each for each in ids if each.startswith(PAPERS)} == {row.id for row in ROWS.values() if row.paper in PAPERS}
+
+
+# -- what rows lean on -------------------------------------------------------------------------------------------
+def test_a_theorem_that_is_not_stated_is_not_cited() -> None:
+    with pytest.raises(BadInput, match="does not state it"):
+        citing.theorem("Market", "all_is_well")
+
+
+def theorems_in(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "Mine.v").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(citing, "THEOREMS", folder)
+    citing._compiled.cache_clear()
+
+
+def test_a_theorem_that_is_only_assumed_is_not_cited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theorems_in(tmp_path, "Theorem easy : 1 = 2.\nProof. Admitted.\n", monkeypatch)
+    with pytest.raises(BadInput, match="Admitted"):
+        citing.theorem("Mine", "easy")
+
+
+def test_without_coq_a_theorem_is_only_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theorems_in(tmp_path, "Theorem easy : 1 = 1.\nProof. reflexivity. Qed.\n", monkeypatch)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(NotInstalled, match="make proofs"):
+        citing.theorem("Mine", "easy")
+
+
+@pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed: make proofs")
+def test_coq_is_asked_about_what_is_not_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theorems_in(tmp_path, "Theorem easy : 1 = 1.\nProof. reflexivity. Qed.\n", monkeypatch)
+    assert citing.theorem("Mine", "easy") == "Coq: easy in Mine.v"
+    theorems_in(tmp_path, "Theorem wrong : 1 = 2.\nProof. reflexivity. Qed.\n", monkeypatch)
+    with pytest.raises(BadInput, match="Coq rejects"):
+        citing.theorem("Mine", "wrong")
+
+
+def test_a_bounded_decision_that_is_not_stored_is_not_cited() -> None:
+    with pytest.raises(BadInput, match="stored is None"):
+        citing.bounded("pareto-coop-every", "9x9")
+
+
+def test_a_bounded_decision_says_what_is_assumed() -> None:
+    cited = citing.bounded("lemma3.1-coop-ratios", "2x2", "3x2")
+    assert "speedup 1 on the first type, rising strictly" in cited
+    assert "every optimum" in citing.bounded_refutation("pareto-coop-every", "3x2")
+    with pytest.raises(BadInput, match="stored is refuted"):
+        citing.bounded("pareto-coop-every", "3x2")
+
+
+def test_what_no_longer_holds_is_an_error_of_ours() -> None:
+    require(True, "so it is")
+    assert found(3, "a number") == 3
+    with pytest.raises(NoLongerFollows, match="no longer so: water is dry"):
+        require(False, "water is dry")
+    with pytest.raises(NoLongerFollows, match="not found: a needle"):
+        found(None, "a needle")
+    with pytest.raises(NoLongerFollows, match="rejects"):
+        proved({"schema": 1, "certificate": "optimality"})
+    assert issubclass(NoLongerFollows, FairoptError)
+
+
+def test_no_row_checks_by_bare_assertions() -> None:
+    for module in Path(citing.__file__).parent.glob("*.py"):
+        text = module.read_text(encoding="utf-8")
+        assert "    assert " not in text, module.name
+        assert "AssertionError" not in text, module.name
+
+
+def test_the_program_with_fair_shares_is_that_of_its_market() -> None:
+    for market in (
+        Market.of([[1, 2], [1, 4]], [1, 1]),
+        Market.of([[1, 2, 3], [2, 7, 5]], [3, 1, 2], weight=[1, 2]),
+    ):
+        decision = decide(SharingIncentiveEfficiency(), market)
+        written = SharingIncentiveEfficiency().certify(decision).to_json()["program"]
+        mine = oef_limits.as_from_the_market(market)
+        assert {**written, "rows": None} == {**mine, "rows": None}
+        assert [_row(row) for row in written["rows"]] == [_row(row) for row in mine["rows"]]
+        # a range over all optima keeps the total, which is what the last row says
+        assert extent(SharingIncentiveEfficiency(), decision, market.speedup) == (decision.objective,) * 2
+        ranged = oef_limits.as_from_the_market(market, total=decision.objective)
+        assert ranged["rows"][:-1] == mine["rows"]
+        assert ranged["rows"][-1]["lower"] == str(decision.objective)
+
+
+def _row(row: dict[str, Any]) -> tuple[dict[int, str], object, object]:
+    return {column: rate for column, rate in row["terms"] if rate != "0"}, row["lower"], row["upper"]
+
+
+@pytest.mark.parametrize(
+    ("readings", "verdict"),
+    [
+        ([((), ()), ((), ())], Ruling.REPRODUCED),
+        ([((), ("SP of OEF",)), ((), ())], Ruling.QUALIFIED),
+        ([(("PE of OEF",), ()), ((), ())], Ruling.QUALIFIED),
+        ([(("PE of OEF",), ()), (("PE of Gavel",), ())], Ruling.REFUTED),
+    ],
+)
+def test_a_table_with_wrong_cells_is_never_reproduced(
+    readings: list[tuple[tuple[str, ...], tuple[str, ...]]], verdict: Ruling
+) -> None:
+    assert oef_table1.verdict_of([oef_table1.Reading("so", *each) for each in readings]) is verdict
+
+
+def test_extreme_points() -> None:
+    market = Market.of([[1, 2], [1, 2]], [1, 1])
+    program = CooperativeOEF().formulate(market, None)
+    corner = market.equal_split() * 0
+    assert is_extreme(program, corner.ravel())
+    middle = market.equal_split() / 2
+    assert not is_extreme(program, middle.ravel())
+    with pytest.raises(BadInput, match="the point breaks"):
+        is_extreme(program, 3 * middle.ravel() + 1)

@@ -1,0 +1,272 @@
+"""The search for misreports: as fast as it is, it says what `allocate` says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairopt.backends import Highs
+from fairopt.backends.batched import solve_many
+from fairopt.backends.solution import Basis, Position, Status
+from fairopt.models import (
+    CooperativeOEF,
+    MaxEfficiency,
+    MaxMin,
+    NonCooperativeOEF,
+    SecondPriceTrading,
+)
+from fairopt.models.common.shares import shares_of
+from fairopt.policy import Formulated, Policy, allocate
+from fairopt.problem import Market
+from fairopt.program import INFINITY, Array, Block, Formulation, Program, Rows, Sense
+from fairopt.program.many import CasesDiffer, Many, Programs, formulated
+from fairopt.properties import Effort, StrategyProofness
+from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Moves, Smaller
+from fairopt.properties.misreports.reports import Replies
+from fairopt.properties.misreports.search import Search
+from fairopt.testing.samples import sample_markets
+from fairopt.uniqueness import uniqueness
+
+PROGRAMS: list[Formulated] = [NonCooperativeOEF(), CooperativeOEF(), MaxMin(), MaxEfficiency()]
+KINDS: list[Misreports] = [Larger(), Smaller(), Anything()]
+THREE = Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1])
+
+
+def misreports(market: Market, count: int, seed: int) -> tuple[Array, Array]:
+    """Return users and reports: random ones, the truth of another user, and pretending to run everywhere."""
+    random = np.random.default_rng(seed)
+    truth = market.as_(float).speedup
+    users = random.integers(0, len(truth), count)
+    reports = truth[users] * np.exp(random.normal(0, 0.7, (count, truth.shape[1])))
+    reports[::5] = truth[random.integers(0, len(truth), len(reports[::5]))]
+    reports[1::5] = np.where(reports[1::5] == 0, 1.5, reports[1::5])
+    return users, reports
+
+
+# -- many programs in one ----------------------------------------------------------------------------------------
+def test_a_comparison_speaks_for_all_cases_or_for_none() -> None:
+    many = Many(np.array([1.0, 2.0, 3.0]))
+    assert many > 0
+    assert not many < 1
+    assert (2 / (many + 1) - 1).values.tolist() == [0.0, 2 / 3 - 1, -0.5]
+    with pytest.raises(CasesDiffer) as found:
+        bool(many >= 2)
+    assert found.value.answer.tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("policy", PROGRAMS, ids=lambda policy: policy.name)
+def test_a_formulation_for_many_is_that_of_each(policy: Formulated) -> None:
+    groups = 0
+    for number, market in enumerate(sample_markets(8, seed=31, demands=True)):
+        users, reports = misreports(market, 15, number)
+        speedups = np.repeat(market.as_(float).speedup[None], 15, axis=0)
+        speedups[np.arange(15), users] = reports
+
+        def written(speedup: Array, market: Market = market) -> Program:
+            return policy.formulate(replace(market.as_(float), speedup=speedup), None)
+
+        seen: list[int] = []
+        for programs in formulated(written, speedups):
+            groups += 1
+            for place, case in enumerate(programs.cases):
+                one, other = programs.program(place), written(speedups[case])
+                assert one.same_structure(other)
+                for mine, theirs in (
+                    (one.cost, other.cost),
+                    (one.upper, other.upper),
+                    (one.rows.value, other.rows.value),
+                    (one.rows.upper, other.rows.upper),
+                ):
+                    assert np.allclose(mine, theirs.astype(float), rtol=1e-12, atol=0)
+                seen.append(int(case))
+        assert sorted(seen) == list(range(15))
+    assert groups > 8, "no market whose programs differ in structure was drawn"
+
+
+# -- many programs side by side ----------------------------------------------------------------------------------
+def random_programs(seed: int, count: int = 40) -> Programs:
+    """Return programs with free and boxed variables, ranges, equations, negative costs: also ones without optimum."""
+    random = np.random.default_rng(seed)
+    m, n = int(random.integers(1, 5)), int(random.integers(1, 6))
+    matrix = random.integers(-3, 4, (m, n))
+    row, column = np.nonzero(matrix != 0)
+    lower = random.choice([-INFINITY, 0.0, -2.0], n)
+    upper = np.where(random.random(n) < 0.5, INFINITY, lower + random.integers(0, 4, n))
+    upper = np.where(np.isnan(upper) | (upper == -INFINITY), 3.0, upper)
+    top = random.integers(0, 6, m).astype(float)
+    bottom = np.where(random.random(m) < 0.3, top, np.where(random.random(m) < 0.5, -INFINITY, top - 4))
+    value = matrix[row, column].astype(float)
+    template = Program(
+        name="random",
+        sense=random.choice(np.array([Sense.MAXIMIZE, Sense.MINIMIZE])),
+        cost=random.integers(-3, 4, n).astype(float),
+        offset=0.0,
+        lower=lower,
+        upper=upper,
+        integer=np.zeros(n, dtype=bool),
+        rows=Rows(row, column, value, bottom, top),
+        variable_blocks=(Block("x", (n,), 0, n),),
+        row_blocks=(Block("row", (m,), 0, m),),
+        objective=Block("objective", (), 0, 1),
+    )
+
+    def many(array: Array, spread: float) -> Array:
+        return array * (1 + spread * random.uniform(-1, 1, (count, len(array))))
+
+    return Programs(
+        template, np.arange(count), many(template.cost, 0.9), *(np.tile(a, (count, 1)) for a in (lower, upper)),
+        many(value, 0.6), *(np.tile(a, (count, 1)) for a in (bottom, top)),
+    )  # fmt: skip
+
+
+def slacks(program: Program) -> Basis:
+    rows, variables = program.shape
+    held = np.where(np.isfinite(program.lower), Position.LOWER, Position.UPPER)
+    held = np.where(np.isfinite(program.lower) | np.isfinite(program.upper), held, Position.ZERO)
+    assert held.shape == (variables,)
+    return Basis(held.astype(np.int8), np.full(rows, Position.BASIC, dtype=np.int8))
+
+
+def test_side_by_side_or_one_by_one_the_optima_are_the_same() -> None:
+    counts = {"optimal": 0, "missed": 0, "none": 0}
+    for seed in range(30):
+        programs = random_programs(seed)
+        points = solve_many(programs, programs.template, slacks(programs.template))
+        for place in range(0, 40, 4):
+            program = programs.program(place)
+            answer = Highs().solve(program)
+            if answer.status is not Status.OPTIMAL:
+                assert np.isnan(points[place]).all(), (seed, place, answer.status)
+                counts["none"] += 1
+            elif np.isnan(points[place]).any():
+                counts["missed"] += 1
+            else:
+                assert not program.violations(points[place], 1e-6)
+                assert program.value(points[place]) == pytest.approx(float(answer.objective or 0), abs=1e-6, rel=1e-6)
+                counts["optimal"] += 1
+    assert counts["optimal"] > 80
+    assert counts["none"] > 20
+    assert counts["missed"] <= counts["optimal"] / 50, counts
+
+
+@pytest.mark.parametrize("policy", PROGRAMS, ids=lambda policy: policy.name)
+@pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.slow)])
+def test_gains_are_those_of_allocate_wherever_the_optimum_is_unique(policy: Formulated, count: int) -> None:
+    compared = 0
+    for number, market in enumerate(sample_markets(count, seed=32, users=(2, 6), demands=True)):
+        replies = Replies(policy, market, None)
+        assert replies.screened
+        users, reports = misreports(market, 6, number)
+        gains = replies.gains(users, reports)
+        if not uniqueness(policy, replies.truth).utilities:
+            continue
+        for user, report, gain in zip(users.tolist(), reports, gains, strict=True):
+            lying = replies.lying(user, report)
+            if uniqueness(policy, lying).shares:  # the same reported throughput may be another true one
+                right = replies.market.utility(lying.shares)[user] - replies.own[user]
+                assert gain == pytest.approx(right, abs=1e-6 * replies.fair[user]), (market.speedup, user, report)
+                compared += 1
+    assert compared > count
+
+
+def test_nearly_nothing_is_left_to_be_solved_by_itself() -> None:
+    asked = []
+
+    class Counting(Replies):
+        def lying(self, user: int, report: Array) -> Any:
+            asked.append(user)
+            return super().lying(user, report)
+
+    total = 0
+    for number, market in enumerate(sample_markets(10, seed=33, users=(2, 8), demands=True)):
+        users, reports = misreports(market, 30, number)
+        gains = Counting(NonCooperativeOEF(), market, None).gains(users, reports)
+        assert not np.isnan(gains).any()
+        total += len(gains)
+    assert len(asked) < total / 100
+
+
+class NeedsFloats(NonCooperativeOEF):
+    """Writes its program with plain floats only."""
+
+    def formulate(self, problem: Market, state: Any) -> Program:
+        return super().formulate(replace(problem, speedup=np.array(problem.speedup, dtype=float)), state)
+
+
+class Rounded(NonCooperativeOEF):
+    """Says one thing in plain floats and another in other numbers."""
+
+    def formulate(self, problem: Market, state: Any) -> Program:
+        if problem.speedup.dtype == object:
+            problem = replace(problem, speedup=problem.speedup * 2 + 1)
+        return super().formulate(problem, state)
+
+
+class OtherRows(NonCooperativeOEF):
+    """Has a row more for each speedup above 2."""
+
+    def formulate(self, problem: Market, state: Any) -> Program:
+        p = Formulation(self.name)
+        share = shares_of(p, problem)
+        p.maximize((problem.speedup * share).sum())
+        p.constrain("half", (share <= problem.capacity / 2).where(problem.speedup > 2))
+        return p.program()
+
+
+@pytest.mark.parametrize("policy", [NeedsFloats(), Rounded(), OtherRows()], ids=lambda policy: type(policy).__name__)
+def test_a_formulation_that_cannot_be_written_for_many_is_written_one_by_one(policy: Formulated) -> None:
+    replies = Replies(policy, THREE, None)
+    users, reports = misreports(THREE, 12, 1)
+    gains = replies.gains(users, reports)
+    for user, report, gain in zip(users.tolist(), reports, gains, strict=True):
+        lying = allocate(policy, replies.market.misreport(user, report))
+        assert gain == pytest.approx(replies.market.utility(lying.shares)[user] - replies.own[user], abs=1e-6)
+
+
+# -- the search --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("evaluations", [1, 2, 3, 10, 100])
+@pytest.mark.parametrize("policy", [NonCooperativeOEF(), SecondPriceTrading()], ids=lambda policy: policy.name)
+def test_effort_is_kept_to_the_last_evaluation(policy: Policy, evaluations: int) -> None:
+    verdict = StrategyProofness().search(policy, THREE, effort=Effort(evaluations=evaluations))
+    assert verdict.effort.startswith(f"{evaluations} misreports in all")
+
+
+def test_the_same_effort_is_the_same_search() -> None:
+    first, second = (
+        StrategyProofness().search(NonCooperativeOEF(), THREE, effort=Effort(evaluations=200, seed=3)).to_json()
+        for _ in range(2)
+    )
+    assert json.dumps(first) == json.dumps(second)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_every_report_tried_is_a_lie_of_its_kind(kind: Misreports, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, Array]] = []
+    gains = Replies.gains
+
+    def recorded(self: Replies, users: Array, reports: Array, *rest: Any) -> Array:
+        asked.extend(zip(users.tolist(), reports, strict=True))
+        return gains(self, users, reports, *rest)
+
+    monkeypatch.setattr(Replies, "gains", recorded)
+    market = Market.of([[1, 2, 4], [1, 3, 0], [2, 4, 5]], capacity=[1, 2, 3])
+    Search(Replies(MaxMin(), market, None), Effort(), fixed=0).best(kind, 400, structured=True)
+    assert 300 < len(asked) <= 400
+    assert {user for user, _ in asked} == {0, 1, 2}
+    for user, report in asked:
+        truth = market.as_(float).speedup[user]
+        assert kind.allows(truth, report)
+        assert (report != truth).any()
+        assert report[0] == truth[0]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_random_reports_can_be_moved_into_each_kind(kind: Misreports) -> None:
+    moves = Moves(THREE.as_(float), 1, None)
+    reports = kind.into(moves.truth, moves.random(np.random.default_rng(0), 50))
+    assert kind.allows(moves.truth, reports).all()
+    assert kind.allows(moves.truth, reports[0]) == np.True_

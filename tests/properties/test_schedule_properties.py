@@ -1,0 +1,198 @@
+"""Properties of plans: each holds where it should, and fails where something was taken away."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from fairopt.errors import BadInput
+from fairopt.methods.columns.columns import Times, columns
+from fairopt.models.astraea.batch_private import BatchPrivate
+from fairopt.models.astraea.offline_optimum import OfflineOptimum
+from fairopt.models.astraea.posted_prices import PostedPricePacking
+from fairopt.models.astraea.price_bases import Given
+from fairopt.problem.batch import Batch, JobSchedule
+from fairopt.problem.utilities import Linear
+from fairopt.proofs.claims.astraea_batches import example, random_batch, violations
+from fairopt.proofs.claims.astraea_example import as_printed, policy
+from fairopt.proofs.claims.astraea_properties import two_tenants, within
+from fairopt.properties import Answer
+from fairopt.properties.schedules.misreports import Lie, SmallLies, StrategyProofness
+from fairopt.properties.schedules.pareto import Exhaustive, ParetoEfficiency
+from fairopt.properties.schedules.tenants import (
+    BatchSharingIncentive,
+    BudgetBalance,
+    GainAsYouContribute,
+    IndividualRationality,
+    RevenueFairness,
+    fairness_ratios,
+)
+
+ONE_INTERVAL = PostedPricePacking(theta=Given(16, 16), intervals=1)
+
+
+def test_the_printed_example() -> None:
+    plan = as_printed()
+    # from the arrival at 3: 100 - 2 (10 - 3) = 86 for j11, 82 for j12 and j21; 16 paid, of which 8 comes back
+    assert plan.gains == (86 + 82 - 16 + 8, 82 + 8)
+    for rule in (BudgetBalance(), GainAsYouContribute(), IndividualRationality(), IndividualRationality(False)):
+        assert rule.check(plan).answer is Answer.HOLDS
+    assert IndividualRationality().check(plan).margin == 82 - 16
+    assert IndividualRationality(False).check(plan).margin == 76
+
+
+def test_revenue_fairness_of_the_printed_example() -> None:
+    """Both own half of everything: alpha is the part of the revenue over a half."""
+    plan = as_printed()
+    assert fairness_ratios(plan) == (Fraction(160, 250) * 2, Fraction(90, 250) * 2)
+    verdict = RevenueFairness().check(plan)
+    assert (verdict.answer, verdict.margin) == (Answer.FAILS, Fraction(180, 250) - 1)
+    assert str(verdict.witness) == "u2 has 18/25 where it should have 1"
+
+
+def test_what_is_taken_from_an_income_is_missed() -> None:
+    plan = as_printed()
+    first = plan.payments[0]
+    wrong = replace(first, incomes=(first.incomes[0], first.incomes[1] - Fraction(1, 10**9)))
+    short = replace(plan, payments=(wrong, *plan.payments[1:]))
+    assert BudgetBalance().check(short).margin == -Fraction(1, 10**9)
+    assert GainAsYouContribute().check(short).witness.slot == 9
+    swapped = replace(first, incomes=first.incomes[::-1])
+    moved = replace(plan, payments=(swapped, *plan.payments[1:]))
+    assert BudgetBalance().check(moved).answer is Answer.HOLDS
+    assert GainAsYouContribute().check(moved).answer is Answer.FAILS
+
+
+def test_paying_more_than_it_is_worth_is_missed() -> None:
+    plan = as_printed()
+    dear = replace(plan, payments=tuple(replace(each, workers=each.workers * 8) for each in plan.payments))
+    verdict = IndividualRationality().check(dear)
+    assert (verdict.answer, verdict.margin) == (Answer.FAILS, 82 - (4 * 24 + 4))
+
+
+def test_gains_add_up_to_revenue_on_random_batches() -> None:
+    for seed in range(30):
+        plan = PostedPricePacking(theta=Given()).decide(random_batch(seed), None, None)
+        assert BudgetBalance().check(plan).answer is Answer.HOLDS
+        assert GainAsYouContribute().check(plan).answer is Answer.HOLDS
+        assert float(sum(plan.gains)) == pytest.approx(float(plan.revenue))
+
+
+def test_a_plan_without_decisions_has_no_contributions_to_judge() -> None:
+    plan = replace(as_printed(), admissions=())
+    with pytest.raises(BadInput, match="admitted"):
+        GainAsYouContribute().check(plan)
+
+
+def test_batch_sharing_incentive_by_hand() -> None:
+    """u1's job takes slot 3 at price 0; for u2's, slot 3 costs 3 + 3, and slot 4 one utility: 14 instead of 15."""
+    batch = two_tenants()
+    plan = replace(ONE_INTERVAL, rounds=2).decide(batch, None, None)
+    assert [(each.first, each.last) for each in plan.schedules] == [(5, 5), (6, 6)]
+    verdict = BatchSharingIncentive(BatchPrivate(ONE_INTERVAL)).check(plan)
+    assert (verdict.answer, verdict.margin) == (Answer.FAILS, -1)
+    assert str(verdict.witness) == "u2 has 14 where it should have 15"
+    private = BatchPrivate(ONE_INTERVAL).decide(batch, None, None)
+    assert BatchSharingIncentive(BatchPrivate(ONE_INTERVAL)).check(private).margin == 0
+
+
+def test_a_lie_about_utility_by_hand() -> None:
+    judge = StrategyProofness(ONE_INTERVAL)
+    steep = Lie({1: {"utility": Linear(Fraction(-9), Fraction(20))}})
+    found = judge.misreport(two_tenants(), steep)
+    assert (found.honest, found.lying, found.gain) == (14, 15, 1)
+    assert str(found).endswith("with j2: utility Linear(-9, 20)")
+    assert judge.check(two_tenants(), [steep]).answer is Answer.FAILS
+    assert judge.check(two_tenants(), [Lie({0: {"epochs": 2}})]).answer is Answer.NOT_REFUTED
+
+
+def test_what_a_misreported_demand_yields() -> None:
+    """A job told to be shorter than it is gets too few slots, and is worth nothing; one told to be longer ends late."""
+    alone = example((0,))
+    shorter, longer = Lie({0: {"epochs": 1}}), Lie({0: {"epochs": 4}})
+    late, early = StrategyProofness(policy()), StrategyProofness(policy(), early=True)
+    assert late.misreport(alone, shorter).lying == 0
+    assert late.misreport(alone, longer).lying == 100 - 2 * (12 - 3)
+    assert early.misreport(alone, longer).lying == late.misreport(alone, longer).honest == 100 - 2 * (10 - 3)
+    # more chunks than it has let it get more workers, of which it can use no more than before
+    many = late.misreport(alone, Lie({0: {"chunks": 4, "epochs": 1}}))
+    assert many.lying <= many.honest
+
+
+def test_the_truth_is_no_lie() -> None:
+    for seed in range(10):
+        batch = random_batch(seed, jobs=4)
+        plan = ONE_INTERVAL.decide(batch, None, None)
+        assert StrategyProofness(ONE_INTERVAL).gains(batch, plan) == plan.gains
+
+
+def test_lies_are_checked() -> None:
+    with pytest.raises(BadInput, match="2 tenants"):
+        StrategyProofness(ONE_INTERVAL).misreport(two_tenants(), Lie({0: {"epochs": 2}, 1: {"epochs": 2}}))
+    with pytest.raises(BadInput, match="CompletionUtility"):
+        Lie({0: {"utility": 3}}).of(two_tenants())
+    told = {tuple(sorted(what.items())) for each in SmallLies(most=2).of(two_tenants()) for what in each.told.values()}
+    assert len(told) == 3  # the truth is (1, 1)
+    assert all(
+        what["epochs"] * what["chunks"] == 4
+        for each in SmallLies(most=4, keep_work=True).of(two_tenants(epochs=4))
+        for what in each.told.values()
+        if isinstance(what["epochs"], int) and isinstance(what["chunks"], int)
+    )
+
+
+def test_pareto_efficiency_of_the_printed_example() -> None:
+    verdict = ParetoEfficiency(within(8, 12)).check(as_printed())
+    assert (verdict.answer, verdict.margin) == (Answer.FAILS, -6)
+    assert (verdict.witness.before, verdict.witness.after) == ((168, 82), (170, 86))
+    better = replace(as_printed(), schedules=verdict.witness.schedules, admissions=(), payments=(), evidence=None)
+    assert violations(better) == []
+    assert ParetoEfficiency(within(8, 12)).check(better).answer is Answer.HOLDS
+
+
+def test_the_offline_optimum_is_pareto_efficient() -> None:
+    for seed in range(6):
+        batch = random_batch(seed, servers=2, jobs=3, latest=1)
+        plan = OfflineOptimum(slots=6).decide(batch, None, None)
+        verdict = ParetoEfficiency(within(0, 6)).check(plan)
+        assert float(verdict.margin or 0) == pytest.approx(0, abs=1e-9)
+
+
+def test_the_exhaustive_search_against_all_combinations() -> None:
+    """Depth first with bounds finds what trying every combination of schedules finds."""
+    for seed in range(8):
+        batch = random_batch(seed, servers=2, jobs=3, latest=1)
+        batch = replace(
+            batch, jobs=replace(batch.jobs, utility=tuple(Linear(Fraction(-j - 1), Fraction(9 + j)) for j in range(3)))
+        )
+        times = Times.of(batch, 4)
+
+        def few(at: Batch, job: int, times: Times = times) -> Iterable[JobSchedule]:
+            return sorted(columns(at, job, times), key=lambda each: (each.first, each.last))[:12]
+
+        def worth(one: JobSchedule, batch: Batch = batch) -> Fraction:
+            value = batch.jobs.utility[one.job].value(Fraction(one.last))
+            return Fraction(value)
+
+        search = Exhaustive(batch, few, worth)
+        best = max(
+            sum((worth(one) for one in chosen if one), start=Fraction(0))
+            for chosen in product(*([None, *few(batch, job)] for job in range(3)))
+            if fits(batch, [one for one in chosen if one])
+        )
+        assert sum(search.tenants(search.largest())) == best
+
+
+def fits(batch: Batch, schedules: list[JobSchedule]) -> bool:
+    """Whether no server gives out more than it has, in any slot."""
+    use = Counter[tuple[str, int, int, int]]()
+    for one in schedules:
+        for what, kind, spots in (("workers", one.worker_type, one.workers), ("ps", one.ps_type, one.ps)):
+            for server, count in spots:
+                use.update({(what, server, kind, slot): count for slot in range(one.first, one.last + 1)})
+    return all(n <= getattr(batch.servers, what)[server, kind] for (what, server, kind, _), n in use.items())

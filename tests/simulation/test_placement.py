@@ -1,0 +1,203 @@
+"""Consolidated placement and the walk down a list: nothing overbooked, as few hosts as possible, who runs stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from fairopt.problem import Cluster, Jobs, Queue, Spots
+from fairopt.program import Array
+from fairopt.simulation import Consolidated, Schedule, Want, by_throughput, choose, placed
+from fairopt.simulation.placement import fewest_hosts, stays
+from fairopt.simulation.policy import BrokenSchedule, refuse_broken
+from fairopt.testing.round_strategies import queues
+
+few = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def queue_of(gpus: Sequence[int], hosts: Sequence[int], last: Sequence[Spots] = ()) -> Queue:
+    cluster = Cluster.of(["T"] * len(hosts), list(hosts))
+    queue = Queue.fresh(Jobs.of(gpus=list(gpus), work=[100] * len(gpus), types=["T"]), cluster, length=60)
+    ran = (*last, *[()] * (len(gpus) - len(last)))
+    return replace(queue, last=ran, running=np.array([bool(spots) for spots in ran]))
+
+
+def wants_of(queue: Queue, draw: st.DataObject) -> list[Want]:
+    """Some jobs without a lease, in some order, each with some of the types that it can run on."""
+    rows = draw.draw(st.permutations(range(len(queue))))
+    out = []
+    for row in rows[: draw.draw(st.integers(0, len(rows)))]:
+        kinds = np.flatnonzero(queue.suits[row]).tolist()
+        if row in queue.leased or not kinds:
+            continue
+        few = draw.draw(st.lists(st.sampled_from(kinds), min_size=1, unique=True))
+        out.append(Want(row, tuple(few)))
+    return out
+
+
+@few
+@given(queues(), st.data())
+def test_what_is_placed_is_possible_and_who_is_left_out_does_not_fit(queue: Queue, data: st.DataObject) -> None:
+    wants, free = wants_of(queue, data), queue.free(queue.leased)
+    before = free.copy()
+    found = Consolidated().place(queue, wants, free)
+    assert free.tolist() == before.tolist()  # the caller's array is left as it is
+    refuse_broken(Schedule("placed", queue, dict(queue.leased) | dict(found)))
+    kinds = {want.row: want.kinds for want in wants}
+    assert set(found) <= set(kinds)
+    assert all(set(queue.kinds(spots)) <= set(kinds[row]) for row, spots in found.items())
+    left = queue.free(dict(queue.leased) | dict(found))
+    for want in wants:
+        if want.row not in found:
+            assert sum(left[host] for host in hosts_of(queue, want.kinds)) < queue.jobs.gpus[want.row]
+
+
+@few
+@given(queues(), st.data())
+def test_who_ran_stays_where_it_is_if_it_can(queue: Queue, data: st.DataObject) -> None:
+    wants, free = wants_of(queue, data), queue.free(queue.leased)
+    found = Consolidated().place(queue, wants, free)
+    ran = [want for want in wants if queue.running[want.row]]
+    allowed = [want for want in ran if set(queue.kinds(queue.last[want.row])) <= set(want.kinds)]
+    # in the round before they all ran side by side, so that all of them can stay
+    assert all(found[want.row] == queue.last[want.row] for want in allowed)
+    assert all(stays(queue, want, free) == (want in allowed) for want in wants)
+
+
+def hosts_of(queue: Queue, kinds: Sequence[int]) -> list[int]:
+    return [host for kind in kinds for host in queue.cluster.of_type(kind)]
+
+
+def fewest(queue: Queue, want: Want, free: Array) -> int:
+    """The least number of hosts with room for the gang, by trying all sets of them; 0 for none."""
+    gpus = queue.jobs.gpus[want.row]
+    whole = [(kind,) for kind in want.kinds] + [want.kinds]
+    for kinds in whole:  # a gang lies on one type where one has room, the first of those that it names
+        hosts = hosts_of(queue, kinds)
+        for count in range(1, len(hosts) + 1):
+            if any(sum(free[host] for host in some) >= gpus for some in combinations(hosts, count)):
+                return count
+    return 0
+
+
+@few
+@given(queues(), st.data())
+def test_a_job_gets_the_fewest_hosts(queue: Queue, data: st.DataObject) -> None:
+    wants = wants_of(queue, data)
+    assume(wants)
+    free = queue.free(queue.leased)
+    # the free GPUs of hosts are anything up to what there is
+    free = np.array([data.draw(st.integers(0, int(gpus))) for gpus in free])
+    for want in wants:
+        spots = fewest_hosts(queue, want, free)
+        assert len(spots) == fewest(queue, want, free)
+        assert sum(gpus for _, gpus in spots) == (queue.jobs.gpus[want.row] if spots else 0)
+        assert all(0 < gpus <= free[host] for host, gpus in spots)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "hosts", "free", "last", "expected"),
+    [
+        (2, [4, 4, 4], [4, 2, 3], (), ((1, 2),)),  # the fullest host with room
+        (2, [4, 4, 4], [3, 3, 3], (), ((0, 2),)),  # the first where they are alike
+        (2, [4, 4, 4], [3, 3, 3], ((2, 2),), ((2, 2),)),  # the one that it ran on last, where they are alike
+        (2, [4, 4, 4], [3, 2, 3], ((2, 2),), ((1, 2),)),  # a fuller host goes before that
+        (6, [4, 4, 4], [2, 4, 4], (), ((1, 4), (2, 2))),  # no host holds it: the emptiest first
+        (5, [4, 4, 4], [3, 3, 3], ((2, 5),), ((0, 2), (2, 3))),  # and of those, where it ran last
+        (7, [4, 4, 4], [2, 2, 2], (), ()),  # it does not fit
+    ],
+)
+def test_where_a_job_goes(gpus: int, hosts: list[int], free: list[int], last: Spots, expected: Spots) -> None:
+    queue = queue_of([gpus], hosts, [last])
+    assert fewest_hosts(queue, Want(0, (0,)), np.array(free)) == expected
+
+
+def test_larger_gangs_are_placed_before_smaller_ones() -> None:
+    queue = queue_of([2, 4], [4, 2])
+    found = Consolidated().place(queue, [Want(0, (0,)), Want(1, (0,))], queue.free())
+    assert dict(found) == {1: ((0, 4),), 0: ((1, 2),)}
+
+
+def test_who_moves_does_not_push_out_who_stays() -> None:
+    queue = queue_of([4, 1], [4], [(), ((0, 1),)])
+    found = Consolidated().place(queue, [Want(0, (0,)), Want(1, (0,))], queue.free())
+    assert dict(found) == {1: ((0, 1),)}
+
+
+def test_a_gang_lies_on_two_types_only_where_none_alone_has_room() -> None:
+    cluster = Cluster.of(["old", "new"], [2, 2])
+    queue = Queue.fresh(Jobs.of(gpus=[3, 2], work=[1, 1], types=cluster.types), cluster, length=60)
+    assert fewest_hosts(queue, Want(0, (0, 1)), queue.free()) == ((0, 2), (1, 1))
+    assert fewest_hosts(queue, Want(1, (1, 0)), queue.free()) == ((1, 2),)
+    assert fewest_hosts(queue, Want(0, (0,)), queue.free()) == ()
+
+
+@few
+@given(queues(), st.data())
+def test_the_walk_down_a_list(queue: Queue, data: st.DataObject) -> None:
+    order = data.draw(st.permutations(range(len(queue))))
+    skip = data.draw(st.booleans())
+    wants = choose(queue, order, skip=skip)
+    left = np.bincount(queue.cluster.kind, queue.free(queue.leased), len(queue.cluster.types))
+    taken = {want.row: want.kinds for want in wants}
+    stopped = False
+    for row in order:
+        if row in queue.leased or row in queue.misfits:
+            assert row not in taken
+            continue
+        rooms = [kind for kind in by_throughput(queue, row) if left[kind] >= queue.jobs.gpus[row]]
+        if stopped or not rooms:
+            assert row not in taken
+            stopped = stopped or not skip
+            continue
+        assert taken[row] == (rooms[0],)
+        left[rooms[0]] -= queue.jobs.gpus[row]
+    result = placed(queue, wants, Consolidated())
+    refuse_broken(Schedule("walk", queue, result))
+    assert set(result) == set(taken) | set(queue.leased)  # whoever was chosen has room, host by host
+
+
+@few
+@given(queues())
+def test_types_are_tried_from_the_fastest_down(queue: Queue) -> None:
+    for row in range(len(queue)):
+        kinds = by_throughput(queue, row)
+        speeds = [queue.jobs.throughput[row, kind] for kind in kinds]
+        assert speeds == sorted(speeds, reverse=True)
+        assert set(kinds) == set(np.flatnonzero(queue.allowed[row]).tolist())
+
+
+@pytest.mark.parametrize(
+    ("placements", "says"),
+    [
+        ({0: ((0, 1),)}, "job 'j1' gets 1 GPUs of the 2"),
+        ({0: ((0, 2), (1, 0))}, "job 'j1' gets 2 GPUs of the 2"),
+        ({0: ((1, 1), (0, 1))}, "hosts of job 'j1' are not rising"),
+        ({0: ((0, 1), (0, 1))}, "hosts of job 'j1' are not rising"),
+        ({0: ((0, 2),), 1: ((0, 2),), 2: ((0, 1),)}, "host 'h1' gives out 5 GPUs and has 4"),
+        ({0: ((2, 2),)}, "host 'h3' gives out 2 GPUs and has 0"),
+        ({0: ((1, 2),)}, "job 'j1' cannot run on type 'new'"),
+        ({3: ((1, 1),)}, "job 'j4' holds a lease on"),
+        ({}, "job 'j4' holds a lease on"),
+    ],
+)
+def test_what_cannot_be_is_refused(placements: dict[int, Spots], says: str) -> None:
+    cluster = Cluster.of(["old", "new", "old"], [4, 4, 4])
+    jobs = Jobs.of(gpus=[2, 2, 1, 1], work=[1] * 4, types=cluster.types, throughput=[[1, 0]] + [[1, 1]] * 3)
+    queue = Queue.fresh(jobs, cluster, length=60)
+    queue = replace(
+        queue,
+        up=np.array([True, True, False]),
+        last=((), (), (), ((0, 1),)),
+        running=np.array([False, False, False, True]),
+        lease=queue.lease + 100,
+    )
+    with pytest.raises(BrokenSchedule, match="odd, round 0: ") as caught:
+        refuse_broken(Schedule("odd", queue, placements))
+    assert says in str(caught.value)
