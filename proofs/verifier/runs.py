@@ -127,7 +127,7 @@ class Judge:
         found = or_infinity(told, key, floats=self.floats)
         alike = found == right
         if not alike and inf not in (found, right):
-            alike = abs(found - right) <= self.tolerance * scale
+            alike = abs(Fraction(found) - Fraction(right)) <= self.tolerance * scale
         if not alike:
             yield f"{key} is {shown(found)} and should be {shown(right)}"
 

@@ -127,7 +127,7 @@ class Simulation:
             floor((moment - self.slack) / self.length), ceil((moment + self.slack) / self.length) + 1
         )
 
-    def at_most(self, one: Fraction, other: Number, told: bool) -> bool:
+    def at_most(self, one: Fraction, other: Fraction, told: bool) -> bool:
         """Return whether ``one`` <= ``other``; where they are too close to tell, what is ``told``."""
         return told if self.slack and abs(one - other) <= self.slack else one <= other
 
@@ -141,19 +141,19 @@ class Simulation:
 
         Rounds in which nothing can happen are not looked at.
         """
-        while not self.idle and (at := self._next_event()) < until:
+        while not self.idle and (at := self._next_event(until)) < until:
             came = self.play(at, Told())
             if came.changed:
                 yield f"round {at} has no line, and {happened(came)}"
 
-    def _next_event(self) -> Number:
-        """Return the next round in which something may happen by itself."""
+    def _next_event(self, until: int) -> int:
+        """Return the next round in which something may happen by itself, ``until`` for none before."""
         while self._watch and self._watch[-1] < self.index:
             self._watch.pop()
         while self._due and self._stale(*self._due[0]):
             heappop(self._due)
-        due = max(self._due[0][0], self.index) if self._due else inf
-        return min(due, self._watch[-1] if self._watch else inf)
+        due = max(self._due[0][0], self.index) if self._due else until
+        return min(due, self._watch[-1] if self._watch else until)
 
     def _stale(self, _: int, count: int, name: str) -> bool:
         one = self.present.get(name)
