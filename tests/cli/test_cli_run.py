@@ -386,3 +386,16 @@ def test_the_excerpt_runs_from_the_command_line() -> None:
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert len(json.loads(ran.stdout)["rounds"]) == 30
+
+
+def test_a_record_is_written_while_the_run_goes_on_and_verified(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    """A record and a state say the same; both are accepted, also of a run that was gone on from."""
+    state, record = tmp_path / "state.jsonl", tmp_path / "run.jsonl.gz"
+    fairopt("--state", state, "--rounds", 2)
+    assert fairopt("--resume", state, "--state", state, "--record", record).status == 0
+    command = [sys.executable, str(ROOT / "proofs" / "verify.py"), str(record), str(state)]
+    verified = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    last = json.loads(gzip.decompress(record.read_bytes()).splitlines()[-1])
+    assert last["outcome"] == {"complete": True, "stopped": None}
+    assert fairopt("--record", "/nowhere/x").status == 2
