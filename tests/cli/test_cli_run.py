@@ -389,7 +389,6 @@ def test_the_excerpt_runs_from_the_command_line() -> None:
 
 
 def test_a_record_is_written_while_the_run_goes_on_and_verified(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
-    """A record and a state say the same; both are accepted, also of a run that was gone on from."""
     state, record = tmp_path / "state.jsonl", tmp_path / "run.jsonl.gz"
     fairopt("--state", state, "--rounds", 2)
     assert fairopt("--resume", state, "--state", state, "--record", record).status == 0
