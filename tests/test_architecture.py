@@ -80,7 +80,7 @@ ALLOWED = {
     "methods": "problem program backends",
     "certificates": "problem program backends",
     "policy": "problem program backends certificates",
-    "simulation": "problem program backends policy",
+    "simulation": "codec problem program backends policy",
     "schedules": "problem program backends policy",
     "properties": "problem program backends policy certificates schedules simulation",
     "testing": "*",
