@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fairopt.models import EqualSplit, MaxMin, NonCooperativeOEF
-from fairopt.policy import Claim, Example, Trait, allocate
+from fairopt.models import EqualSplit, MaxMin, NonCooperativeOEF, WaterFilling
+from fairopt.policy import Claim, Decision, Example, Solve, Trait, allocate
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.testing.policy_suite import installed, policy_suite
@@ -22,6 +23,12 @@ def test_policy_conforms(policy: Any, conformance: Callable[[object], None]) -> 
     counts = ", ".join(f"{count} {outcome.value}" for outcome, count in report.counts.items())
     conformance(f"policy {policy.name}: {counts} of {len(report.rows)} checks ('-' is not declared)")
     report.require_complete()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", installed(), ids=lambda policy: policy.name)
+def test_policy_conforms_where_many_misreports_are_searched_for(policy: Any) -> None:
+    policy_suite(searches=12).run([policy]).require_complete()
 
 
 class FirstComeFirstServed(EqualSplit):
@@ -65,6 +72,47 @@ class Undecided(EqualSplit):
         return problem.equal_split() * random.random(), None
 
 
+class Unbracketed(MaxMin):
+    """Proves less than there is."""
+
+    name = "unbracketed"
+
+    def specialise(self, problem: Market, state: Any) -> Decision:
+        decision = super().specialise(problem, state)
+        return replace(decision, evidence=replace(decision.evidence, upper=decision.evidence.lower * 0.9))
+
+
+class UnbracketedLevels(WaterFilling):
+    """Proves less than there is, level by level."""
+
+    name = "unbracketed-levels"
+
+    def specialise(self, problem: Market, state: Any) -> Decision:
+        decision = super().specialise(problem, state)
+        return replace(decision, evidence=replace(decision.evidence, slack=decision.evidence.slack * 0 - 0.1))
+
+
+class Forgetful(EqualSplit):
+    """Starts with a state and keeps none."""
+
+    name = "forgetful"
+
+    def start(self, problem: Market) -> int:
+        return 0
+
+
+class Unwritable(Forgetful):
+    """Has a state that cannot be stored: what is read is another object."""
+
+    name = "unwritable"
+
+    def start(self, problem: Market) -> Any:
+        return object()
+
+    def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
+        return replace(super().decide(problem, state, solve), state=object())
+
+
 class Overclaiming(MaxMin):
     """Claims what max-min does not have, and an example that it does not give."""
 
@@ -100,6 +148,10 @@ class UnitFree(NonCooperativeOEF):
         (Overclaiming, "examples hold exactly"),
         (Unrefuted, "refuted claims stay refuted"),
         (UnitFree, "units do not matter"),
+        (Unbracketed, "own algorithm brackets the exact optimum"),
+        (UnbracketedLevels, "own algorithm brackets the exact optimum"),
+        (Forgetful, "state survives serialisation"),
+        (Unwritable, "state survives serialisation"),
     ],
 )
 def test_the_suite_catches(policy: Any, check: str) -> None:
