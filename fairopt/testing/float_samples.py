@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from fairopt.program import Array
 
 #: Draws the speedups (n, k) of a large market.
 Speedups = Callable[[np.random.Generator, int, int], Array]
+#: What may lie orders of magnitude apart in an odd market.
+APART = ("speedups", "capacities", "units", "weights", "demands")
 
 
 def odd_market(
@@ -19,6 +21,7 @@ def odd_market(
     users: tuple[int, int] = (1, 10),
     types: tuple[int, int] = (1, 5),
     orders: int = 6,
+    apart: Sequence[str] = APART,
     weights: bool = True,
     zeros: bool = True,
     demands: bool = True,
@@ -28,23 +31,24 @@ def odd_market(
 
     Speedups are whole and few, decimal, real, rising from type to type, or powers of ten. Users may be alike or in
     proportion; with ``near`` also alike but for a part of 1e-16 to 1e-6. ``zeros`` are speedups and capacities of 0;
-    everybody can run somewhere. Units, capacities, weights and demands may be ``orders`` orders of magnitude larger or
-    smaller than 1. ``demands`` limit some users, or all, or together use up exactly what there is.
+    everybody can run somewhere. One of the things that may lie ``apart`` is in some markets ``orders`` orders of
+    magnitude larger or smaller than 1. ``demands`` limit some users, or all, or together use up exactly what there is.
     """
     random = np.random.default_rng([seed, 1])
     n, k = (int(random.integers(low, high + 1)) for low, high in (users, types))
-    speedup = _odd_speedups(random, n, k, orders)
-    capacity = _odd_capacity(random, k, orders)
+    wide = APART[random.integers(len(APART))] if random.random() < 0.6 else ""
+    far = [orders if name == wide and name in apart else 0 for name in APART]
+    speedup = _odd_speedups(random, n, k, far[0])
+    capacity = _odd_capacity(random, k, far[1])
     if zeros:
         speedup[random.random((n, k)) < random.choice([0, 0.3, 0.6])] = 0
         capacity[1:][random.random(k - 1) < 0.2] = 0
     _make_alike(random, speedup, near)
     nowhere = ~((speedup > 0) & (capacity > 0)).any(axis=1)
     speedup[nowhere, 0] = 1
-    if random.random() < 0.2:
-        speedup *= 10.0 ** random.integers(-orders, orders + 1, (n, 1))
-    weight = _odd_weights(random, n, orders) if weights else np.ones(n)
-    demand = _odd_demands(random, capacity.sum() * weight / weight.sum(), orders) if demands else None
+    speedup *= 10.0 ** random.integers(-far[2], far[2] + 1, (n, 1))
+    weight = _odd_weights(random, n, far[3]) if weights else np.ones(n)
+    demand = _odd_demands(random, capacity.sum() * weight / weight.sum(), far[4]) if demands else None
     return Market.of_arrays(speedup, capacity, weight=weight, demand=demand)
 
 
@@ -104,17 +108,16 @@ def _odd_speedups(random: np.random.Generator, n: int, k: int, orders: int) -> A
         lambda: random.uniform(0.1, 3, (n, k)).round(2),
         lambda: random.uniform(1, 8, (n, k)),
         lambda: 1 + np.cumsum(random.integers(0, 4, (n, k)), axis=1) * 0.5,
-        lambda: 10.0 ** random.integers(-orders, orders + 1, (n, k)),
-        lambda: _wide(random, orders, n, k),
     )
-    return drawn[int(random.integers(len(drawn)))]()
+    apart = (lambda: 10.0 ** random.integers(-orders, orders + 1, (n, k)), lambda: _wide(random, orders, n, k))
+    kinds = apart if orders else drawn
+    return kinds[int(random.integers(len(kinds)))]()
 
 
 def _odd_capacity(random: np.random.Generator, k: int, orders: int) -> Array:
-    kind = random.random()
-    if kind < 0.5:
-        return random.integers(1, 9, k).astype(float)
-    return random.uniform(0.5, 30, k).round(2) if kind < 0.8 else _wide(random, orders, k)
+    if orders:
+        return _wide(random, orders, k)
+    return random.integers(1, 9, k).astype(float) if random.random() < 0.7 else random.uniform(0.5, 30, k).round(2)
 
 
 def _make_alike(random: np.random.Generator, speedup: Array, near: bool) -> None:
@@ -132,21 +135,21 @@ def _make_alike(random: np.random.Generator, speedup: Array, near: bool) -> None
 
 def _odd_weights(random: np.random.Generator, n: int, orders: int) -> Array:
     kind = random.random()
-    if kind < 0.4:
+    if orders:
+        return _wide(random, orders, n)
+    if kind < 0.5:
         return np.ones(n)
-    if kind < 0.7:
-        return random.integers(1, 5, n).astype(float)
-    return random.uniform(0.1, 5, n) if kind < 0.9 else _wide(random, orders, n)
+    return random.integers(1, 5, n).astype(float) if kind < 0.8 else random.uniform(0.1, 5, n)
 
 
 def _odd_demands(random: np.random.Generator, fair: Array, orders: int) -> Array | None:
     """Return demands, given how many GPUs each user's own partition has (n,)."""
     kind = random.random()
+    if orders:
+        return np.where(random.random(len(fair)) < 0.6, _wide(random, orders, len(fair)), np.inf)
     if kind < 0.4:
         return None
     if kind < 0.5:
         return fair  # together exactly what there is
-    if kind < 0.6:
-        return np.where(random.random(len(fair)) < 0.6, _wide(random, orders, len(fair)), np.inf)
     some: Array = fair.mean() * random.choice([0.05, 0.25, 0.5, 1, 1.5, 5, np.inf], len(fair))
     return some

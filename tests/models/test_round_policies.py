@@ -47,17 +47,17 @@ def test_the_traces_are_300_or_more() -> None:
 
 #: Prints a digest of what every policy decides on a few settings.
 DIGEST = """
-import hashlib, sys
+import hashlib
 from fairopt.discovery import ROUND_POLICIES, names, round_policy
-from fairopt.simulation import snapshot_text
+from fairopt.simulation import run, snapshot_text
 from fairopt.testing.round_samples import sample_settings
-from fairopt.testing.round_suite import fold
 for name in names(ROUND_POLICIES):
     text = hashlib.sha256()
-    for setting in sample_settings(2, seed=7):
-        for step in fold(round_policy(name), setting).steps[:12]:
-            text.update(repr((sorted(step.schedule.placements.items()), sorted(step.schedule.leases.items()))).encode())
-            text.update(snapshot_text(step.record.after).encode())
+    for one in sample_settings(2, seed=7):
+        policy = round_policy(name)
+        for record in run(policy, one.trace, one.cluster, length=one.length, mechanics=one.mechanics, rounds=12):
+            text.update(repr((record.ran, record.waiting, record.notes)).encode())
+            text.update(snapshot_text(record.after).encode())
     print(name, text.hexdigest())
 """
 

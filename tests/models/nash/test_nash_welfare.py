@@ -305,9 +305,10 @@ def test_demands_that_use_everything_up_exactly():
     assert decision.evidence.violations(market, decision.shares, nash_welfare.ACCURATE) == []
 
 
-def test_many_small_markets_with_demands():
+@pytest.mark.parametrize("count", [100, pytest.param(400, marks=pytest.mark.slow)])
+def test_many_small_markets_with_demands(count):
     random = np.random.default_rng(15)
-    for case in range(400):
+    for case in range(count):
         n, k = int(random.integers(2, 7)), int(random.integers(1, 6))
         speedup, capacity = random.integers(1, 7, (n, k)), random.integers(1, 6, k)
         speedup[random.random((n, k)) < 0.2] = 0
