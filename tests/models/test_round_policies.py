@@ -23,8 +23,8 @@ from fairopt.testing.round_suite import Lender, round_suite
 from fairopt.testing.suite import Outcome
 
 INSTALLED = names(ROUND_POLICIES)
-#: Generated traces for each policy; more than 300 for all of them, besides those that single checks sample.
-TRACES = 24
+#: Generated traces for each policy; 300 for all of them, besides those that single checks sample.
+TRACES = 20
 
 
 @pytest.mark.parametrize("name", INSTALLED)
