@@ -23,7 +23,7 @@ from fairopt import discovery
 from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
 from fairopt.properties import Effort, StrategyProofness
-from fairopt.properties.misreports.reports import Replies
+from fairopt.properties.misreports.reports import Reports
 
 #: Policies that are decided one at a time look at fewer misreports.
 FEW = 300
@@ -67,7 +67,7 @@ def main() -> None:
         for seed in range(given.markets):
             market = random_market(given.users, given.types, seed)
             single.append(one_by_one(policy, market))
-            together = Replies(policy, market, None).screened
+            together = Reports(policy, market).screened
             count = given.evaluations if together else min(given.evaluations, FEW)
             begun, spent = perf_counter(), process_time()
             verdict = StrategyProofness().search(policy, market, effort=Effort(evaluations=count))

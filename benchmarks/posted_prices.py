@@ -36,6 +36,7 @@ from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.price_bases import Admissible
 from fairopt.models.astraea.reference import Best, Reference
 from fairopt.models.astraea.round_state import RoundState
+from fairopt.policy import decide
 from fairopt.problem.batch import Batch
 
 SERVERS, USERS, SLOTS = 100, 14, 128
@@ -104,7 +105,7 @@ def growth(workload: Workload) -> Iterator[str]:
         batch = workload(jobs=jobs, servers=SERVERS, seed=0)
         search = _Clock()
         begun = process_time()
-        PostedPricePacking(search=search).decide(batch, None, None)
+        decide(PostedPricePacking(search=search), batch)
         took = process_time() - begun
         offer = (mean(search.times), float(np.percentile(search.times, 90)), max(search.times))
         cells = [f"{took:.1f}", f"{1000 * took / jobs:.1f}", *(f"{1000 * each:.2f}" for each in offer)]
@@ -151,7 +152,7 @@ def ratios(trials: int) -> Iterator[str]:
                 found = []
                 for seed in range(trials):
                     batch = astraea_small(jobs=n, servers=servers, seed=seed, utility=form)
-                    found.append(ratio(batch, PostedPricePacking().decide(batch, None, None)))
+                    found.append(ratio(batch, decide(PostedPricePacking(), batch)))
                 values = [each.value for each in found]
                 mark = "" if all(each.exact for each in found) else "*"
                 cells.append(f"{mean(values):.3f} ({min(values):.3f}){mark}")
@@ -170,7 +171,7 @@ def baselines(workload: Workload, trials: int) -> Iterator[str]:
             batches = [workload(jobs=jobs, servers=SERVERS, seed=seed, utility=form) for seed in range(trials)]
             cells = []
             for policy in policies:
-                plans = [policy.decide(batch, None, None) for batch in batches]
+                plans = [decide(policy, batch) for batch in batches]
                 run = mean(len(plan.schedules) for plan in plans)
                 cells.append(f"{mean(float(plan.revenue) for plan in plans):.0f} ({run:.0f})")
             yield f"| {jobs}, {form.value} | {' | '.join(cells)} |"
@@ -183,7 +184,7 @@ def larger() -> Iterator[str]:
     for jobs, servers in ((30, 25), (60, 50)):
         for form in Form:
             batch = astraea_small(jobs=jobs, servers=servers, seed=0, utility=form)
-            plan = PostedPricePacking().decide(batch, None, None)
+            plan = decide(PostedPricePacking(), batch)
             begun = process_time()
             one = ratio(batch, plan, packing=CompactExponentialPacking(time_limit=20, most_cuts=3))
             against = "the optimum" if one.exact else "a bound by prices"

@@ -1,4 +1,4 @@
-"""What a market that is near the last one costs: `Policy.follow` against `allocate`, side by side.
+"""What a market that is near the last one costs: `follow` against `allocate`, side by side.
 
     .venv/bin/python benchmarks/resolves.py [--policy NAME ...] [--users 200 1000] [--steps 12] [--write FILE.md]
 
@@ -27,7 +27,7 @@ import numpy as np
 from fairopt import discovery
 from fairopt.bench.figures import put_into
 from fairopt.benchmarks.instances.oef_growing import OefGrowing
-from fairopt.policy import Decision, Policy, allocate
+from fairopt.policy import Allocation, Policy, allocate, follow
 from fairopt.problem import Market
 
 POLICIES = ("oef-cooperative", "oef-noncooperative", "max-min")
@@ -85,17 +85,17 @@ def steps(policy: Policy, users: int, count: int) -> Iterator[Timed]:
     """Yield each step's times, of so many steps of each kind."""
     random = np.random.default_rng([SEED, users])
     market = OefGrowing().draw(SEED, {"users": users, "types": TYPES}).problem
-    follow = policy.follow()
-    follow(market)
+    again = follow(policy)
+    again(market)
     allocate(policy, market)
     for step in range(count * len(KINDS)):
         kind = list(KINDS)[step % len(KINDS)]
         market = KINDS[kind](market, random, step)
-        ways: dict[str, Callable[[], Decision]] = {
-            "follow": partial(follow, market),
+        ways: dict[str, Callable[[], Allocation]] = {
+            "follow": partial(again, market),
             "allocate": partial(allocate, policy, market),
         }
-        took, found = dict[str, float](), dict[str, Decision]()
+        took, found = dict[str, float](), dict[str, Allocation]()
         for name in list(ways)[:: 1 if step % 2 else -1]:
             begun = process_time()
             found[name] = ways[name]()
@@ -104,7 +104,7 @@ def steps(policy: Policy, users: int, count: int) -> Iterator[Timed]:
         yield Timed(kind, took["follow"], took["allocate"])
 
 
-def _agree(one: Decision, other: Decision) -> None:
+def _agree(one: Allocation, other: Allocation) -> None:
     first, second = float(one.objective), float(other.objective)
     if abs(first - second) > TOLERANCE * max(abs(first), abs(second)):
         raise SystemExit(f"{one.policy}: follow found {first!r} and allocate {second!r} on the same market")

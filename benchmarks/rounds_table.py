@@ -19,7 +19,7 @@ from time import perf_counter
 
 from fairopt import discovery
 from fairopt.datasets import philly_cluster, philly_trace
-from fairopt.problem import Trace
+from fairopt.problem import Queue, Trace
 from fairopt.proofs import verify_run
 from fairopt.simulation import Mechanics
 from fairopt.simulation.document import document
@@ -72,8 +72,8 @@ def main() -> None:
     sys.set_int_max_str_digits(0)  # exact numbers may be long
     trace, cluster, mechanics = philly_trace(), philly_cluster(), Mechanics(restart=Fraction(RESTART))
     trace = Trace(trace.jobs.take(range(given.jobs)))
-    names = given.policy or discovery.names(discovery.ROUND_POLICIES)
-    policies = [discovery.round_policy(name) for name in names]
+    installed = [each.name for each in discovery.policies(Queue)]
+    policies = [discovery.policy(name, Queue) for name in given.policy or installed]
     rows, begun = [], perf_counter()
     runs = compare_runs(
         policies, trace.as_(float) if given.floats else trace, cluster, length=LENGTH, mechanics=mechanics

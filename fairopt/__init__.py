@@ -7,14 +7,14 @@
 [Fraction(3, 2), Fraction(3, 1)]
 """
 
-from fairopt.compare import audit, compare
+from fairopt.compare import compare, verify
 from fairopt.errors import BadInput, FairoptError, NotCapable, NotInstalled, NotSolved
 from fairopt.metrics import metrics
-from fairopt.policy import Decision, Policy, allocate, run
+from fairopt.policy import Allocation, Decision, Policy, allocate, decide, run, uniqueness
 from fairopt.problem import Market, read_market, write_market
-from fairopt.uniqueness import uniqueness
 
 __all__ = [
+    "Allocation",
     "BadInput",
     "Decision",
     "FairoptError",
@@ -24,11 +24,12 @@ __all__ = [
     "NotSolved",
     "Policy",
     "allocate",
-    "audit",
     "compare",
+    "decide",
     "metrics",
     "read_market",
     "run",
     "uniqueness",
+    "verify",
     "write_market",
 ]

@@ -6,15 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fairopt.backends import Solver
-from fairopt.backends.exact import Exact
 from fairopt.errors import FairoptError
 from fairopt.metrics import Metrics, metrics
-from fairopt.optimal_face import OverOptima, over_optima
-from fairopt.policy import Decision, Policy, allocate
+from fairopt.policy import Allocation, Policy, Uniqueness, decide, uniqueness
 from fairopt.problem import Market
 from fairopt.program import Array, Number
-from fairopt.properties import Effort, MechanismProperty, Property, Verdict
-from fairopt.uniqueness import Uniqueness, uniqueness
+from fairopt.properties import Effort, MechanismProperty, OverOptima, Property, Verdict, over_optima
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +23,7 @@ class Row:
     """
 
     policy: Policy
-    decision: Decision | None = None
+    decision: Allocation | None = None
     unique: Uniqueness = field(default_factory=Uniqueness)
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     over_optima: Mapping[str, OverOptima] = field(default_factory=dict)
@@ -34,7 +31,7 @@ class Row:
     error: FairoptError | None = None
 
 
-def audit(
+def verify(
     market: Market, shares: Array, properties: Sequence[Property], *, tolerance: Number | None = None
 ) -> dict[str, Verdict]:
     """Return the verdicts on an allocation (n, k) by anyone, by property name."""
@@ -64,15 +61,14 @@ def compare(
     for policy in policies:
         row = Row(policy)
         try:
-            solver = Exact() if exact and market.exact and backend is None and not policy.own_algorithm else backend
-            decision = allocate(policy, market, solver)
+            decision = decide(policy, market, backend, exact=exact and market.exact and backend is None)
             row = replace(row, decision=decision, metrics=metrics(market, decision.shares))
             row = replace(row, unique=uniqueness(policy, decision))
             for each in properties:
                 verdict = (
                     each.check(market, decision.shares)
                     if isinstance(each, Property)
-                    else each.search(policy, market, effort=effort, backend=backend)
+                    else each.search(policy, market, effort=effort, truth=decision)
                 )
                 row = replace(row, verdicts={**row.verdicts, each.name: verdict})
                 if every_optimum and isinstance(each, Property) and decision.exact and row.unique.shares is False:

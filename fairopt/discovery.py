@@ -1,28 +1,29 @@
 """What is installed: policies, back ends and properties, found by entry point and never by a list in the code.
 
-A plug-in registers in the groups ``fairopt.policies``, ``fairopt.round_policies``, ``fairopt.backends``,
-``fairopt.properties``, and for benchmarks ``fairopt.instances``, ``fairopt.contenders``, ``fairopt.tasks``; its objects
-are then on the same footing as fairopt's own.
+A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends``, ``fairopt.properties``, and for benchmarks
+``fairopt.instances``, ``fairopt.contenders``, ``fairopt.tasks``; its objects are then on the same footing as fairopt's
+own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from fairopt.backends import Method, Solver
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.policy import Policy
+from fairopt.problem import Market, Queue
+from fairopt.problem.batch import Batch
 from fairopt.properties import MechanismProperty, Property
-from fairopt.schedules import SchedulePolicy
-from fairopt.simulation import RoundPolicy
 
 POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairopt.properties"
 FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairopt.tasks"
-ROUND_POLICIES, SCHEDULE_POLICIES = "fairopt.round_policies", "fairopt.schedule_policies"
 
-#: Who takes the policies of a group, on the command line.
-_TAKERS = {POLICIES: "`fairopt solve`", ROUND_POLICIES: "`fairopt run`", SCHEDULE_POLICIES: "`fairopt schedule`"}
+#: Which command takes a policy, by what it decides on.
+TAKERS: Mapping[type, str] = {Market: "`fairopt solve`", Queue: "`fairopt run`", Batch: "`fairopt schedule`"}
 
 
 def names(group: str) -> list[str]:
@@ -30,27 +31,40 @@ def names(group: str) -> list[str]:
     return list(_registered(group))
 
 
-def policy(name: str) -> Policy:
-    """Return the policy registered under ``name``; `BadInput` names the nearest ones."""
+def policy(name: str, problem: type | None = None) -> Policy:
+    """Return the policy registered under ``name``, with its default options.
+
+    ``problem``, `Market`, `Queue` or `Batch`, is what it must decide on, if that matters. Errors: `BadInput` names the
+    nearest policies, or the command that takes this one.
+    """
+    if name not in names(POLICIES):
+        raise _unknown(name, POLICIES, [each.name for each in policies(problem)])
     made: Policy = _made(POLICIES, name, Policy)
+    if problem is not None and not issubclass(made.problem, problem):
+        raise _unknown(name, POLICIES, [each.name for each in policies(problem)], f"{TAKERS[made.problem]} takes it. ")
     return made
 
 
-def round_policy(name: str) -> RoundPolicy:
-    """Return the policy of rounds registered under ``name``, with its default options."""
-    made: RoundPolicy = _made(ROUND_POLICIES, name, RoundPolicy)
-    return made
+def policies(problem: type | None = None) -> list[Policy]:
+    """Return the installed policies, with default options: all, or those that decide on a `Market`, `Queue` or `Batch`.
 
-
-def schedule_policy(name: str) -> SchedulePolicy:
-    """Return the policy of schedules registered under ``name``, with its default options."""
-    made: SchedulePolicy = _made(SCHEDULE_POLICIES, name, SchedulePolicy)
-    return made
+    Errors: `NotInstalled` where one cannot be loaded, `BadInput` for an entry point that gives no policy.
+    """
+    made: list[Policy] = [_made(POLICIES, name, Policy) for name in names(POLICIES)]
+    return [each for each in made if problem is None or issubclass(each.problem, problem)]
 
 
 def backend(name: str) -> Any:
     """Return the back end registered under ``name``; whether its library is installed is for it to say."""
     return _made(BACKENDS, name, object)
+
+
+def solver(policy: Policy, name: str) -> Solver | Method | None:
+    """Return the method of ``policy``, or the back end, of that name; None for "auto", the policy's best way."""
+    if name == "auto":
+        return None
+    found: Solver | Method = next((each for each in policy.methods if each.name == name), None) or backend(name)
+    return found
 
 
 def property_(name: str) -> Property | MechanismProperty:
@@ -63,18 +77,19 @@ def load(group: str, name: str) -> Any:
     """Return what an entry point names: usually a class."""
     registered = _registered(group)
     if name not in registered:
-        kind = group.removeprefix("fairopt.").replace("_", " ")
-        near = get_close_matches(name, registered, 3, 0.4)
-        remedy = f"Did you mean {' or '.join(near)}? " if near else ""
-        # of another kind: what was meant is plain, and only the command is wrong
-        taker = next((by for of, by in _TAKERS.items() if group in _TAKERS and name in _registered(of)), None)
-        remedy = remedy if taker is None else f"{taker} takes it. "
-        raise BadInput(f"there is no {name!r} among the {kind}", remedy=f"{remedy}Installed: {', '.join(registered)}")
+        raise _unknown(name, group, list(registered))
     point = registered[name]
     try:
         return point.load()
     except Exception as error:  # whatever a plug-in's module raises, it is the plug-in that is broken
         raise NotInstalled(f"{name!r} is registered as {point.value}, which cannot be loaded: {error!r}") from error
+
+
+def _unknown(name: str, group: str, known: Sequence[str], taker: str = "") -> BadInput:
+    kind = group.removeprefix("fairopt.").replace("_", " ")
+    near = get_close_matches(name, known, 3, 0.4)
+    guess = f"Did you mean {' or '.join(near)}? " if near else ""
+    return BadInput(f"there is no {name!r} among the {kind}", remedy=f"{taker or guess}Installed: {', '.join(known)}")
 
 
 def _made(group: str, name: str, kind: Any) -> Any:

@@ -28,11 +28,11 @@ from fairopt.certificates import (
 )
 from fairopt.compare import Row
 from fairopt.errors import FairoptError, NotCapable
-from fairopt.policy import Decision, Formulated, Policy
+from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market
 from fairopt.program import Array, Program, Sense
 from fairopt.properties import Answer, MechanismProperty, Misreport, Property, Verdict
-from fairopt.properties.misreports.exact_reports import exactly
+from fairopt.properties.misreports.exact_reports import exact_or_none
 
 
 @dataclass(frozen=True)
@@ -82,19 +82,21 @@ def certify_lie(policy: Policy, market: Market, witness: Misreport) -> Lie:
     Errors: `NotCapable` where the decisions have no exact form or no certificate.
     """
     user = market.index(witness.user)
-    truth, lying = exactly(policy, market), exactly(policy, market.misreport(user, witness.report))
-    if witness.report.dtype != object or truth is None or lying is None:
+    if witness.report.dtype != object:
+        raise NotCapable("the gain is that of decisions in floats, and floats prove nothing")
+    truth, after = (exact_or_none(policy, each) for each in (market, market.misreport(user, witness.report)))
+    if truth is None or after is None:
         raise NotCapable("the gain is that of decisions in floats, and floats prove nothing")
     if witness.every_optimum and policy.choices(truth) is not None:
         of_user = throughput_of(market, user)
         best = extreme(policy, truth, of_user, Sense.MAXIMIZE)
-        worst = extreme(policy, lying, of_user, Sense.MINIMIZE)
+        worst = extreme(policy, after, of_user, Sense.MINIMIZE)
         return Lie(market, policy.name, witness.user, witness.report, worst.value - best.value, best, worst)
-    gain = market.utility(lying.shares)[user] - market.utility(truth.shares)[user]
-    return Lie(market, policy.name, witness.user, witness.report, gain, policy.certify(truth), policy.certify(lying))
+    gain = market.utility(after.shares)[user] - market.utility(truth.shares)[user]
+    return Lie(market, policy.name, witness.user, witness.report, gain, policy.certify(truth), policy.certify(after))
 
 
-def extreme(policy: Policy, decision: Decision, weights: Array, sense: Sense) -> Extreme:
+def extreme(policy: Policy, decision: Allocation, weights: Array, sense: Sense) -> Extreme:
     """Return how far the sum of ``weights`` (n, k) times shares goes over all that an exact decision could have been.
 
     Errors: `NotCapable` where the policy has no choice or no certificate; those of the exact back end.

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairopt.backends import Solver
 from fairopt.errors import BadInput, NotInstalled, NotSolved
-from fairopt.policy import Decision, Policy, allocate
+from fairopt.policy import Allocation, Policy, allocate
 from fairopt.problem import Market
 from fairopt.problem.labels import nearest
 from fairopt.program import Array, number_text
@@ -41,7 +41,7 @@ REPORTS = 81
 OWN_PARTITION = "at each bar's end: throughput, own partition of the cluster = 1"
 
 
-def shares(decision: Decision, users: Sequence[str | int] | None = None, *, ax: Axes | None = None) -> Figure:
+def shares(decision: Allocation, users: Sequence[str | int] | None = None, *, ax: Axes | None = None) -> Figure:
     """Draw who gets what: a stacked bar for each user, in GPUs, a part for each type.
 
     At a bar's end stands the user's throughput relative to that on its own partition of the cluster. ``users`` limits
@@ -60,7 +60,7 @@ def shares(decision: Decision, users: Sequence[str | int] | None = None, *, ax: 
 
 
 def compare_shares(
-    decisions: Sequence[Decision] | Mapping[str, Decision], users: Sequence[str | int] | None = None
+    decisions: Sequence[Allocation] | Mapping[str, Allocation], users: Sequence[str | int] | None = None
 ) -> Figure:
     """Draw who gets what under several policies, a panel for each, on one scale.
 
@@ -114,8 +114,8 @@ def misreport(
 
     x is the reported speedup on one GPU of ``type`` in the user's own units, y by how many percent the user's true
     throughput is above that of the truthful report. ``reports`` are half to twice the truth by default, with points
-    on both sides of where the order of users changes. ``backend`` is for the policies without an algorithm of their
-    own. A report that a policy cannot answer leaves a gap.
+    on both sides of where the order of users changes. ``backend`` is for the policies that back ends can solve. A
+    report that a policy cannot answer leaves a gap.
 
     Errors: `NotInstalled`; `BadInput` for an unknown user or type, or where the truthful throughput is zero.
     """
@@ -125,7 +125,7 @@ def misreport(
     j = market.types.index(type)
     policies = [policy] if isinstance(policy, Policy) else list(policy)
     told = _sweep(market, i, j) if reports is None else np.sort(np.array([float(value) for value in reports]))
-    gains = [true_gains(each, market, i, j, told, None if each.own_algorithm else backend) for each in policies]
+    gains = [true_gains(each, market, i, j, told, backend if each.has_program else None) for each in policies]
     if ax is None:
         ax = _figure(8, 4.2).subplots()
     ax.axhline(0, color="0.3", linewidth=1, label="honest level")
@@ -184,7 +184,7 @@ def _sweep(market: Market, user: int, type: int) -> Array:
     return np.unique([*np.linspace(low, high, REPORTS), truth, *turns])
 
 
-def _bars(ax: Axes, decision: Decision, rows: Sequence[int]) -> None:
+def _bars(ax: Axes, decision: Allocation, rows: Sequence[int]) -> None:
     market = decision.market.as_(float)
     held = np.asarray(decision.shares, dtype=float)[rows]
     ratio = _ratio(decision)[rows]
@@ -212,12 +212,12 @@ def _bars(ax: Axes, decision: Decision, rows: Sequence[int]) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def _ratio(decision: Decision) -> Array:
+def _ratio(decision: Allocation) -> Array:
     market = decision.market.as_(float)
     return np.asarray(market.utility(np.asarray(decision.shares, dtype=float)) / market.fair_utility())
 
 
-def _room(decision: Decision, rows: Sequence[int]) -> float:
+def _room(decision: Allocation, rows: Sequence[int]) -> float:
     """Return how long the axis must be for the longest bar and what is written at its end."""
     longest = float(np.asarray(decision.shares, dtype=float)[rows].sum(axis=1).max())
     return 1.15 * longest or 1.0

@@ -48,9 +48,10 @@ ALLOWED = {
     "datasets": "problem program",
     "methods": "problem program backends policy",
     "certificates": "problem program backends",
+    "policy": "problem program backends certificates",
     "simulation": "problem program backends policy",
     "schedules": "problem program backends policy",
-    "properties": "problem program backends policy certificates schedules",
+    "properties": "problem program backends policy certificates schedules simulation",
     "testing": "*",
     "bench": "discovery problem",
     "cli": "*",
@@ -121,8 +122,36 @@ def test_no_file_is_long() -> None:
 
 
 def test_every_entry_point_loads_and_is_called_as_it_is_registered() -> None:
-    from fairopt.discovery import BACKENDS, POLICIES, PROPERTIES, ROUND_POLICIES, SCHEDULE_POLICIES, load, names
+    from fairopt.discovery import BACKENDS, POLICIES, PROPERTIES, load, names
 
-    for group in (POLICIES, ROUND_POLICIES, SCHEDULE_POLICIES, BACKENDS, PROPERTIES):
+    for group in (POLICIES, BACKENDS, PROPERTIES):
         for name in names(group):
             assert load(group, name).name == name
+
+
+#: Where sessions are made: the chooser, and the class itself.
+CHOOSERS = {TOOLKIT / "policy" / "decide.py", TOOLKIT / "backends" / "solver.py"}
+
+
+def calls(path: Path) -> list[ast.Call]:
+    return [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+
+
+def test_who_solves_is_decided_in_one_module() -> None:
+    """Only `fairopt.policy.decide` makes sessions and looks at the methods of a policy to choose one."""
+    found = []
+    for path in [*toolkit(), *(ROOT / "models").rglob("*.py")]:
+        if path in CHOOSERS or "testing" in path.parts or "bench" in path.parts:
+            continue
+        made = [call for call in calls(path) if isinstance(call.func, ast.Name) and call.func.id == "Session"]
+        # a policy that is made of another may hand its own session on; nobody else calls `Policy.decide`
+        direct = [
+            call
+            for call in calls(path)
+            if isinstance(call.func, ast.Attribute)
+            and call.func.attr == "decide"
+            and len(call.args) == 3
+            and not (isinstance(call.args[2], ast.Name) and call.args[2].id == "solve")
+        ]
+        found += [f"{path.relative_to(ROOT)}:{call.lineno}" for call in (*made, *direct)]
+    assert not found

@@ -18,7 +18,7 @@ from fairopt.backends.exact import Exact
 from fairopt.datasets import gavel_example, oef_eq6, oef_example
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.models import CooperativeOEF, EqualSplit, MaxEfficiency, MaxMin, SecondPriceTrading
-from fairopt.policy import Decision, Policy, allocate
+from fairopt.policy import Allocation, Policy, allocate
 from fairopt.problem import Market
 from fairopt.testing.float_samples import large_market, rising
 
@@ -36,7 +36,7 @@ def legend_texts(legend: Any) -> list[str]:
     return [text.get_text() for text in legend.get_texts()]
 
 
-def ratios(decision: Decision) -> list[str]:
+def ratios(decision: Allocation) -> list[str]:
     ratio = decision.utilities.astype(float) / decision.market.fair_utility().astype(float)
     return [f"{value:.2f}" for value in ratio]
 
@@ -84,7 +84,7 @@ def test_own_axes() -> None:
 
 def test_nobody_gets_anything() -> None:
     market = oef_example()
-    decision = Decision("nothing", market, np.zeros(market.shape), 0.0, "auto")
+    decision = Allocation("nothing", market, np.zeros(market.shape), 0.0)
     (ax,) = plot.shares(decision).axes
     assert [note.get_text() for note in ax.texts] == ["0.00"] * 3
 

@@ -11,11 +11,11 @@ from fairopt.bench.kinds import Family, Instance
 from fairopt.benchmarks.instances.markets import Check, whole
 from fairopt.datasets.astraea_workload import Form, astraea_small, astraea_workload
 from fairopt.errors import BadInput
+from fairopt.policy import Plan
 from fairopt.problem.batch import Batch
 from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import shown
 from fairopt.schedules.document import document
-from fairopt.schedules.policy import Plan
 
 
 def form(value: Any, place: str) -> Form:

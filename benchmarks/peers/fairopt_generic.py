@@ -15,7 +15,7 @@ from fairopt.backends.solution import Status
 from fairopt.bench.kinds import Contender, TimedOut
 from fairopt.benchmarks.peers.plain import Floats
 from fairopt.errors import NotSolved
-from fairopt.policy import Decision, Formulated, Policy, Solve
+from fairopt.policy import Allocation, Formulated, Policy, decide
 from fairopt.problem import Market
 from fairopt.program import Program
 
@@ -40,13 +40,14 @@ class Asked:
     decides: Policy
     policy: Policy
     market: Market
-    solve: Solve
-    decision: Decision | None = None
+    solver: Solver
+    options: Options
+    decision: Allocation | None = None
 
     def decide(self) -> Floats:
         """Return the shares in floats. Errors: `TimedOut`, `NotSolved`."""
         try:
-            self.decision = self.decides.decide(self.market, self.decides.start(self.market), self.solve)
+            self.decision = decide(self.decides, self.market, self.solver, options=self.options)
         except NotSolved as error:
             if error.solution is not None and error.solution.status is Status.LIMIT:
                 raise TimedOut(str(error)) from error
@@ -74,11 +75,11 @@ class Generic(Contender):
     def build(self, task: str, prepared: Market, *, time_limit: float, threads: int) -> Asked:
         """Formulate the program, where the policy decides by a single one."""
         policy = discovery.policy(task)
-        solve = Solve(self.backend(), self.options(time_limit, threads))
+        how = self.backend(), self.options(time_limit, threads)
         if isinstance(policy, Formulated) and type(policy).decide is Formulated.decide:
             written = policy.formulate(prepared, policy.start(prepared))
-            return Asked(_AsWritten(written), policy, prepared, solve)
-        return Asked(policy, policy, prepared, solve)
+            return Asked(_AsWritten(written), policy, prepared, *how)
+        return Asked(policy, policy, prepared, *how)
 
     def solve(self, built: Asked) -> Floats:
         """Solve the program and check the answer, as `fairopt.allocate` does."""

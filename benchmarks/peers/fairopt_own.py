@@ -15,7 +15,7 @@ from fairopt.bench.kinds import Contender, NoAnswer, TimedOut
 from fairopt.benchmarks.peers.plain import Floats
 from fairopt.errors import NotCapable
 from fairopt.methods import GangAssignment, solve_gangs
-from fairopt.policy import Decision, Policy, allocate
+from fairopt.policy import Allocation, Policy, allocate
 from fairopt.problem import Market
 
 
@@ -25,7 +25,7 @@ class _Asked:
 
     policy: Policy
     market: Market
-    decision: Decision | None = None
+    decision: Allocation | None = None
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Fairopt(Contender):
     def build(self, task: str, prepared: Market, *, time_limit: float, threads: int) -> _Asked:
         """Find the policy. Errors: `NotCapable` where it has no algorithm of its own."""
         policy = discovery.policy(task)
-        if not (policy.specialised or policy.own_algorithm):
-            raise NotCapable(f"{policy.name} has no algorithm of its own: fairopt-highs is what `allocate` would take")
+        if not policy.methods:
+            raise NotCapable(f"{policy.name} has no method of its own: fairopt-highs is what `allocate` would take")
         return _Asked(policy, prepared)
 
     def solve(self, built: _Asked) -> Floats:
@@ -59,8 +59,8 @@ class Fairopt(Contender):
         return np.asarray(built.decision.shares.astype(float))
 
     def certify(self, built: _Asked, answer: Any) -> Any:
-        """Return what the algorithm proved while it solved."""
-        return None if built.decision is None else built.decision.evidence
+        """Return what the method proved while it solved."""
+        return None if built.decision is None else built.decision.solution
 
 
 @dataclass(frozen=True)

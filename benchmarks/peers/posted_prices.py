@@ -13,6 +13,7 @@ from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.reference import Best, Reference, Search
 from fairopt.models.astraea.round_state import RoundState
+from fairopt.policy import decide
 from fairopt.problem.batch import Batch
 
 
@@ -53,7 +54,7 @@ class _Packing(Contender):
     def solve(self, built: _Asked) -> dict[str, Any]:
         """Decide on the batch."""
         built.search.ends = perf_counter() + built.time_limit
-        return told(PostedPricePacking(search=built.search).decide(built.batch, None, None))
+        return told(decide(PostedPricePacking(search=built.search), built.batch))
 
 
 @dataclass(frozen=True)

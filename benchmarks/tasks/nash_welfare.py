@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.benchmarks.tasks.shares import ROUNDED, Duals, Floats, ShareTask, cheapest, limits, spent, told_duals
-from fairopt.policy import Decision
+from fairopt.policy import Allocation
 from fairopt.problem import Market
 
 
@@ -53,11 +53,10 @@ class NashWelfare(ShareTask):
         """Return a number that keeps HiGHS out, which takes no logarithms."""
         return 10**12
 
-    def duals(self, market: Market, decision: Decision) -> Duals | None:
+    def duals(self, market: Market, decision: Allocation) -> Duals | None:
         """Return the prices and rents of the equilibrium that the policy found."""
         evidence: Any = decision.evidence
-        proven = getattr(evidence, "proven", None)
-        told = getattr(proven, "duals", None) or {"capacity": evidence.prices}
+        told = (decision.solution.duals if decision.solution else None) or {"capacity": evidence.prices}
         found = told_duals(market, told)
         if found is not None and "demand" not in told and getattr(evidence, "rents", None) is not None:
             rents = np.where(np.isfinite(limits(market)), np.maximum(np.asarray(evidence.rents, dtype=float), 0.0), 0.0)

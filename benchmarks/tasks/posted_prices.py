@@ -11,10 +11,11 @@ from fairopt.bench.kinds import Instance, Judgement, Task
 from fairopt.datasets.astraea_workload import astraea_small
 from fairopt.models.astraea.posted_prices import PostedPricePacking, last_interval
 from fairopt.models.astraea.reference import Reference
+from fairopt.policy import Plan, decide
 from fairopt.problem.batch import Batch
-from fairopt.proofs.verify_schedule import Unreadable, decide
+from fairopt.proofs import verify_schedule
+from fairopt.proofs.verify_schedule import Unreadable
 from fairopt.schedules.document import document
-from fairopt.schedules.policy import Plan
 
 #: What of a plan's document is the contender's; the batch is the instance's.
 ANSWER = ("policy", "bases", "schedules", "admissions", "payments")
@@ -52,7 +53,7 @@ class PostedPrices(Task):
         tries = int(batch.jobs.chunks.sum()) * 2 ** last_interval(batch) * len(batch.servers.names)
         if tries > self.comparable:
             return {"plan": None}
-        return {"plan": told(PostedPricePacking(search=Reference()).decide(batch, None, None))}
+        return {"plan": told(decide(PostedPricePacking(search=Reference()), batch))}
 
     def judge(self, instance: Instance, answer: Any, reference: Any) -> Judgement:
         """Return what a plan is worth."""
@@ -61,7 +62,7 @@ class PostedPrices(Task):
             return _broken(f"the keys are not {', '.join(ANSWER)}")
         frame = document(Plan(policy="", batch=batch, schedules=()))
         try:
-            found, statement = decide(json.dumps({**frame, **answer}))
+            found, statement = verify_schedule.decide(json.dumps({**frame, **answer}))
         except (Unreadable, TypeError, ValueError) as error:
             return _broken(str(error))
         if found:

@@ -19,7 +19,7 @@ from fairopt.backends.exact import Exact
 from fairopt.bench.kinds import Instance, Judgement, Task
 from fairopt.discovery import policy
 from fairopt.errors import FairoptError
-from fairopt.policy import Decision, allocate
+from fairopt.policy import Allocation, allocate
 from fairopt.problem import Market
 
 Floats = NDArray[np.float64]
@@ -176,8 +176,8 @@ class ShareTask(Task):
 
     def sources(self, market: Market) -> Iterator[tuple[str, Solver | None]]:
         """Yield who is asked for dual values, the quickest first, each with what it is called."""
-        if policy(self.name).specialised or policy(self.name).own_algorithm:
-            yield "our specialised algorithm", None
+        if policy(self.name).methods:
+            yield "our own method", None
         if market.speedup.size <= self.exact_up_to():
             yield "the exact simplex method", Exact()
         if self.rows(market) * market.speedup.shape[1] <= 2_000_000:
@@ -187,7 +187,7 @@ class ShareTask(Task):
         """Return how many rows the plain program has, about."""
         return len(market.weight)
 
-    def decided(self, market: Market, solver: Solver | None) -> Decision:
+    def decided(self, market: Market, solver: Solver | None) -> Allocation:
         """Return the policy's decision."""
         limit = HIGHS_SECONDS if isinstance(solver, Highs) else None
         return allocate(policy(self.name), market, solver, time_limit=limit)
@@ -196,10 +196,10 @@ class ShareTask(Task):
         """Return multipliers that prove something on any market."""
         return _with(market, market.speedup.max(axis=0))
 
-    def duals(self, market: Market, decision: Decision) -> Duals | None:
+    def duals(self, market: Market, decision: Allocation) -> Duals | None:
         """Return the multipliers that a decision brings, cut off below at 0; None where it brings none."""
         if decision.program is None:
-            return told_duals(market, getattr(decision.evidence, "duals", None))
+            return told_duals(market, None if decision.solution is None else decision.solution.duals)
         program, solution = decision.program, decision.solution
         if solution is None or solution.dual is None:
             return None
@@ -218,7 +218,7 @@ class ShareTask(Task):
 
 
 def told_duals(market: Market, told: Any) -> Duals | None:
-    """Return the multipliers in `Proven.duals`, cut off below at 0; None where there are none."""
+    """Return the multipliers in `Solution.duals`, cut off below at 0; None where there are none."""
     if not told or "capacity" not in told:
         return None
     demand, envy = np.zeros(len(market.weight)), _nothing()

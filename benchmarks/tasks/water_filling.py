@@ -25,7 +25,7 @@ from fairopt.benchmarks.tasks.shares import (
 )
 from fairopt.discovery import policy
 from fairopt.errors import FairoptError
-from fairopt.policy import Decision, allocate
+from fairopt.policy import Allocation, allocate
 from fairopt.problem import Market
 
 #: Markets up to this many cells are filled by HiGHS, a program for each level, where nobody else does it.
@@ -54,7 +54,7 @@ class WaterFilling(MaxMin):
 
     Levels are unique, user by user. An answer's are sorted and compared with those of a reference, from the least.
     The gap is the largest part by which a sorted level is below the reference's at the same place. The reference is
-    what our specialised algorithm finds, where this task's own code proves it from the prices of the rounds: by how
+    what our own method finds, where this task's own code proves it from the prices of the rounds: by how
     much any user could be raised without lowering one that is no better off (`raisable`). Else it is what the exact
     simplex method finds on small markets, and HiGHS is asked for a second opinion on larger ones. The least level is
     bounded as in max-min. The note says what came out.
@@ -68,10 +68,10 @@ class WaterFilling(MaxMin):
         first = self.first(market)
         told: list[str] = []
         found: Filled | None = None
-        own = policy(self.name).specialised
+        own = policy(self.name).methods
         small = market.speedup.size <= EXACT_CELLS
         for source, solver in (
-            *([("our specialised algorithm", None)] if own else []),
+            *([("our own method", None)] if own else []),
             *([("the exact simplex method", Exact())] if small else []),
             *([("HiGHS round by round", Highs())] if not small and market.speedup.size <= HIGHS_CELLS else []),
         ):
@@ -140,7 +140,7 @@ class WaterFilling(MaxMin):
         return Judgement(True, base.violation, gap, base.objective, told.note)
 
 
-def decisive(decision: Decision) -> Sequence[Any]:
+def decisive(decision: Allocation) -> Sequence[Any]:
     """Return the proofs of the rounds that a decision brings; none where it brings none."""
     return tuple(getattr(decision.evidence, "proven", None) or ())
 

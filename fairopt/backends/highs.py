@@ -45,8 +45,8 @@ class Highs(Backend):
     modules = ("highspy",)
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.LOGARITHMS}
 
-    def session(self, options: Options | None = None) -> HighsSession:
-        """Return a session that keeps the model loaded between programs."""
+    def opened(self, options: Options | None = None) -> HighsSession:
+        """Return a HiGHS that keeps the model loaded between programs."""
         return HighsSession(self, options or Options())
 
     def _solve(self, program: Program, options: Options) -> Solution:

@@ -1,4 +1,4 @@
-"""What a back end returns, and the conventions that all of them keep.
+"""What a solver returns, a back end or a method, and the conventions that all of them keep.
 
 The dual convention, for every back end and both senses
 -------------------------------------------------------
@@ -16,7 +16,9 @@ The dual convention, for every back end and both senses
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -53,9 +55,25 @@ class Basis:
     rows: Array
 
 
+class OnDemand(Mapping[str, Any]):
+    """A mapping whose values are made when they are asked for, each time anew."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Any]]) -> None:
+        self._makers = makers
+
+    def __getitem__(self, name: str) -> Any:
+        return self._makers[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A back end's answer to one program.
+    """An answer to one program, whoever made it.
 
     Shapes: ``x`` and ``reduced_cost`` have one entry a variable, ``dual`` one a row; each is None when the solver has
     none. ``x`` is present whenever any point was found, also at a limit: an incumbent is never thrown away.
@@ -67,6 +85,15 @@ class Solution:
     ``farkas @ A @ x`` is at least the sum of multiplier times side; within the variables' bounds it is always less.
     ``ray`` proves unboundedness together with ``x``: a direction, one entry a variable, that improves the objective
     and can be followed from ``x`` for ever.
+
+    The optimum lies between ``lower`` and ``upper`` where these are known: they are proven, with every rounding
+    counted. ``lower`` is what a point reaches that keeps every constraint exactly and differs from the one returned by
+    rounding only.
+
+    A method answers without writing the program down. It gives ``values``, its point by the names of the variables'
+    blocks, and ``duals``, its multipliers by the names of the rows' blocks: an array in the shape of the block, or
+    (indices, values) where most are zero. `written_out` makes ``x`` and ``dual`` of them. ``warm_start`` is where a
+    later solve of a nearby problem can begin, and ``effort`` counts what was done.
     """
 
     status: Status
@@ -82,14 +109,30 @@ class Solution:
     farkas: Array | None = None
     ray: Array | None = None
     seconds: float = 0.0
+    lower: Number | None = None
+    upper: Number | None = None
+    values: Mapping[str, Array] = field(default_factory=dict)
+    duals: Mapping[str, Array | tuple[Array, Array]] = field(default_factory=dict)
+    effort: Mapping[str, float] = field(default_factory=dict)
+    warm_start: Any = field(default=None, repr=False)
 
     @property
     def gap(self) -> float | None:
-        """The distance of objective and bound, relative to the objective; None where one of them is missing."""
+        """How far the optimum may be from this answer, as a part of it; None where nobody knows.
+
+        That is the distance of ``lower`` and ``upper`` where they are proven, else of objective and bound.
+        """
+        if self.lower is not None and self.upper is not None:
+            distance = float(self.upper - self.lower)
+            return distance / abs(float(self.upper)) if self.upper else distance
         if self.objective is None or self.bound is None:
             return None
         distance = abs(float(self.bound) - float(self.objective))
         return distance / abs(float(self.objective)) if distance and self.objective else distance
+
+    def summary(self) -> dict[str, Any]:
+        """Return what a reader wants to see of a proof: the bounds and the multipliers."""
+        return {"lower": self.lower, "upper": self.upper, "duals": dict(self.duals), "effort": self.effort}
 
     def require_optimal(self) -> Solution:
         """Return the solution itself if it is optimal, else raise `NotSolved`, which carries it."""
@@ -146,6 +189,25 @@ def refuse_broken(program: Program, solution: Solution) -> None:
             f"{solution.backend} calls a point optimal that breaks {name} by {float(broken[name]):g}",
             replace(solution, status=Status.INACCURATE),
         )
+
+
+def written_out(program: Program, solution: Solution) -> Solution:
+    """Return a method's ``solution`` with ``x``, ``dual`` and ``reduced_cost`` by position in its ``program``.
+
+    Errors: `KeyError` where the method gave no values for a block of variables.
+    """
+    x = np.zeros(len(program.cost))
+    for block in program.variable_blocks:
+        x[block.span] = np.ravel(solution.values[block.name])
+    if not all(isinstance(solution.duals.get(block.name), np.ndarray) for block in program.row_blocks):
+        return replace(solution, x=x)
+    dual = np.zeros(len(program.rows))
+    for block in program.row_blocks:
+        values = np.ravel(solution.duals[block.name])
+        dual[block.span] = values if block.kept is None else values[block.kept]
+    rows = program.rows
+    against = np.bincount(rows.column, weights=rows.value * dual[rows.row], minlength=len(x))
+    return replace(solution, x=x, dual=dual, reduced_cost=program.cost - against)
 
 
 def not_negative(shares: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What a back end is: a name, what it can do, whether it is here, and `solve`.
+"""What a solver is: a back end for any program, or a method for one policy's problem; and a `Session` of either.
 
 Capabilities are declared on the class and fail closed: what is not declared is refused with `NotCapable`, before any
 solver is touched, and an option that a back end would ignore is refused in the same way.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from importlib.util import find_spec
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Solution
@@ -143,6 +143,10 @@ class Backend(ABC):
         ordinary = scaled(program.as_(float))
         return ordinary.back(self._solve(ordinary.program, options))
 
+    def opened(self, options: Options | None = None) -> Answers:
+        """Return what answers one program after the other; a back end may keep a model loaded in between."""
+        return OneByOne(self, options or Options())
+
     def check(self, program: Program, options: Options) -> None:
         """Raise `NotInstalled` or `NotCapable` where solving would have to guess or ignore something."""
         if missing := self.missing():
@@ -162,3 +166,124 @@ class Backend(ABC):
     @abstractmethod
     def _solve(self, program: Program, options: Options) -> Solution:
         """Solve a program that has passed `check` and is in the back end's own numbers."""
+
+
+class Answers(Protocol):
+    """What answers program after program."""
+
+    def solve(self, program: Program) -> Solution:
+        """Return the answer to ``program``."""
+        ...
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """A back end with its options, which begins anew with every program."""
+
+    backend: Solver
+    options: Options
+
+    def solve(self, program: Program) -> Solution:
+        """Return the back end's answer, whatever it is."""
+        return self.backend.solve(program, **asdict(self.options))
+
+
+class Method:
+    """A policy's own way to its answer; `Policy.decide` knows the steps.
+
+    It is listed, named, chosen and refused as back ends are. ``number`` is what it answers in: float, or None for the
+    numbers of the problem. ``capabilities`` are the options that it heeds.
+    """
+
+    name: ClassVar[str] = "rule"
+    number: ClassVar[type | None] = None
+    capabilities: ClassVar[frozenset[Capability]] = frozenset()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class ProgramMethod(Method, ABC):
+    """A method that solves the policy's program without writing it down."""
+
+    @abstractmethod
+    def solve(self, policy: Any, problem: Any, start: Any = None) -> Solution:
+        """Return the solution for ``problem``, with ``values``, proven ``lower`` and ``upper``, and ``duals``.
+
+        ``start`` is the ``warm_start`` of an earlier solution of the same policy, or None; one that does not fit is no
+        error. Errors: `NotSolved`; `NotCapable` where the numbers are too far apart for floats.
+        """
+
+    def certify(self, policy: Any, decision: Any) -> Any:
+        """Return exact evidence for a decision of this method; errors: `NotCapable`, also by default."""
+        raise NotCapable(f"a decision of {policy.name} by {self.name} is in floats, and floats prove nothing")
+
+
+class Session:
+    """A solver at work on one decision after another: the one form of warm start.
+
+    With ``warm`` each decision begins where the last one ended. Where optima tie, another one may then be found; so
+    who must be able to begin anywhere takes a session of its own for each decision. ``seconds`` adds up the time
+    inside the solver.
+    """
+
+    def __init__(self, solver: Solver | Method, options: Options | None = None, *, warm: bool = False) -> None:
+        self.solver, self.options, self.warm = solver, options or Options(), warm
+        self.seconds = 0.0
+        self._answers = self._opened()
+        self._last: Solution | None = None
+
+    @property
+    def method(self) -> Method | None:
+        """The policy's own method, None where a back end is at work."""
+        return self.solver if isinstance(self.solver, Method) else None
+
+    @property
+    def backend(self) -> Solver:
+        """The back end at work; errors: `NotCapable` where it is a method."""
+        if isinstance(self.solver, Method):
+            raise NotCapable(f"{self.solver.name} is a policy's own method and solves no programs")
+        return self.solver
+
+    @property
+    def number(self) -> type:
+        """The number type of the back end."""
+        return self.backend.number
+
+    def next(self) -> Session:
+        """Return the session for the next decision: this one where it is warm, else a fresh one."""
+        return self if self.warm else Session(self.solver, self.options)
+
+    def __call__(self, program: Program) -> Solution:
+        """Return the back end's answer to ``program``, whatever it is."""
+        if self._answers is None:
+            raise NotCapable(f"{self.solver.name} is a policy's own method and solves no programs")
+        solution = self._answers.solve(program)
+        self.seconds += solution.seconds
+        return solution
+
+    def answer(self, policy: Any, problem: Any, start: Any = None) -> Solution:
+        """Return the method's solution of ``policy`` on ``problem``, from ``start`` or where the last one ended."""
+        method = self.solver
+        if not isinstance(method, ProgramMethod):
+            raise NotCapable(f"{self.solver.name} does not solve the program of {policy.name}")
+        if start is None and self.warm and self._last is not None:
+            start = self._last.warm_start
+        self._last = method.solve(policy, problem, start)
+        self.seconds += self._last.seconds
+        return self._last
+
+    def _opened(self) -> Answers | None:
+        if isinstance(self.solver, Method):
+            return None
+        return (
+            self.solver.opened(self.options)
+            if isinstance(self.solver, Backend)
+            else OneByOne(self.solver, self.options)
+        )

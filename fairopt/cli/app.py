@@ -16,19 +16,18 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from fairopt import discovery
-from fairopt.backends import Solver
 from fairopt.cli import as_json, benching, lying, proving, round_tables, running, scheduling, tables
 from fairopt.cli.exits import Exit
-from fairopt.compare import Row, audit, compare
+from fairopt.compare import Row, compare, verify
 from fairopt.errors import BadInput, FairoptError, NotCapable, NotSolved
 from fairopt.metrics import metrics
-from fairopt.policy import allocate
-from fairopt.problem import Market
+from fairopt.policy import Policy, allocate, uniqueness
+from fairopt.problem import Market, Queue
 from fairopt.problem import exact as rational
+from fairopt.problem.batch import Batch
 from fairopt.problem.files.allocation import read_allocation
 from fairopt.problem.files.market import read_market
 from fairopt.properties import TOLERANCE, Answer, Effort, Feasibility, MechanismProperty, Property
-from fairopt.uniqueness import uniqueness
 
 T = TypeVar("T")
 
@@ -68,7 +67,7 @@ def _root(
 def solve_command(
     market: MarketFile,
     policy: Annotated[str, typer.Option(help="A policy by name; `fairopt policies` lists them.")],
-    backend: Annotated[str, typer.Option(help="A back end by name, or auto.")] = "auto",
+    backend: Annotated[str, typer.Option(help="A back end, or a method of the policy, by name; or auto.")] = "auto",
     json_: AsJson = False,
     exact: Annotated[
         bool, typer.Option("--exact", help="Decide in rational arithmetic; numbers print as p/q.")
@@ -90,21 +89,20 @@ def solve_command(
     exact = exact or certificate is not None
     proving.require_place(certificate)
     problem = _read(market, normalise)
-    rule = discovery.policy(policy)
-    solver = _solver(backend)
-    if exact:
-        if solver is not None and solver.number is not Fraction:
-            raise NotCapable(
-                f"--{'exact' if certificate is None else 'certificate'} asks for rational numbers, which back end "
-                f"{backend!r} does not compute in; leave --backend out, or name exact"
-            )
-        solver = solver if rule.own_algorithm else discovery.backend("exact")
+    rule = discovery.policy(policy, Market)
+    solver = discovery.solver(rule, backend)
+    if exact and solver is not None and solver.number is float:
+        raise NotCapable(
+            f"--{'exact' if certificate is None else 'certificate'} asks for rational numbers, which {backend!r} does "
+            "not compute in; leave --backend out, or name exact"
+        )
     try:
         decision = allocate(
             rule,
             problem,
             solver,
             canonical=canonical,
+            exact=exact,
             time_limit=time_limit,
             tolerance=tolerance,
             seed=seed,
@@ -149,7 +147,7 @@ def verify_command(
         typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`; implies --exact."),
     ] = None,
 ) -> None:
-    """Audit an allocation, or a schedule, made by anyone; exit status 1 if a property fails, or a constraint."""
+    """Check an allocation, or a schedule, made by anyone; exit status 1 if a property fails, or a constraint."""
     slack = Fraction(0) if exact or certificates is not None else rational(tolerance, "--tolerance")
     if scheduling.is_batch(market):
         refused = {"--property": property_names, "--certificates": certificates}
@@ -167,7 +165,7 @@ def verify_command(
     of_allocations = [each for each in chosen if isinstance(each, Property)]
     exact = exact or certificates is not None
     proving.require_empty(certificates)
-    verdicts = audit(problem, shares, of_allocations, tolerance=slack)
+    verdicts = verify(problem, shares, of_allocations, tolerance=slack)
     fits = Feasibility().check(problem, shares, tolerance=slack)
     if fits.answer is Answer.FAILS:  # nothing else means anything if GPUs are given out twice
         verdicts = {Feasibility.name: fits, **verdicts}
@@ -210,7 +208,7 @@ def compare_command(
     """
     problem = _read(market, normalise)
     proving.require_empty(certificates)
-    policies = _chosen(policy_names, discovery.POLICIES, discovery.policy)
+    policies = _policies(policy_names, Market)
     properties = _properties(property_names)
     effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
     rows: list[Row] = []
@@ -240,9 +238,7 @@ def compare_command(
 @app.command("policies")
 def policies_command(json_: AsJson = False) -> None:
     """List the policies that are installed and what each claims: of shares (`solve`), rounds (`run`), `schedule`s."""
-    listed = _chosen(None, discovery.POLICIES, discovery.policy)
-    rounds = _chosen(None, discovery.ROUND_POLICIES, discovery.round_policy)
-    schedules = _chosen(None, discovery.SCHEDULE_POLICIES, discovery.schedule_policy)
+    listed, rounds, schedules = (_policies(None, problem) for problem in (Market, Queue, Batch))
     if json_:
         _print_json(as_json.policies([*listed, *rounds, *schedules]))
     else:
@@ -300,12 +296,12 @@ def _read(path: Path, normalise: bool) -> Market:
     return market.normalised() if normalise else market
 
 
-def _solver(name: str) -> Solver | None:
-    """Return the back end of that name; ``auto`` leaves the choice to the policy."""
-    if name == "auto":
-        return None
-    solver: Solver = discovery.backend(name)
-    return solver
+def _policies(names: list[str] | None, problem: type) -> list[Policy]:
+    """Return the named policies, or all that decide on ``problem``."""
+    if names:
+        return [discovery.policy(name, problem) for name in dict.fromkeys(names)]
+    listed = _chosen(None, discovery.POLICIES, discovery.policy)
+    return [each for each in listed if issubclass(each.problem, problem)]
 
 
 def _properties(names: list[str] | None) -> list[Property | MechanismProperty]:
@@ -313,7 +309,7 @@ def _properties(names: list[str] | None) -> list[Property | MechanismProperty]:
 
 
 def _chosen(given: list[str] | None, group: str, make: Callable[[str], T]) -> list[T]:
-    """Return what was named, or else all that is installed; of all, a broken plug-in is left out, and that is said."""
+    """Return what was named, or else all that is installed; of all, a broken plug-in is left out with a warning."""
     if given:
         return [make(name) for name in dict.fromkeys(given)]
     made = []

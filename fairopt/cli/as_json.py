@@ -6,23 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairopt.backends import Highs
+from fairopt.backends.solution import Solution
 from fairopt.compare import Row
 from fairopt.errors import FairoptError, NotSolved
 from fairopt.metrics import Metrics
-from fairopt.policy import Decision, Policy
-from fairopt.problem import Market
+from fairopt.policy import Allocation, Policy, Uniqueness
+from fairopt.problem import Market, Queue
+from fairopt.problem.batch import Batch
 from fairopt.properties import MechanismProperty, Property, Verdict
 from fairopt.properties.verdict import plain
-from fairopt.schedules import SchedulePolicy
-from fairopt.simulation import RoundPolicy
-from fairopt.uniqueness import Uniqueness
 
 SCHEMA = 1
-#: What the policies of a class decide.
-DECIDES: tuple[tuple[type, str], ...] = ((Policy, "shares"), (RoundPolicy, "rounds"), (SchedulePolicy, "schedules"))
+#: What policies decide, by what they decide on.
+DECIDES: Mapping[type, str] = {Market: "shares", Queue: "rounds", Batch: "schedules"}
 
 
-def decision(decision: Decision, unique: Uniqueness, *, exact: bool = False) -> dict[str, Any]:
+def decision(decision: Allocation, unique: Uniqueness, *, exact: bool = False) -> dict[str, Any]:
     """Return what ``solve --json`` prints."""
     seconds = decision.seconds
     return {
@@ -37,8 +36,15 @@ def decision(decision: Decision, unique: Uniqueness, *, exact: bool = False) -> 
         "unique": unique.shares,
         "unique_utilities": unique.utilities,
         "evidence": plain(decision.evidence, exact=exact),
+        "solver": None if decision.solver is None else decision.solver.name,
+        "proven": plain(_proven(decision.solution), exact=exact),
         "seconds": {"build": seconds.build, "solve": seconds.solve, "certify": seconds.certify},
     }
+
+
+def _proven(solution: Solution | None) -> dict[str, Any] | None:
+    """Return between which numbers the optimum lies, where that is proven, with the multipliers that show it."""
+    return None if solution is None or solution.lower is None else solution.summary()
 
 
 def unsolved(policy: Policy, market: Market, error: NotSolved) -> dict[str, Any]:
@@ -126,15 +132,17 @@ def _metrics_json(numbers: Metrics, market: Market, *, exact: bool = False) -> d
     }
 
 
-def policies(policies: Sequence[Policy | RoundPolicy | SchedulePolicy]) -> list[dict[str, Any]]:
+def policies(policies: Sequence[Policy]) -> list[dict[str, Any]]:
     """Return what ``policies --json`` prints."""
     return [
         {
             "name": policy.name,
-            "decides": next(what for kind, what in DECIDES if isinstance(policy, kind)),
+            "decides": DECIDES[policy.problem],
             "source": policy.source,
-            "own_algorithm": policy.own_algorithm or getattr(policy, "specialised", False),
-            "available": policy.own_algorithm or Highs.available(),
+            "own_algorithm": bool(policy.methods),
+            "methods": [method.name for method in policy.methods],
+            "program": policy.has_program,
+            "available": bool(policy.methods) or Highs.available(),
             "claims": [
                 {
                     "property": claim.property,

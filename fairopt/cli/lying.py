@@ -19,7 +19,7 @@ from fairopt.evidence import certify_lie
 from fairopt.policy import Policy
 from fairopt.problem import Market, market_to_dict
 from fairopt.problem.files.market import read_market, write_market
-from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, Verdict, plain, shrinking_lies
+from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, Verdict, plain, shrinking_misreports
 from fairopt.properties.misreports.allowed import Anything, Larger, Smaller
 
 
@@ -51,7 +51,7 @@ def lie(
 
     Exit status: 1 a lie that pays was found, 0 none was (which proves nothing).
     """
-    problem, rule = read_market(market), discovery.policy(policy)
+    problem, rule = read_market(market), discovery.policy(policy, Market)
     require_place(certificate)
     found = StrategyProofness().search(rule, problem, effort=Effort(evaluations=evaluations, seed=seed))
     verdict = found.by_misreport[kind.value]
@@ -82,7 +82,7 @@ def _smallest(policy: Policy, market: Market, witness: Misreport, kind: Kind, ma
     try:
         effort = Effort(evaluations=markets)
         for number, smaller in enumerate(
-            shrinking_lies(policy, market, witness, kind=kinds[kind.value], effort=effort)
+            shrinking_misreports(policy, market, witness, kind=kinds[kind.value], effort=effort)
         ):
             best = smaller.market, smaller.witness
             if number and sys.stderr.isatty():

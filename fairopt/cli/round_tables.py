@@ -9,17 +9,17 @@ from contextlib import contextmanager
 from rich.console import Console
 
 from fairopt.cli.tables import table_of, terminal
+from fairopt.policy import Policy
 from fairopt.problem import Trace
 from fairopt.program import Number
-from fairopt.schedules import SchedulePolicy
-from fairopt.simulation import Round, RoundPolicy
+from fairopt.simulation import Round
 from fairopt.simulation.measures import UNITS, Measures, Spread
 
 #: How many names of jobs a line shows.
 SHOWN = 10
 
 
-def measures(found: Measures, policy: RoundPolicy, trace: Trace) -> None:
+def measures(found: Measures, policy: Policy, trace: Trace) -> None:
     """Print what a run was like: its measures, then its tenants, then who was left."""
     out = terminal()
     out.print(
@@ -62,7 +62,7 @@ def measures(found: Measures, policy: RoundPolicy, trace: Trace) -> None:
             out.print(f"{what}: {len(names)} jobs: {', '.join(names[:SHOWN])}{more}", soft_wrap=True)
 
 
-def policies(listed: Sequence[RoundPolicy] | Sequence[SchedulePolicy], of: str) -> None:
+def policies(listed: Sequence[Policy] | Sequence[Policy], of: str) -> None:
     """Print the policies ``of`` rounds, or of schedules."""
     table = table_of(f"policy of {of}", "source", "claims")
     for policy in listed:

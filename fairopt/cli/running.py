@@ -12,16 +12,17 @@ from typing import Annotated, Any
 import typer
 
 from fairopt import discovery
-from fairopt.backends import Solver
+from fairopt.backends import Method, Solver
 from fairopt.cli import round_json, round_tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.journal import Journal, Resumed, header, read_journal
 from fairopt.cli.settings import configured
-from fairopt.errors import BadInput, FairoptError, NotCapable
-from fairopt.problem import Cluster, Trace, exact
+from fairopt.errors import BadInput, FairoptError
+from fairopt.policy import Policy, chosen
+from fairopt.problem import Cluster, Queue, Trace, exact
 from fairopt.problem.files.market_schema import naming
 from fairopt.problem.numbers import shown
-from fairopt.simulation import History, Mechanics, Round, RoundPolicy, RoundTrait, run
+from fairopt.simulation import History, Mechanics, Round, run
 from fairopt.simulation.measures import Measures, measure
 from fairopt.simulation.run import check_matches
 
@@ -59,7 +60,7 @@ def run_command(
     given = Trace.read(trace, there.types)
     with naming(str(trace)):
         check_matches(given, there)
-    rule = configured(discovery.round_policy(policy), settings or [])
+    rule = configured(discovery.policy(policy, Queue), settings or [])
     mechanics = Mechanics(
         restart=exact(restart, "--restart"),
         launch=exact(launch, "--launch"),
@@ -69,7 +70,7 @@ def run_command(
     seconds = exact(length, "--length")
     if seconds <= 0:
         raise BadInput(f"got {shown(seconds)}", place="--length", remedy="Give the seconds of a round, positive")
-    solver: Solver | None = None if backend == "auto" else discovery.backend(backend)
+    solver = discovery.solver(rule, backend)
     began = header(
         policy,
         settings or [],
@@ -81,10 +82,7 @@ def run_command(
         floats=floats,
     )
     before = None if resume is None else read_journal(resume, began, rule.states)
-    if solver is not None and RoundTrait.PROGRAM not in rule.traits:
-        raise NotCapable(
-            f"{rule.name} is an algorithm of its own; it has no program for {backend}, so leave --backend out"
-        )
+    chosen(rule, solver)  # refused before anything is played
     played = _Played(rule, given.as_(float) if floats else given, there, mechanics, seconds)
     played.play(solver, rounds, before, None if state is None else Journal(state, began, before))
     if played.error is not None and not played.records:  # nothing came of it that could be shown
@@ -112,7 +110,7 @@ def run_command(
 class _Played:
     """A run and what has come of it so far."""
 
-    policy: RoundPolicy
+    policy: Policy
     trace: Trace
     cluster: Cluster
     mechanics: Mechanics
@@ -127,7 +125,9 @@ class _Played:
     def history(self) -> History:
         return History.of(self.trace, self.cluster, self.records)
 
-    def play(self, solver: Solver | None, rounds: int | None, before: Resumed | None, journal: Journal | None) -> None:
+    def play(
+        self, solver: Solver | Method | None, rounds: int | None, before: Resumed | None, journal: Journal | None
+    ) -> None:
         """Play the rounds; an interruption and an error of fairopt's keep what there is, and are remembered."""
         self.records = [] if before is None else list(before.rounds)
         with ExitStack() as stack:

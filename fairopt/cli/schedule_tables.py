@@ -8,9 +8,9 @@ from fractions import Fraction
 
 from fairopt.cli.round_tables import SHOWN
 from fairopt.cli.tables import table_of, terminal
+from fairopt.policy import Admission, Plan
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Number
-from fairopt.schedules import Admission, Plan
 
 #: How many violations of a schedule are shown.
 MOST = 20

@@ -12,12 +12,11 @@ from typing import Annotated, Any
 import typer
 
 from fairopt import discovery
-from fairopt.backends import Options
 from fairopt.cli import schedule_tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.settings import configured
 from fairopt.errors import BadInput
-from fairopt.policy import Solve
+from fairopt.policy import Plan, decide
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import is_batch_file, read_batch
 from fairopt.problem.files.market import read_text
@@ -25,7 +24,6 @@ from fairopt.problem.files.market_schema import check_version, naming
 from fairopt.problem.files.toml_json import parse_json
 from fairopt.problem.labels import check_keys
 from fairopt.proofs import verify_schedule
-from fairopt.schedules import Plan
 from fairopt.schedules.document import SCHEMA, document, number
 
 #: What a schedule by anyone need not tell.
@@ -44,9 +42,8 @@ def schedule_command(
 ) -> None:
     """Say which jobs of a batch run where and when, and who pays whom."""
     problem = read_batch(batch)
-    rule = configured(discovery.schedule_policy(policy), settings or [])
-    solve = None if backend == "auto" else Solve(discovery.backend(backend), Options())
-    plan = rule.decide(problem, rule.start(problem), solve)
+    rule = configured(discovery.policy(policy, Batch), settings or [])
+    plan = decide(rule, problem, discovery.solver(rule, backend))
     if json_:
         _print_json(result(plan, settings or []))
     else:

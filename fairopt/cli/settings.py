@@ -14,12 +14,10 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from fairopt import discovery
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy
-from fairopt.problem import exact
+from fairopt.problem import Market, exact
 from fairopt.problem.labels import nearest
-from fairopt.schedules import SchedulePolicy
-from fairopt.simulation import RoundPolicy
 
-P = TypeVar("P", RoundPolicy, SchedulePolicy)
+P = TypeVar("P", Policy, Policy)
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -88,7 +86,7 @@ def _of_kind(text: str, kind: Any, place: str) -> Any:
             raise BadInput(f"got {text!r}", place=place, remedy=nearest(text, names, "value"))
         return next(each for each in kind if str(each.value) == text)
     if kind is Policy:
-        return discovery.policy(text)
+        return discovery.policy(text, Market)
     if get_origin(kind) in (Sequence, tuple, list):
         of = get_args(kind)[0]
         return tuple(_value(part.strip(), of, place) for part in text.split(",") if part.strip())

@@ -16,13 +16,11 @@ from rich.text import Text
 
 from fairopt.compare import Row
 from fairopt.ledger import Entry, Finding, Ruling
-from fairopt.methods.proven import Proven
 from fairopt.metrics import Metrics
-from fairopt.policy import Decision, Policy
+from fairopt.policy import Allocation, Policy, Uniqueness
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Answer, MechanismProperty, Misreport, Property, Verdict
-from fairopt.uniqueness import Uniqueness
 
 #: Off a terminal there is no width to fit; lines stay whole, so that they can be searched.
 WIDE = 200
@@ -48,10 +46,10 @@ RULINGS: Mapping[Ruling, str] = {
 STYLES: Mapping[Answer, str] = {Answer.HOLDS: "green", Answer.FAILS: "red", Answer.NOT_REFUTED: "yellow"}
 
 
-def decision(decided: Decision, unique: Uniqueness) -> None:
+def decision(decided: Allocation, unique: Uniqueness) -> None:
     """Print who gets what."""
     market = decided.market
-    table = table_of("user", *market.types, "throughput", "own partition would give")
+    table = table_of("user", *market.types, "throughput", "equal share is worth")
     for i, user in enumerate(market.users):
         row = [number_text(share) for share in decided.shares[i]]
         table.add_row(user, *row, number_text(decided.utilities[i]), number_text(market.fair_utility()[i]))
@@ -63,11 +61,11 @@ def decision(decided: Decision, unique: Uniqueness) -> None:
         f"unique utilities: {said[unique.utilities]}; unique shares: {said[unique.shares]}",
         soft_wrap=True,
     )
-    if isinstance(decided.evidence, Proven):
-        most = number_text(decided.evidence.upper)
+    solution = decided.solution
+    if solution is not None and solution.upper is not None and not decided.exact:
         console.print(
-            f"proven, all rounding counted: the optimum is at most {most}, and these shares, corrected by no more than "
-            f"rounding, reach it but for a part of {decided.evidence.gap:.1e}",
+            f"proven, all rounding counted: the optimum is at most {number_text(solution.upper)}, and these shares, "
+            f"corrected by no more than rounding, are within a relative gap of {solution.gap:.1e}",
             soft_wrap=True,
         )
 

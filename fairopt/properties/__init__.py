@@ -1,15 +1,16 @@
 """Properties: one file each; a `Verdict` with a margin and a witness."""
 
-from fairopt.properties.misreports.minimal_misreport import shrink, shrinking_lies
+from fairopt.properties.misreports.minimal_misreport import shrink, shrinking_misreports
 from fairopt.properties.misreports.shrinking import Shrunk, shrink_market, shrinks
 from fairopt.properties.misreports.strategy_proofness import Effort, MechanismProperty, Misreport, StrategyProofness
+from fairopt.properties.over_optima import over_optima
 from fairopt.properties.shares.adjacent_types import AdjacentTypes
 from fairopt.properties.shares.envy_freeness import EnvyFreeness
 from fairopt.properties.shares.feasibility import Feasibility
 from fairopt.properties.shares.pareto_efficiency import ParetoEfficiency, ParetoWeights
 from fairopt.properties.shares.sharing_incentive import SharingIncentive
 from fairopt.properties.shares.work_conservation import WorkConservation
-from fairopt.properties.verdict import TOLERANCE, Answer, Property, Verdict, plain
+from fairopt.properties.verdict import TOLERANCE, Answer, OverOptima, Property, Verdict, plain
 
 __all__ = [
     "TOLERANCE",
@@ -20,6 +21,7 @@ __all__ = [
     "Feasibility",
     "MechanismProperty",
     "Misreport",
+    "OverOptima",
     "ParetoEfficiency",
     "ParetoWeights",
     "Property",
@@ -28,9 +30,10 @@ __all__ = [
     "StrategyProofness",
     "Verdict",
     "WorkConservation",
+    "over_optima",
     "plain",
     "shrink",
     "shrink_market",
-    "shrinking_lies",
+    "shrinking_misreports",
     "shrinks",
 ]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from fairopt.certificates import Certificate, Judgement
 from fairopt.errors import BadInput, NotCapable
+from fairopt.policy import Optima
 from fairopt.problem import Market, allocation_from, exact
 from fairopt.program import INFINITY, Array, Number
 
@@ -67,6 +68,15 @@ class Verdict:
         return out
 
 
+@runtime_checkable
+class Summarised(Protocol):
+    """What is shown by less than all of its fields."""
+
+    def summary(self) -> Mapping[str, Any]:
+        """Return what a reader wants to see."""
+        ...
+
+
 def plain(value: Any, *, exact: bool = False) -> Any:
     """Return a value as JSON types: arrays as lists, dataclasses as objects, what is not finite as null.
 
@@ -84,6 +94,8 @@ def plain(value: Any, *, exact: bool = False) -> Any:
         return {str(key): plain(entry, exact=exact) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [plain(entry, exact=exact) for entry in value]
+    if isinstance(value, Summarised):
+        return plain(value.summary(), exact=exact)
     if is_dataclass(value) and not isinstance(value, type):
         return {entry.name: plain(getattr(value, entry.name), exact=exact) for entry in fields(value)}
     return value
@@ -105,6 +117,21 @@ class Instance:
         for i, row in enumerate(self.shares):
             out[i] = [exact(value, self.source) for value in row]
         return out
+
+
+@dataclass(frozen=True, eq=False)
+class OverOptima:
+    """A property decided over all optima of a policy on a market.
+
+    ``some``: there is an optimum with the property; ``having`` (n, k) is one. ``every``: there is none without it;
+    ``lacking`` is one. HOLDS and FAILS are proved; what is not proved is NOT_REFUTED. Margins and witnesses are those
+    of the optimum that is shown, or of the worst one.
+    """
+
+    some: Verdict
+    every: Verdict
+    having: Array | None = None
+    lacking: Array | None = None
 
 
 class Property(ABC):
@@ -148,6 +175,18 @@ class Property(ABC):
         market = problem if exact else problem.as_(float)
         shares = given if exact else given.astype(float)
         return self._check(market, shares, (0 if exact else TOLERANCE) if tolerance is None else tolerance)
+
+    def over(self, optima: Optima) -> OverOptima:
+        """Decide for some optimum and for every optimum, exactly; here: by what the one that was decided shows."""
+        return self.shown(optima)
+
+    def shown(self, optima: Optima) -> OverOptima:
+        """Return what one optimum shows of the property, where it is not decided over all."""
+        verdict = replace(self.check(optima.market, optima.shares), effort="one optimum")
+        other = replace(verdict, answer=Answer.NOT_REFUTED, exact=False)
+        if verdict.answer is Answer.HOLDS:
+            return OverOptima(verdict, other, having=optima.shares)
+        return OverOptima(other, verdict, lacking=optima.shares)
 
     def certify(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
         """Return the evidence of an exact ``verdict`` on exact ``shares``, for ``proofs/verify.py``; it asks no solver.

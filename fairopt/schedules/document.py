@@ -26,9 +26,9 @@ from fractions import Fraction
 from typing import Any
 
 from fairopt.errors import BadInput
+from fairopt.policy import Admission, Payment, Plan
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
-from fairopt.schedules.policy import Admission, Payment, Plan
 from fairopt.schedules.prices import Bases
 
 SCHEMA = 1

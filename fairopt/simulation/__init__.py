@@ -1,11 +1,11 @@
 """Scheduling in rounds: policies with memory, the loop that plays them over a trace, and its record."""
 
+from fairopt.policy import BrokenSchedule, Policy, Schedule, Trait
 from fairopt.simulation.codec import snapshot_from, snapshot_text
 from fairopt.simulation.greedy import by_throughput, choose, placed
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.placement import Consolidated, Placement, Want
-from fairopt.simulation.policy import BrokenSchedule, RoundPolicy, RoundTrait, Schedule
 from fairopt.simulation.record import Change, Ran, Round, Snapshot, Standing
 from fairopt.simulation.run import Stalled, advance, begin, next_queue, present, run
 
@@ -16,14 +16,14 @@ __all__ = [
     "History",
     "Mechanics",
     "Placement",
+    "Policy",
     "Ran",
     "Round",
-    "RoundPolicy",
-    "RoundTrait",
     "Schedule",
     "Snapshot",
     "Stalled",
     "Standing",
+    "Trait",
     "Want",
     "advance",
     "begin",

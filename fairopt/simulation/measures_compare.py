@@ -7,27 +7,27 @@ from typing import NamedTuple
 
 from fairopt.backends import Solver
 from fairopt.errors import FairoptError
+from fairopt.policy import Policy
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.trace import Trace
 from fairopt.simulation.history import History
 from fairopt.simulation.measures import Measures, measure
 from fairopt.simulation.measures_finish_time import Ideal
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.policy import RoundPolicy
 from fairopt.simulation.run import run
 
 
 class Compared(NamedTuple):
     """A policy, its run and its measures; where it stopped, until then, and the error that stopped it."""
 
-    policy: RoundPolicy
+    policy: Policy
     history: History
     measures: Measures
     error: FairoptError | None = None
 
 
 def compare_runs(
-    policies: Iterable[RoundPolicy],
+    policies: Iterable[Policy],
     trace: Trace,
     cluster: Cluster,
     *,

@@ -1,4 +1,4 @@
-"""`run`: a trace on a cluster under a policy, round after round; a fold of `RoundPolicy.decide`."""
+"""`run`: a trace on a cluster under a policy, round after round; a fold of `Policy.decide`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from time import perf_counter
 
 import numpy as np
 
-from fairopt.backends import Highs, Options, Solver
+from fairopt.backends import Method, Solver
 from fairopt.errors import BadInput, FairoptError
-from fairopt.policy import Solve
+from fairopt.policy import BrokenSchedule, Policy, Schedule, decide, session
+from fairopt.policy.schedule import refuse_broken
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.problem.trace import Outage, Trace
 from fairopt.program import Number, cast
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.policy import BrokenSchedule, RoundPolicy, Schedule, refuse_broken
 from fairopt.simulation.record import Change, Ran, Round, Snapshot, Standing
 
 #: After so many rounds in which nothing ran and nothing changed, nothing will.
@@ -32,20 +32,20 @@ class Stalled(FairoptError, RuntimeError):
 
 
 def run(
-    policy: RoundPolicy,
+    policy: Policy,
     trace: Trace,
     cluster: Cluster,
     *,
     length: object,
     mechanics: Mechanics | None = None,
-    backend: Solver | None = None,
+    backend: Solver | Method | None = None,
     rounds: int | None = None,
     after: Snapshot | None = None,
 ) -> Iterator[Round]:
     """Yield the record of each round until all jobs that can run are completed, or ``rounds`` of them are done.
 
-    ``length`` is that of a round, in the trace's unit of time. ``backend`` None means the policy's own algorithm where
-    it has one, else HiGHS. ``after`` goes on from a snapshot of the same trace, cluster and policy: the rounds are
+    ``length`` is that of a round, in the trace's unit of time. ``backend`` None means the policy's
+    best way. ``after`` goes on from a snapshot of the same trace, cluster and policy: the rounds are
     those that the first run would have yielded. Rounds in which nobody could run are skipped, but counted. Jobs that
     fit no type stand in every record's ``misfits`` from their arrival on; a run ends when only they are left.
 
@@ -61,18 +61,16 @@ def run(
         check_goes_on(after, trace, cluster)
     own, kept = cluster.as_(number), mechanics or Mechanics()
     snapshot = begin(own, number) if after is None else after
-    solver = Highs() if backend is None and not policy.own_algorithm else backend
+    at = session(policy, backend)
     done = 0
     while rounds is None or done < rounds:
         coming = next_queue(snapshot, trace, own, number(step))
         if coming is None:
             return
         moved, queue = coming
-        # a solver of its own each round: where optima tie, a warm start would choose among them
-        solve = None if solver is None else Solve(solver, Options())
-        state = moved.state if moved.started else policy.start(queue)
         begun = perf_counter()
-        schedule = policy.decide(queue, state, solve)
+        # from anew each round, so that a run goes on after a snapshot as if it had not stopped
+        schedule = decide(policy, queue, state=moved.state if moved.started else None, at=at.next())
         seconds = perf_counter() - begun
         if schedule.queue is not queue:
             raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")

@@ -15,13 +15,13 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.certificates import Bound, Certificate, Dominance, Infeasibility, Lie, MarketBound, OutOfReach
 from fairopt.certificates.rows import bare_duals, other_variables, row_duals
-from fairopt.discovery import POLICIES, PROPERTIES, load, names
+from fairopt.discovery import PROPERTIES, load, names, policies
 from fairopt.evidence import extreme, throughput_of
-from fairopt.policy import Decision, Formulated, Policy
+from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Formulation, Program, Sense, between
 from fairopt.properties import Property
-from fairopt.properties.misreports.exact_reports import exactly
+from fairopt.properties.misreports.exact_reports import exact_or_none
 from fairopt.properties.shares.pareto_efficiency import Dominating, ParetoEfficiency
 
 
@@ -35,29 +35,28 @@ class Sample:
 
 def of_market(market: Market, random: Random) -> Iterator[Sample]:
     """Yield certificates of all that the installed policies decide on an exact market, and of what follows from it."""
-    for name in names(POLICIES):
-        policy = load(POLICIES, name)()
-        decision = exactly(policy, market)
+    for policy in policies(Market):
+        decision = exact_or_none(policy, market)
         if decision is None:
             continue  # floats have no certificate
-        yield Sample(f"decision of {name}", policy.certify(decision))
+        yield Sample(f"decision of {policy.name}", policy.certify(decision))
         yield from _verdicts(decision, random)
         if ranges_over_optima(policy, decision):
             sense = random.choice([Sense.MAXIMIZE, Sense.MINIMIZE])
             weights = fractions([[random.randint(-3, 3) for _ in market.types] for _ in market.users])
-            yield Sample(f"range of {name}, {sense.value}", extreme(policy, decision, weights, sense))
+            yield Sample(f"range of {policy.name}, {sense.value}", extreme(policy, decision, weights, sense))
             yield from _dominance(policy, decision)
         yield from _lies(policy, decision, random)
         yield from _bounds(policy, decision)
     yield from _out_of_reach(market, random)
 
 
-def ranges_over_optima(policy: Policy, decision: Decision) -> bool:
+def ranges_over_optima(policy: Policy, decision: Allocation) -> bool:
     """Return whether the choices of the policy are a program that certificates can speak of."""
-    return policy.choices(decision) is not None and policy.name != "partial-allocation"
+    return policy.choices(decision) is not None
 
 
-def _verdicts(decision: Decision, random: Random) -> Iterator[Sample]:
+def _verdicts(decision: Allocation, random: Random) -> Iterator[Sample]:
     market = decision.market
     mixed = decision.shares[random.sample(range(len(market.users)), len(market.users))]
     for name in random.sample(names(PROPERTIES), 3):
@@ -69,7 +68,7 @@ def _verdicts(decision: Decision, random: Random) -> Iterator[Sample]:
             yield Sample(f"{name} {verdict.answer.value}", asked.certify(market, shares, verdict))
 
 
-def _dominance(policy: Policy, decision: Decision) -> Iterator[Sample]:
+def _dominance(policy: Policy, decision: Allocation) -> Iterator[Sample]:
     market = decision.market
     witness = ParetoEfficiency().check(market, decision.shares).witness
     if not isinstance(witness, Dominating) or market.demand is not None:
@@ -81,12 +80,12 @@ def _dominance(policy: Policy, decision: Decision) -> Iterator[Sample]:
         yield Sample(f"dominance over every optimum of {policy.name}", certificate)
 
 
-def _lies(policy: Policy, truth: Decision, random: Random) -> Iterator[Sample]:
+def _lies(policy: Policy, truth: Allocation, random: Random) -> Iterator[Sample]:
     market = truth.market
     for _ in range(4):
         user = random.randrange(len(market.users))
         report = market.speedup[user] * fractions([random.choice([1, 1, 2, Fraction(1, 2)]) for _ in market.types])
-        lying = exactly(policy, market.misreport(user, report))
+        lying = exact_or_none(policy, market.misreport(user, report))
         if lying is None or (report == market.speedup[user]).all():
             continue
         name = market.users[user]
@@ -103,7 +102,7 @@ def _lies(policy: Policy, truth: Decision, random: Random) -> Iterator[Sample]:
                 return
 
 
-def _bounds(policy: Policy, decision: Decision) -> Iterator[Sample]:
+def _bounds(policy: Policy, decision: Allocation) -> Iterator[Sample]:
     """Yield the optimum as a bound, and, where it is feasible, half of it: a point with a gap."""
     program, solution = decision.program, decision.solution
     if not (isinstance(policy, Formulated) and policy.rebuilt and program and solution and solution.dual is not None):

@@ -18,11 +18,11 @@ from fairopt.backends.solution import Status
 from fairopt.certificates.decisions import on_shares
 from fairopt.discovery import POLICIES, PROPERTIES, load
 from fairopt.evidence import throughput_of
-from fairopt.policy import Decision, Formulated, Policy
+from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market, market_from_dict, worth
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, Sense, between
 from fairopt.properties import Answer
-from fairopt.properties.misreports.exact_reports import exactly
+from fairopt.properties.misreports.exact_reports import exact_or_none
 from fairopt.testing.certificate_samples import fractions, sharing
 
 #: What partial allocation rounds its parts to.
@@ -57,9 +57,9 @@ def shares_of(data: Mapping[str, Any], market: Market, key: str = "allocation") 
     return shares
 
 
-def decide(policy: Policy, market: Market) -> Decision:
+def decide(policy: Policy, market: Market) -> Allocation:
     """Return the exact decision; `Untrue` where there is none, since then nobody can have proved one."""
-    decision = exactly(policy, market)
+    decision = exact_or_none(policy, market)
     if decision is None:
         raise Untrue(f"{policy.name} has no exact decision here")
     return decision

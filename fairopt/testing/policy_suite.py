@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from fairopt.backends import Capability, Highs, Options, Solver
+from fairopt.backends import Highs, ProgramMethod, Solver
 from fairopt.backends.exact import Exact
-from fairopt.discovery import BACKENDS, POLICIES, PROPERTIES, load, names
+from fairopt.discovery import BACKENDS, PROPERTIES, load, names, policies
 from fairopt.errors import NotCapable
-from fairopt.methods.proven import Proven
-from fairopt.policy import Claim, Decision, Example, Policy, Solve, Trait, allocate, run
+from fairopt.policy import Allocation, Claim, Example, Policy, Trait, allocate, decide, run, session
 from fairopt.problem import Market, exact
 from fairopt.program import Array, Number
 from fairopt.properties import Answer, Effort, Feasibility, MechanismProperty, Verdict
@@ -32,8 +31,6 @@ from fairopt.testing.suite import Check, Suite, Traits, check
 
 #: Two ways to the same number agree to this, relative to its size: ten times what the loosest back end is asked for.
 AGREE = 1e-6
-#: What somebody's own partition in floats may be off by, as a part of it.
-ROUNDED = Fraction(1, 10**13)
 
 
 def policy_suite(
@@ -50,7 +47,7 @@ def policy_suite(
             "claims": any(claim.refuted_by is None for claim in policy.claims),
             "refuted claims": any(claim.refuted_by is not None for claim in policy.claims),
             "examples": policy.examples,
-            "specialised": policy.specialised,
+            "methods": _solves_program(policy),
             "a state": policy.start(next(sample_markets(1))) is not None,
         }
         declared = {*policy.traits, *(what for what, there in said.items() if there)}
@@ -71,7 +68,7 @@ def policy_suite(
             check(takes_any_positive_weight),
             check(takes_job_types),
             check(back_ends_agree, Trait.PROGRAM),
-            check(own_algorithm_brackets_the_exact_optimum, "specialised"),
+            check(methods_bracket_the_exact_optimum, "methods"),
             check(refuses_a_back_end_that_cannot),
             check(canonical_choice_does_not_depend_on_the_solver, Trait.PROGRAM, Trait.EXACT),
             check(examples_hold_exactly, "examples"),
@@ -131,9 +128,9 @@ def decides_the_same_twice(policy: Policy) -> None:
 def float_agrees_with_fraction(policy: Policy) -> None:
     """Guards against formulations that are right in one number type only."""
     for market in sample_markets(20, seed=5, weights=False):
-        in_fractions = allocate(policy, market, _exact_for(policy))
+        in_fractions = allocate(policy, market, exact=True)
         assert in_fractions.exact, f"declares exact decisions; got floats on {market}"
-        in_floats = allocate(policy, market.as_(float), _float_for(policy))
+        in_floats = decide(policy, market.as_(float), vertex=True)
         _same_choice(policy, in_fractions, in_floats, market)
 
 
@@ -210,26 +207,25 @@ def back_ends_agree(policy: Policy) -> None:
             assert abs(value - reference) <= AGREE * (1 + abs(reference)), f"{name} disagrees on {market}: {found}"
 
 
-def own_algorithm_brackets_the_exact_optimum(policy: Policy) -> None:
+def methods_bracket_the_exact_optimum(policy: Policy) -> None:
     """Guards against a fast answer to another question, and against bounds that rounding has made false."""
+    proven: Counter[str] = Counter()
     for market in (*sample_markets(15, seed=16), *sample_markets(15, seed=17, demands=True)):
         market = market.as_(float)  # what is proven is proven of the market in floats
-        own, exact_ = allocate(policy, market), allocate(policy, market.as_(Fraction), Exact())
-        assert own.backend == "auto"
-        _same_choice(policy, own, exact_, market)
-        lower, upper = _bracket(own.evidence)
-        assert lower <= exact_.objective <= upper, f"{own.evidence} on {market}"
-
-
-def _bracket(evidence: Any) -> tuple[Fraction, Fraction]:
-    """Return between which numbers the optimum is proven to lie.
-
-    Levels are proven from above, one by one, and the least is the objective; own partitions are rounded before that.
-    """
-    if isinstance(evidence, Proven):
-        return Fraction(evidence.lower), Fraction(evidence.upper)
-    most = map(lambda level, slack: Fraction(level) * (1 + Fraction(slack)), evidence.level, evidence.slack)
-    return Fraction(0), min(most) * (1 + ROUNDED)
+        exact_ = allocate(policy, market.as_(Fraction), Exact())
+        for method in policy.methods:
+            own = allocate(policy, market, method)
+            assert own.method == method
+            _same_choice(policy, own, exact_, market)
+            solution = own.solution
+            if solution is None or solution.lower is None or solution.upper is None:
+                assert not isinstance(method, ProgramMethod), f"{method.name} proves nothing of its answer"
+                continue
+            lower, upper = Fraction(solution.lower), Fraction(solution.upper)
+            assert lower <= exact_.objective <= upper, f"{solution.summary()} on {market}"
+            proven[method.name] += 1
+    for method in policy.methods:
+        assert proven[method.name] > 15, f"{method.name} proves {proven[method.name]} of 30 answers"
 
 
 def refuses_a_back_end_that_cannot(policy: Policy) -> None:
@@ -248,15 +244,15 @@ def refuses_a_back_end_that_cannot(policy: Policy) -> None:
 def canonical_choice_does_not_depend_on_the_solver(policy: Policy) -> None:
     """Guards against a canonical choice that is only what one solver happens to return."""
     for market in sample_markets(6, seed=12, users=(1, 3), types=(1, 3)):
-        in_fractions = allocate(policy, market, _exact_for(policy), canonical=True)
-        in_floats = allocate(policy, market, _float_for(policy), canonical=True)
+        in_fractions = allocate(policy, market, exact=True, canonical=True)
+        in_floats = allocate(policy, market, canonical=True)
         _close(in_floats.shares, in_fractions.shares, f"canonical shares on {market}")
 
 
 def examples_hold_exactly(policy: Policy) -> None:
     """Guards against a formulation that is not the source's: its worked examples, in rational numbers."""
     for example in policy.examples:
-        decision = allocate(policy, example.market, _exact_for(policy))
+        decision = allocate(policy, example.market, exact=True)
         wrong = _wrong(example, decision)
         assert not wrong, f"{example.source}: {wrong}"
 
@@ -287,10 +283,11 @@ def refuted_claims_stay_refuted(policy: Policy) -> None:
 def run_is_a_fold_of_decide(policy: Policy) -> None:
     """Guards against a loop that carries more, or less, than the declared state."""
     markets = list(sample_markets(3, seed=14))
-    solver = None if policy.own_algorithm else Highs()
     state = policy.start(markets[0])
     for market, decision in zip(markets, run(policy, markets), strict=True):
-        alone = policy.decide(market, state, None if solver is None else Solve(solver, Options()))
+        alone = policy.decide(market, state, session(policy))
+        assert isinstance(alone, Allocation)
+        assert isinstance(decision, Allocation)
         state = alone.state
         _close(decision.objective, alone.objective, f"objective on {market}")
 
@@ -305,16 +302,15 @@ def state_survives_serialisation(policy: Policy) -> None:
 
 def capable(policy: Policy) -> Iterator[Solver]:
     """Yield the installed back ends that can solve the policy's program."""
-    logarithms = policy.own_algorithm  # the one log-linear program has an algorithm of its own besides
     for name in names(BACKENDS):
         backend = load(BACKENDS, name)
-        if backend.available() and (not logarithms or Capability.LOGARITHMS in backend.capabilities):
+        if backend.available() and policy.needs <= backend.capabilities:
             yield backend()
 
 
 def installed() -> list[Policy]:
     """Return one of each installed policy."""
-    return [load(POLICIES, name)() for name in names(POLICIES)]
+    return policies(Market)
 
 
 def _verdict(claim: Claim, policy: Policy, market: Market) -> Verdict:
@@ -322,20 +318,17 @@ def _verdict(claim: Claim, policy: Policy, market: Market) -> Verdict:
     if isinstance(checker, MechanismProperty):
         found = checker.search(policy, market, effort=Effort(evaluations=120))
         return found.by_misreport[claim.misreport]
-    shares = allocate(policy, market, _exact_for(policy) if Trait.EXACT in policy.traits else None).shares
+    shares = allocate(policy, market, exact=Trait.EXACT in policy.traits).shares
     verdict: Verdict = checker.check(market, shares)
     return verdict
 
 
-def _exact_for(policy: Policy) -> Solver | None:
-    return None if policy.own_algorithm else Exact()
+def _solves_program(policy: Policy) -> bool:
+    """Whether the policy is a linear program that its own methods solve too."""
+    return policy.has_program and policy.needs <= Exact.capabilities and bool(policy.methods)
 
 
-def _float_for(policy: Policy) -> Solver | None:
-    return None if policy.own_algorithm else Highs()
-
-
-def _same_choice(policy: Policy, one: Decision, other: Decision, market: Market) -> None:
+def _same_choice(policy: Policy, one: Allocation, other: Allocation, market: Market) -> None:
     if Trait.DETERMINED in policy.traits:
         _close(one.utilities, other.utilities, f"utilities on {market}")
     _close(one.objective, other.objective, f"objective on {market}")
@@ -346,7 +339,7 @@ def _close(one: Array | Number, other: Array | Number, what: str) -> None:
     assert np.allclose(a, b, rtol=AGREE, atol=AGREE), f"{what}: {a.tolist()} and {b.tolist()}"
 
 
-def _wrong(example: Example, decision: Decision) -> str:
+def _wrong(example: Example, decision: Allocation) -> str:
     """Return how a decision differs from a worked example, empty if it does not."""
     if not decision.exact:
         return "the decision is not exact"

@@ -1,8 +1,8 @@
-"""The conformance suite of policies of rounds: what every `RoundPolicy` must do, and what it declares of itself.
+"""The conformance suite of policies of rounds: what every `Policy` must do, and what it declares of itself.
 
-from fairopt.proofs.verify_run import decide
+from fairopt.proofs import verify_run
 from fairopt.testing.round_suite import round_suite
-report = round_suite(decide).run([MyPolicy()])
+report = round_suite(verify_run.decide).run([MyPolicy()])
 print(report)
 report.require_complete()
 """
@@ -20,17 +20,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairopt.backends import Highs, Options
-from fairopt.discovery import BACKENDS, ROUND_POLICIES, load, names
+from fairopt.backends import Highs, Session
+from fairopt.discovery import BACKENDS, load, names, policies
 from fairopt.errors import NotCapable
-from fairopt.policy import Solve
+from fairopt.policy import Policy, Schedule, Trait, decide
+from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.simulation import (
     History,
     Round,
-    RoundPolicy,
-    RoundTrait,
-    Schedule,
     Snapshot,
     advance,
     begin,
@@ -44,7 +42,6 @@ from fairopt.simulation import (
 from fairopt.simulation.codec import encode
 from fairopt.simulation.document import document
 from fairopt.simulation.placement import Consolidated
-from fairopt.simulation.policy import refuse_broken
 from fairopt.testing.round_samples import Setting, sample_settings
 from fairopt.testing.suite import Suite, Traits, check
 
@@ -60,7 +57,7 @@ AGREE = 1e-6
 
 def round_suite(
     judge: Judge, *, settings: int = 20, expected_failures: Mapping[str, Mapping[str, str]] | None = None
-) -> Suite[RoundPolicy]:
+) -> Suite[Policy]:
     """Return the suite, with runs over ``settings`` sampled settings judged by ``judge``.
 
     ``judge`` replays a run by itself, knowing nothing of policies: `decide` of ``proofs/verify_run.py``.
@@ -82,12 +79,12 @@ def round_suite(
             check(on.copes_where_nobody_can_run),
             check(on.forgets_who_is_done),
             check(on.refuses_a_back_end_without_a_program),
-            check(on.back_ends_agree, RoundTrait.PROGRAM),
-            check(on.floats_place_like_fractions, RoundTrait.EXACT),
-            check(on.no_gpu_is_idle_for_which_somebody_waits, RoundTrait.WORK_CONSERVING),
-            check(on.gangs_lie_on_one_type, RoundTrait.ONE_TYPE),
-            check(on.nobody_who_runs_is_stopped, RoundTrait.RUNS_TO_COMPLETION),
-            check(on.names_do_not_matter, RoundTrait.NAMELESS),
+            check(on.back_ends_agree, Trait.PROGRAM),
+            check(on.floats_place_like_fractions, Trait.SAME_IN_FLOATS),
+            check(on.no_gpu_is_idle_for_which_somebody_waits, Trait.WORK_CONSERVING),
+            check(on.gangs_lie_on_one_type, Trait.ONE_TYPE),
+            check(on.nobody_who_runs_is_stopped, Trait.RUNS_TO_COMPLETION),
+            check(on.names_do_not_matter, Trait.NAMELESS),
         ],
         lambda policy: Traits(policy.name, frozenset(policy.traits), "", known.get(policy.name, {})),
     )
@@ -117,7 +114,7 @@ class Play:
         return json.dumps(document(history, self.setting.mechanics, self.setting.length, self.steps[-1].record.policy))
 
 
-def fold(policy: RoundPolicy, setting: Setting, after: Snapshot | None = None) -> Play:
+def fold(policy: Policy, setting: Setting, after: Snapshot | None = None) -> Play:
     """Return the rounds of a setting, by hand: a pristine copy of the policy decides each, given the state alone."""
     number = Fraction if setting.trace.jobs.exact else float
     length = number(setting.length)
@@ -135,16 +132,15 @@ def fold(policy: RoundPolicy, setting: Setting, after: Snapshot | None = None) -
     return Play(setting, tuple(steps), False)
 
 
-def decided(policy: RoundPolicy, queue: Queue, state: Any = MISSING) -> Schedule:
+def decided(policy: Policy, queue: Queue, state: Any = MISSING) -> Schedule:
     """Return what a pristine copy of a policy decides, after its own first state where none is given."""
     own = copy.deepcopy(policy)
-    solve = None if own.own_algorithm else Solve(Highs(), Options())
-    return own.decide(queue, own.start(queue) if state is MISSING else state, solve)
+    return decide(own, queue, state=None if state is MISSING else state)
 
 
-def installed() -> list[RoundPolicy]:
+def installed() -> list[Policy]:
     """Return one of each installed policy of rounds, with default options."""
-    return [load(ROUND_POLICIES, name)() for name in names(ROUND_POLICIES)]
+    return policies(Queue)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,38 +149,38 @@ class Checks:
 
     judge: Judge
     settings: int
-    _plays: dict[int, tuple[RoundPolicy, list[Play]]] = field(default_factory=dict)
+    _plays: dict[int, tuple[Policy, list[Play]]] = field(default_factory=dict)
 
-    def plays(self, policy: RoundPolicy) -> list[Play]:
+    def plays(self, policy: Policy) -> list[Play]:
         """Return the folds of a policy over the sampled settings."""
         if id(policy) not in self._plays:
             self._plays[id(policy)] = policy, [fold(policy, each) for each in sample_settings(self.settings, seed=1)]
         return self._plays[id(policy)][1]
 
-    def says_what_it_is(self, policy: RoundPolicy) -> None:
+    def says_what_it_is(self, policy: Policy) -> None:
         """Guards against plug-ins without name, source or defaults, and states that cannot be written down."""
         assert policy.name
         assert policy.source
-        assert all(isinstance(trait, RoundTrait) for trait in policy.traits)
+        assert all(isinstance(trait, Trait) for trait in policy.traits)
         for kind in (type(policy), *policy.states):
             assert is_dataclass(kind), f"{kind.__name__} is no dataclass"
             assert kind.__dataclass_params__.frozen, f"{kind.__name__} is not frozen"  # type: ignore[attr-defined]
         bare = [each.name for each in fields(policy) if each.default is each.default_factory is MISSING]  # type: ignore[arg-type]
         assert not bare, f"options without default: {bare}"
 
-    def every_round_is_possible(self, policy: RoundPolicy) -> None:
+    def every_round_is_possible(self, policy: Policy) -> None:
         """Guards against torn gangs, overbooked or broken hosts, wrong types, broken leases and wrong records."""
         for play in self.plays(policy):
             self._judged(play.text(), play.setting)
 
-    def every_round_is_possible_in_floats(self, policy: RoundPolicy) -> None:
+    def every_round_is_possible_in_floats(self, policy: Policy) -> None:
         """Guards against arithmetic that works in Fractions only."""
         for setting in sample_settings(max(1, self.settings // 4), seed=2):
             play = fold(policy, setting.as_(float))
             assert play.ended, f"not over after {MOST_ROUNDS} rounds in floats"
             self._judged(play.text(), setting, NEAR)
 
-    def everybody_is_done_in_the_end(self, policy: RoundPolicy) -> None:
+    def everybody_is_done_in_the_end(self, policy: Policy) -> None:
         """Guards against starvation without end, and against jobs that are lost from sight."""
         for number, play in enumerate(self.plays(policy)):
             done = {job for step in play.steps for job in step.record.completed}
@@ -193,14 +189,14 @@ class Checks:
             assert play.ended, f"setting {number}: after {MOST_ROUNDS} rounds {left} wait still"
             assert not left, f"setting {number}: {left} are neither done nor reported"
 
-    def run_is_a_fold_of_decide(self, policy: RoundPolicy) -> None:
+    def run_is_a_fold_of_decide(self, policy: Policy) -> None:
         """Guards against state kept in the object, unseeded randomness, and a loop that carries more than the state."""
         for play in self.plays(policy)[:6]:
             one = play.setting
             rounds = run(policy, one.trace, one.cluster, length=one.length, mechanics=one.mechanics, rounds=MOST_ROUNDS)
             _same_records([step.record for step in play.steps], list(rounds))
 
-    def a_run_stopped_and_resumed_is_the_same(self, policy: RoundPolicy) -> None:
+    def a_run_stopped_and_resumed_is_the_same(self, policy: Policy) -> None:
         """Guards against states that lose something when they are written down, at any boundary of rounds."""
         for play in self.plays(policy)[:3]:
             one = play.setting
@@ -210,7 +206,7 @@ class Checks:
                 again = run(own, one.trace, one.cluster, length=one.length, mechanics=kept, rounds=1, after=read)
                 _same_records([then.record], list(again))
 
-    def leaves_the_queue_and_the_state_alone(self, policy: RoundPolicy) -> None:
+    def leaves_the_queue_and_the_state_alone(self, policy: Policy) -> None:
         """Guards against policies that write into what they are given."""
         for play in self.plays(policy)[:3]:
             state: Any = MISSING
@@ -223,7 +219,7 @@ class Checks:
                 assert state is MISSING or encode(state) == written, "the state that was given has changed"
                 state = schedule.state
 
-    def keeps_leases_that_it_did_not_give(self, policy: RoundPolicy) -> None:
+    def keeps_leases_that_it_did_not_give(self, policy: Policy) -> None:
         """Guards against policies that know their own leases only, or none, and fail on a queue in full swing."""
         met = 0
         for number, setting in enumerate(sample_settings(max(3, self.settings // 4), seed=3, jobs=(8, 20))):
@@ -238,7 +234,7 @@ class Checks:
                 self._judged(play.text(first), setting)
         assert met, "no lease was met; sample more settings"
 
-    def copes_where_nobody_can_run(self, policy: RoundPolicy) -> None:
+    def copes_where_nobody_can_run(self, policy: Policy) -> None:
         """Guards against divisions by zero, programs without variables and lost states where nobody can be placed."""
         for setting in sample_settings(4, seed=4, outages=False):
             jobs, cluster = setting.trace.jobs, setting.cluster
@@ -254,7 +250,7 @@ class Checks:
                 state = schedule.state
                 encode(state)
 
-    def forgets_who_is_done(self, policy: RoundPolicy) -> None:
+    def forgets_who_is_done(self, policy: Policy) -> None:
         """Guards against states that grow with everybody who ever was there."""
         for play in self.plays(policy)[:6]:
             for step in play.steps:
@@ -262,19 +258,19 @@ class Checks:
                 gone = known - set(step.queue.jobs.names)
                 assert not gone, f"round {step.queue.index}: the state holds {sorted(gone)[:5]}, who are not present"
 
-    def refuses_a_back_end_without_a_program(self, policy: RoundPolicy) -> None:
+    def refuses_a_back_end_without_a_program(self, policy: Policy) -> None:
         """Guards against a back end that is named and silently ignored."""
-        if RoundTrait.PROGRAM in policy.traits:
+        if Trait.PROGRAM in policy.traits:
             return
-        assert policy.own_algorithm, "declares neither a program nor an algorithm of its own"
+        assert policy.methods, "declares neither a program nor a method of its own"
         queue = self.plays(policy)[0].steps[0].queue
         try:
-            policy.decide(queue, policy.start(queue), Solve(Highs(), Options()))
+            decide(policy, queue, Highs())
         except NotCapable:
             return
         raise AssertionError("declares no program, yet takes a back end")
 
-    def back_ends_agree(self, policy: RoundPolicy) -> None:
+    def back_ends_agree(self, policy: Policy) -> None:
         """Guards against answers that depend on the solver: every capable one reaches the same objective."""
         asked = 0
         for setting in sample_settings(2, seed=5, jobs=(5, 7), hosts=(2, 3)):
@@ -286,14 +282,14 @@ class Checks:
                 assert most - least <= AGREE * (1 + abs(most)), f"{step.queue!r}: {found}"
         assert asked >= 2, f"declares a program, and {asked} back ends took it"
 
-    def floats_place_like_fractions(self, policy: RoundPolicy) -> None:
+    def floats_place_like_fractions(self, policy: Policy) -> None:
         """Guards against rules that are right in one number type only."""
         for setting in sample_settings(max(2, self.settings // 4), seed=6, ties=False):
             exactly, nearly = (fold(policy, each) for each in (setting, setting.as_(float)))
             for one, other in zip(exactly.steps, nearly.steps, strict=True):
                 _same_places(one, other)
 
-    def no_gpu_is_idle_for_which_somebody_waits(self, policy: RoundPolicy) -> None:
+    def no_gpu_is_idle_for_which_somebody_waits(self, policy: Policy) -> None:
         """Guards against GPUs left idle although a whole gang that waits would fit on them."""
         for step in self._steps(policy):
             left = step.queue.free(step.schedule.placements)
@@ -303,27 +299,27 @@ class Checks:
                 fits = step.queue.allowed[row] & (step.queue.jobs.gpus[row] <= free)
                 assert not fits.any(), f"{step.queue!r}: {step.queue.jobs.names[row]} waits, {free.tolist()} are free"
 
-    def gangs_lie_on_one_type(self, policy: RoundPolicy) -> None:
+    def gangs_lie_on_one_type(self, policy: Policy) -> None:
         """Guards against gangs of which the slowest type holds the others up."""
         for step in self._steps(policy):
             for row, spots in step.schedule.placements.items():
                 assert len(step.queue.kinds(spots)) == 1, f"{step.queue!r}: {step.queue.jobs.names[row]} at {spots}"
 
-    def nobody_who_runs_is_stopped(self, policy: RoundPolicy) -> None:
+    def nobody_who_runs_is_stopped(self, policy: Policy) -> None:
         """Guards against preemption by a policy that promises none."""
         for step in self._steps(policy):
             for row in np.flatnonzero(step.queue.running).tolist():
                 name, spots = step.queue.jobs.names[row], step.schedule.placements.get(row)
                 assert spots == step.queue.last[row], f"{step.queue!r}: {name} is taken from {step.queue.last[row]}"
 
-    def names_do_not_matter(self, policy: RoundPolicy) -> None:
+    def names_do_not_matter(self, policy: Policy) -> None:
         """Guards against choices by alphabet, and by the order of a set of names."""
         for play in self.plays(policy)[:4]:
             other = fold(policy, _renamed(play.setting))
             for one, two in zip(play.steps, other.steps, strict=True):
                 _same_places(one, two)
 
-    def _steps(self, policy: RoundPolicy) -> Iterator[Step]:
+    def _steps(self, policy: Policy) -> Iterator[Step]:
         return (step for play in self.plays(policy) for step in play.steps)
 
     def _judged(self, text: str, setting: Setting, tolerance: Fraction = Fraction(0)) -> None:
@@ -332,17 +328,15 @@ class Checks:
 
 
 @dataclass(frozen=True)
-class Lender(RoundPolicy):
+class Lender(Policy):
     """Places whom it can, and leases GPUs at random, for up to five rounds; what other policies must put up with."""
 
     name: ClassVar[str] = "lender"
     source: ClassVar[str] = "the conformance suite"
     seed: int = 0
 
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         """Return placements in the queue's order, with leases for about half of them."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} has no program for {solve.backend.name}")
         random = Random(f"{self.seed}/{problem.index}")
         placements = placed(problem, choose(problem, range(len(problem))), Consolidated())
         new = [row for row in placements if row not in problem.leased]
@@ -350,12 +344,11 @@ class Lender(RoundPolicy):
         return Schedule(self.name, problem, placements, leases)
 
 
-def _objectives(policy: RoundPolicy, queue: Queue, state: Any) -> Iterator[tuple[str, float]]:
+def _objectives(policy: Policy, queue: Queue, state: Any) -> Iterator[tuple[str, float]]:
     solvers: list[Any] = [load(BACKENDS, name)() for name in names(BACKENDS)]
-    ways = [Solve(solver, Options()) for solver in solvers if solver.available()]
-    for way in [*ways, *([None] if policy.own_algorithm else [])]:
+    for way in [*(solver for solver in solvers if solver.available()), *policy.methods]:
         try:
-            schedule = policy.decide(queue, state, way)
+            schedule = decide(policy, queue, way, state=state)
         except NotCapable:
             continue  # one that cannot is not asked
         if schedule.solution is not None and schedule.solution.objective is not None:

@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import NotCapable
+from fairopt.backends import Session
 from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.policy import Seconds, Solve
+from fairopt.policy import Admission, Plan, Policy, Seconds, decide
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Array
-from fairopt.schedules import Admission, Plan, SchedulePolicy
 
 
 @dataclass(frozen=True)
-class BatchPrivate(SchedulePolicy):
+class BatchPrivate(Policy):
     """Cut the servers into the tenants' quotas, and run posted-price packing in each part alone; nobody pays anybody.
 
     Servers are handed out in order, workers and PS each until a tenant's quota is full, tenants in order; where that
@@ -26,14 +25,13 @@ class BatchPrivate(SchedulePolicy):
     Source: Astraea (posted prices) Sec. 5.1, baseline BatchSche.
     """
 
+    problem = Batch
     name = "batch-private"
     source = "Astraea, IEEE TC 2022, Sec. 5.1 (BatchSche)"
     packing: PostedPricePacking = field(default_factory=PostedPricePacking)
 
-    def decide(self, problem: Batch, state: Any, solve: Solve | None) -> Plan:
-        """Decide each tenant's part; see `SchedulePolicy.decide`."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+    def decide(self, problem: Batch, state: Any, solve: Session) -> Plan:
+        """Decide each tenant's part; see `Policy.decide`."""
         begun = perf_counter()
         schedules: list[JobSchedule] = []
         admissions: list[Admission] = []
@@ -41,7 +39,7 @@ class BatchPrivate(SchedulePolicy):
             rows = np.flatnonzero(problem.jobs.tenant == tenant).tolist()
             if not rows:
                 continue
-            plan = self.packing.decide(part, None, None)
+            plan = decide(self.packing, part)
             schedules += [replace(each, job=rows[each.job]) for each in plan.schedules]
             for each in plan.admissions:
                 schedule = None if each.schedule is None else replace(each.schedule, job=rows[each.job])

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import BadInput, NotCapable
+from fairopt.backends import Session
+from fairopt.errors import BadInput
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.reference import Best, Search
 from fairopt.models.astraea.round_state import RoundState
-from fairopt.policy import Seconds, Solve
+from fairopt.policy import Admission, Plan, Policy, Seconds
 from fairopt.problem.batch import MOST_SLOTS, Batch, JobSchedule
 from fairopt.problem.utilities import Linear
-from fairopt.schedules import Admission, Plan, SchedulePolicy
 
 #: How far a job is looked for a place at first, in slots.
 LOOK = 64
@@ -25,7 +25,7 @@ COLUMNS = ("free_workers", "free_ps", "own_workers", "own_ps", "pool_workers", "
 
 
 @dataclass(frozen=True)
-class FirstComeFirstServed(SchedulePolicy):
+class FirstComeFirstServed(Policy):
     """Jobs in order of arrival, each where it completes first within its tenant's own share; nothing is taken back.
 
     ``shared`` lets a job use whatever is free in the cluster. ``horizon``: slots to look ahead from the last arrival;
@@ -34,6 +34,7 @@ class FirstComeFirstServed(SchedulePolicy):
     Source: Astraea (posted prices) Sec. 5.1 compares with it in kind; static shares as YARN has them.
     """
 
+    problem = Batch
     name = "fcfs"
     source = "first come, first served within static shares"
     shared: bool = False
@@ -44,10 +45,8 @@ class FirstComeFirstServed(SchedulePolicy):
         if self.horizon is not None and (not isinstance(self.horizon, int) or self.horizon < 1):
             raise BadInput(f"got {self.horizon!r}", place=f"{self.name}, horizon", remedy="Give a whole number from 1")
 
-    def decide(self, problem: Batch, state: Any, solve: Solve | None) -> Plan:
-        """Place jobs one after the other; see `SchedulePolicy.decide`."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+    def decide(self, problem: Batch, state: Any, solve: Session) -> Plan:
+        """Place jobs one after the other; see `Policy.decide`."""
         begun = perf_counter()
         jobs = problem.jobs
         # what counts is completion alone: each slot costs 1, and prices with base 1 are 0

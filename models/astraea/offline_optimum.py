@@ -8,19 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairopt.backends import Highs, Options
+from fairopt.backends import Capability, Options, Session
 from fairopt.backends.solution import Status
 from fairopt.methods.columns.columns import Times
-from fairopt.policy import Seconds, Solve
+from fairopt.policy import Plan, Policy, Seconds, Trait
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Affine, Array, Comparison, Formulation, Program
-from fairopt.schedules import Plan, SchedulePolicy
 
 SOURCE = "Astraea (posted prices)"
 
 
 @dataclass(frozen=True)
-class OfflineOptimum(SchedulePolicy):
+class OfflineOptimum(Policy):
     """The schedules of largest total utility, with all jobs known from the beginning: (3) with (3a)-(3o) and (4a).
 
     * ``slots``: T; None for as many as the optimum can need (`needed_slots`).
@@ -32,19 +31,26 @@ class OfflineOptimum(SchedulePolicy):
     Source: Astraea (Wang et al.), IEEE TC 2022, Eq. (3), (3a)-(3o), (4a); several types Sec. 6.
     """
 
+    problem = Batch
     name = "offline-optimum"
+    traits = frozenset({Trait.PROGRAM})
+    needs = frozenset({Capability.INTEGERS})
     source = "Astraea, IEEE TC 2022, Eq. (3)"
-    own_algorithm = False
+    methods = ()
     slots: int | None = None
     in_slot_of_arrival: bool = False
 
-    def decide(self, problem: Batch, state: Any, solve: Solve | None) -> Plan:
-        """Write (3) down and solve it; see `SchedulePolicy.decide`. Errors: `NotSolved` where no point was found."""
+    @property
+    def solver_options(self) -> Options:
+        """How a back end is asked that nobody named: for integer optima without a gap."""
+        return Options(gap=0.0)
+
+    def decide(self, problem: Batch, state: Any, solve: Session) -> Plan:
+        """Write (3) down and solve it; see `Policy.decide`. Errors: `NotSolved` where no point was found."""
         begun = perf_counter()
         program = self.formulate(problem)
         built = perf_counter() - begun
-        ask = without_gap() if solve is None else solve
-        solution = ask(program)
+        solution = solve(program)
         if solution.status is not Status.LIMIT:
             solution.require_optimal()
         schedules = read_schedules(problem, program, solution.point)
@@ -52,21 +58,15 @@ class OfflineOptimum(SchedulePolicy):
             policy=self.name,
             batch=problem,
             schedules=schedules,
-            backend=ask.backend.name,
             program=program,
             solution=solution,
-            proven=f"{ask.backend.name}: {solution.status.value}; bound {solution.bound}",
+            proven=f"{solve.backend.name}: {solution.status.value}; bound {solution.bound}",
             seconds=Seconds(build=built, solve=solution.seconds),
         )
 
     def formulate(self, problem: Batch) -> Program:
         """Return the program (3); its blocks of rows bear the letters of the constraints."""
         return time_indexed(problem, Times.of(problem, self.slots, self.in_slot_of_arrival))
-
-
-def without_gap(time_limit: float | None = None) -> Solve:
-    """Return HiGHS, asked for integer optima without a gap; ``time_limit``: seconds for each program."""
-    return Solve(Highs(), Options(gap=0.0, time_limit=time_limit))
 
 
 class _Variables(NamedTuple):

@@ -11,17 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairopt.backends import Capability, Options, Session
 from fairopt.backends.solution import Solution
 from fairopt.errors import BadInput
 from fairopt.methods.columns.columns import Times, columns
 from fairopt.methods.columns.integer_search import SLACK, Found, answer, search
 from fairopt.methods.columns.pricing import Prices
 from fairopt.methods.columns.restricted_program import Relaxation, packing_program, relax
-from fairopt.models.astraea.offline_optimum import without_gap
-from fairopt.policy import Seconds, Solve
+from fairopt.policy import Plan, Policy, Seconds, Trait, decide
 from fairopt.problem.batch import Batch
 from fairopt.program import Program
-from fairopt.schedules import Plan, SchedulePolicy
 
 
 class Proof(enum.Enum):
@@ -57,7 +56,7 @@ class PackingEvidence:
 
 
 @dataclass(frozen=True)
-class CompactExponentialPacking(SchedulePolicy):
+class CompactExponentialPacking(Policy):
     """The schedules of largest total utility, one column for each schedule of each job: problem (5).
 
     The linear relaxation is solved by column generation, with a pricing that is exact over all schedules at prices that
@@ -72,9 +71,12 @@ class CompactExponentialPacking(SchedulePolicy):
     ``Plan.evidence`` is a `PackingEvidence`. Source: Astraea (Wang et al.), IEEE TC 2022, Eq. (5)-(7); Sec. 6.
     """
 
+    problem = Batch
     name = "packing"
+    traits = frozenset({Trait.PROGRAM})
+    needs = frozenset({Capability.INTEGERS, Capability.DUALS})
     source = "Astraea, IEEE TC 2022, Eq. (5)"
-    own_algorithm = False
+    methods = ()
     slots: int | None = None
     in_slot_of_arrival: bool = False
     most_columns: int = 5_000
@@ -87,19 +89,23 @@ class CompactExponentialPacking(SchedulePolicy):
             if not isinstance(value, int) or value < 0:
                 raise BadInput(f"got {value!r}", place=f"{self.name}, {name}", remedy="Give a whole number from 0")
 
-    def decide(self, problem: Batch, state: Any, solve: Solve | None) -> Plan:
-        """Solve (5); see `SchedulePolicy.decide`. ``solve`` must give duals and integers. Errors: `NotSolved`."""
+    @property
+    def solver_options(self) -> Options:
+        """How a back end is asked that nobody named: for integer optima without a gap."""
+        return Options(gap=0.0, time_limit=self.time_limit)
+
+    def decide(self, problem: Batch, state: Any, solve: Session) -> Plan:
+        """Solve (5); see `Policy.decide`. ``solve`` must give duals and integers. Errors: `NotSolved`."""
         begun = perf_counter()
-        ask = without_gap(self.time_limit) if solve is None else solve
         times = Times.of(problem, self.slots, self.in_slot_of_arrival)
-        relaxation = relax(problem, times, ask)
+        relaxation = relax(problem, times, solve)
         program: Program | None = None
         solution: Solution | None = None
         every = (column for job in range(len(problem.jobs)) for column in columns(problem, job, times))
         looked_at = list(islice(every, self.most_columns + 1))
         if len(looked_at) <= self.most_columns:
             program = packing_program(problem, times, looked_at)
-            solution = answer(ask, program)
+            solution = answer(solve, program)
             taken = tuple(looked_at[at] for at in np.flatnonzero(solution.point > 1 / 2))
             revenue = sum((Fraction(times.worth[each.job][each.last - 1]) for each in taken), start=Fraction(0))
             closed = solution.bound is not None and float(solution.bound) <= float(revenue) + SLACK * max(
@@ -108,12 +114,11 @@ class CompactExponentialPacking(SchedulePolicy):
             found = Found(taken, revenue, closed, 0)
         else:
             looked_at = list(relaxation.columns)
-            found = search(problem, times, relaxation, ask, self.most_cuts)
+            found = search(problem, times, relaxation, solve, self.most_cuts)
         return Plan(
             policy=self.name,
             batch=problem,
             schedules=found.schedules,
-            backend=ask.backend.name,
             program=program,
             solution=solution,
             proven=f"no schedules within {times.slots} slots earn more than {relaxation.bound}, by prices; "
@@ -128,7 +133,7 @@ class CompactExponentialPacking(SchedulePolicy):
                 rounds=relaxation.rounds,
                 cuts=found.cuts,
             ),
-            seconds=Seconds(build=perf_counter() - begun - ask.seconds, solve=ask.seconds),
+            seconds=Seconds(build=perf_counter() - begun - solve.seconds, solve=solve.seconds),
         )
 
 
@@ -169,7 +174,7 @@ def ratio(
                 place=f"job {batch.jobs.names[each.job]!r}",
                 remedy="Give more slots, or in_slot_of_arrival=True",
             )
-    best = how.decide(batch, how.start(batch), None)
+    best = decide(how, batch)
     evidence: PackingEvidence = best.evidence
     return Ratio(_revenue(plan), _revenue(best) if evidence.optimal else evidence.bound, evidence.optimal)
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairopt.policy import Admission, Payment
 from fairopt.problem.batch import Batch
 from fairopt.program import Array
-from fairopt.schedules import Admission, Payment
 
 
 def payments(batch: Batch, admissions: Sequence[Admission]) -> Iterator[Payment]:

@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import BadInput, NotCapable
+from fairopt.backends import Session
+from fairopt.errors import BadInput
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.payments import payments
 from fairopt.models.astraea.price_bases import Admissible, Theta, read_theta
 from fairopt.models.astraea.reference import Search
 from fairopt.models.astraea.round_state import RoundState
-from fairopt.policy import Seconds, Solve
+from fairopt.policy import Admission, Plan, Policy, Seconds
 from fairopt.problem.batch import MOST_SLOTS, Batch
-from fairopt.schedules import Admission, Plan, SchedulePolicy
 from fairopt.schedules.prices import Bases
 
 
 @dataclass(frozen=True)
-class PostedPricePacking(SchedulePolicy):
+class PostedPricePacking(Policy):
     """Collect jobs over geometrically growing intervals; in each, admit who gains at posted prices, own shares first.
 
     Jobs that arrive in [tau_(l-1), tau_l), and those left over, are decided on at tau_l and run in (lambda tau_l,
@@ -40,6 +40,7 @@ class PostedPricePacking(SchedulePolicy):
     Source: Astraea (Wang et al.), IEEE TC 2022, Algorithms 1-5.
     """
 
+    problem = Batch
     name = "posted-prices"
     source = "Astraea, IEEE TC 2022, Algorithms 1-5"
     rounds: int = 2
@@ -53,10 +54,8 @@ class PostedPricePacking(SchedulePolicy):
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise BadInput(f"got {value!r}", place=f"{self.name}, {name}", remedy="Give a whole number from 1")
 
-    def decide(self, problem: Batch, state: Any, solve: Solve | None) -> Plan:
-        """Run Algorithm 1; see `SchedulePolicy.decide`."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+    def decide(self, problem: Batch, state: Any, solve: Session) -> Plan:
+        """Run Algorithm 1; see `Policy.decide`."""
         begun = perf_counter()
         admissions: list[Admission] = []
         bases: list[Bases] = []

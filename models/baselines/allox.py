@@ -9,15 +9,16 @@ from math import ceil
 
 import numpy as np
 
-from fairopt.errors import BadInput, NotCapable
+from fairopt.backends import Session
+from fairopt.errors import BadInput
 from fairopt.models.baselines.allox_matching import matched, ready_times, starts
 from fairopt.models.common.job_times import fastest, time_left, until_free
 from fairopt.models.common.non_preemptive import holding
-from fairopt.policy import Solve
+from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Number
-from fairopt.simulation import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, Want, placed
+from fairopt.simulation import Consolidated, Placement, Want, placed
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class AlloX(RoundPolicy):
+class AlloX(Policy):
     """Each round, all waiting jobs are matched to machines and places anew; who is first on a free one starts.
 
     * ``alpha``: the fraction of the tenants with jobs waiting, at least one, whose jobs are matched first: those with
@@ -52,9 +53,10 @@ class AlloX(RoundPolicy):
     switching; equal demands).
     """
 
+    problem = Queue
     name = "allox"
     source = "AlloX, EuroSys 2020; ASTRAEA, TPDS 2022, Sec. 6.1.5; FFT, ICS 2025, Sec. 6.1.4"
-    traits = frozenset({RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS, RoundTrait.RUNS_TO_COMPLETION})
+    traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.RUNS_TO_COMPLETION})
     states = (Progress,)
 
     alpha: object = 1
@@ -71,10 +73,8 @@ class AlloX(RoundPolicy):
         """Return the state in which nobody was given anything."""
         return Progress()
 
-    def decide(self, problem: Queue, state: Progress, solve: Solve | None) -> Schedule:
-        """Keep who runs, match who waits, start who is first; see `RoundPolicy.decide`."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+    def decide(self, problem: Queue, state: Progress, solve: Session) -> Schedule:
+        """Keep who runs, match who waits, start who is first; see `Policy.decide`."""
         queue = holding(problem)
         waiting = [row for row in range(len(queue)) if row not in queue.leased and queue.allowed[row].any()]
         wants: list[Want] = []

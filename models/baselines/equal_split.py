@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.certificates import Certificate, Trace
-from fairopt.policy import Claim, Computed, Decision, Example, Trait
+from fairopt.policy import Allocation, Claim, Computed, Example, Trait
 from fairopt.problem import Market
 from fairopt.program import Array
 
@@ -49,7 +49,7 @@ class EqualSplit(Computed):
         held = fill(problem.weight, problem.limit, total)
         return np.multiply.outer(held, problem.capacity / total), None
 
-    def certify(self, decision: Decision) -> Certificate:
+    def certify(self, decision: Allocation) -> Certificate:
         """Return the shares: whoever divides by hand gets the same."""
         self._require_exact(decision)
         return Trace(decision.market, decision.shares)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import NotCapable
+from fairopt.backends import Session
 from fairopt.models.common.non_preemptive import holding
-from fairopt.policy import Solve
+from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.simulation import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, Want, by_throughput, placed
+from fairopt.simulation import Consolidated, Placement, Want, by_throughput, placed
 
 
 def quotas(weights: Sequence[Number], gpus: int) -> tuple[int, ...]:
@@ -39,7 +39,7 @@ def quotas(weights: Sequence[Number], gpus: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class FifoQuota(RoundPolicy):
+class FifoQuota(Policy):
     """Each tenant's jobs in order of arrival, within its quota of GPUs; who runs, runs to its end.
 
     * ``pooled``: a tenant's quota is a number of GPUs of whatever type; else it is a number of each type, a virtual
@@ -57,10 +57,11 @@ class FifoQuota(RoundPolicy):
     Source: ASTRAEA Sec. 6.1.5 (YARN-CS), Eq. (6), 3.2 (first in, first out).
     """
 
+    problem = Queue
     name = "fifo-quota"
     source = "ASTRAEA, TPDS 2022, Sec. 6.1.5 (YARN-CS)"
     traits = frozenset(
-        {RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS, RoundTrait.RUNS_TO_COMPLETION},
+        {Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.RUNS_TO_COMPLETION},
     )
 
     pooled: bool = False
@@ -68,10 +69,8 @@ class FifoQuota(RoundPolicy):
     borrow: bool = True
     placement: Placement = field(default_factory=Consolidated)
 
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
-        """Keep who runs, let each tenant's first in, then borrowers; see `RoundPolicy.decide`."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
+        """Keep who runs, let each tenant's first in, then borrowers; see `Policy.decide`."""
         queue = holding(problem)
         room = _Room(queue, self.pooled)
         waiting = [row for row in range(len(queue)) if row not in queue.leased and queue.allowed[row].any()]

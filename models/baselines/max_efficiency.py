@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairopt.models.common.shares import shares_of
 from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
+from fairopt.problem.share_variables import shares_of
 from fairopt.program import Formulation, Program
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairopt.errors import NotCapable
+from fairopt.backends import Session
 from fairopt.models.common.job_times import fastest
-from fairopt.policy import Solve
+from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
-from fairopt.simulation import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, choose, placed
+from fairopt.simulation import Consolidated, Placement, choose, placed
 
 
 @dataclass(frozen=True)
-class ShortestRemainingTimeFirst(RoundPolicy):
+class ShortestRemainingTimeFirst(Policy):
     """Each round, jobs in order of the time that they have left on the type that is the fastest to hold them.
 
     A job takes the fastest type with room; moving costs what it costs and does not enter the choice.
@@ -21,15 +21,14 @@ class ShortestRemainingTimeFirst(RoundPolicy):
     Source: FFT Sec. 2.2, Fig. 2(a) (the order that ignores what a migration costs).
     """
 
+    problem = Queue
     name = "srtf"
     source = "FFT, ICS 2025, Sec. 2.2"
-    traits = frozenset({RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS, RoundTrait.WORK_CONSERVING})
+    traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.WORK_CONSERVING})
     placement: Placement = field(default_factory=Consolidated)
 
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
-        """Order by remaining time and place; see `RoundPolicy.decide`."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
+        """Order by remaining time and place; see `Policy.decide`."""
         speed = fastest(problem)
         rows = [row for row in range(len(problem)) if speed[row] > 0]
         order = sorted(rows, key=lambda row: (problem.remaining[row] / speed[row], row))

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import BadInput, NotCapable
+from fairopt.backends import Session
+from fairopt.errors import BadInput
 from fairopt.models.common.job_times import finish_time_fairness
 from fairopt.models.common.non_preemptive import staying_first
-from fairopt.policy import Solve
+from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.simulation import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, choose, placed
+from fairopt.simulation import Consolidated, Placement, choose, placed
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Contention:
 
 
 @dataclass(frozen=True)
-class Themis(RoundPolicy):
+class Themis(Policy):
     """Each round, all GPUs without an unexpired lease are offered to the worst fraction 1 - f of jobs by rho.
 
     * ``knob``: f, in [0, 1]. At least one job is made the offer. 0 offers everything to everybody in order of rho.
@@ -53,10 +54,11 @@ class Themis(RoundPolicy):
     Source: Themis, NSDI 2020; ASTRAEA Sec. 4.1.2, Fig. 6(b), 6.1.5; FFT Sec. 6.1.5.
     """
 
+    problem = Queue
     name = "themis"
     source = "Themis, NSDI 2020; ASTRAEA, TPDS 2022, Sec. 4.1.2"
     # not EXACT: all who have waited from the start have the same rho, which floats part by its last digit
-    traits = frozenset({RoundTrait.ONE_TYPE, RoundTrait.NAMELESS, RoundTrait.WORK_CONSERVING})
+    traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS, Trait.WORK_CONSERVING})
     states = (Contention,)
 
     knob: object = Fraction(4, 5)
@@ -81,10 +83,8 @@ class Themis(RoundPolicy):
         """Return the state in which nobody has been seen."""
         return Contention()
 
-    def decide(self, problem: Queue, state: Contention, solve: Solve | None) -> Schedule:
-        """Rank by rho, offer, place; see `RoundPolicy.decide`."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+    def decide(self, problem: Queue, state: Contention, solve: Session) -> Schedule:
+        """Rank by rho, offer, place; see `Policy.decide`."""
         names = problem.jobs.names
         there = [row for row in range(len(problem)) if row not in problem.misfits]
         after = self._seen(problem, state, there)

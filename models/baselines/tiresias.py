@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import BadInput, NotCapable
+from fairopt.backends import Session
+from fairopt.errors import BadInput
 from fairopt.models.common.job_times import time_left
 from fairopt.models.common.non_preemptive import staying_first
-from fairopt.policy import Solve
+from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.simulation import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, choose, placed
+from fairopt.simulation import Consolidated, Placement, choose, placed
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Attained:
 
 
 @dataclass(frozen=True)
-class LeastAttainedService(RoundPolicy):
+class LeastAttainedService(Policy):
     """Each round, jobs by the GPU-time that they have received, in steps: the queue of those with least goes first.
 
     * ``thresholds``: GPU-times, in the trace's unit of time, at which a job falls into the next queue; one hour of one
@@ -49,10 +50,11 @@ class LeastAttainedService(RoundPolicy):
     Source: Tiresias, NSDI 2019, discretised two-dimensional LAS (Tiresias-L); ASTRAEA Sec. 6.1.5.
     """
 
+    problem = Queue
     name = "tiresias"
     source = "Tiresias, NSDI 2019; ASTRAEA, TPDS 2022, Sec. 6.1.5"
     # work-conserving as it comes: with ``skip``
-    traits = frozenset({RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS, RoundTrait.WORK_CONSERVING})
+    traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.WORK_CONSERVING})
     states = (Attained,)
 
     thresholds: Sequence[object] | None = (3600,)
@@ -76,10 +78,8 @@ class LeastAttainedService(RoundPolicy):
         """Return the state in which nobody was promoted."""
         return Attained()
 
-    def decide(self, problem: Queue, state: Attained, solve: Solve | None) -> Schedule:
-        """Promote, order and place; see `RoundPolicy.decide`."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+    def decide(self, problem: Queue, state: Attained, solve: Session) -> Schedule:
+        """Promote, order and place; see `Policy.decide`."""
         names, waits = problem.jobs.names, self._waits(problem, state)
         since_then = self._promoted(problem, state, waits)
         service = [
@@ -136,7 +136,7 @@ class Assigned:
 
 
 @dataclass(frozen=True)
-class ShortestServiceQueues(RoundPolicy):
+class ShortestServiceQueues(Policy):
     """A queue for each type of GPU, which a job joins on arrival for good; shortest remaining service time first.
 
     * ``random``: a job joins the queue of a type that it fits at random (``seed``); else that with the smallest sum of
@@ -153,9 +153,10 @@ class ShortestServiceQueues(RoundPolicy):
     Source: FFT Sec. 6.1.4 (Tiresias).
     """
 
+    problem = Queue
     name = "tiresias-service"
     source = "FFT, ICS 2025, Sec. 6.1.4"
-    traits = frozenset({RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS})
+    traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
     states = (Assigned,)
 
     random: bool = False
@@ -175,10 +176,8 @@ class ShortestServiceQueues(RoundPolicy):
         """Return the state in which nobody has arrived."""
         return Assigned()
 
-    def decide(self, problem: Queue, state: Assigned, solve: Solve | None) -> Schedule:
-        """Let arrivals join queues, order each queue, place; see `RoundPolicy.decide`."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+    def decide(self, problem: Queue, state: Assigned, solve: Session) -> Schedule:
+        """Let arrivals join queues, order each queue, place; see `Policy.decide`."""
         kinds = self._joined(problem, state)
         order = sorted(kinds, key=lambda row: (self._service(problem, row, kinds[row]), row))
         placements = placed(problem, choose(problem, order, kinds=lambda _, row: (kinds[row],)), self.placement)

@@ -1,23 +1,24 @@
-"""What the policies that raise a common level share: the decision by prices, its optimal face and its certificate.
+"""What the policies that raise a common level share: the method by prices, and its certificate.
 
-Both are the program of `fairopt.methods.level.solve`: everybody reaches ``rate * t``, and t is as large as can be.
+Their program is that of `fairopt.methods.level.solve`: everybody reaches ``rate * t``, and t is as large as can be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from fairopt.backends import ProgramMethod
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import MarketBound
-from fairopt.errors import NotCapable, NotSolved
-from fairopt.methods.level.solve import Raised, raise_level
-from fairopt.methods.proven import ROUNDING, Proven
-from fairopt.policy import Decision, Seconds
+from fairopt.errors import NotCapable
+from fairopt.methods.level.solve import raise_level
+from fairopt.methods.proven import ROUNDING
+from fairopt.policy import Allocation
 from fairopt.problem import Market
-from fairopt.program import INFINITY, Array, Program
+from fairopt.program import INFINITY, Array, Number
 
 #: Scaling down by a multiple of this keeps exact shares short.
 GRAIN = 2**60
@@ -25,121 +26,91 @@ GRAIN = 2**60
 SMALL = Fraction(1, 10**22)
 
 
-def by_prices(
-    policy: str,
-    problem: Market,
-    rate: Array,
-    worth: float,
-    rows: Callable[[Array], tuple[str, Array]],
-    start: Raised | None = None,
-) -> tuple[Decision, Raised]:
-    """Return the decision that raises everybody to ``rate * t``, at the objective ``worth * t``; evidence `Proven`.
+class Levelled(Protocol):
+    """A policy that raises everybody to ``rate * t``: what `PriceMethod` must know of its program.
 
-    Shapes: ``rate`` (n,). ``rows`` makes of the values (n,) of throughputs the name and duals of the users' rows.
-    ``start`` is what was raised in a market of the same types, if any; that of this one is returned as well.
-    Errors: `NotSolved`.
+    ``level_variable`` is the variable t, and ``equal`` says that nobody may have more than its level.
     """
-    market = problem.as_(float)
-    raised = _raise(market, rate, start)
-    name, duals = rows(worth * raised.values)
-    blocks = {"capacity": worth * raised.prices, name: duals}
-    if market.demand is not None:
-        blocks["demand"] = worth * raised.rents
-    evidence = Proven(
-        lower=raised.lower * worth * (1 - 2 * ROUNDING),
-        upper=raised.upper * worth * (1 + 2 * ROUNDING),
-        duals=blocks,
-        effort=raised.effort,
-    )
-    effort = raised.effort
-    decision = Decision(
-        policy=policy,
-        market=problem,
-        shares=raised.shares,
-        objective=raised.level * worth,
-        backend="auto",
-        evidence=evidence,
-        seconds=Seconds(build=effort["prepare"], solve=effort["solve"], certify=effort["certify"]),
-    )
-    return decision, raised
+
+    name: str
+    level_variable: ClassVar[str]
+    equal: ClassVar[bool]
+
+    def rate(self, market: Market) -> Array:
+        """Return what a user has at t = 1 (n,), in the numbers of the market."""
+        ...
+
+    def worth(self, market: Market) -> Number:
+        """Return the objective at t = 1."""
+        ...
+
+    def user_duals(self, values: Array, market: Market) -> tuple[str, Array]:
+        """Return the name and the duals (n,) of the users' rows, given what their throughputs are worth (n,)."""
+        ...
 
 
-def _raise(market: Market, rate: Array, start: Raised | None) -> Raised:
-    if start is not None:
-        try:
-            return raise_level(market.speedup, market.capacity, rate, demand=market.demand, start=start)
-        except NotSolved:  # too far off: the prices are found anew
-            pass
-    return raise_level(market.speedup, market.capacity, rate, demand=market.demand)
+class PriceMethod(ProgramMethod):
+    """Raise the common level by the prices of the types, which are its dual (`fairopt.methods.level.solve`)."""
+
+    name = "prices"
+    number = float
+
+    def solve(self, policy: Levelled, problem: Market, start: Any = None) -> Solution:
+        """Return the solution in floats; ``start`` helps where it is of a market of the same types."""
+        market = problem.as_(float)
+        rate, worth = policy.rate(market), float(policy.worth(market))
+        types, last = start or ((), None)
+        raised = raise_level(
+            market.speedup, market.capacity, rate, demand=market.demand, start=last if types == market.types else None
+        )
+        name, duals = policy.user_duals(worth * raised.values, market)
+        blocks = {"capacity": worth * raised.prices, name: duals}
+        if market.demand is not None:
+            blocks["demand"] = worth * raised.rents
+        return Solution(
+            status=Status.OPTIMAL,
+            raw_status="proved by prices",
+            backend="auto",
+            objective=raised.level * worth,
+            bound=raised.upper * worth,
+            lower=raised.lower * worth * (1 - 2 * ROUNDING),
+            upper=raised.upper * worth * (1 + 2 * ROUNDING),
+            values={"share": raised.shares, policy.level_variable: np.array(raised.level)},
+            duals=blocks,
+            effort=raised.effort,
+            seconds=raised.effort["solve"],
+            warm_start=(market.types, raised),
+        )
+
+    def certify(self, policy: Levelled, decision: Allocation) -> MarketBound:
+        """Return an exact allocation near the decision's, a bound by its prices, and the gap."""
+        return exact_bound(policy, decision)
 
 
-def following(decide: Callable[[Market, Raised | None], tuple[Decision, Raised]]) -> Callable[[Market], Decision]:
-    """Return a function that decides market after market, each from the prices of the last that had the same types."""
-    types: Sequence[str] | None = None
-    last: Raised | None = None
-
-    def again(problem: Market) -> Decision:
-        nonlocal types, last
-        decision, last = decide(problem, last if types == problem.types else None)
-        types = problem.types
-        return decision
-
-    return again
-
-
-def solution_of(program: Program, decision: Decision, level: float) -> Solution:
-    """Return a decision by prices as the solution, with duals, of the ``program`` in floats that it solves."""
-    x = np.zeros(len(program.cost))
-    for block in program.variable_blocks:
-        x[block.span] = decision.shares.ravel() if block.name == "share" else level
-    dual = np.zeros(len(program.rows))
-    for block in program.row_blocks:
-        values = np.asarray(decision.evidence.duals[block.name]).ravel()
-        dual[block.span] = values if block.kept is None else values[block.kept]
-    rows = program.rows
-    against = np.bincount(rows.column, weights=rows.value * dual[rows.row], minlength=len(x))
-    return Solution(
-        status=Status.OPTIMAL,
-        raw_status="proved by prices",
-        backend=decision.backend,
-        objective=program.value(x),
-        bound=decision.evidence.upper,
-        x=x,
-        dual=dual,
-        reduced_cost=program.cost - against,
-    )
-
-
-def exact_bound(
-    decision: Decision,
-    rate: Array,
-    worth: Fraction,
-    rows: Callable[[Array], tuple[str, Array]],
-    variable: str,
-    equal: bool,
-) -> MarketBound:
+def exact_bound(policy: Levelled, decision: Allocation) -> MarketBound:
     """Return, in exact numbers, what a decision by prices reaches and what its prices prove that nothing is above.
 
-    ``rate`` (n,) and ``worth`` are exact, ``rows`` as in `by_prices`; with ``equal`` nobody may have more than the
-    level, which is the ``variable`` of the program. Errors: `NotCapable` where the shares are no allocation at all.
+    Errors: `NotCapable` where somebody has nothing in it.
     """
-    market = decision.market.as_(Fraction)
+    market, solution = decision.market.as_(Fraction), decision.solution
+    assert solution is not None
+    rate, worth = policy.rate(market), policy.worth(market)
     shares = np.where(market.speedup > 0, _exact(decision.shares), np.array(Fraction(0)))
     reached = (market.speedup * shares).sum(axis=1)
     if not (reached > 0).all():
         raise NotCapable(f"in this decision of {decision.policy} somebody has nothing")
     level = (reached / rate).min()
-    if equal:
+    if policy.equal:
         shares = shares * (rate * level / reached)[:, None]
     fit = [Fraction(1)]
     for held, there in ((shares.sum(axis=0), market.capacity), (shares.sum(axis=1), market.limit)):
         fit += [limit / use for limit, use in zip(there, held, strict=True) if limit != INFINITY and use > limit]
     by = Fraction(int(min(fit) * GRAIN), GRAIN)
     shares, level = shares * by, level * by
-    price, rent = _exact(decision.evidence.duals["capacity"]), np.full(len(rate), Fraction(0), dtype=object)
+    price, rent = _exact(solution.duals["capacity"]), np.full(len(rate), Fraction(0), dtype=object)
     if market.demand is not None:
-        rent = _exact(decision.evidence.duals["demand"])
-    # a price that is next to nothing is as good as 0, and shorter
+        rent = _exact(solution.duals["demand"])
+    # tiny prices are rounded to 0 to keep fractions short
     worth_of = price * market.capacity
     rents_worth = [q * d for q, d in zip(rent, market.limit, strict=True) if q]
     least = SMALL * max([*worth_of, *rents_worth])
@@ -154,17 +125,17 @@ def exact_bound(
     price, rent, value = price / gain, rent / gain, value / gain
     limited = [i for i, limit in enumerate(market.limit) if limit != INFINITY]
     bound = (price * market.capacity).sum() + sum(rent[i] * market.limit[i] for i in limited)
-    name, duals = rows(value)
+    name, duals = policy.user_duals(value, market)
     entries = [["capacity", j, p] for j, p in enumerate(price) if p]
     entries += [["demand", i, rent[i]] for i in limited if rent[i]]
     entries += [[name, i, dual] for i, dual in enumerate(duals) if dual]
     reach = level * worth
     return MarketBound(
-        decision.market, decision.policy, shares, reach, bound, bound - reach, entries, {variable: level}
+        decision.market, decision.policy, shares, reach, bound, bound - reach, entries, {policy.level_variable: level}
     )
 
 
-def _exact(values: Array) -> Array:
+def _exact(values: Any) -> Array:
     """Return floats as the Fractions that they are."""
     out = np.empty(np.shape(values), dtype=object)
     out.ravel()[:] = [Fraction(value) for value in np.asarray(values).ravel().tolist()]

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.policy import Policy, Solve
+from fairopt.backends import Session
+from fairopt.policy import Policy, decide
 from fairopt.problem import Market
 from fairopt.problem.queue import Queue
 from fairopt.program import INFINITY, Array, Number, cast
@@ -106,14 +107,17 @@ def market_of(asked: Asked, types: Sequence[str], *, common_units: bool = True) 
 
 
 def ideal_shares(
-    policy: Policy, market: Market, solve: Solve | None, number: type
+    policy: Policy, market: Market, solve: Session, number: type
 ) -> tuple[dict[str, tuple[Number, ...]], Any]:
     """Return what a share policy gives each tenant of each type, in ``number``, with the decision itself.
 
     A share policy without memory is meant: it begins anew each time. Where a float solver gives out more than there is,
     by as little as it may, all shares of that type are scaled down.
     """
-    decision = policy.decide(market if solve is not None else market.as_(number), policy.start(market), solve)
+    if solve.method is None:
+        decision = decide(policy, market, solve.backend, options=solve.options)
+    else:
+        decision = decide(policy, market.as_(number))
     shares = cast(np.asarray(decision.shares), number)
     capacity, given = cast(market.capacity, number), shares.sum(axis=0)
     over = np.asarray(given > capacity, dtype=bool)

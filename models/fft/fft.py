@@ -10,21 +10,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fairopt.backends import Capability, Method, Session
 from fairopt.backends.solution import Solution, refuse_broken
 from fairopt.errors import BadInput
 from fairopt.methods import IDLE, Multipliers, solve_gangs, usable_gpus
 from fairopt.models.fft.fairness import FairPart, FFTState, FluidPart, FullRound, Served, advance, refreshed
 from fairopt.models.fft.placement import HierarchicalPlacement
 from fairopt.models.fft.program import OneRound, Room, Terms, UsableGpus, terms
-from fairopt.policy import Seconds, Solve
+from fairopt.policy import Policy, Schedule, Seconds, Trait
 from fairopt.problem import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array, Number, Program
-from fairopt.simulation import Placement, RoundPolicy, RoundTrait, Schedule, Want, placed
+from fairopt.simulation import Placement, Want, placed
+
+
+class GangMethod(Method):
+    """Prices of the types, reduced-cost fixing and a small integer core (`fairopt.methods.gang_assignment`)."""
+
+    name = "gang-assignment"
 
 
 @dataclass(frozen=True)
-class FFT(RoundPolicy):
+class FFT(Policy):
     """The schedule of least cost that keeps as many GPUs busy as can be: phi + s - rho theta, Eq. (6) with (1) and (7).
 
     Time counts in rounds: theta is work per round, t - a_j rounds since the arrival, parts of rounds included. Options:
@@ -50,11 +57,12 @@ class FFT(RoundPolicy):
     Source: FFT (ICS 2025), Sec. 4.
     """
 
+    problem = Queue
     name = "fft"
     source = "FFT, ICS 2025, Sec. 4, Eq. (6)"
-    traits = frozenset(
-        {RoundTrait.PROGRAM, RoundTrait.WORK_CONSERVING, RoundTrait.ONE_TYPE, RoundTrait.EXACT, RoundTrait.NAMELESS}
-    )
+    methods = (GangMethod(),)
+    needs = frozenset({Capability.INTEGERS})
+    traits = frozenset({Trait.PROGRAM, Trait.WORK_CONSERVING, Trait.ONE_TYPE, Trait.SAME_IN_FLOATS, Trait.NAMELESS})
     states: ClassVar[tuple[type, ...]] = (FFTState,)
 
     restart: Number = 0
@@ -106,12 +114,13 @@ class FFT(RoundPolicy):
         """Return the program of the round after ``state``, in the numbers of ``problem``."""
         return self.one_round(problem, state).program()
 
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         """Decide types by the program, hosts by the placement, and carry the compensation on."""
         begun = perf_counter()
         known = refreshed(problem, state, self.fair_part)
         one = self.one_round(problem, known)
-        answer = self._by_ourselves(one, known, begun) if solve is None else _by_back_end(one, known, begun, solve)
+        by_back_end = solve.method is None
+        answer = _by_back_end(one, known, begun, solve) if by_back_end else self._by_gangs(one, known, begun)
         wants = [Want(row, (int(kind),)) for row, kind in enumerate(answer.type_of) if kind >= 0]
         placements = placed(problem, wants, self.placement)
         return Schedule(
@@ -121,14 +130,13 @@ class FFT(RoundPolicy):
             state=advance(problem, answer.state, placements, self.served),
             costs=one.terms.of(problem, placements),
             notes={want.row: "chosen to run, but not placed" for want in wants if want.row not in placements},
-            backend=answer.solution.backend,
             program=answer.program,
             solution=answer.solution,
             evidence=answer.evidence,
             seconds=answer.seconds,
         )
 
-    def _by_ourselves(self, one: OneRound, state: FFTState, begun: float) -> _Answer:
+    def _by_gangs(self, one: OneRound, state: FFTState, begun: float) -> _Answer:
         gangs = one.gangs()
         start = Multipliers(np.array(state.prices), state.reward) if self.warm_start and state.prices else None
         built = perf_counter()
@@ -144,7 +152,7 @@ class FFT(RoundPolicy):
         return _Answer(type_of, state, solution, None, found, Seconds(build=built - begun, solve=spent))
 
 
-def _by_back_end(one: OneRound, state: FFTState, begun: float, solve: Solve) -> _Answer:
+def _by_back_end(one: OneRound, state: FFTState, begun: float, solve: Session) -> _Answer:
     program = one.program().as_(solve.number)
     built = perf_counter()
     solution = solve(program).require_optimal()

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from fairopt.errors import BadInput, NotCapable
+from fairopt.backends import Session
+from fairopt.errors import BadInput
 from fairopt.models.gandiva_fair.migration import Known, Move, carry_out, to_balance, to_faster_type
 from fairopt.models.gandiva_fair.pools import tenant_of
 from fairopt.models.gandiva_fair.second_price_trading import Trade
@@ -14,9 +15,8 @@ from fairopt.models.gandiva_fair.servers import Servers
 from fairopt.models.gandiva_fair.split_quantum import Split, SplitRules, quantum
 from fairopt.models.gandiva_fair.split_stride import fair_tickets
 from fairopt.models.gandiva_fair.trading import Traded, traded
-from fairopt.policy import Solve
+from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue, Spots
-from fairopt.simulation import RoundPolicy, RoundTrait, Schedule
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Shared:
 
 
 @dataclass(frozen=True)
-class GandivaFair(RoundPolicy):
+class GandivaFair(Policy):
     """Each round: trades, homes for new jobs, at most ``migrations`` moves, and one quantum of split stride.
 
     1. *Tickets.* A user is entitled to its part, by tickets, of every type; tickets are counted in GPUs of the type.
@@ -55,9 +55,10 @@ class GandivaFair(RoundPolicy):
     Source: Gandiva_fair Sec. 3, Algorithms 1 and 2.
     """
 
+    problem = Queue
     name = "gandiva-fair"
     source = "Gandiva_fair, EuroSys 2020, Sec. 3.5"
-    traits = frozenset({RoundTrait.ONE_TYPE, RoundTrait.NAMELESS})
+    traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS})
     states = (Shared, Split, Traded, Trade)
     trading: bool = True
     profiling: bool = True
@@ -77,10 +78,8 @@ class GandivaFair(RoundPolicy):
         """Return the state in which nobody has a server and nothing was traded."""
         return Shared()
 
-    def decide(self, problem: Queue, state: Shared, solve: Solve | None) -> Schedule:
-        """Trade, allocate, move, and run one quantum; see `RoundPolicy.decide`."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+    def decide(self, problem: Queue, state: Shared, solve: Session) -> Schedule:
+        """Trade, allocate, move, and run one quantum; see `Policy.decide`."""
         types = problem.cluster.types
 
         def known(user: str, kind: int) -> bool:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 
-from fairopt.errors import BadInput, NotCapable
+from fairopt.backends import Session
+from fairopt.errors import BadInput
 from fairopt.models.gandiva_fair.pools import Assign, Pool, assigned, least_crowded, pools
-from fairopt.policy import Claim, Solve
+from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
-from fairopt.simulation import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, Want, placed
+from fairopt.simulation import Consolidated, Placement, Want, placed
 
 
 def draw(dice: Random, tickets: Sequence[float]) -> int:
@@ -89,7 +90,7 @@ class Winners:
 
 
 @dataclass(frozen=True)
-class LotteryWithBackfilling(RoundPolicy):
+class LotteryWithBackfilling(Policy):
     """Each round, jobs are drawn by lot; who does not fit is skipped, and the draw goes on among who fits.
 
     A job's chance is its tickets over its GPUs (``by_size``; False: its tickets), which are its user's in proportion
@@ -101,9 +102,10 @@ class LotteryWithBackfilling(RoundPolicy):
     Source: Gandiva_fair Sec. 3.1 (Small jobs), Table 2.
     """
 
+    problem = Queue
     name = "lottery-backfilling"
     source = "Gandiva_fair, EuroSys 2020, Sec. 3.1"
-    traits = frozenset({RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS})
+    traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
     states = (Winners,)
     seed: int = 0
     readjust: bool = True
@@ -116,10 +118,8 @@ class LotteryWithBackfilling(RoundPolicy):
         """Return the state in which nobody has won."""
         return Winners()
 
-    def decide(self, problem: Queue, state: Winners, solve: Solve | None) -> Schedule:
-        """Draw on each type; see `RoundPolicy.decide`."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+    def decide(self, problem: Queue, state: Winners, solve: Session) -> Schedule:
+        """Draw on each type; see `Policy.decide`."""
         names, types = problem.jobs.names, problem.cluster.types
         kinds = assigned(problem, state.kinds, self.assign)
         wants: list[Want] = []

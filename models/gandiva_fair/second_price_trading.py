@@ -12,7 +12,7 @@ import numpy as np
 from fairopt.certificates import Certificate, Trace
 from fairopt.errors import BadInput
 from fairopt.models.baselines.equal_split import EqualSplit
-from fairopt.policy import Claim, Computed, Decision, Example, Trait
+from fairopt.policy import Allocation, Claim, Computed, Example, Trait
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
 
@@ -127,7 +127,7 @@ class SecondPriceTrading(Computed):
                 trades.append(trade)
         return held, tuple(trades)
 
-    def certify(self, decision: Decision) -> Certificate:
+    def certify(self, decision: Allocation) -> Certificate:
         """Return the trades."""
         self._require_exact(decision)
         return Trace(decision.market, decision.shares, [trade.to_json() for trade in decision.evidence])

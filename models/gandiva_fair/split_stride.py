@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from fairopt.errors import NotCapable
+from fairopt.backends import Session
 from fairopt.models.gandiva_fair.pools import Assign, least_crowded
 from fairopt.models.gandiva_fair.servers import Servers
 from fairopt.models.gandiva_fair.split_quantum import Split, SplitRules, quantum
-from fairopt.policy import Claim, Solve
+from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.simulation import RoundPolicy, RoundTrait, Schedule
 
 
 @dataclass(frozen=True)
-class SplitStride(RoundPolicy):
+class SplitStride(Policy):
     """Each round is a quantum of `split_quantum.quantum`; jobs stay on the servers that they came to.
 
     A new job goes to the servers with the least load per GPU (Algorithm 2): one for a small job, for a large one as
@@ -37,9 +36,10 @@ class SplitStride(RoundPolicy):
     Source: Gandiva_fair Sec. 3.1 (Large jobs), Fig. 3; Algorithm 2.
     """
 
+    problem = Queue
     name = "split-stride"
     source = "Gandiva_fair, EuroSys 2020, Sec. 3.1"
-    traits = frozenset({RoundTrait.ONE_TYPE, RoundTrait.NAMELESS})
+    traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS})
     claims = (Claim("shares as under one stride for the cluster", "Sec. 3.1", assumes="equal tickets on all servers"),)
     states = (Split,)
     whole: bool = False
@@ -50,10 +50,8 @@ class SplitStride(RoundPolicy):
         """Return the state in which nobody has a server."""
         return Split()
 
-    def decide(self, problem: Queue, state: Split, solve: Solve | None) -> Schedule:
-        """Allocate who is new, and run one quantum; see `RoundPolicy.decide`."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+    def decide(self, problem: Queue, state: Split, solve: Session) -> Schedule:
+        """Allocate who is new, and run one quantum; see `Policy.decide`."""
         servers = Servers(problem, fair_tickets(problem), state.homes)
         wanted = problem.capacity * 0
         for row in servers.home:

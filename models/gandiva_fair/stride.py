@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fairopt.errors import NotCapable
+from fairopt.backends import Session
 from fairopt.models.gandiva_fair.pools import Assign, assigned, least_crowded, pools
-from fairopt.policy import Claim, Solve
+from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.simulation import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, Want, placed
+from fairopt.simulation import Consolidated, Placement, Want, placed
 
 
 def gang_aware(passes: Sequence[Number], sizes: Sequence[int], gpus: int) -> list[int]:
@@ -51,7 +51,7 @@ class Strides:
 
 
 @dataclass(frozen=True)
-class GangAwareStride(RoundPolicy):
+class GangAwareStride(Policy):
     """Each round is a quantum: `gang_aware` on all GPUs of a type; whoever runs has its pass raised by its stride.
 
     A job's stride is its GPUs over its tickets, so that passes count GPU-time received per ticket, and its tickets
@@ -75,10 +75,11 @@ class GangAwareStride(RoundPolicy):
     Source: Gandiva_fair Sec. 3.1, Algorithm 1.
     """
 
+    problem = Queue
     name = "stride"
     source = "Gandiva_fair, EuroSys 2020, Algorithm 1"
     # not EXACT: jobs of one user come to the same pass again and again, which floats part by its last digit
-    traits = frozenset({RoundTrait.ONE_TYPE, RoundTrait.NAMELESS})
+    traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS})
     claims = (Claim("service delay of at most one quantum", "Sec. 3.1"),)
     states = (Strides,)
     readjust: bool = True
@@ -91,10 +92,8 @@ class GangAwareStride(RoundPolicy):
         """Return the state in which nobody has run."""
         return Strides()
 
-    def decide(self, problem: Queue, state: Strides, solve: Solve | None) -> Schedule:
-        """Run Algorithm 1 on each type; see `RoundPolicy.decide`."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+    def decide(self, problem: Queue, state: Strides, solve: Session) -> Schedule:
+        """Run Algorithm 1 on each type; see `Policy.decide`."""
         jobs, types = problem.jobs, problem.cluster.types
         kinds = assigned(problem, state.kinds, self.assign)
         passes: dict[str, Number] = {}

@@ -11,13 +11,13 @@ from math import floor
 
 import numpy as np
 
+from fairopt.backends import Session
 from fairopt.backends.solution import not_negative, refuse_broken
 from fairopt.errors import NotCapable, NotSolved
-from fairopt.models.common.shares import shares_of
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.objectives import Answer, throughput
-from fairopt.policy import Solve
 from fairopt.problem import Market
+from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Number, Program
 
 #: More programs than this for one answer, and the numbers are too ill-conditioned for the tolerance asked for.
@@ -49,7 +49,7 @@ class FinishTimeFairness:
     tolerance: Fraction = Fraction(1, 10**6)
     whole: bool = False
 
-    def shares(self, jobs: JobMarket, solve: Solve) -> Answer:
+    def shares(self, jobs: JobMarket, solve: Session) -> Answer:
         """Return shares within ``tolerance`` of the least largest ratio. Errors: `NotCapable` without duals."""
         isolated, waited = self.isolated(jobs), any(jobs.elapsed > 0)
         low = ((jobs.elapsed + jobs.remaining / jobs.fastest()) / isolated).max()  # nobody can do better alone
@@ -140,7 +140,7 @@ class LeastTotalTime:
 
     tolerance: Fraction = Fraction(1, 10**3)
 
-    def shares(self, jobs: JobMarket, solve: Solve) -> Answer:
+    def shares(self, jobs: JobMarket, solve: Session) -> Answer:
         """Return shares within ``tolerance`` of the least sum."""
         fastest = jobs.fastest()
         worth = jobs.remaining / fastest * jobs.market.weight  # the time of each job at its best

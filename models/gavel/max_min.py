@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
-from fairopt.backends.solution import Solution
-from fairopt.certificates import Certificate
-from fairopt.methods.level.solve import Raised
-from fairopt.models.common.levels import by_prices, exact_bound, following, solution_of
-from fairopt.models.common.shares import shares_of
-from fairopt.policy import Claim, Decision, Example, Formulated, Trait
+from fairopt.models.common.levels import PriceMethod
+from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
-from fairopt.program import Array, Formulation, Program
+from fairopt.problem.share_variables import shares_of
+from fairopt.program import Array, Formulation, Number, Program
 
 
 class MaxMin(Formulated):
@@ -28,7 +23,9 @@ class MaxMin(Formulated):
     name = "max-min"
     source = "Gavel, OSDI 2020, Sec. 4.1"
     rebuilt = True
-    specialised = True
+    methods = (PriceMethod(),)
+    level_variable = "least_ratio"
+    equal = False
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (Claim("sharing_incentive", "OEF Table 1; the equal split has ratio 1"),)
     examples = (
@@ -63,36 +60,14 @@ class MaxMin(Formulated):
         )
         return p.program()
 
-    def specialise(self, problem: Market, state: Any) -> Decision:
-        """Raise the least ratio by the prices of the types, which are its dual; the evidence is `Proven`.
+    def rate(self, market: Market) -> Array:
+        """Return what each user's own partition would give it (n,)."""
+        return market.fair_utility()
 
-        The bounds are those of the program whose own partitions are rounded to floats, as its coefficients are.
-        """
-        return self._from(problem, None)[0]
+    def worth(self, market: Market) -> Number:
+        """Return the least ratio at t = 1."""
+        return 1
 
-    def follow(self) -> Callable[[Market], Decision]:
-        """Return a function that decides market after market, each from the prices of the last."""
-        return following(self._from)
-
-    def _from(self, problem: Market, start: Raised | None) -> tuple[Decision, Raised]:
-        fair = problem.as_(float).fair_utility()
-        return by_prices(self.name, problem, fair, 1.0, lambda values: _duals(values, fair), start)
-
-    def solved(self, decision: Decision) -> tuple[Program, Solution] | None:
-        """Return the program and its solution; of a decision by prices, with the prices as duals."""
-        if decision.program is not None:
-            return super().solved(decision)
-        program = self.formulate(decision.market.as_(float), None)
-        return program, solution_of(program, decision, float(decision.objective))
-
-    def certify(self, decision: Decision) -> Certificate:
-        """Return the proof that the decision is optimal; of one by prices, an exact allocation, a bound and the gap."""
-        if decision.program is not None:
-            return super().certify(decision)
-        fair = decision.market.as_(Fraction).fair_utility()
-        return exact_bound(decision, fair, Fraction(1), lambda values: _duals(values, fair), "least_ratio", equal=False)
-
-
-def _duals(values: Array, fair: Array) -> tuple[str, Array]:
-    # a row asks for a ratio, and whoever needs more of it leaves less to the others
-    return "least_ratio", -values * fair
+    def user_duals(self, values: Array, market: Market) -> tuple[str, Array]:
+        """Return the duals of the ratios' rows: whoever needs more leaves less to the others."""
+        return "least_ratio", -values * market.fair_utility()

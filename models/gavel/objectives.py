@@ -9,14 +9,14 @@ from typing import Protocol
 
 import numpy as np
 
+from fairopt.backends import Session
 from fairopt.backends.solution import Solution, not_negative, refuse_broken
 from fairopt.errors import BadInput
-from fairopt.models.common.shares import shares_of
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.max_min import MaxMin
-from fairopt.policy import Solve
 from fairopt.problem import Market
 from fairopt.problem.numbers import exact
+from fairopt.problem.share_variables import shares_of
 from fairopt.program import Affine, Array, Formulation, Number, Program
 
 
@@ -39,7 +39,7 @@ class Answer:
 class Objective(Protocol):
     """A way to share GPUs among jobs over time."""
 
-    def shares(self, jobs: JobMarket, solve: Solve) -> Answer:
+    def shares(self, jobs: JobMarket, solve: Session) -> Answer:
         """Return the shares; ``jobs`` are in the numbers of ``solve``. Errors: `NotSolved`, `NotCapable`."""
         ...
 
@@ -59,7 +59,7 @@ class LinearObjective(ABC):
         """Return the shares (n, k) at a point."""
         return not_negative(program.variable("share", point))
 
-    def shares(self, jobs: JobMarket, solve: Solve) -> Answer:
+    def shares(self, jobs: JobMarket, solve: Session) -> Answer:
         """Formulate, solve, check, and read off the shares."""
         program = self.formulate(jobs)
         solution = solve(program).require_optimal()

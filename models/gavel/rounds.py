@@ -8,13 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.errors import NotCapable
+from fairopt.backends import Session
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.objectives import Answer, MaxMinShare, Objective
-from fairopt.policy import Claim, Solve
+from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Number, cast
-from fairopt.simulation import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, Want, placed
+from fairopt.simulation import Consolidated, Placement, Want, placed
 
 #: Time fractions below this, in floats, are a solver's noise.
 NOISE = 1e-7
@@ -50,7 +50,7 @@ class GavelState:
 
 
 @dataclass(frozen=True)
-class GavelRounds(RoundPolicy):
+class GavelRounds(Policy):
     """Time fractions X_mj for each job and type, and rounds that approach them.
 
     In each round the pairs of job and type go by falling priority, X_mj over the fraction of rounds that the job has
@@ -71,12 +71,13 @@ class GavelRounds(RoundPolicy):
     Source: Gavel, OSDI 2020, Sec. 3.1, 5; FFT Sec. 2.3, 2.4, 6.1.4.
     """
 
+    problem = Queue
     name = "gavel-rounds"
     source = "Gavel, OSDI 2020, Sec. 5"
     states = (GavelState, Claimed)
-    own_algorithm = False
+    methods = ()
     claims = (Claim("approaches_time_fractions", "Gavel Sec. 5", assumes="no job comes or goes"),)
-    traits = frozenset({RoundTrait.PROGRAM, RoundTrait.ONE_TYPE, RoundTrait.WORK_CONSERVING, RoundTrait.NAMELESS})
+    traits = frozenset({Trait.PROGRAM, Trait.ONE_TYPE, Trait.WORK_CONSERVING, Trait.NAMELESS})
     objective: Objective = field(default_factory=MaxMinShare)
     reset: bool = True
     backfill: bool = True
@@ -86,10 +87,8 @@ class GavelRounds(RoundPolicy):
         """Return the state in which nobody has a claim."""
         return GavelState()
 
-    def decide(self, problem: Queue, state: GavelState, solve: Solve | None) -> Schedule:
-        """Make claims where they are out of date, then serve them by priority; see `RoundPolicy.decide`."""
-        if solve is None:
-            raise NotCapable(f"{self.name} has no algorithm of its own; name a back end")
+    def decide(self, problem: Queue, state: GavelState, solve: Session) -> Schedule:
+        """Make claims where they are out of date, then serve them by priority; see `Policy.decide`."""
         current, answer = self._claims(problem, state, solve)
         placements = placed(problem, self._wants(problem, current.claims), self.placement)
         served = {}
@@ -109,12 +108,11 @@ class GavelRounds(RoundPolicy):
                 "bound": current.bound,
                 "programs": answer.programs if answer else 0,
             },
-            backend=solve.backend.name,
             program=answer.program if answer else None,
             solution=answer.solution if answer else None,
         )
 
-    def _claims(self, queue: Queue, state: GavelState, solve: Solve) -> tuple[GavelState, Answer | None]:
+    def _claims(self, queue: Queue, state: GavelState, solve: Session) -> tuple[GavelState, Answer | None]:
         names = tuple(queue.jobs.names[row] for row in np.flatnonzero(queue.allowed.any(axis=1)))
         capacity = tuple(queue.capacity.tolist())
         if (names, capacity) == (tuple(state.claims), state.capacity):

@@ -10,23 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends.exact import Exact
-from fairopt.backends.solution import not_negative, refuse_broken
-from fairopt.backends.solver import Options
+from fairopt.backends import Method, Session
+from fairopt.backends.solution import Solution, Status, not_negative, refuse_broken
 from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import Levels as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
-from fairopt.methods.proven import Proven
+from fairopt.methods.proven import ROUNDING
 from fairopt.methods.water_filling.solve import Filled, fill
-from fairopt.models.common.shares import shares_of
-from fairopt.policy import Claim, Decision, Example, Formulated, Seconds, Solve, Trait
+from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
 from fairopt.problem import Market
+from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Program
 
 #: Markets of more pairs of a user and a type than this are not solved again in Fractions only to be certified.
 CERTIFIABLE = 1000
-#: By which part of themselves ratios in floats may be off the exact ones, and are lowered before they become rows.
+#: By which part of themselves ratios in floats may be off the exact ones.
 FLOAT_SLACK = 1e-9
+#: By which part the level that a demand allows may be rounded: a sum over types, divided once.
+MARGIN = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,7 @@ class Levels:
     A user not yet fixed has level 0 and round 0. ``pushes`` are the rounds' duals, which say who was held down: entries
     [block, index..., value], round by round.
 
-    The policy's own algorithm gives ``proven``, round by round: what the level of the round is proved to be, where
+    The method by prices gives ``proven``, round by round: what the level of the round is proved to be, where
     those fixed before have theirs; and ``slack`` (n,): by which part of its level a user is proved to have no more,
     where those fixed before have their levels and all others at least as much as it.
     """
@@ -44,13 +45,20 @@ class Levels:
     level: Array
     fixed_in: Array
     pushes: tuple[Sequence[Sequence[Any]], ...] = ()
-    proven: tuple[Proven, ...] = ()
+    proven: tuple[Solution, ...] = ()
     slack: Array | None = None
 
     @property
     def fixed(self) -> Array:
         """Which users can be raised no more (n,)."""
         return np.asarray(self.fixed_in > 0)
+
+
+class FillingByPrices(Method):
+    """One round for each type or so, each by prices (`fairopt.methods.water_filling`)."""
+
+    name = "prices"
+    number = float
 
 
 class WaterFilling(Formulated):
@@ -62,7 +70,7 @@ class WaterFilling(Formulated):
     the exact one fixes all that are not zero. Users that
     are bottlenecks but not found so in one round are found in a later one, at the same level.
 
-    The policy's own algorithm (`fairopt.methods.water_filling.solve`) needs about as many rounds as there are types,
+    Its own method (`fairopt.methods.water_filling.solve`) needs about as many rounds as there are types,
     each by prices, where the program needs one for each demand that limits its user alone.
 
     Source: Gavel, OSDI 2020, Sec. 4.3 (there with a mixed-integer program); Radunovic and Le Boudec, A Unified
@@ -71,7 +79,7 @@ class WaterFilling(Formulated):
 
     name = "water-filling"
     source = "Gavel, OSDI 2020, Sec. 4.3"
-    specialised = True
+    methods = (FillingByPrices(),)
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("sharing_incentive", "the first level is at least 1"),
@@ -111,16 +119,16 @@ class WaterFilling(Formulated):
     def _nothing_fixed(problem: Market) -> Levels:
         return Levels(problem.weight * 0, np.zeros(len(problem.users), dtype=np.int64))
 
-    def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
         """Fill round by round; the evidence is the `Levels`."""
-        if solve is None:
-            return self.specialise(problem, state)
+        if solve.method is not None:
+            return self._by_prices(problem)
         begun = perf_counter()
         market = problem.as_(solve.number)
         levels = self._nothing_fixed(market)
         build = 0.0
         round_ = 0
-        while True:
+        while not levels.fixed.all():
             round_ += 1
             start = perf_counter()
             program = self.formulate(market, levels)
@@ -141,61 +149,51 @@ class WaterFilling(Formulated):
                 np.where(stuck, round_, levels.fixed_in),
                 (*levels.pushes, row_duals(program, solution.dual)),
             )
-            if levels.fixed.all():
-                break
-        return Decision(
-            policy=self.name,
-            market=problem,
+        return Allocation(
+            self.name,
+            problem,
             shares=not_negative(program.variable("share", solution.point)),
             objective=levels.level.min(),
-            backend=solve.backend.name,
             program=program,
             solution=solution,
             evidence=levels,
             seconds=Seconds(build=build, solve=perf_counter() - begun - build),
         )
 
-    def specialise(self, problem: Market, state: Any) -> Decision:
-        """Fill by prices, in floats; the evidence is the `Levels`, with what is proved of each round.
-
-        Errors: `NotSolved`.
-        """
+    def _by_prices(self, problem: Market) -> Allocation:
+        """Fill by prices, in floats; the evidence is the `Levels`, with what is proved of each round."""
         begun = perf_counter()
         market = problem.as_(float)
         filled = fill(market.speedup, market.capacity, market.fair_utility(), market.demand)
-        return Decision(
-            policy=self.name,
-            market=problem,
+        proven = _proven(filled, market)
+        return Allocation(
+            self.name,
+            problem,
             shares=filled.shares,
             objective=filled.level.min(),
-            backend="auto",
-            evidence=Levels(filled.level, filled.fixed_in, proven=_proven(filled, market), slack=filled.slack),
+            solution=_of_the_least(filled, proven[0]),
+            evidence=Levels(filled.level, filled.fixed_in, proven=proven, slack=filled.slack),
             seconds=Seconds(solve=perf_counter() - begun),
         )
 
-    def optimal_face(self, decision: Decision) -> Program | None:
+    def choices(self, decision: Allocation) -> Program:
         """Return the allocations with the same levels: nobody can be above its level while others are at theirs."""
         levels: Levels = decision.evidence
         market = decision.market.as_(Fraction if decision.exact else float)
-        slack = FLOAT_SLACK if decision.program is None else 0
         p = Formulation(f"optima of {self.name}")
         share = shares_of(p, market)
         own = (market.speedup * share).sum(axis=1)
-        p.constrain("levels", own >= levels.level * market.fair_utility() * (1 - slack), labels=(market.users,))
+        p.constrain("levels", own >= levels.level * market.fair_utility(), labels=(market.users,))
         return p.program()
 
-    def choices(self, decision: Decision) -> Program | None:
-        """Return the same: the levels say it all."""
-        return self.optimal_face(decision)
-
-    def certify(self, decision: Decision) -> Certificate:
+    def certify(self, decision: Allocation) -> Certificate:
         """Return the rounds: the level that each reached, and the duals that hold down whom it fixed.
 
-        A decision of the policy's own algorithm on an exact market is solved again in Fractions: where the ratios are
+        A decision by prices on an exact market is solved again in Fractions: where the ratios are
         the same but for rounding, the certificate is that of an exact allocation that reaches them. Errors:
         `NotCapable` where the market is in floats or large, or the decision is a back end's in floats.
         """
-        if decision.backend == "auto" and not decision.exact:
+        if decision.method is not None:
             decision = self._in_fractions(decision)
         self._require_exact(decision)
         levels: Levels = decision.evidence
@@ -206,21 +204,32 @@ class WaterFilling(Formulated):
             rounds.append({"level": levels.level[fixed[0]], "fixed": users, "duals": duals})
         return LevelsProof(decision.market, decision.shares, rounds)
 
-    def _in_fractions(self, decision: Decision) -> Decision:
+    def _in_fractions(self, decision: Allocation) -> Allocation:
         """Return the exact decision that one in floats is near."""
         market = decision.market
         n, k = market.shape
         if not market.exact or n * k > CERTIFIABLE:
             why = f"its {n} x {k} market is too large to be solved in fractions" if market.exact else "so is its market"
             raise NotCapable(f"this decision of {self.name} is in floats, and floats prove nothing: {why}")
-        exact = self.decide(market, None, Solve(Exact(), Options()))
+        exact = decide(self, market, exact=True)
         levels = exact.evidence.level.astype(float)
         if (np.abs(decision.evidence.level - levels) > FLOAT_SLACK * levels).any():
             raise NotCapable(f"this decision of {self.name} in floats is not the exact one")
         return replace(exact, seconds=decision.seconds)
 
 
-def _proven(filled: Filled, market: Market) -> tuple[Proven, ...]:
+def _of_the_least(filled: Filled, first: Solution) -> Solution | None:
+    """Return what is proved of the least level, or None where others' levels are assumed for it."""
+    least = int(filled.level.argmin())
+    lower = float(filled.reached * filled.level[least] * (1 - ROUNDING))
+    if any(each.capped[least] for each in filled.rounds):  # its demand allows no more, whatever the others have
+        return replace(first, objective=filled.level[least], lower=lower, upper=filled.level[least] * (1 + MARGIN))
+    if filled.fixed_in[least] == 1 and not filled.rounds[0].capped.any():
+        return replace(first, lower=lower)
+    return None
+
+
+def _proven(filled: Filled, market: Market) -> tuple[Solution, ...]:
     """Return what is proved of each round, in the rows of the policy's program."""
     fair = market.fair_utility()
     found = []
@@ -228,5 +237,7 @@ def _proven(filled: Filled, market: Market) -> tuple[Proven, ...]:
         duals = {"capacity": each.prices, "least_ratio": each.values * fair}
         if market.demand is not None:
             duals["demand"] = each.rents
-        found.append(Proven(each.level, each.upper, duals, {"fixed": each.fixed.sum(), "capped": each.capped.sum()}))
+        effort = {"fixed": each.fixed.sum(), "capped": each.capped.sum()}
+        how = Solution(Status.OPTIMAL, "proved by prices", "auto", objective=each.level, duals=duals, effort=effort)
+        found.append(replace(how, lower=each.level, upper=each.upper))
     return tuple(found)

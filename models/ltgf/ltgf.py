@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import BadInput, NotCapable
+from fairopt.backends import Session
+from fairopt.errors import BadInput
 from fairopt.models.ltgf.gpu_time_accounts import Account, Books, Rates, Rho, brought_up, opened, rates
 from fairopt.models.ltgf.preferences import NewJobsFirst, Preference
-from fairopt.policy import Solve
+from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.simulation import Consolidated, Placement, RoundPolicy, Schedule, Want, by_throughput, placed
-from fairopt.simulation.policy import RoundTrait
+from fairopt.simulation import Consolidated, Placement, Want, by_throughput, placed
 
 
 @dataclass(frozen=True)
-class LongTermGpuTimeFairness(RoundPolicy):
+class LongTermGpuTimeFairness(Policy):
     """Each round, again and again: the tenant served least fairly, of its jobs the one served least fairly.
 
     * ``lease``: how long a job that is selected holds its GPUs, in the trace's unit of time; None for one round. A
@@ -44,9 +44,10 @@ class LongTermGpuTimeFairness(RoundPolicy):
     Source: ASTRAEA, TPDS 2022, Algorithms 1-2, Sec. 5.1.2, 5.2.1, Eq. (12), (15), (16).
     """
 
+    problem = Queue
     name = "ltgf"
     source = "ASTRAEA, TPDS 2022, Algorithms 1-2"
-    traits = frozenset({RoundTrait.EXACT, RoundTrait.ONE_TYPE, RoundTrait.NAMELESS})
+    traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
     states = (Books, Account)
 
     lease: object = None
@@ -73,10 +74,8 @@ class LongTermGpuTimeFairness(RoundPolicy):
         """Return books in which nothing stands."""
         return opened(problem)
 
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
-        """Bring the books up to now, select and place; see `RoundPolicy.decide`."""
-        if solve is not None:
-            raise NotCapable(f"{self.name} is an algorithm of its own; it has no program for {solve.backend.name}")
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
+        """Bring the books up to now, select and place; see `Policy.decide`."""
         books = brought_up(state, problem, not self.adjusted)
         due = rates(problem, books.jobs, not self.adjusted)
         selection = self._select(problem, books, due, Room(problem))

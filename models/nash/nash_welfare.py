@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.backends import Capability, Method, Session
 from fairopt.backends.solution import Solution, Status, not_negative, refuse_broken
 from fairopt.certificates import Certificate, NashEquilibrium
 from fairopt.methods.eisenberg_gale.bounds import nash_bound
 from fairopt.methods.eisenberg_gale.equilibrium import Equilibrium
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, keeps_demands
 from fairopt.methods.eisenberg_gale.solve import TARGET, maximal_nash_welfare
-from fairopt.methods.proven import Proven
-from fairopt.models.common.shares import shares_of
-from fairopt.policy import Claim, Decision, Policy, Seconds, Solve, Trait
+from fairopt.policy import Allocation, Claim, Policy, Seconds, Trait
 from fairopt.problem import Market
+from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Formulation, Program, cast, log_sum
 
 #: The largest relative KKT residual with which an answer of the policy's own method counts as optimal.
@@ -27,10 +27,14 @@ ACCURATE = 1e-7
 #: Where that method first pauses to see whether the exact equilibrium can be told: when so much, over the number of
 #: pairs of a user and a type, is left to do. Mostly it can; the next pause is at as much of that.
 ROUGH = 1e-2
-#: What `Proven.effort` calls the gap of the weighted mean of log u_i, which has no unit, unlike the objective.
+#: What `Solution.effort` calls the gap of the weighted mean of log u_i, which has no unit, unlike the objective.
 GAP_PER_WEIGHT = "gap per weight"
-#: What a float utility is lowered by before it becomes a constraint, so that rounding cannot make it infeasible.
-FLOAT_SLACK = 1e-9
+
+
+class InteriorPoint(Method):
+    """An interior-point method for the Eisenberg-Gale program, then the exact equilibrium that it points to."""
+
+    name = "interior-point"
 
 
 class NashWelfare(Policy):
@@ -43,19 +47,20 @@ class NashWelfare(Policy):
     (else `NotSolved`) and within its own tolerance for a back end. So they are where the exact computation fails,
     which is always visible: `Decision.exact`.
 
-    A market in floats gets floats: the exact answer to it, rounded, where there is one. Decisions in floats come with
-    `Equilibrium.proven`: how far from the maximum they can be, with every rounding counted.
+    A market in floats gets floats: the exact answer to it, rounded, where there is one. The solution of a decision in
+    floats has ``lower`` and ``upper``: how far from the maximum it can be, with every rounding counted.
 
     Source: Eisenberg and Gale 1959 (Nash 1950; weights: Kalai 1977).
 
-    >>> from fairopt.policy import allocate
+    >>> from fairopt.policy.decide import allocate
     >>> print(*allocate(NashWelfare(), Market.of([[1, 2], [1, 5]], capacity=[1, 1])).utilities)
     3/2 15/4
     """
 
     name = "nash-welfare"
     source = "Eisenberg and Gale, Annals of Mathematical Statistics 1959"
-    own_algorithm = True
+    methods = (InteriorPoint(),)
+    needs = frozenset({Capability.LOGARITHMS})
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("envy_freeness", "Varian 1974: equal budgets buy each other's bundles", assumes="no demands"),
@@ -71,9 +76,9 @@ class NashWelfare(Policy):
         p.maximize(log_sum(problem.weight, own), equation="sum_i w_i log u_i", source="Eisenberg and Gale 1959")
         return p.program()
 
-    def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
         """Solve in floats, then make it exact; the evidence is the `Equilibrium`."""
-        drafts = self._own(problem) if solve is None else iter([self._by_backend(problem, solve)])
+        drafts = self._own(problem) if solve.method is not None else iter([self._by_backend(problem, solve)])
         solving = certifying = 0.0
         for draft in drafts:
             solving += draft.seconds.solve
@@ -84,38 +89,37 @@ class NashWelfare(Policy):
                 equilibrium, shares = found
                 break
         else:
-            if draft.solution is not None:
-                draft.solution.require_optimal()
+            assert draft.solution is not None
+            draft.solution.require_optimal()
             equilibrium, shares = draft.evidence, draft.shares
         market = problem.as_(Fraction if shares.dtype == object else float)
         utility = (market.speedup * shares).sum(axis=1).astype(float)
         begun = perf_counter()
-        if shares.dtype != object:
-            equilibrium = replace(equilibrium, proven=_proven(market, shares, equilibrium))
+        assert draft.solution is not None
+        solution = draft.solution if shares.dtype == object else _proven(market, shares, equilibrium, draft.solution)
         certifying += perf_counter() - begun
         return replace(
             draft,
             shares=shares,
-            solution=None if solve is None else draft.solution,
+            solution=solution,
             objective=float(problem.weight.astype(float) @ np.log(utility)),
             evidence=equilibrium,
             seconds=Seconds(build=draft.seconds.build, solve=solving, certify=certifying),
         )
 
-    def _own(self, problem: Market) -> Iterator[Decision]:
-        """Yield better and better answers of the policy's own method; whoever is content asks for no more."""
+    def _own(self, problem: Market) -> Iterator[Allocation]:
+        """Yield better and better answers by interior points; the caller stops when one is accurate enough."""
         n, k = problem.shape
         rough = ROUGH / (n * k) if n > 1 else INFINITY  # a user alone buys everything, whatever the method has found
         targets = (rough, rough * ROUGH, TARGET) if problem.demand is None else (TARGET,)
         begun = perf_counter()
         for optimum in maximal_nash_welfare(problem, targets):
             accurate = optimum.residual <= ACCURATE
-            yield Decision(
-                policy=self.name,
-                market=problem,
+            yield Allocation(
+                self.name,
+                problem,
                 shares=optimum.shares,
                 objective=0.0,
-                backend="auto",
                 solution=Solution(
                     status=Status.OPTIMAL if accurate else Status.INACCURATE,
                     raw_status=f"KKT residual {optimum.residual:.2g} after {optimum.steps} steps",
@@ -127,7 +131,7 @@ class NashWelfare(Policy):
             )
             begun = perf_counter()
 
-    def _by_backend(self, problem: Market, solve: Solve) -> Decision:
+    def _by_backend(self, problem: Market, solve: Session) -> Allocation:
         begun = perf_counter()
         program = self.formulate(problem.as_(solve.number), None)
         built = perf_counter()
@@ -138,29 +142,18 @@ class NashWelfare(Policy):
             refuse_broken(program, solution)
         shares = not_negative(program.variable("share", solution.point))
         evidence = Equilibrium.of(problem, shares, _rents(problem, program, solution))
-        return Decision(
-            policy=self.name,
-            market=problem,
+        return Allocation(
+            self.name,
+            problem,
             shares=shares,
             objective=0.0,
-            backend=solve.backend.name,
             program=program,
             solution=solution,
             evidence=evidence,
             seconds=Seconds(build=built - begun, solve=perf_counter() - built),
         )
 
-    def optimal_face(self, decision: Decision) -> Program:
-        """Return the allocations with the same utilities: those are unique, since the logarithm is strictly concave."""
-        market = decision.market.as_(Fraction if decision.exact else float)
-        p = Formulation(f"optima of {self.name}")
-        share = shares_of(p, market)
-        own = (market.speedup * share).sum(axis=1)
-        slack = 0 if decision.exact else FLOAT_SLACK
-        p.constrain("utilities", own >= decision.utilities * (1 - slack), labels=(market.users,))
-        return p.program()
-
-    def certify(self, decision: Decision) -> Certificate:
+    def certify(self, decision: Allocation) -> Certificate:
         """Return the prices at which the exact shares are everybody's best buys."""
         self._require_exact(decision, "where a demand binds, its shares are irrational")
         return NashEquilibrium(decision.market, decision.shares, decision.evidence.prices)
@@ -174,12 +167,13 @@ def _exact(problem: Market, shares: Array) -> tuple[Equilibrium, Array] | None:
     return found if problem.exact else _in_floats(*found)
 
 
-def _proven(market: Market, shares: Array, equilibrium: Equilibrium) -> Proven:
-    """Return between which numbers the optimum lies, by the prices and rents of an equilibrium in floats."""
+def _proven(market: Market, shares: Array, equilibrium: Equilibrium, solution: Solution) -> Solution:
+    """Return the solution with bounds on the optimum, by the prices and rents of an equilibrium in floats."""
     prices, rents = cast(equilibrium.prices, float), equilibrium.rents
     bound = nash_bound(market.speedup, market.capacity, market.weight, market.limit, shares, prices, rents)
     duals = {"capacity": prices} if rents is None else {"capacity": prices, "demand": rents}
-    return Proven(bound.lower, bound.upper, duals, {GAP_PER_WEIGHT: bound.gap})
+    effort = {GAP_PER_WEIGHT: bound.gap}
+    return replace(solution, lower=bound.lower, upper=bound.upper, duals=duals, effort=effort)
 
 
 def _rents(problem: Market, program: Program, solution: Solution) -> Array | None:

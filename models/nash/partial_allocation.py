@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.backends import Session
+from fairopt.backends.optimal_face import FLOAT_SLACK
 from fairopt.certificates import Certificate, Partial
-from fairopt.methods.eisenberg_gale.equilibrium import Equilibrium
-from fairopt.models.nash.nash_welfare import FLOAT_SLACK, NashWelfare
-from fairopt.policy import Claim, Decision, Example, Policy, Seconds, Solve, Trait
+from fairopt.models.nash.nash_welfare import NashWelfare
+from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Formulation, Program
 
@@ -26,10 +27,18 @@ GRAIN = Fraction(1, 10**12)
 
 @dataclass(frozen=True, eq=False)
 class PartialShares:
-    """What part of its bundle each user keeps, ``kept`` (n,), and the equilibrium that the bundles come from."""
+    """What part of its bundle each user keeps, ``kept`` (n,), and the decisions of maximal Nash welfare behind it.
+
+    ``together`` is that with all users, ``apart[i]`` that without user i; a user alone has none apart.
+    """
 
     kept: Array
-    equilibrium: Equilibrium
+    together: Allocation
+    apart: Sequence[Allocation]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the parts, and the equilibrium that the bundles come from."""
+        return {"kept": self.kept, "equilibrium": self.together.evidence}
 
 
 class PartialAllocation(Policy):
@@ -54,7 +63,7 @@ class PartialAllocation(Policy):
 
     name = "partial-allocation"
     source = "Cole, Gkatzelis and Goel, EC 2013, Sec. 3"
-    own_algorithm = True
+    methods, needs = NashWelfare.methods, NashWelfare.needs
     rounding = 3 * GRAIN  # nobody keeps less than 1/e, which is more than 1/3
     traits = frozenset({Trait.UNIT_FREE, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (Claim("strategy_proofness", "Cole, Gkatzelis and Goel 2013, Sec. 3", assumes="no demands"),)
@@ -67,7 +76,7 @@ class PartialAllocation(Policy):
         ),
     )
 
-    def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
         """Maximise Nash welfare with all users, then without each; the evidence is `PartialShares`.
 
         A back end, where one is named, solves these n + 1 programs. Errors: those of `NashWelfare.decide`.
@@ -82,13 +91,12 @@ class PartialAllocation(Policy):
         shares = kept[:, None] * (together.shares if exact else together.shares.astype(float))
         utility = (problem.speedup * together.shares).sum(axis=1).astype(float) * kept.astype(float)
         parts = [together.seconds, *(decision.seconds for decision in apart)]
-        return Decision(
-            policy=self.name,
-            market=problem,
+        return Allocation(
+            self.name,
+            problem,
             shares=shares,
             objective=float(problem.weight.astype(float) @ np.log(utility)),
-            backend=together.backend,
-            evidence=PartialShares(kept, together.evidence),
+            evidence=PartialShares(kept, together, apart),
             seconds=Seconds(
                 build=sum(part.build for part in parts),
                 solve=sum(part.solve for part in parts),
@@ -96,7 +104,7 @@ class PartialAllocation(Policy):
             ),
         )
 
-    def optimal_face(self, decision: Decision) -> Program:
+    def optimal_face(self, decision: Allocation) -> Program:
         """Return the same fractions of all bundles in allocations of maximal Nash welfare."""
         market = decision.market.as_(Fraction if decision.exact else float)
         kept = decision.evidence.kept
@@ -115,26 +123,25 @@ class PartialAllocation(Policy):
         p.constrain("utilities", own >= decision.utilities * (1 - slack), labels=(market.users,))
         return p.program()
 
-    def choices(self, decision: Decision) -> None:
+    def choices(self, decision: Allocation) -> None:
         """Return None: utilities are the same in all choices, so that a certificate of one speaks for all."""
 
-    def certify(self, decision: Decision) -> Certificate:
+    def certify(self, decision: Allocation) -> Certificate:
         """Return the equilibria of all users and of all but each, from which the parts follow."""
         self._require_exact(
             decision, "where a demand binds, shares are irrational, and powers of large weights are not taken"
         )
-        market, nash = decision.market, NashWelfare()
-        users = range(len(market.users))
-        together = _equilibrium(nash.decide(market, None, None))
-        apart = [_equilibrium(nash.decide(market.without(i), None, None)) for i in users] if len(users) > 1 else [{}]
+        market, evidence = decision.market, decision.evidence
+        together = _equilibrium(evidence.together)
+        apart = [_equilibrium(each) for each in evidence.apart] or [{}]
         return Partial(market, decision.shares, decision.evidence.kept, together, apart)
 
 
-def _equilibrium(decision: Decision) -> dict[str, Array]:
+def _equilibrium(decision: Allocation) -> dict[str, Array]:
     return {"allocation": decision.shares, "prices": decision.evidence.prices}
 
 
-def kept_fractions(market: Market, together: Decision, apart: Sequence[Decision]) -> Array:
+def kept_fractions(market: Market, together: Allocation, apart: Sequence[Allocation]) -> Array:
     """Return f (n,), in Fractions where the decisions are exact and exponents are not too large, else in floats.
 
     ``apart[i]`` is the decision of maximal Nash welfare without user i.

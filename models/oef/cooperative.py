@@ -2,31 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from fairopt.certificates import Certificate
+from fairopt.backends import ProgramMethod
+from fairopt.backends.solution import OnDemand, Solution, Status
+from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable
 from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
 from fairopt.methods.envy_free.problem import Answer, envy_free_shares
-from fairopt.methods.envy_free.warm_start import Ended
-from fairopt.models.common.shares import shares_of
-from fairopt.models.oef.envy_bound import EnvyFreeProven, exact_bound
-from fairopt.policy import Claim, Decision, Example, Formulated, Seconds, Trait
+from fairopt.models.oef.envy_bound import exact_bound
+from fairopt.policy import Allocation, Claim, Example, Formulated, Trait
 from fairopt.problem import Market
-from fairopt.program import Affine, Array, Formulation, Program
+from fairopt.problem.share_variables import shares_of
+from fairopt.program import Array, Formulation, Program
 
 #: To which residual the equilibrium is computed whose prices the algorithm begins with.
 BEGIN = 1e-7
-#: What a float total is lowered by before it becomes a constraint, so that rounding cannot make it infeasible.
-FLOAT_SLACK = 1e-9
 
 #: The optimum is unique; a trade that gains without hurting anybody is left out because somebody would envy it.
 NOT_PARETO_EFFICIENT = Market.of([[1, 1, 3], [1, 2, 2], [1, 3, 5]], capacity=[1, 1, 1])
 #: At the optimum user 1 holds all of the first type and half of the third, and nothing of the second.
 NOT_ADJACENT = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1])
+
+
+class EnvyFreeMethod(ProgramMethod):
+    """Envy-free shares with few of the n^2 rows (`fairopt.methods.envy_free`), and bounds on the optimum.
+
+    Its values include "bundle" (n, k), what everybody holds per weight: bundles that are meant to be the same are, to
+    the last bit.
+    """
+
+    name = "envy-free"
+    number = float
+
+    def solve(self, policy: Formulated, problem: Market, start: Any = None) -> Solution:
+        """Return the solution in floats, from the rows and the basis of ``start``; its duals are made when asked for.
+
+        Errors: `NotSolved`; `NotCapable` where numbers are too far apart for floats.
+        """
+        market = problem.as_(float)
+        speedup, capacity, weight, demand = market.speedup, market.capacity, market.weight, market.demand
+        try:
+            with np.errstate(over="raise", divide="raise", invalid="raise"):
+                answer = envy_free_shares(market.users, speedup, capacity, weight, demand, _equilibrium_prices, start)
+        except ArithmeticError as error:
+            raise NotCapable(
+                f"numbers of this market are too far apart for floats ({error}); decide with the exact back end"
+            ) from error
+        seconds = answer.seconds
+        return Solution(
+            status=Status.OPTIMAL,
+            raw_status="proved by multipliers",
+            backend="auto",
+            objective=float((speedup * answer.shares).sum()),
+            bound=answer.upper,
+            lower=answer.lower,
+            upper=answer.upper,
+            values=OnDemand({"share": lambda: answer.shares, "bundle": answer.bundles}),
+            duals=OnDemand(
+                {
+                    "capacity": lambda: answer.prices,
+                    "demand": lambda: answer.rents,
+                    "envy_free": lambda: _against_envy(answer, weight),
+                }
+            ),
+            effort={**answer.effort, "prepare": seconds["begin"], "certify": seconds["prove"]},
+            seconds=seconds["solve"],
+            warm_start=answer.ended,
+        )
+
+    def certify(self, policy: Formulated, decision: Allocation) -> MarketBound:
+        """Return an exact allocation near the decision's that nobody envies, a bound, and the gap."""
+        return exact_bound(decision)
 
 
 class CooperativeOEF(Formulated):
@@ -37,8 +86,8 @@ class CooperativeOEF(Formulated):
     (`Market.normalised`). With demands, (10c) counts all GPUs of the other, also those that the user cannot use: that
     is stricter than envy-freeness, and GPUs may stay idle.
 
-    The program has n^2 rows. Its own algorithm (`envy_free_shares`) needs few of them, and proves its answer between
-    two numbers; the shares that it returns are envy-free but for rounding.
+    The program has n^2 rows. Its own method (`EnvyFreeMethod`) needs few of them, and proves its answer between two
+    numbers; the shares that it returns are envy-free but for rounding.
 
     Source: OEF Eq. (10); weights Sec. 4.2.3 (weight w is w copies); job types Sec. 4.2.4.
     """
@@ -46,7 +95,7 @@ class CooperativeOEF(Formulated):
     name = "oef-cooperative"
     source = "OEF, Middleware 2024, Eq. (10)"
     rebuilt = True
-    specialised = True
+    methods = (EnvyFreeMethod(),)
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (
         Claim("envy_freeness", "OEF Theorem 5.1"),
@@ -90,12 +139,6 @@ class CooperativeOEF(Formulated):
         share = shares_of(p, problem)
         own = (problem.speedup * share).sum(axis=1)
         p.maximize(own.sum(), equation="sum_lj w_lj x_lj", source="OEF Eq. (10a)")
-        self._envy_free(p, problem, share)
-        return p.program()
-
-    @staticmethod
-    def _envy_free(p: Formulation, problem: Market, share: Affine) -> None:
-        own = (problem.speedup * share).sum(axis=1)
         of_others = problem.speedup @ share.T  # entry (l, i): what l would get out of i's shares
         p.constrain(
             "envy_free",
@@ -104,57 +147,7 @@ class CooperativeOEF(Formulated):
             source="OEF Eq. (10c), Sec. 4.2.3",
             labels=(problem.users, problem.users),
         )
-
-    def specialise(self, problem: Market, state: Any) -> Decision:
-        """Return the answer of `envy_free_shares`; the evidence is `EnvyFreeProven`.
-
-        Errors: `NotSolved`; `NotCapable` where numbers are too far apart for floats.
-        """
-        return self._decision(problem, _answer(problem, None))
-
-    def follow(self) -> Callable[[Market], Decision]:
-        """Return a function that decides market after market, each from the rows and the basis of the last."""
-        ended: Ended | None = None
-
-        def decide(problem: Market) -> Decision:
-            nonlocal ended
-            answer = _answer(problem, ended)
-            ended = answer.ended
-            return self._decision(problem, answer)
-
-        return decide
-
-    def _decision(self, problem: Market, answer: Answer) -> Decision:
-        market, seconds = problem.as_(float), answer.seconds
-        return Decision(
-            policy=self.name,
-            market=problem,
-            shares=answer.shares,
-            objective=float((market.speedup * answer.shares).sum()),
-            backend="auto",
-            evidence=EnvyFreeProven(
-                answer.lower, answer.upper, _Duals(market.weight, answer), answer.effort, bundle=answer.bundles()
-            ),
-            seconds=Seconds(build=seconds["begin"], solve=seconds["solve"], certify=seconds["prove"]),
-        )
-
-    def optimal_face(self, decision: Decision) -> Program | None:
-        """Return the program cut down to its optimal solutions, or the envy-free allocations with the same total."""
-        if decision.program is not None:
-            return super().optimal_face(decision)
-        market = decision.market.as_(float)
-        p = Formulation(f"optima of {self.name}")
-        share = shares_of(p, market)
-        self._envy_free(p, market, share)
-        total = (market.speedup * share).sum()
-        p.constrain("total", total >= float(decision.objective) * (1 - FLOAT_SLACK))
         return p.program()
-
-    def certify(self, decision: Decision) -> Certificate:
-        """Return the proof that the decision is optimal; of one by the algorithm, an exact allocation and its gap."""
-        if decision.program is not None:
-            return super().certify(decision)
-        return exact_bound(decision)
 
 
 def by_weight(problem: Market) -> Any:
@@ -162,16 +155,11 @@ def by_weight(problem: Market) -> Any:
     return problem.weight[:, None] / problem.weight[None, :]
 
 
-def _answer(problem: Market, ended: Ended | None) -> Answer:
-    market = problem.as_(float)
-    speedup, capacity, weight, demand = market.speedup, market.capacity, market.weight, market.demand
-    try:
-        with np.errstate(over="raise", divide="raise", invalid="raise"):
-            return envy_free_shares(market.users, speedup, capacity, weight, demand, _equilibrium_prices, ended)
-    except ArithmeticError as error:
-        raise NotCapable(
-            f"numbers of this market are too far apart for floats ({error}); decide with the exact back end"
-        ) from error
+def _against_envy(answer: Answer, weight: Array) -> tuple[Array, Array]:
+    """Return (2, m) who envies and who is envied, and the duals (m,) of the rows that forbid it."""
+    envious, envied, multiplier = answer.multipliers()
+    # the program's row is weight times that in bundles per weight
+    return np.stack([envious, envied]), multiplier / weight[envious]
 
 
 def _equilibrium_prices(speedup: Array, capacity: Array, weight: Array) -> Array:
@@ -180,29 +168,3 @@ def _equilibrium_prices(speedup: Array, capacity: Array, weight: Array) -> Array
     *_, equilibrium = maximal_nash_welfare(market, (BEGIN,))
     utility = (speedup * equilibrium.shares).sum(axis=1)
     return np.asarray((speedup * (weight / utility)[:, None]).max(axis=0))
-
-
-class _Duals(Mapping[str, Array | tuple[Array, Array]]):
-    """The duals by the names of the program's rows; those against envy are shared out over users when asked for."""
-
-    def __init__(self, weight: Array, answer: Answer) -> None:
-        self._weight, self._answer = weight, answer
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(("capacity", "demand", "envy_free"))
-
-    def __len__(self) -> int:
-        return 3
-
-    def __getitem__(self, name: str) -> Array | tuple[Array, Array]:
-        of: dict[str, Callable[[], Array | tuple[Array, Array]]] = {
-            "capacity": lambda: self._answer.prices,
-            "demand": lambda: self._answer.rents,
-            "envy_free": self._envy,
-        }
-        return of[name]()
-
-    def _envy(self) -> tuple[Array, Array]:
-        envious, envied, multiplier = self._answer.multipliers()
-        # the program's row is weight times that in bundles per weight
-        return np.stack([envious, envied]), multiplier / self._weight[envious]

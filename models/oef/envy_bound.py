@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, isqrt
 
 import numpy as np
 
+from fairopt.backends.solution import Solution
 from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable
-from fairopt.methods.proven import Proven
-from fairopt.policy import Decision
+from fairopt.policy import Allocation
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
 
@@ -23,32 +22,23 @@ GRAIN = 2**200
 NONE = Fraction(0)
 
 
-@dataclass(frozen=True, eq=False)
-class EnvyFreeProven(Proven):
-    """`Proven` of shares without envy; the multipliers against envy stand in ``duals`` as "envy_free".
-
-    ``bundle`` (n, k) is what everybody holds per weight: bundles that are meant to be the same are, to the last bit.
-    """
-
-    bundle: Array = field(kw_only=True)
-
-
-def exact_bound(decision: Decision) -> MarketBound:
+def exact_bound(decision: Allocation) -> MarketBound:
     """Return an allocation near the decision's that nobody envies, exactly, and a bound from its multipliers.
 
     Bundles in floats are envied by rounding errors. Users whose speedups are in proportion are brought to the same
     value; the rest is mixed away with bundles that are strictly free of envy (see `envy_proof`), all in Fractions.
     Errors: `NotCapable` for more than `MOST_USERS` users, and where no mixture is free of envy.
     """
-    market = decision.market.as_(Fraction)
+    market, solution = decision.market.as_(Fraction), decision.solution
+    assert solution is not None
     if len(market.users) > MOST_USERS:
         raise NotCapable(
             f"envy between {len(market.users)} users is not compared in Fractions, which is done for {MOST_USERS}: "
-            "the decision's evidence holds the bounds in floats"
+            "the decision's solution holds the bounds in floats"
         )
-    shares = _allocation(market, decision.evidence.bundle) * market.weight[:, None]
+    shares = _allocation(market, solution.values["bundle"]) * market.weight[:, None]
     reached = (market.speedup * shares).sum()
-    bound, duals = _bound(market, decision.evidence)
+    bound, duals = _bound(market, solution)
     return MarketBound(decision.market, decision.policy, shares, reached, bound, bound - reached, duals)
 
 
@@ -106,10 +96,10 @@ def _fit(market: Market, bundle: Array) -> Fraction:
     return Fraction(int(by * GRAIN), GRAIN)
 
 
-def _bound(market: Market, proven: Proven) -> tuple[Fraction, list[list[object]]]:
+def _bound(market: Market, solution: Solution) -> tuple[Fraction, list[list[object]]]:
     """Return what weak duality makes of the multipliers, and the duals that say so, by rows of the program."""
     speedup, weight = market.speedup, market.weight
-    (envious, envied), floats = proven.duals["envy_free"]
+    (envious, envied), floats = solution.duals["envy_free"]
     against: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
     for l, i, y in zip(envious.tolist(), envied.tolist(), floats.tolist(), strict=True):  # noqa: E741
         if l != i and y > 0:
@@ -119,7 +109,7 @@ def _bound(market: Market, proven: Proven) -> tuple[Fraction, list[list[object]]
         pays[l] = pays[l] + speedup[l] * y
         pays[i] = pays[i] - speedup[l] * (y * weight[l] / weight[i])
     limited = [i for i, limit in enumerate(market.limit) if limit != INFINITY]
-    price = np.maximum(_fractions(np.asarray(proven.duals["capacity"])), np.array(NONE))
+    price = np.maximum(_fractions(np.asarray(solution.duals["capacity"])), np.array(NONE))
     # prices of what there is nothing of cost nothing, and rents do
     price = np.where(market.capacity > 0, price, np.maximum(pays.max(axis=0), np.array(NONE)))
     for i, limit in enumerate(market.limit):

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
-from fairopt.backends.solution import Solution
-from fairopt.certificates import Certificate
-from fairopt.methods.level.solve import Raised
-from fairopt.models.common.levels import by_prices, exact_bound, following, solution_of
-from fairopt.models.common.shares import shares_of
-from fairopt.policy import Claim, Decision, Example, Formulated, Trait
+from fairopt.models.common.levels import PriceMethod
+from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
-from fairopt.program import Array, Formulation, Program
+from fairopt.problem.share_variables import shares_of
+from fairopt.program import Array, Formulation, Number, Program
 
 OEF_EQUATION_6 = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
 #: User 2 gains nothing from the second type, so that equality holds it and user 1 down to what one GPU gives.
@@ -34,7 +29,9 @@ class NonCooperativeOEF(Formulated):
     name = "oef-noncooperative"
     source = "OEF, Middleware 2024, Eq. (9)"
     rebuilt = True
-    specialised = True
+    methods = (PriceMethod(),)
+    level_variable = "level"
+    equal = True
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("strategy_proofness", "OEF Theorem 5.4 with the definition of Sec. 2.3.1 (1)", misreport="larger"),
@@ -84,34 +81,15 @@ class NonCooperativeOEF(Formulated):
         )
         return p.program()
 
-    def specialise(self, problem: Market, state: Any) -> Decision:
-        """Raise the common level by the prices of the types, which are its dual; the evidence is `Proven`."""
-        return self._from(problem, None)[0]
+    def rate(self, market: Market) -> Array:
+        """Return the weights (n,): a user's throughput at E = 1."""
+        return market.weight
 
-    def follow(self) -> Callable[[Market], Decision]:
-        """Return a function that decides market after market, each from the prices of the last."""
-        return following(self._from)
+    def worth(self, market: Market) -> Number:
+        """Return the total throughput at E = 1."""
+        total: Number = market.weight.sum()
+        return total
 
-    def _from(self, problem: Market, start: Raised | None) -> tuple[Decision, Raised]:
-        weight = problem.as_(float).weight
-        return by_prices(self.name, problem, weight, float(weight.sum()), _duals, start)
-
-    def solved(self, decision: Decision) -> tuple[Program, Solution] | None:
-        """Return the program and its solution; of a decision by prices, with the prices as duals."""
-        if decision.program is not None:
-            return super().solved(decision)
-        market = decision.market.as_(float)
-        program = self.formulate(market, None)
-        return program, solution_of(program, decision, float(decision.objective / market.weight.sum()))
-
-    def certify(self, decision: Decision) -> Certificate:
-        """Return the proof that the decision is optimal; of one by prices, an exact allocation, a bound and the gap."""
-        if decision.program is not None:
-            return super().certify(decision)
-        weight = decision.market.as_(Fraction).weight
-        return exact_bound(decision, weight, weight.sum(), _duals, "level", equal=True)
-
-
-def _duals(values: Array) -> tuple[str, Array]:
-    # the objective is the total: one unit more for a user is worth itself, less what everybody else has to give up
-    return "equal_efficiency", 1 - values
+    def user_duals(self, values: Array, market: Market) -> tuple[str, Array]:
+        """Return the duals of the equations: one unit more for a user is worth itself, less what all others give up."""
+        return "equal_efficiency", 1 - values

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from fairopt.backends import Session
 from fairopt.models.common.shares_of_queue import Asked, asked_by_tenants, ideal_shares, jobs_with_room, market_of
 from fairopt.models.oef.cooperative import CooperativeOEF
 from fairopt.models.oef.gangs import Gang, by_type, gangs_of, hosts_of
 from fairopt.models.oef.rounding import Minimum, Whole, carried, whole_gpus
-from fairopt.policy import Claim, Decision, Policy, Solve
+from fairopt.policy import Allocation, Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.simulation import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule
+from fairopt.simulation import Consolidated, Placement
 
 #: What a deviation in floats may be off by.
 NOISE = 1e-9
@@ -29,7 +30,7 @@ class OEFState:
 
 
 @dataclass(frozen=True)
-class OEFRounds(RoundPolicy):
+class OEFRounds(Policy):
     """Each round, tenants get whole GPUs that follow their ideal shares in the long run, and give them to their jobs.
 
     * ``shares``: the share policy, without memory of its own; it is asked again when the types of jobs that are there,
@@ -52,11 +53,12 @@ class OEFRounds(RoundPolicy):
     Source: OEF, Middleware 2024, Sec. 4.2.4, 4.3, 4.4.
     """
 
+    problem = Queue
     name = "oef-rounds"
     source = "OEF, Middleware 2024, Sec. 4.3"
     states = (OEFState, Asked)
     # not EXACT: on one trace in 75 a placement was another in floats than in Fractions
-    traits = frozenset({RoundTrait.PROGRAM, RoundTrait.WORK_CONSERVING, RoundTrait.NAMELESS})
+    traits = frozenset({Trait.PROGRAM, Trait.WORK_CONSERVING, Trait.NAMELESS})
     claims = (Claim("starvation_freedom", "OEF Sec. 4.3", assumes="the tenant's ideal shares are of usable types"),)
     shares: Policy = field(default_factory=CooperativeOEF)
     common_units: bool = True
@@ -65,16 +67,17 @@ class OEFRounds(RoundPolicy):
     left_over: bool = True
     placement: Placement = field(default_factory=Consolidated)
 
-    def __post_init__(self) -> None:
-        # whether a solver is needed depends on the share policy that was chosen
-        object.__setattr__(self, "own_algorithm", self.shares.own_algorithm)
+    @property
+    def has_program(self) -> bool:
+        """Whether back ends can solve the share policy."""
+        return self.shares.has_program
 
     def start(self, problem: Queue) -> OEFState:
         """Return the state in which nobody is behind."""
         return OEFState()
 
-    def decide(self, problem: Queue, state: OEFState, solve: Solve | None) -> Schedule:
-        """Share, round, choose gangs, place them; see `RoundPolicy.decide`."""
+    def decide(self, problem: Queue, state: OEFState, solve: Session) -> Schedule:
+        """Share, round, choose gangs, place them; see `Policy.decide`."""
         ideal, asked, decision = self._ideal(problem, state, solve)
         number: type = Fraction if problem.exact else float
         nothing = (number(0),) * len(problem.cluster.types)
@@ -115,15 +118,14 @@ class OEFRounds(RoundPolicy):
             placements,
             state=OEFState(asked, ideal, deviation),
             costs=_costs(problem, real, gangs, gifts, deviation),
-            backend=decision.backend if decision else "auto",
             program=decision.program if decision else None,
             solution=decision.solution if decision else None,
             evidence=decision,
         )
 
     def _ideal(
-        self, queue: Queue, state: OEFState, solve: Solve | None
-    ) -> tuple[Mapping[str, tuple[Number, ...]], Asked, Decision | None]:
+        self, queue: Queue, state: OEFState, solve: Session
+    ) -> tuple[Mapping[str, tuple[Number, ...]], Asked, Allocation | None]:
         asked = asked_by_tenants(queue, common_units=self.common_units, demand=self.demand, cross_type=self.cross_type)
         if asked == state.asked or not asked.tenant:
             return (state.ideal if asked.tenant else {}), asked, None

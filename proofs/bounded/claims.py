@@ -20,8 +20,8 @@ import numpy as np
 import z3
 
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF
-from fairopt.optima import is_extreme
 from fairopt.policy import Formulated
+from fairopt.policy.optima import is_extreme
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.bounded import policies

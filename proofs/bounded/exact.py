@@ -12,8 +12,8 @@ from itertools import combinations_with_replacement, pairwise, product
 import numpy as np
 
 from fairopt.backends.exact import Exact
-from fairopt.optima import Face
 from fairopt.policy import Formulated, allocate
+from fairopt.policy.optima import Optima as AllOptima
 from fairopt.problem import Market
 from fairopt.program import Array
 
@@ -29,7 +29,7 @@ class Optima:
         face = policy.optimal_face(decision)
         assert face is not None
         self.shares = decision.shares
-        self._face = Face(market, face, decision.shares)
+        self._face = AllOptima(market, face, decision.shares)
 
     def most(self, weight: Array, zero: Collection[Place] = ()) -> Array | None:
         """Return an optimum of the largest sum of ``weight`` times shares, with no shares at ``zero``, if there is one.

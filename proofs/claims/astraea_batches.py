@@ -10,10 +10,10 @@ from random import Random
 
 from fairopt.models.astraea.reference import Best, Readings, centralised, distributed
 from fairopt.models.astraea.round_state import RoundState
+from fairopt.policy import Plan
 from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
 from fairopt.proofs.verify_schedule import decide
-from fairopt.schedules import Plan
 from fairopt.schedules.document import document
 
 NAMES, OWNERS, CHUNKS = ("j11", "j12", "j21", "j22"), ("u1", "u1", "u2", "u2"), (2, 3, 2, 30)

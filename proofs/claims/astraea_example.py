@@ -13,10 +13,10 @@ from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.price_bases import Admissible, Given
 from fairopt.models.astraea.reference import Best, Readings, Reference, distributed
 from fairopt.models.astraea.round_state import RoundState
+from fairopt.policy import Admission, Plan, decide
 from fairopt.problem.batch import JobSchedule
 from fairopt.proofs.claims.astraea_batches import NAMES, Deviating, example, random_batch, violations
 from fairopt.proofs.claims.checking import found, require
-from fairopt.schedules import Admission, Plan
 
 #: theta = 16 for workers and PS, "by assuming" (Sec. 4.4); the jobs come in interval 2.
 SIXTEEN, INTERVAL = Given(16, 16), 2
@@ -36,7 +36,7 @@ def policy(search: object = None) -> PostedPricePacking:
 
 def as_printed() -> Plan:
     """Return the printed plan, which two deviations from Algorithms 3 and 5 give."""
-    return policy(Deviating(all_chunks=True, least_used=True)).decide(example(), None, None)
+    return decide(policy(Deviating(all_chunks=True, least_used=True)), example())
 
 
 def admitted(plan: Plan) -> dict[str, Admission]:
@@ -80,7 +80,7 @@ def processing_capacity() -> Finding:
 
 def worked_example() -> Finding:
     """Sec. 4.2 to 4.4: schedules, costs, utilities 96, 92, 76."""
-    run = policy().decide(example(), None, None)
+    run = decide(policy(), example())
     got, printed = admitted(run), as_printed()
     want = admitted(printed)
     require(all((want[name].schedule, want[name].own, want[name].gain) == PRINTED[name] for name in PRINTED), "printed")
@@ -122,7 +122,7 @@ def _who_reaches_it() -> tuple[int, int, int]:
         all_chunks, central, least_used, enough = deviation
         search = Deviating(all_chunks, central, least_used, Readings(enough_ps=enough))
         for order in orders:
-            plan = policy(search).decide(example(order), None, None)
+            plan = decide(policy(search), example(order))
             if _is_printed(plan, order):
                 reached.setdefault(deviation, set()).add(order)
     require(set(reached) == {(True, True, True, False), (True, True, True, True)}, "two deviations are needed")
@@ -168,7 +168,7 @@ def income() -> Finding:
     ps = sum((each.ps * left[each.slot][1][1] / sum(left[each.slot][1]) for each in plan.payments), Fraction(0))
     require(workers + ps == whole, "workers and PS apart add up to u2's income")
     require(whole + back == 16, "incomes add up to the cost of j12")
-    run = policy().decide(example(), None, None)
+    run = decide(policy(), example())
     return Finding(
         Ruling.INCONSISTENT if whole == 8 and workers == 6 else Ruling.REFUTED,
         f"Eq. (2) on the printed schedule gives u2 {whole} of the 16 that j12 costs, and u1, which pays, {back} of it "

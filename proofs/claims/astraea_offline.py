@@ -16,6 +16,7 @@ from fairopt.models.astraea.packing import CompactExponentialPacking, PackingEvi
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.price_bases import Given
 from fairopt.models.astraea.round_state import RoundState
+from fairopt.policy import decide
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import Linear, Power
 from fairopt.program import Number
@@ -75,7 +76,7 @@ def offline_program() -> Finding:
     """Eq. (3), (3a)-(3o): the mixed-integer program."""
     same, total, blocks = 0, 0, set[str]()
     for batch in tiny():
-        plan = OfflineOptimum(slots=SLOTS).decide(batch, None, None)
+        plan = decide(OfflineOptimum(slots=SLOTS), batch)
         require(violations(plan) == [], "the optimum keeps (3a)-(3o)")
         best, looked = by_enumeration(batch)
         same, total = same + (plan.revenue == best), total + looked
@@ -98,7 +99,7 @@ def packing() -> Finding:
     """Eq. (5)-(7): the packing with a column for each schedule."""
     same = tight = 0
     for batch in tiny():
-        plan = CompactExponentialPacking(slots=SLOTS).decide(batch, None, None)
+        plan = decide(CompactExponentialPacking(slots=SLOTS), batch)
         evidence: PackingEvidence = plan.evidence
         best, _ = by_enumeration(batch)
         require(violations(plan) == [], "the packing keeps (3a)-(3o)")
@@ -121,8 +122,8 @@ def performance() -> Finding:
     utility = (Power(Fraction(1000), Fraction(1)), Power(Fraction(1000), Fraction(2)))
     convex = replace(two, jobs=replace(two.jobs, names=("j1", "j2"), utility=utility))
     number = 2
-    plan = PostedPricePacking(rounds=number, theta=Given()).decide(convex, None, None)
-    best = CompactExponentialPacking().decide(convex, None, None).revenue
+    plan = decide(PostedPricePacking(rounds=number, theta=Given()), convex)
+    best = decide(CompactExponentialPacking(), convex).revenue
     reached = Fraction(plan.revenue) / Fraction(best)
     # L = 1 is the interval of the jobs; all are completed by tau_3 = 8 = lambda tau_2
     claimed = {last: Fraction(1, 4 * number) ** 2 * Fraction(2) ** (2 - last) * 1000 for last in (1, 3)}
@@ -134,7 +135,7 @@ def performance() -> Finding:
         batch = replace(
             batch, jobs=replace(batch.jobs, utility=tuple(Linear(slope, Fraction(500)) for slope in slopes))
         )
-        made = PostedPricePacking(rounds=number, theta=Given()).decide(batch, None, None)
+        made = decide(PostedPricePacking(rounds=number, theta=Given()), batch)
         if made.unscheduled:
             continue
         last = max(each.interval for each in made.admissions)
@@ -146,8 +147,8 @@ def performance() -> Finding:
     require(min(slack) >= 0, "the linear bound holds")
     # one job that arrives at 7, in the last slot of interval 3, and two exponents that are the same
     single = replace(base, jobs=replace(base.jobs, arrival=np.array([7]), utility=(Power(Fraction(1), Fraction(1)),)))
-    waited = Fraction(PostedPricePacking(rounds=number, theta=Given()).decide(single, None, None).revenue)
-    at_once = Fraction(CompactExponentialPacking().decide(single, None, None).revenue)
+    waited = Fraction(decide(PostedPricePacking(rounds=number, theta=Given()), single).revenue)
+    at_once = Fraction(decide(CompactExponentialPacking(), single).revenue)
     require(waited / at_once < Fraction(1, 4 * number), "one exponent is enough")
     return Finding(
         Ruling.REFUTED,
@@ -178,7 +179,7 @@ def ratios() -> Finding:
     exact = total = 0
     for form, jobs, servers, seed in product(Form, JOBS, SERVERS, range(SEEDS)):
         batch = astraea_small(jobs=jobs, servers=servers, seed=seed, utility=form)
-        one = ratio(batch, PostedPricePacking().decide(batch, None, None))
+        one = ratio(batch, decide(PostedPricePacking(), batch))
         found[form].setdefault((jobs, servers), []).append(one.revenue / one.best)
         exact, total = exact + one.exact, total + 1
     least = {form: min(min(each) for each in sizes.values()) for form, sizes in found.items()}

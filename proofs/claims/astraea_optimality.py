@@ -20,6 +20,7 @@ from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.price_bases import Admissible, Given, rounds
 from fairopt.models.astraea.reference import Readings, Reference
 from fairopt.models.astraea.round_state import RoundState
+from fairopt.policy import Plan, decide
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import Linear, Steps
 from fairopt.program import Number
@@ -27,7 +28,6 @@ from fairopt.proofs.claims.astraea_batches import example, random_batch, violati
 from fairopt.proofs.claims.checking import found, require
 from fairopt.proofs.claims.measuring import both
 from fairopt.properties.schedules.pareto import Exhaustive
-from fairopt.schedules import Plan
 
 PRINTED = Readings(enough_ps=False, price_each_slot=False)
 SIXTEEN = np.array([16.0])
@@ -58,19 +58,19 @@ def feasibility() -> Finding:
     """Theorem 2: Astraea's schedules are feasible for (3)."""
     # one worker on s1, one PS on s2 that carries half of what a worker sends
     small = one_job([1, 0], [0, 1], 1, 1, ps_bandwidth=Fraction(1, 2))
-    printed = PostedPricePacking(theta=Given(), search=Reference(Readings(enough_ps=False))).decide(small, None, None)
+    printed = decide(PostedPricePacking(theta=Given(), search=Reference(Readings(enough_ps=False))), small)
     broken = violations(printed)
     require(broken and all("(3i)" in each for each in broken), "as printed, (3i) is broken and nothing else")
-    require(not PostedPricePacking(theta=Given()).decide(small, None, None).schedules, "nothing is feasible there")
+    require(not decide(PostedPricePacking(theta=Given()), small).schedules, "nothing is feasible there")
     plans = feasible = wrong = letters = 0
     for seed in range(60):
         batch = random_batch(seed, types=(1 + seed % 2, 1 + seed // 2 % 2), tenants=2 + seed % 3)
         theta = Given() if seed % 3 else Admissible()
         policies = (PostedPricePacking(theta=theta), PostedPricePacking(theta=theta, rounds=3), BatchPrivate())
         for policy in (*policies, FirstComeFirstServed()):
-            plans, feasible = plans + 1, feasible + (not violations(policy.decide(batch, None, None)))
+            plans, feasible = plans + 1, feasible + (not violations(decide(policy, batch)))
         search = Fast(Readings(enough_ps=False))
-        against = violations(PostedPricePacking(theta=theta, search=search).decide(batch, None, None))
+        against = violations(decide(PostedPricePacking(theta=theta, search=search), batch))
         wrong, letters = wrong + bool(against), letters + sum("(3i)" not in each for each in against)
     require(letters == 0, "as printed, only (3i) is broken")
     return Finding(
@@ -252,7 +252,7 @@ def many_rounds() -> Finding:
     """Lemma 1: schedules of length at most tau_l; lambda rounds earn the optimum with deadline tau_l."""
     lengths = 0
     for seed in range(60):
-        plan = PostedPricePacking(theta=Given()).decide(random_batch(seed), None, None)
+        plan = decide(PostedPricePacking(theta=Given()), random_batch(seed))
         for each in plan.admissions:
             if each.schedule is not None:
                 require(each.schedule.last - each.origin <= 2**each.interval, "no schedule leaves its round")
@@ -278,7 +278,7 @@ def many_rounds() -> Finding:
 
 def _ideal(batch: Batch, number: int) -> Number:
     """Return what the interval of the example earns in so many rounds, counted from the beginning of each."""
-    plan: Plan = PostedPricePacking(rounds=number, theta=Given(), intervals=2).decide(batch, None, None)
+    plan: Plan = decide(PostedPricePacking(rounds=number, theta=Given(), intervals=2), batch)
     return sum((each.utility for each in plan.admissions if each.admitted), start=Fraction(0))
 
 

@@ -14,6 +14,7 @@ from fairopt.methods.columns.columns import Times, columns
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.price_bases import Given
+from fairopt.policy import decide
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import Linear
 from fairopt.proofs.claims.astraea_batches import example, random_batch, violations
@@ -104,7 +105,7 @@ def within(first: int, last: int) -> Columns:
 def pareto_efficiency() -> Finding:
     """Theorem 5: no other schedules give a tenant more revenue and none less."""
     rule = policy()
-    run, printed = rule.decide(example(), None, None), as_printed()
+    run, printed = decide(rule, example()), as_printed()
     judge = ParetoEfficiency(within(8, 12))
     verdicts = [judge.check(plan) for plan in (run, printed)]
     require(all(each.answer is Answer.FAILS for each in verdicts), "the example's plans are dominated")
@@ -113,11 +114,11 @@ def pareto_efficiency() -> Finding:
     better = replace(printed, schedules=witness.schedules, admissions=(), payments=(), evidence=None)
     require(violations(better) == [], "what dominates is feasible")
     alone = example((0,))
-    waits = ParetoEfficiency(within(3, 12)).check(rule.decide(alone, None, None))
+    waits = ParetoEfficiency(within(3, 12)).check(decide(rule, alone))
     dominated, batches = 0, 60
     for seed in range(batches):
         market = random_batch(seed, servers=2, jobs=3, latest=1)
-        plan = PostedPricePacking(theta=Given(), intervals=1).decide(market, None, None)
+        plan = decide(PostedPricePacking(theta=Given(), intervals=1), market)
         dominated += ParetoEfficiency(within(4, 8)).check(plan).answer is Answer.FAILS
     return Finding(
         Ruling.REFUTED,
@@ -139,17 +140,17 @@ def _pair(numbers: Iterable[object]) -> str:
 def sharing_incentive() -> Finding:
     """Sec. 4.1: within a batch a tenant earns no less than on its own part."""
     rule = policy()
-    run, printed = rule.decide(example(), None, None), as_printed()
+    run, printed = decide(rule, example()), as_printed()
     judge = BatchSharingIncentive(BatchPrivate(rule))
-    alone = BatchPrivate(rule).decide(example(), None, None)
+    alone = decide(BatchPrivate(rule), example())
     verdicts = [judge.check(plan) for plan in (run, printed)]
     small, single = two_tenants(), PostedPricePacking(theta=Given(), intervals=1)
-    smallest = BatchSharingIncentive(BatchPrivate(single)).check(single.decide(small, None, None))
+    smallest = BatchSharingIncentive(BatchPrivate(single)).check(decide(single, small))
     require(smallest.answer is Answer.FAILS, "with a job each")
     worse, batches, most = 0, 200, 0.0
     for seed in range(batches):
         market = random_batch(seed, tenants=2 + seed % 2, latest=1)
-        verdict = BatchSharingIncentive(BatchPrivate(single)).check(single.decide(market, None, None))
+        verdict = BatchSharingIncentive(BatchPrivate(single)).check(decide(single, market))
         worse += verdict.answer is Answer.FAILS
         most = min(most, float(verdict.margin or 0))
     return Finding(
@@ -172,7 +173,7 @@ def division() -> Finding:
     lost: list[str] = []
     for seed in range(90):
         batch = random_batch(seed, types=(1 + seed % 2, 1 + seed // 2 % 2), tenants=2 + seed % 3)
-        plan = PostedPricePacking(theta=Given(), rounds=1 + seed % 3).decide(batch, None, None)
+        plan = decide(PostedPricePacking(theta=Given(), rounds=1 + seed % 3), batch)
         for rule in (BudgetBalance(), GainAsYouContribute(), IndividualRationality(from_arrival=False)):
             require(rule.check(plan).answer is Answer.HOLDS, f"{rule.name}, seed {seed}")
         verdict = IndividualRationality().check(plan)
@@ -218,11 +219,11 @@ def several_types() -> Finding:
                 update_time=np.repeat(jobs.update_time, 2, axis=1),
             ),
         )
-        one, two = (PostedPricePacking(theta=Given()).decide(each, None, None) for each in (batch, wider))
+        one, two = (decide(PostedPricePacking(theta=Given()), each) for each in (batch, wider))
         spans = [[(x.job, x.first, x.last, x.workers, x.ps) for x in plan.schedules] for plan in (one, two)]
         same += spans[0] == spans[1] and one.payments == two.payments
         for types in ((1, 3), (2, 2), (3, 1), (3, 3)) if seed < 30 else ():
-            plan = PostedPricePacking(theta=Given()).decide(random_batch(seed, types=types), None, None)
+            plan = decide(PostedPricePacking(theta=Given()), random_batch(seed, types=types))
             require(violations(plan) == [], f"types {types}, seed {seed}")
             plans, mixed = plans + 1, mixed + (len({(x.worker_type, x.ps_type) for x in plan.schedules}) > 1)
     return Finding(

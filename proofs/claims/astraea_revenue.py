@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fairopt.datasets.astraea_workload import Form, astraea_workload
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import BatchPrivate, FirstComeFirstServed, PostedPricePacking
+from fairopt.policy import decide
 from fairopt.problem.batch import Batch
 from fairopt.proofs.claims.checking import require
 from fairopt.proofs.claims.measuring import listed
@@ -29,9 +30,9 @@ def revenue() -> Finding:
     for form in Form:
         ours, private, first = [], [], []
         for batch in batches(form):
-            ours.append(float(PostedPricePacking().decide(batch, None, None).revenue))
-            private.append(float(BatchPrivate().decide(batch, None, None).revenue))
-            first.append(float(FirstComeFirstServed(shared=True).decide(batch, None, None).revenue))
+            ours.append(float(decide(PostedPricePacking(), batch).revenue))
+            private.append(float(decide(BatchPrivate(), batch).revenue))
+            first.append(float(decide(FirstComeFirstServed(shared=True), batch).revenue))
         require(all(value > 0 for value in ours), "posted prices earn something")
         ratios = [a / b for a, b in zip(ours, private, strict=True) if b > 0]
         more += sum(a > b for a, b in zip(ours, private, strict=True))

@@ -9,15 +9,16 @@ from functools import cache
 from itertools import product
 from typing import Any
 
+from fairopt.backends import Session
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.models.fft.fft import FFT
-from fairopt.policy import Solve
+from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.proofs.claims.checking import found, require
 from fairopt.proofs.claims.fft_instances import LENGTH, scenes
 from fairopt.proofs.claims.measuring import both, listed, percent
-from fairopt.simulation import Consolidated, RoundPolicy, Schedule, by_throughput, choose, placed, run
+from fairopt.simulation import Consolidated, by_throughput, choose, placed, run
 
 # -- Table 1 -----------------------------------------------------------------------------------------------------------
 #: Epochs a job, and epochs a minute on GPU_0 and GPU_1.
@@ -102,13 +103,13 @@ def _best_schedule(length: Fraction) -> Fraction:
     return rest(Fraction(EPOCHS), Fraction(EPOCHS))
 
 
-def _total(policy: RoundPolicy, length: Fraction) -> Fraction:
+def _total(policy: Policy, length: Fraction) -> Fraction:
     jobs = Jobs.of(types=["GPU_1", "GPU_0"], gpus=[1, 1], work=[EPOCHS] * 2, throughput=[SPEEDS[::-1]] * 2)
     cluster = Cluster.uniform({"GPU_1": (1, 1), "GPU_0": (1, 1)})
     return sum(ends(policy, Trace(jobs), cluster, length).values(), Fraction(0))
 
 
-def ends(policy: RoundPolicy, trace: Trace, cluster: Cluster, length: Fraction) -> dict[str, Fraction]:
+def ends(policy: Policy, trace: Trace, cluster: Cluster, length: Fraction) -> dict[str, Fraction]:
     """Return when each job is completed in a run."""
     records = run(policy, trace, cluster, length=length)
     return {ran.job: Fraction(ran.end) for record in records for ran in record.ran if ran.completed}
@@ -126,15 +127,15 @@ def _shortest_first(jobs: int) -> Fraction:
 
 # -- Fig. 2 ------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class InOrder(RoundPolicy):
+class InOrder(Policy):
     """Jobs in order of their whole length on their fastest type; ``stay`` keeps each on the type that it began on."""
 
     name = "in-order"
     source = "FFT, Fig. 2"
     stay: bool = False
 
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
-        """Order and place; see `RoundPolicy.decide`."""
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
+        """Order and place; see `Policy.decide`."""
         fastest = problem.jobs.throughput.max(axis=1)
         order = sorted(range(len(problem)), key=lambda row: (problem.jobs.work[row] / fastest[row], row))
 
@@ -168,7 +169,7 @@ def migration() -> Finding:
     )
 
 
-def _j4(policy: RoundPolicy, speedup: Fraction) -> Fraction:
+def _j4(policy: Policy, speedup: Fraction) -> Fraction:
     """Return when J_4 is done, which must not depend on how much slower the others are on a T4."""
     times = set()
     for other in ("1.6", "2.71"):

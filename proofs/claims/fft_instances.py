@@ -11,9 +11,10 @@ import numpy as np
 
 from fairopt.models.fft.fairness import FFTState, refreshed
 from fairopt.models.fft.fft import FFT
+from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.problem.trace import Outage
-from fairopt.simulation import Mechanics, Round, RoundPolicy, run
+from fairopt.simulation import Mechanics, Round, run
 
 #: A round takes this long in the traces below, so that parts of rounds and of epochs occur.
 LENGTH = 2
@@ -27,7 +28,7 @@ class Scene:
     cluster: Cluster
     mechanics: Mechanics = field(default_factory=lambda: Mechanics(restart=Fraction(1, 4)))
 
-    def play(self, policy: RoundPolicy, rounds: int | None = None) -> list[Round]:
+    def play(self, policy: Policy, rounds: int | None = None) -> list[Round]:
         """Return the records of a run."""
         return list(run(policy, self.trace, self.cluster, length=LENGTH, mechanics=self.mechanics, rounds=rounds))
 

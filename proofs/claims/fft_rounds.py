@@ -20,7 +20,7 @@ from fairopt.models.fft.fairness import AfterLoading, FluidPart, WholeGpusPart
 from fairopt.models.fft.fft import FFT
 from fairopt.models.fft.placement import HierarchicalPlacement
 from fairopt.models.fft.program import Room, smaller_total
-from fairopt.policy import Solve
+from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import Array, Number
 from fairopt.proofs.claims.checking import require
@@ -222,14 +222,15 @@ def _compensated(scene: Scene, record: Round, before: Mapping[str, Fraction]) ->
 def program() -> Finding:
     """Eq. (6)-(7): our algorithm, two solvers and all schedules agree; K is the most that can be busy."""
     count, worst, more, infeasible = 0, Fraction(0), 0, 0
-    solvers = [Solve(Highs(), Options(gap=0)), Solve(Pyomo(), Options(gap=0))]
+    solvers = [Highs(), Pyomo()]
     for queue, state in queues(40, seed=5):
         count += 1
         policy = FFT(restart=Fraction(1, 4))
         best, most = _by_trying_all(queue, policy.terms(queue, state).cost)
         room = Room.of(queue)
         require(usable_gpus(queue.jobs.gpus, room.allowed, room.capacity) == most, "K(t) is the most that can be busy")
-        for schedule in [policy.decide(queue, state, solve) for solve in (None, *solvers)]:
+        without_gap = [decide(policy, queue, each, state=state, options=Options(gap=0)) for each in solvers]
+        for schedule in (decide(policy, queue, state=state), *without_gap):
             worst = max(worst, abs(Fraction(sum(schedule.costs.values())) - best))
         plain = smaller_total(queue.jobs.gpus, room.allowed, room.capacity)
         more += plain > most
@@ -250,7 +251,7 @@ def program() -> Finding:
 
 def _refused(policy: FFT, queue: Queue) -> bool:
     try:
-        policy.decide(queue, policy.start(queue), None)
+        decide(policy, queue)
     except NotSolved:
         return True
     return False

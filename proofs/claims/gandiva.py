@@ -16,7 +16,7 @@ from fairopt.datasets import gandiva_market, gandiva_table1, gandiva_table3
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import EqualSplit, SecondPriceTrading, WaterFilling
 from fairopt.models.gandiva_fair.second_price_trading import Trade
-from fairopt.policy import Decision, allocate
+from fairopt.policy import Allocation, allocate
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.claims.checking import require
@@ -228,7 +228,7 @@ def incentive_compatibility() -> Finding:
     )
 
 
-def _after(market: Market, decision: Decision, trades: int) -> Array:
+def _after(market: Market, decision: Allocation, trades: int) -> Array:
     """Return what users hold (n, k) after so many of the trades that a decision made, from the equal split on."""
     held = market.equal_split()
     for trade in decision.evidence[:trades]:
@@ -239,7 +239,7 @@ def _after(market: Market, decision: Decision, trades: int) -> Array:
     return held
 
 
-def _decisions(stored: Stored) -> tuple[Decision, Decision]:
+def _decisions(stored: Stored) -> tuple[Allocation, Allocation]:
     report = stored.table("report").tolist()
     return decide(TRADING, stored.market), decide(TRADING, stored.market.misreport(stored.data["user"], report))
 

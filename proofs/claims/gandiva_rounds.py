@@ -19,7 +19,7 @@ from fairopt.models.gandiva_fair.split_stride import SplitStride, fair_tickets
 from fairopt.models.gandiva_fair.stride import GangAwareStride
 from fairopt.models.gandiva_fair.tickets import effective_tickets, entitled
 from fairopt.models.gavel.water_filling import WaterFilling
-from fairopt.policy import allocate
+from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
@@ -27,7 +27,7 @@ from fairopt.problem.queue import Queue
 from fairopt.problem.trace import Trace
 from fairopt.proofs.claims.checking import require
 from fairopt.proofs.claims.measuring import listed, percent, prints_as
-from fairopt.simulation import Change, Round, RoundPolicy, run
+from fairopt.simulation import Change, Round, run
 
 #: Table 2's mix: GPUs of the jobs of A, B and C, on 4 GPUs; and its rows, of which the second is over 100 quanta.
 SIZES, GPUS = (1, 1, 2, 2, 4, 4), 4
@@ -43,7 +43,7 @@ def _mix(sizes: Sequence[int], owners: str) -> Trace:
     return Trace(Jobs.of(gpus=sizes, work=[ENDLESS] * len(sizes), types=["GPU"], tenant=list(owners)))
 
 
-def _parts(policy: RoundPolicy, trace: Trace, rounds: int) -> list[Fraction]:
+def _parts(policy: Policy, trace: Trace, rounds: int) -> list[Fraction]:
     """Return the part of ``rounds`` quanta that each job runs on one server of 4 GPUs."""
     ran: Counter[str] = Counter()
     for record in run(policy, trace, Cluster.uniform({"GPU": (1, GPUS)}), length=1, rounds=rounds):

@@ -16,13 +16,13 @@ from fairopt.models.gandiva_fair.servers import Home, Servers
 from fairopt.models.gandiva_fair.split_quantum import Split
 from fairopt.models.gandiva_fair.split_stride import SplitStride, fair_tickets
 from fairopt.models.gandiva_fair.stride import GangAwareStride, Strides, gang_aware
+from fairopt.policy import Policy, decide
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
 from fairopt.proofs.claims.checking import found
 from fairopt.proofs.claims.measuring import both, listed
-from fairopt.simulation import RoundPolicy
 
 #: A mix of jobs: (GPUs, tickets) of each.
 Mix = tuple[tuple[int, int], ...]
@@ -255,7 +255,7 @@ class Balanced:
 
 
 def _long_run(
-    policy: RoundPolicy, queue: Queue, state: Any, level: Callable[[Any], object], most: int = 150
+    policy: Policy, queue: Queue, state: Any, level: Callable[[Any], object], most: int = 150
 ) -> dict[str, Fraction] | None:
     """Return each job's part of a period: passes, from the least on, are what they were; None for a longer one."""
     seen: dict[object, int] = {}
@@ -264,7 +264,7 @@ def _long_run(
         if len(ran) == most:
             return None
         seen[now] = len(ran)
-        schedule = policy.decide(queue, state, None)
+        schedule = decide(policy, queue, state=state)
         state = schedule.state
         ran.append(list(schedule.placements))
     count = Counter(row for rows in ran[seen[now] :] for row in rows)

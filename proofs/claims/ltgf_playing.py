@@ -8,28 +8,29 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
+from fairopt.backends import Session
 from fairopt.errors import NotCapable
-from fairopt.policy import Solve
+from fairopt.policy import Policy, Schedule
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue
 from fairopt.problem.trace import Trace
 from fairopt.program import Number
 from fairopt.proofs.claims.checking import NoLongerFollows
-from fairopt.simulation import Consolidated, History, Mechanics, RoundPolicy, Schedule, Want, placed, run
+from fairopt.simulation import Consolidated, History, Mechanics, Want, placed, run
 from fairopt.simulation.gpu_time import ratio
 
 
 @dataclass(frozen=True)
-class Given(RoundPolicy):
+class Given(Policy):
     """A schedule that is given: who runs in which round, over and over; who is done is left out."""
 
     name = "given"
     source = "a figure"
     turns: tuple[tuple[str, ...], ...] = ()
 
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
-        """Place those whose turn it is; see `RoundPolicy.decide`."""
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
+        """Place those whose turn it is; see `Policy.decide`."""
         if solve is not None:
             raise NotCapable(f"{self.name} has nothing to solve")
         turn = self.turns[problem.index % len(self.turns)]
@@ -54,7 +55,7 @@ def work(
 
 
 def played(
-    policy: RoundPolicy,
+    policy: Policy,
     jobs: Jobs,
     cluster: Cluster,
     length: int = 10,

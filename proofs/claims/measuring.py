@@ -13,7 +13,7 @@ from fairopt.backends.exact import Exact
 from fairopt.certificates import Bound
 from fairopt.certificates.decisions import on_shares
 from fairopt.evidence import extreme, throughput_of
-from fairopt.policy import Decision, Formulated, Policy, allocate
+from fairopt.policy import Allocation, Formulated, Policy, allocate
 from fairopt.problem import Market
 from fairopt.program import Array, Number, Sense
 from fairopt.proofs.claims.checking import found, proved
@@ -74,14 +74,14 @@ def listed(parts: Iterable[str]) -> str:
 
 
 # -- exact decisions and all their optima ------------------------------------------------------------------------
-def decide(policy: Policy, market: Market) -> Decision:
+def decide(policy: Policy, market: Market) -> Allocation:
     """Return the exact decision; its certificate has been accepted by ``proofs/verify.py``, else `NoLongerFollows`."""
-    decision = allocate(policy, market, None if policy.own_algorithm else Exact())
+    decision = allocate(policy, market, exact=True)
     proved(policy.certify(decision))
     return decision
 
 
-def extent(policy: Policy, decision: Decision, weights: Array) -> tuple[Fraction, Fraction]:
+def extent(policy: Policy, decision: Allocation, weights: Array) -> tuple[Fraction, Fraction]:
     """Return the least and the largest sum of ``weights`` (n, k) times shares over all optima of an exact decision.
 
     Both ends are certified, and accepted by ``proofs/verify.py``. A policy that optimises nothing has one decision.
@@ -97,7 +97,7 @@ def extent(policy: Policy, decision: Decision, weights: Array) -> tuple[Fraction
     return proofs[0].value, proofs[1].value
 
 
-def extreme_as_written(policy: Policy, decision: Decision, weights: Array, sense: Sense) -> Bound:
+def extreme_as_written(policy: Policy, decision: Allocation, weights: Array, sense: Sense) -> Bound:
     """Return how far the sum of ``weights`` times shares goes over all optima of a policy that the verifier knows not.
 
     The certificate holds the program as it was written, so that what it means is for its reader to see.
@@ -106,7 +106,7 @@ def extreme_as_written(policy: Policy, decision: Decision, weights: Array, sense
     return Bound.of_optimum(program, Exact().solve(program).require_optimal())
 
 
-def extents(policy: Policy, decision: Decision) -> Iterator[tuple[Fraction, Fraction]]:
+def extents(policy: Policy, decision: Allocation) -> Iterator[tuple[Fraction, Fraction]]:
     """Yield the least and the largest of every share, user by user and type by type, over all optima."""
     n, k = decision.market.shape
     for place in range(n * k):
@@ -115,7 +115,7 @@ def extents(policy: Policy, decision: Decision) -> Iterator[tuple[Fraction, Frac
         yield extent(policy, decision, weights)
 
 
-def only_optimum(policy: Policy, decision: Decision) -> bool:
+def only_optimum(policy: Policy, decision: Allocation) -> bool:
     """Whether no other allocation is optimal: every share has the same value in all optima."""
     return all(low == high for low, high in extents(policy, decision))
 

@@ -17,9 +17,9 @@ from fairopt.datasets import oef_eq6, oef_example
 from fairopt.evidence import throughput_of
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency
-from fairopt.models.common.shares import shares_of
 from fairopt.policy import Policy
 from fairopt.problem import Market
+from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation
 from fairopt.proofs.claims.checking import proved, require
 from fairopt.proofs.claims.measuring import (

@@ -13,9 +13,9 @@ from fairopt.backends.exact import Exact
 from fairopt.datasets import oef_eq6, oef_example
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
-from fairopt.models.common.shares import shares_of
 from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
+from fairopt.problem.share_variables import shares_of
 from fairopt.program import Affine, Formulation, Program
 from fairopt.proofs.claims.measuring import (
     all_print_as,

@@ -1,8 +1,8 @@
 """OEF's theorems on the cooperative and the non-cooperative mode: Sec. 4.4 and 5.
 
 A counterexample is a stored certificate, accepted by ``proofs/verify.py``, that speaks of every optimum; each is
-decided a second time here, over the optimal face of the market that it holds (`fairopt.optimal_face`). What holds for
-all sizes is a theorem of Coq.
+decided a second time here, over the optimal face of the market that it holds (`fairopt.properties.over_optima`). What
+holds for all sizes is a theorem of Coq.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import numpy as np
 from fairopt.backends.exact import Exact
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
-from fairopt.optima import is_extreme
-from fairopt.optimal_face import over_optima
 from fairopt.policy import Formulated, allocate
+from fairopt.policy.optima import is_extreme
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.claims.checking import require
@@ -26,6 +25,7 @@ from fairopt.proofs.claims.counterexamples import FOLDER
 from fairopt.proofs.claims.measuring import both, decide, gains_of_lie, holds, only_optimum
 from fairopt.proofs.claims.searching import ordered_by_ratios
 from fairopt.properties import AdjacentTypes, Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
+from fairopt.properties.over_optima import over_optima
 from fairopt.properties.verdict import Property
 
 COOPERATIVE, NONCOOPERATIVE = CooperativeOEF(), NonCooperativeOEF()

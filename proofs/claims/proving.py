@@ -13,21 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.certificates import Certificate, Dominance, Judgement, Lie, Optimality
 from fairopt.errors import NotCapable
 from fairopt.evidence import extreme, throughput_of
 from fairopt.models import SecondPriceTrading
-from fairopt.models.common.shares import shares_of
-from fairopt.optima import is_extreme
-from fairopt.optimal_face import over_optima
-from fairopt.policy import Decision, Formulated, Policy, allocate
+from fairopt.policy import Allocation, Formulated, Policy, allocate
+from fairopt.policy.optima import is_extreme
 from fairopt.problem import Market
+from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Program, Sense
 from fairopt.proofs.claims.measuring import extreme_as_written
 from fairopt.proofs.claims.searching import Untruth
 from fairopt.properties import Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
+from fairopt.properties.over_optima import over_optima
 from fairopt.properties.shares.pareto_efficiency import largest_gain
 
 #: What a float solver's answer may miss by.
@@ -62,12 +61,12 @@ class SharingIncentiveEfficiency(Formulated):
 
 def sifted(policy: Policy, market: Market) -> Array:
     """Return the shares that a policy decides in floats, or exactly where it needs no solver."""
-    return allocate(policy, market, None if policy.own_algorithm else Highs()).shares.astype(float)
+    return allocate(policy, market).shares.astype(float)
 
 
-def exactly(policy: Policy, market: Market) -> Decision:
+def exactly(policy: Policy, market: Market) -> Allocation:
     """Return a policy's exact decision."""
-    return allocate(policy, market, None if policy.own_algorithm else Exact())
+    return allocate(policy, market, exact=True)
 
 
 def of_share(market: Market, user: int, type: int) -> Array:

@@ -14,10 +14,9 @@ from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import refuse_broken
 from fairopt.errors import NotSolved
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF, WaterFilling
-from fairopt.policy import Policy, allocate
+from fairopt.policy import Policy, allocate, uniqueness
 from fairopt.problem import Market
 from fairopt.testing.backend_programs import CASES
-from fairopt.uniqueness import uniqueness
 
 POLICIES: list[Policy] = [MaxEfficiency(), NonCooperativeOEF(), CooperativeOEF(), MaxMin(), WaterFilling()]
 

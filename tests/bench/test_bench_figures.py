@@ -27,7 +27,9 @@ from fairopt.bench.records import (
 from fairopt.bench.report_words import CONVENTIONS
 from fairopt.bench.spec import Spec, shipped
 from fairopt.cli import main
+from fairopt.discovery import policy
 from fairopt.errors import BadInput
+from fairopt.policy import decide
 
 ROOT = Path(__file__).parents[2]
 SPEC = """
@@ -219,10 +221,9 @@ def test_every_goal_chooses_an_instance_that_its_contenders_answer(name: str) ->
 
 def test_the_number_of_offers_in_the_goal_of_posted_prices_is_right() -> None:
     from fairopt.datasets.astraea_workload import astraea_workload
-    from fairopt.discovery import schedule_policy
 
     [goal] = Spec.parse(shipped()["quick-posted-prices"]).goals
-    plan = schedule_policy("posted-prices").decide(astraea_workload(jobs=100, servers=100, seed=1), None, None)
+    plan = decide(policy("posted-prices"), astraea_workload(jobs=100, servers=100, seed=1))
     assert f"{len(plan.admissions):,} offers" in goal.text
     assert goal.limit == pytest.approx(0.005 * len(plan.admissions))
 

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from fairopt import discovery
-from fairopt.backends.exact import Exact
 from fairopt.bench.kinds import Contender, NoAnswer, TimedOut
 from fairopt.benchmarks.instances.fft_rounds import FftRounds
 from fairopt.benchmarks.instances.posted_prices import PostedPriceBatches
@@ -142,7 +141,7 @@ def worst(task: str, market: Market, shares: Any) -> float:
 def right(task: str, name: str) -> Any:
     market = MARKETS[name]
     policy = discovery.policy(task)
-    decision = allocate(policy, market) if policy.own_algorithm else allocate(policy, market, Exact())
+    decision = allocate(policy, market, exact=True)
     return quality(task, market, decision.shares.astype(float))
 
 

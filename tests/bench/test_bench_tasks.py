@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 
 from fairopt import discovery
-from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.bench.configuring import made
 from fairopt.bench.kinds import Family, Instance, Task
 from fairopt.benchmarks.tasks.shares import Duals, fair
 from fairopt.errors import BadInput
-from fairopt.policy import allocate
+from fairopt.policy import allocate, decide
 from fairopt.problem import Market
 
 TASKS = ("oef-noncooperative", "oef-cooperative", "max-min", "water-filling", "nash-welfare")
@@ -37,8 +36,7 @@ def task_of(name: str) -> Task:
 def answer(name: str, market: Market) -> Floats:
     """Return the optimum by the generic way."""
     policy = discovery.policy(name)
-    solver = None if policy.own_algorithm else Highs()
-    return np.asarray(allocate(policy, market, solver).shares, dtype=float)
+    return np.asarray(decide(policy, market, vertex=True).shares, dtype=float)
 
 
 # -- families ----------------------------------------------------------------------------------------------------------

@@ -320,12 +320,12 @@ def test_what_cannot_be_meant(fairopt: Callable[..., Ran], arguments: tuple[str,
 def test_options_of_policies() -> None:
     from fairopt import discovery
 
-    themis = discovery.round_policy("themis")
+    themis = discovery.policy("themis")
     changed: Any = configured(themis, ["seed=3", "knob=0.5", "gang_share=true", "lease=none"])
     assert (changed.seed, changed.knob, changed.gang_share, changed.lease) == (3, Fraction(1, 2), True, None)
-    tiresias: Any = configured(discovery.round_policy("tiresias"), ["thresholds=3600, 7200"])
+    tiresias: Any = configured(discovery.policy("tiresias"), ["thresholds=3600, 7200"])
     assert tiresias.thresholds == (3600, 7200)
-    shares: Any = configured(discovery.round_policy("oef-rounds"), ["shares=max-min"])
+    shares: Any = configured(discovery.policy("oef-rounds"), ["shares=max-min"])
     assert shares.shares.name == "max-min"
     for text, says in (
         ("seed=1.5", "whole number"),

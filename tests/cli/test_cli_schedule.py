@@ -19,6 +19,7 @@ from fairopt.datasets.astraea_workload import Form, astraea_example, astraea_sma
 from fairopt.errors import BadInput
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.price_bases import Admissible, Given
+from fairopt.policy import decide
 from fairopt.problem.files.batch import write_batch
 from fairopt.proofs import verify_schedule
 
@@ -52,7 +53,7 @@ def fairopt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 def test_json_is_the_plan(fairopt: Callable[..., Ran]) -> None:
     ran = fairopt("schedule", EXAMPLE, "--policy", "posted-prices", "--set", "theta=16", "--json")
-    plan = PostedPricePacking(theta=Given(16, 16)).decide(astraea_example(), None, None)
+    plan = decide(PostedPricePacking(theta=Given(16, 16)), astraea_example())
     assert ran.status == 0
     assert ran.data["policy"] == "posted-prices"
     assert ran.data["options"] == ["theta=16"]
@@ -221,7 +222,7 @@ def test_schedules_that_cannot_be_read(fairopt: Callable[..., Ran], tmp_path: Pa
 
 
 def test_options() -> None:
-    rule = discovery.schedule_policy("posted-prices")
+    rule = discovery.policy("posted-prices")
     changed: Any = configured(rule, ["rounds=3", "intervals=none", "theta=admissible"])
     assert (changed.rounds, changed.intervals, changed.theta) == (3, None, Admissible())
     changed = configured(rule, ["theta=16, 2.5"])

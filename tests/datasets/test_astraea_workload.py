@@ -24,6 +24,7 @@ from fairopt.datasets.astraea_workload import (
 )
 from fairopt.errors import BadInput
 from fairopt.models.astraea.posted_prices import PostedPricePacking
+from fairopt.policy import decide
 from fairopt.problem.files.batch_text import batch_to_dict
 from fairopt.problem.utilities import Linear, Power
 
@@ -142,7 +143,7 @@ def test_small_ones_are_of_the_papers_sizes() -> None:
         batch = astraea_small(jobs=jobs, servers=servers)
         assert (len(batch.jobs), len(batch.servers.names), len(batch.tenants)) == (jobs, servers, 2)
         assert 2 <= min(batch.jobs.chunks) <= max(batch.jobs.chunks) <= 5
-        assert PostedPricePacking().decide(batch, None, None).schedules
+        assert decide(PostedPricePacking(), batch).schedules
     assert SMALL.minibatches == Ranges().minibatches
 
 

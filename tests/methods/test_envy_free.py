@@ -12,9 +12,9 @@ from fairopt.backends.exact import Exact
 from fairopt.methods.envy_free import problem as envy_answer
 from fairopt.methods.grouping import evened_out, identical_rows, shared_out
 from fairopt.models import CooperativeOEF
-from fairopt.models.common.shares import shares_of
-from fairopt.policy import allocate
+from fairopt.policy import allocate, follow
 from fairopt.problem import Market
+from fairopt.problem.share_variables import shares_of
 from fairopt.program import Formulation
 from fairopt.testing.float_samples import large_market, odd_market, rising
 
@@ -29,8 +29,8 @@ def check_against_exact(seed: int) -> None:
     market = odd_market(seed, apart=UNITS)
     own = allocate(CooperativeOEF(), market)
     exact = allocate(CooperativeOEF(), market.as_(Fraction), Exact()).objective
-    assert Fraction(own.evidence.lower) <= exact <= Fraction(own.evidence.upper), seed
-    assert own.evidence.gap <= GAP, seed
+    assert Fraction(own.solution.lower) <= exact <= Fraction(own.solution.upper), seed
+    assert own.solution.gap <= GAP, seed
     check_shares(market, own.shares)
 
 
@@ -84,8 +84,8 @@ def test_larger_markets_agree_with_highs(seed):
     market = odd_market(seed, users=(30, 60), types=(1, 6), apart=UNITS)
     own, plain = allocate(CooperativeOEF(), market), allocate(CooperativeOEF(), market, Highs())
     # HiGHS solves to 1e-7
-    assert own.evidence.lower * (1 - 1e-6) <= plain.objective <= own.evidence.upper * (1 + 1e-6)
-    assert own.evidence.gap <= GAP
+    assert own.solution.lower * (1 - 1e-6) <= plain.objective <= own.solution.upper * (1 + 1e-6)
+    assert own.solution.gap <= GAP
     check_shares(market, own.shares)
 
 
@@ -93,11 +93,11 @@ def test_larger_markets_agree_with_highs(seed):
 def test_hundreds_of_users_are_proven(users, weights):
     market = large_market(users, 10, rising, weights=weights)
     own = allocate(CooperativeOEF(), market)
-    assert own.evidence.gap <= GAP
+    assert own.solution.gap <= GAP
     # most users need no variables of their own, which is what makes it fast
-    assert own.evidence.effort["free"] < users / 2
+    assert own.solution.effort["free"] < users / 2
     check_shares(market, own.shares)
-    check_bound(market, own.evidence)
+    check_bound(market, own.solution)
 
 
 def check_bound(market: Market, proven: object) -> None:
@@ -118,7 +118,7 @@ def check_bound(market: Market, proven: object) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_duals_by_the_programs_rows_prove_the_bound(seed):
     market = odd_market(seed, apart=UNITS)
-    check_bound(market, allocate(CooperativeOEF(), market).evidence)
+    check_bound(market, allocate(CooperativeOEF(), market).solution)
 
 
 def test_identical_users_cost_nothing():
@@ -126,12 +126,12 @@ def test_identical_users_cost_nothing():
     pick = np.random.default_rng(3).integers(0, 50, 10_000)
     market = Market.of_arrays(distinct.speedup[pick], distinct.capacity)
     own = allocate(CooperativeOEF(), market)
-    assert own.evidence.effort["groups"] == 50
-    assert own.evidence.gap <= GAP
+    assert own.solution.effort["groups"] == 50
+    assert own.solution.gap <= GAP
     for number in range(50):
         alike = own.shares[pick == number]
         assert (alike == alike[0]).all()
-    check_bound(market, own.evidence)
+    check_bound(market, own.solution)
 
 
 def test_proportional_users_are_of_one_kind_whatever_their_units():
@@ -140,7 +140,7 @@ def test_proportional_users_are_of_one_kind_whatever_their_units():
     per_weight = own.shares / market.weight[:, None]
     # 0.1 : 0.3 and 1 : 3 differ in the last bit
     np.testing.assert_allclose(per_weight[:2], per_weight[1:3], rtol=1e-15)
-    assert own.evidence.gap <= GAP
+    assert own.solution.gap <= GAP
 
 
 def test_uniqueness_and_exact_decisions_work_as_before():
@@ -183,12 +183,12 @@ def test_a_sequence_of_nearby_markets_is_decided_as_each_alone(monkeypatch, leas
     speedup, capacity = market.speedup, market.capacity
     rows, names = list(speedup), [f"u{number}" for number in range(60)]
     demand = {name: float(random.integers(1, 20)) for name in names[:5]}
-    decide = CooperativeOEF().follow()
+    decide = follow(CooperativeOEF())
     for step in range(9):
         limits = [demand.get(name, np.inf) for name in names]
         market = Market.of_arrays(rows, capacity, users=names, demand=limits if step > 5 else None)
         follows, alone = decide(market), allocate(CooperativeOEF(), market)
-        assert follows.evidence.gap <= GAP
+        assert follows.solution.gap <= GAP
         assert follows.objective == pytest.approx(alone.objective, rel=1e-8)
         check_shares(market, follows.shares)
         place = int(random.integers(len(rows)))
@@ -204,15 +204,15 @@ def test_a_sequence_of_nearby_markets_is_decided_as_each_alone(monkeypatch, leas
 def test_where_the_last_market_helps_less_than_half_of_the_rows_are_made_again():
     market = large_market(150, 10, rising)
     speedup, capacity = market.speedup.copy(), market.capacity
-    decide = CooperativeOEF().follow()
-    first = decide(Market.of_arrays(speedup, capacity)).evidence.effort["iterations"]
+    decide = follow(CooperativeOEF())
+    first = decide(Market.of_arrays(speedup, capacity)).solution.effort["iterations"]
     speedup[3] = speedup[4] * 1.01 + 0.1
-    again = decide(Market.of_arrays(speedup, capacity)).evidence.effort["iterations"]
+    again = decide(Market.of_arrays(speedup, capacity)).solution.effort["iterations"]
     assert again < first / 2
 
 
 def test_following_into_other_types_starts_afresh():
-    decide = CooperativeOEF().follow()
+    decide = follow(CooperativeOEF())
     decide(Market.of_arrays([[1, 2], [1, 5]], [1, 1]))
     other = Market.of_arrays([[1, 2, 3], [1, 5, 2]], [1, 1, 1])
     assert decide(other).objective == pytest.approx(allocate(CooperativeOEF(), other).objective)

@@ -27,7 +27,7 @@ import verify
 def test_the_bounds_hold_where_floats_are_strained(part):
     for seed in range(part, 120, 4):
         market = odd_market(seed, users=(1, 7), orders=5, near=True)
-        proven = allocate(CooperativeOEF(), market).evidence
+        proven = allocate(CooperativeOEF(), market).solution
         exact = allocate(CooperativeOEF(), market.as_(Fraction), Exact()).objective
         assert Fraction(proven.lower) <= exact <= Fraction(proven.upper), seed
 
@@ -36,7 +36,7 @@ def test_tiny_weights_and_demands_do_not_spoil_the_upper_bound():
     speedup = [[0.7, 1.7, 1.7], [1.1, 1.5, 0.9], [1.0, 0.6, 1.9], [1.4, 1.7, 0.8]]
     weight, demand = [419.98, 1.4e-4, 7421.9, 2.4e-5], [1797.8, np.inf, 1.44e-5, 0.24]
     market = Market.of_arrays(speedup, [2, 4315.66, 0.0098], weight=weight, demand=demand)
-    assert allocate(CooperativeOEF(), market).evidence.gap <= 1e-7
+    assert allocate(CooperativeOEF(), market).solution.gap <= 1e-7
 
 
 def test_numbers_too_far_apart_for_floats_are_refused():
@@ -47,7 +47,7 @@ def test_numbers_too_far_apart_for_floats_are_refused():
 
 def test_users_almost_in_proportion_with_other_demands_have_a_lower_bound():
     market = Market.of_arrays([[0.1, 0.3], [1, 3], [3, 1]], [2, 2], demand=[0.5, np.inf, np.inf])
-    assert allocate(CooperativeOEF(), market).evidence.lower > 0
+    assert allocate(CooperativeOEF(), market).solution.lower > 0
 
 
 def plain(seed: int) -> Market:

@@ -14,10 +14,9 @@ from fairopt.methods.level.solve import raise_level
 from fairopt.methods.water_filling.round_lp import raise_plainly
 from fairopt.methods.water_filling.solve import fill
 from fairopt.models import WaterFilling
-from fairopt.policy import allocate
+from fairopt.policy import allocate, uniqueness
 from fairopt.problem import Market
 from fairopt.testing.float_samples import even, large_market, odd_market, sparse, whole
-from fairopt.uniqueness import uniqueness
 
 #: What lies six orders of magnitude apart in some of the small markets.
 FAR = ("capacities", "units", "demands")

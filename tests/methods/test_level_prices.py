@@ -14,12 +14,11 @@ from fairopt.errors import BadInput
 from fairopt.methods.level import solve as level_prices
 from fairopt.methods.level.solve import raise_level
 from fairopt.models import MaxMin, NonCooperativeOEF
-from fairopt.policy import Policy, allocate
+from fairopt.policy import Policy, allocate, follow, uniqueness
 from fairopt.problem import Market
 from fairopt.proofs.verify import verify
 from fairopt.testing.float_samples import Speedups, even, few, large_market, odd_market, rising, sparse
 from fairopt.testing.samples import sample_markets
-from fairopt.uniqueness import uniqueness
 
 POLICIES = (NonCooperativeOEF(), MaxMin())
 
@@ -27,7 +26,7 @@ POLICIES = (NonCooperativeOEF(), MaxMin())
 def check_against_exact(policy: Policy, market: Market) -> None:
     decision = allocate(policy, market)
     best = Fraction(allocate(policy, market, Exact()).objective)
-    proven = decision.evidence
+    proven = decision.solution
     # own partitions are rounded in the program of max-min, and the exact one rounds nothing
     off = Fraction(1, 10**13) if policy.name == "max-min" else Fraction(0)
     assert Fraction(proven.lower) <= best * (1 + off)
@@ -75,8 +74,8 @@ def test_middling_markets_against_highs(policy: Policy, speedups: Speedups, dema
     decision = allocate(policy, market)
     plain = allocate(policy, market, Highs())
     assert decision.backend == "auto"
-    assert decision.evidence.gap <= 1e-9
-    assert float(plain.objective) == pytest.approx(decision.evidence.upper, rel=1e-6)
+    assert decision.solution.gap <= 1e-9
+    assert float(plain.objective) == pytest.approx(decision.solution.upper, rel=1e-6)
 
 
 def test_a_hundred_thousand_users() -> None:
@@ -141,14 +140,14 @@ def test_who_cannot_run_is_refused() -> None:
 @pytest.mark.parametrize("demands", [False, True])
 def test_following_decides_as_anew_while_users_change_come_and_go(policy: Policy, demands: bool) -> None:
     market = large_market(330, 6, even, weights=demands, demands=demands)
-    decide = policy.follow()
+    decide = follow(policy)
     for step in range(6):
         users = np.arange(300 + step % 3)
         users[step] = 320 + step
         demand = None if market.demand is None else market.demand[users]
         nearby = Market.of_arrays(market.speedup[users], market.capacity, weight=market.weight[users], demand=demand)
         ours, anew = decide(nearby), allocate(policy, nearby)
-        assert ours.evidence.gap <= 1e-9
+        assert ours.solution.gap <= 1e-9
         assert float(ours.objective) == pytest.approx(float(anew.objective), rel=1e-9)
 
 

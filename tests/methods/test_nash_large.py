@@ -25,7 +25,7 @@ MILLIONS = ("speedups", "units", "demands")
 
 
 def gap_of(decision):
-    return decision.evidence.proven.effort[GAP_PER_WEIGHT]
+    return decision.solution.effort[GAP_PER_WEIGHT]
 
 
 @pytest.mark.parametrize("users", [(1, 10), (5, 25), (25, 50), (100, 300)])
@@ -72,14 +72,14 @@ def test_a_large_exact_market_is_exact():
     market = Market.of(floats.speedup.round(3).tolist(), floats.capacity.astype(int).tolist())
     decision = allocate(NashWelfare(), market)
     assert decision.exact
-    assert decision.evidence.proven is None
+    assert decision.solution.lower is None
     assert decision.evidence.violations(market, decision.shares) == []
 
 
 def test_the_exact_optimum_is_between_the_bounds():
     for market in sample_markets(40, seed=21):
         exact = allocate(NashWelfare(), market)
-        proven = allocate(NashWelfare(), market.as_(float)).evidence.proven
+        proven = allocate(NashWelfare(), market.as_(float)).solution
         assert proven.lower <= exact.objective + 1e-12
         assert proven.upper >= exact.objective - 1e-12
         assert proven.gap <= 1e-11

@@ -17,7 +17,7 @@ from fairopt.models import (
     NonCooperativeOEF,
     SecondPriceTrading,
 )
-from fairopt.policy import Decision, Policy, allocate
+from fairopt.policy import Allocation, Policy, allocate, uniqueness
 from fairopt.problem import Market, allocation_from
 from fairopt.program import Formulation
 from fairopt.properties import (
@@ -28,11 +28,10 @@ from fairopt.properties import (
     SharingIncentive,
     StrategyProofness,
 )
-from fairopt.uniqueness import uniqueness
 
 
-def decide(policy: Policy, market: Market) -> Decision:
-    decision = allocate(policy, market, None if policy.own_algorithm else Exact())
+def decide(policy: Policy, market: Market) -> Allocation:
+    decision = allocate(policy, market, exact=True)
     assert decision.exact
     return decision
 

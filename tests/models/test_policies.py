@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fairopt.backends import Session
 from fairopt.models import EqualSplit, MaxMin, NonCooperativeOEF, WaterFilling
-from fairopt.policy import Claim, Decision, Example, Solve, Trait, allocate
+from fairopt.policy import Allocation, Claim, Example, Trait, allocate
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.testing.policy_suite import installed, policy_suite
@@ -72,24 +73,39 @@ class Undecided(EqualSplit):
         return problem.equal_split() * random.random(), None
 
 
+def less_than_there_is(decision: Allocation) -> Allocation:
+    """Return the decision with an upper bound that is wrong, where it has one."""
+    solution = decision.solution
+    if solution is None or solution.lower is None:
+        return decision
+    return replace(decision, solution=replace(solution, upper=solution.lower * 0.9))
+
+
 class Unbracketed(MaxMin):
     """Proves less than there is."""
 
     name = "unbracketed"
 
-    def specialise(self, problem: Market, state: Any) -> Decision:
-        decision = super().specialise(problem, state)
-        return replace(decision, evidence=replace(decision.evidence, upper=decision.evidence.lower * 0.9))
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
+        return less_than_there_is(super().decide(problem, state, solve))
 
 
 class UnbracketedLevels(WaterFilling):
-    """Proves less than there is, level by level."""
+    """Proves less than there is of the least level."""
 
     name = "unbracketed-levels"
 
-    def specialise(self, problem: Market, state: Any) -> Decision:
-        decision = super().specialise(problem, state)
-        return replace(decision, evidence=replace(decision.evidence, slack=decision.evidence.slack * 0 - 0.1))
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
+        return less_than_there_is(super().decide(problem, state, solve))
+
+
+class Unproven(WaterFilling):
+    """Proves nothing."""
+
+    name = "unproven"
+
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
+        return replace(super().decide(problem, state, solve), solution=None)
 
 
 class Forgetful(EqualSplit):
@@ -97,7 +113,7 @@ class Forgetful(EqualSplit):
 
     name = "forgetful"
 
-    def start(self, problem: Market) -> int:
+    def start(self, problem: Market) -> Any:
         return 0
 
 
@@ -109,7 +125,7 @@ class Unwritable(Forgetful):
     def start(self, problem: Market) -> Any:
         return object()
 
-    def decide(self, problem: Market, state: Any, solve: Solve | None) -> Decision:
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
         return replace(super().decide(problem, state, solve), state=object())
 
 
@@ -148,8 +164,9 @@ class UnitFree(NonCooperativeOEF):
         (Overclaiming, "examples hold exactly"),
         (Unrefuted, "refuted claims stay refuted"),
         (UnitFree, "units do not matter"),
-        (Unbracketed, "own algorithm brackets the exact optimum"),
-        (UnbracketedLevels, "own algorithm brackets the exact optimum"),
+        (Unbracketed, "methods bracket the exact optimum"),
+        (UnbracketedLevels, "methods bracket the exact optimum"),
+        (Unproven, "methods bracket the exact optimum"),
         (Forgetful, "state survives serialisation"),
         (Unwritable, "state survives serialisation"),
     ],

@@ -13,23 +13,23 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from fairopt.discovery import ROUND_POLICIES, names, round_policy
-from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
-from fairopt.policy import Solve
+from fairopt.backends import Session
+from fairopt.discovery import policies, policy
+from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem import Queue
-from fairopt.proofs.verify_run import decide
-from fairopt.simulation import Consolidated, Placement, RoundPolicy, RoundTrait, Schedule, Want, choose, placed
+from fairopt.proofs import verify_run
+from fairopt.simulation import Consolidated, Placement, Want, choose, placed
 from fairopt.testing.round_suite import Lender, round_suite
 from fairopt.testing.suite import Outcome
 
-INSTALLED = names(ROUND_POLICIES)
+INSTALLED = [each.name for each in policies(Queue)]
 #: Generated traces for each policy; 300 for all of them, besides those that single checks sample.
 TRACES = 20
 
 
 @pytest.mark.parametrize("name", INSTALLED)
 def test_policy_conforms(name: str, conformance: Callable[[object], None]) -> None:
-    report = round_suite(decide, settings=TRACES).run([round_policy(name)])
+    report = round_suite(verify_run.decide, settings=TRACES).run([policy(name)])
     counts = ", ".join(f"{count} {outcome.value}" for outcome, count in report.counts.items())
     conformance(f"round policy {name}: {counts} of {len(report.rows)} checks ('-' is not declared)")
     report.require_complete()
@@ -38,7 +38,7 @@ def test_policy_conforms(name: str, conformance: Callable[[object], None]) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("name", INSTALLED)
 def test_policy_conforms_on_300_traces(name: str) -> None:
-    round_suite(decide, settings=300).run([round_policy(name)]).require_complete()
+    round_suite(verify_run.decide, settings=300).run([policy(name)]).require_complete()
 
 
 def test_the_traces_are_300_or_more() -> None:
@@ -48,14 +48,14 @@ def test_the_traces_are_300_or_more() -> None:
 #: Prints a digest of what every policy decides on a few settings.
 DIGEST = """
 import hashlib
-from fairopt.discovery import ROUND_POLICIES, names, round_policy
+from fairopt.discovery import policies, policy
+from fairopt.problem import Queue
 from fairopt.simulation import run, snapshot_text
 from fairopt.testing.round_samples import sample_settings
-for name in names(ROUND_POLICIES):
+for name in [each.name for each in policies(Queue)]:
     text = hashlib.sha256()
     for one in sample_settings(2, seed=7):
-        policy = round_policy(name)
-        for record in run(policy, one.trace, one.cluster, length=one.length, mechanics=one.mechanics, rounds=12):
+        for record in run(policy(name), one.trace, one.cluster, length=one.length, mechanics=one.mechanics, rounds=12):
             text.update(repr((record.ran, record.waiting, record.notes)).encode())
             text.update(snapshot_text(record.after).encode())
     print(name, text.hexdigest())
@@ -76,7 +76,7 @@ def test_decisions_do_not_depend_on_how_python_hashes_names() -> None:
 
 
 @dataclass(frozen=True)
-class Broken(RoundPolicy):
+class Broken(Policy):
     """Places everybody in the queue's order, and is the base of what is wrong below."""
 
     name: ClassVar[str] = "broken"
@@ -86,8 +86,8 @@ class Broken(RoundPolicy):
     def order(self, queue: Queue) -> list[int]:
         return list(range(len(queue)))
 
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
-        return ShortestRemainingTimeFirst().decide(problem, state, solve) if solve else self.schedule(problem, state)
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
+        return self.schedule(problem, state)
 
     def schedule(self, queue: Queue, state: Any) -> Schedule:
         return Schedule(self.name, queue, placed(queue, choose(queue, self.order(queue)), self.placement), state=state)
@@ -215,7 +215,7 @@ class Proud(Broken):
 class Alphabetical(Broken):
     """Goes by names."""
 
-    traits = frozenset({RoundTrait.NAMELESS})
+    traits = frozenset({Trait.NAMELESS})
 
     def order(self, queue: Queue) -> list[int]:
         return sorted(range(len(queue)), key=lambda row: queue.jobs.names[row])
@@ -224,7 +224,7 @@ class Alphabetical(Broken):
 class Lazy(Broken):
     """Runs one job at a time, and declares that it leaves nobody waiting, nor stops anybody."""
 
-    traits = frozenset({RoundTrait.WORK_CONSERVING, RoundTrait.RUNS_TO_COMPLETION})
+    traits = frozenset({Trait.WORK_CONSERVING, Trait.RUNS_TO_COMPLETION})
 
     def schedule(self, queue: Queue, state: Any) -> Schedule:
         whole = super().schedule(queue, state)
@@ -236,7 +236,7 @@ class Lazy(Broken):
 class Mixing(Broken):
     """Lays gangs on whatever hosts come first, and declares that it keeps to one type."""
 
-    traits = frozenset({RoundTrait.ONE_TYPE})
+    traits = frozenset({Trait.ONE_TYPE})
 
     def schedule(self, queue: Queue, state: Any) -> Schedule:
         placements = dict(queue.leased)
@@ -254,7 +254,7 @@ class Mixing(Broken):
 class Rounding(Broken):
     """Goes by the last digits, which floats do not have."""
 
-    traits = frozenset({RoundTrait.EXACT})
+    traits = frozenset({Trait.SAME_IN_FLOATS})
 
     def order(self, queue: Queue) -> list[int]:
         return sorted(range(len(queue)), key=lambda row: hash(queue.remaining[row]) % 10007)
@@ -263,13 +263,13 @@ class Rounding(Broken):
 class Programless(Broken):
     """Declares a program, which it has not."""
 
-    traits = frozenset({RoundTrait.PROGRAM})
+    traits = frozenset({Trait.PROGRAM})
 
 
 class Deaf(Broken):
     """Takes any back end, and does not use it."""
 
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         return self.schedule(problem, state)
 
 
@@ -305,7 +305,7 @@ CAUGHT: Mapping[type[Broken], str] = {
 
 @pytest.mark.parametrize("kind", CAUGHT, ids=lambda kind: kind.__name__)
 def test_the_suite_catches(kind: type[Broken]) -> None:
-    suite = round_suite(decide, settings=6)
+    suite = round_suite(verify_run.decide, settings=6)
     one = next(each for each in suite.checks if each.name == CAUGHT[kind])
     row = suite.run_one(kind(), one)
     assert row.outcome is Outcome.FAILED, row
@@ -313,17 +313,17 @@ def test_the_suite_catches(kind: type[Broken]) -> None:
 
 
 def test_whoever_declares_to_stop_nobody_is_held_to_it() -> None:
-    suite = round_suite(decide, settings=6)
+    suite = round_suite(verify_run.decide, settings=6)
     one = next(each for each in suite.checks if each.name == "nobody who runs is stopped")
     assert suite.run_one(Lazy(), one).outcome is Outcome.FAILED
 
 
 @pytest.mark.parametrize("policy", [Broken(), Lender()], ids=lambda policy: policy.name)
-def test_what_the_broken_ones_are_made_of_is_not_broken(policy: RoundPolicy) -> None:
-    round_suite(decide, settings=6).run([policy]).require_complete()
+def test_what_the_broken_ones_are_made_of_is_not_broken(policy: Policy) -> None:
+    round_suite(verify_run.decide, settings=6).run([policy]).require_complete()
 
 
 def test_a_trait_that_is_not_declared_is_skipped_and_said_so() -> None:
-    report = round_suite(decide, settings=2).run([Broken()])
-    assert report.counts[Outcome.SKIPPED] == len(RoundTrait)
+    report = round_suite(verify_run.decide, settings=2).run([Broken()])
+    assert report.counts[Outcome.SKIPPED] == len(Trait)
     assert "does not declare" in str(report)

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairopt.errors import BadInput
+from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Jobs, Outage, Pattern, Queue, Trace
 from fairopt.program import INFINITY
-from fairopt.simulation.policy import refuse_broken
 from fairopt.simulation.run import check_matches
 from fairopt.testing.round_strategies import clusters, placements, queues, traces
 
@@ -271,7 +271,7 @@ def test_queues_can_be_copied_and_stored(queue: Queue) -> None:
 @few
 @given(queues(), st.data())
 def test_the_strategies_draw_what_can_be(queue: Queue, data: st.DataObject) -> None:
-    from fairopt.simulation import Schedule
+    from fairopt.policy import Schedule
 
     assert (queue.free(queue.leased) >= 0).all()
     assert all(queue.up[host] for spots in queue.leased.values() for host, _ in spots)

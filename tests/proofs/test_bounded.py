@@ -17,8 +17,8 @@ z3 = pytest.importorskip("z3")
 
 from fairopt.backends.exact.solve import Exact  # noqa: E402
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF  # noqa: E402
-from fairopt.optima import is_extreme  # noqa: E402
 from fairopt.policy import allocate  # noqa: E402
+from fairopt.policy.optima import is_extreme  # noqa: E402
 from fairopt.problem import Market  # noqa: E402
 from fairopt.proofs.bounded import policies  # noqa: E402
 from fairopt.proofs.bounded.catalogue import CLAIMS  # noqa: E402

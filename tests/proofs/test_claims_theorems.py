@@ -11,7 +11,7 @@ import pytest
 from fairopt.errors import BadInput, FairoptError, NotInstalled
 from fairopt.ledger import Entry, Ruling, read_package
 from fairopt.models import CooperativeOEF
-from fairopt.optima import is_extreme
+from fairopt.policy.optima import is_extreme
 from fairopt.problem import Market
 from fairopt.proofs.claims import citing, oef_limits, oef_table1
 from fairopt.proofs.claims.checking import NoLongerFollows, found, proved, require

@@ -16,12 +16,13 @@ from typing import Any, ClassVar
 
 import pytest
 
+from fairopt.backends import Session
 from fairopt.errors import BadInput
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
-from fairopt.policy import Solve
+from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
 from fairopt.proofs.verify_run import Unreadable, decide, main
-from fairopt.simulation import History, Mechanics, RoundPolicy, Schedule, run
+from fairopt.simulation import History, Mechanics, run
 from fairopt.simulation.document import document
 from fairopt.testing.round_samples import Setting, sample_settings
 from fairopt.testing.round_suite import Lender
@@ -31,7 +32,7 @@ FILE = Path(__file__).parents[2] / "proofs" / "verify_run.py"
 NEAR = Fraction(1, 10**9)
 
 
-def documented(policy: RoundPolicy, setting: Setting, rounds: int | None = None) -> dict[str, Any]:
+def documented(policy: Policy, setting: Setting, rounds: int | None = None) -> dict[str, Any]:
     cluster, trace, mechanics = setting.cluster, setting.trace, setting.mechanics
     records = run(policy, trace, cluster, length=setting.length, mechanics=mechanics, rounds=rounds)
     return document(History.of(trace, cluster, records), mechanics, setting.length, policy.name)
@@ -91,7 +92,7 @@ def test_a_run_worked_out_by_hand() -> None:
 
 @pytest.mark.parametrize("number", [Fraction, float])
 @pytest.mark.parametrize("policy", [ShortestRemainingTimeFirst(), Lender(seed=5)], ids=lambda policy: policy.name)
-def test_runs_are_accepted(policy: RoundPolicy, number: type) -> None:
+def test_runs_are_accepted(policy: Policy, number: type) -> None:
     for setting in sample_settings(40, seed=9):
         text = json.dumps(documented(policy, setting.as_(number)))
         violations, statement = decide(text, NEAR if number is float else Fraction(0))
@@ -221,14 +222,14 @@ def test_the_command_line(tmp_path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Playback(RoundPolicy):
+class Playback(Policy):
     """Decides what a document says was decided; the core then says what comes of it."""
 
     name: ClassVar[str] = "playback"
     source: ClassVar[str] = "a document"
     data: Any = None
 
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         record = next(each for each in self.data["rounds"] if each["index"] == problem.index)
         placements, leases = {}, {}
         for ran in record["ran"]:

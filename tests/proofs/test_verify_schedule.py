@@ -21,12 +21,13 @@ from fairopt.models.astraea.fcfs import FirstComeFirstServed
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.price_bases import Given
 from fairopt.models.astraea.reference import Readings, Reference
+from fairopt.policy import Policy, decide
 from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
 from fairopt.program import Number
+from fairopt.proofs import verify_schedule
 from fairopt.proofs.claims.astraea_batches import Deviating, example, random_batch
-from fairopt.proofs.verify_schedule import Unreadable, decide, main
-from fairopt.schedules import SchedulePolicy
+from fairopt.proofs.verify_schedule import Unreadable, main
 from fairopt.schedules.document import document
 from fairopt.testing.tampering import at, changes, places
 
@@ -35,13 +36,13 @@ SIXTEEN = Given(16, 16)
 PRINTED = PostedPricePacking(theta=SIXTEEN, search=Deviating(all_chunks=True, least_used=True), intervals=2)
 
 
-def documented(policy: SchedulePolicy, batch: Batch) -> dict[str, Any]:
-    return document(policy.decide(batch, policy.start(batch), None))
+def documented(policy: Policy, batch: Batch) -> dict[str, Any]:
+    return document(decide(policy, batch))
 
 
 def rejected(data: dict[str, Any]) -> list[str]:
     try:
-        return decide(json.dumps(data))[0]
+        return verify_schedule.decide(json.dumps(data))[0]
     except Unreadable as error:
         return [f"unreadable: {error}"]
 
@@ -65,16 +66,16 @@ def test_it_imports_the_standard_library_only_and_is_short() -> None:
     ],
     ids=lambda policy: policy.name,
 )
-def test_plans_are_accepted(policy: SchedulePolicy) -> None:
+def test_plans_are_accepted(policy: Policy) -> None:
     for seed in range(10):
         batch = random_batch(seed, types=(1 + seed % 2, 1 + seed // 2 % 2))
-        violations, statement = decide(json.dumps(documented(policy, batch)))
+        violations, statement = verify_schedule.decide(json.dumps(documented(policy, batch)))
         assert not violations
         assert "within (3a)-(3o)" in statement
 
 
 def test_the_statement_says_what_was_decided() -> None:
-    statement = decide(json.dumps(documented(PRINTED, example())))[1]
+    statement = verify_schedule.decide(json.dumps(documented(PRINTED, example())))[1]
     assert statement == (
         "3 of 4 jobs of 'posted-prices' run within (3a)-(3o); 8 decisions at posted prices; "
         "4 payments, 16 in all, reach the owners exactly"
@@ -84,7 +85,7 @@ def test_the_statement_says_what_was_decided() -> None:
 def test_a_schedule_alone_is_judged_too() -> None:
     data = documented(PRINTED, example())
     data.update(bases=[], admissions=[], payments=[])
-    assert decide(json.dumps(data))[0] == []
+    assert verify_schedule.decide(json.dumps(data))[0] == []
 
 
 def test_utilities_of_every_form_and_none_of_ones_own() -> None:
@@ -98,7 +99,7 @@ def test_utilities_of_every_form_and_none_of_ones_own() -> None:
         Steps((Fraction(9), Fraction(1))),
     ):
         batch = _with_utility(utility)
-        assert decide(json.dumps(documented(PostedPricePacking(theta=SIXTEEN), batch)))[0] == []
+        assert verify_schedule.decide(json.dumps(documented(PostedPricePacking(theta=SIXTEEN), batch)))[0] == []
     with pytest.raises(BadInput, match="Own"):
         documented(PostedPricePacking(theta=SIXTEEN), _with_utility(Own()))
 
@@ -259,7 +260,7 @@ def test_the_tolerance_is_for_prices_only() -> None:
 )
 def test_what_is_no_plan_cannot_be_read(text: str) -> None:
     with pytest.raises(Unreadable):
-        decide(text)
+        verify_schedule.decide(text)
 
 
 def test_the_command_line(tmp_path: Path) -> None:

@@ -19,17 +19,16 @@ from fairopt.models import (
     NonCooperativeOEF,
     SecondPriceTrading,
 )
-from fairopt.models.common.shares import shares_of
-from fairopt.policy import Formulated, Policy, allocate
+from fairopt.policy import Formulated, Policy, allocate, uniqueness
 from fairopt.problem import Market
+from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Block, Formulation, Program, Rows, Sense
 from fairopt.program.many import CasesDiffer, Many, Programs, formulated
 from fairopt.properties import Effort, StrategyProofness
 from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Moves, Smaller
-from fairopt.properties.misreports.reports import Replies
+from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import Search
 from fairopt.testing.samples import sample_markets
-from fairopt.uniqueness import uniqueness
 
 PROGRAMS: list[Formulated] = [NonCooperativeOEF(), CooperativeOEF(), MaxMin(), MaxEfficiency()]
 KINDS: list[Misreports] = [Larger(), Smaller(), Anything()]
@@ -158,14 +157,14 @@ def test_side_by_side_or_one_by_one_the_optima_are_the_same() -> None:
 def test_gains_are_those_of_allocate_wherever_the_optimum_is_unique(policy: Formulated, count: int) -> None:
     compared = 0
     for number, market in enumerate(sample_markets(count, seed=32, users=(2, 6), demands=True)):
-        replies = Replies(policy, market, None)
+        replies = Reports(policy, market)
         assert replies.screened
         users, reports = misreports(market, 6, number)
         gains = replies.gains(users, reports)
         if not uniqueness(policy, replies.truth).utilities:
             continue
         for user, report, gain in zip(users.tolist(), reports, gains, strict=True):
-            lying = replies.lying(user, report)
+            lying = replies.misreported(user, report)
             if uniqueness(policy, lying).shares:  # the same reported throughput may be another true one
                 right = replies.market.utility(lying.shares)[user] - replies.own[user]
                 assert gain == pytest.approx(right, abs=1e-6 * replies.fair[user]), (market.speedup, user, report)
@@ -176,7 +175,7 @@ def test_gains_are_those_of_allocate_wherever_the_optimum_is_unique(policy: Form
 def test_nearly_nothing_is_left_to_be_solved_by_itself() -> None:
     asked = []
 
-    class Counting(Replies):
+    class Counting(Reports):
         def lying(self, user: int, report: Array) -> Any:
             asked.append(user)
             return super().lying(user, report)
@@ -219,7 +218,7 @@ class OtherRows(NonCooperativeOEF):
 
 @pytest.mark.parametrize("policy", [NeedsFloats(), Rounded(), OtherRows()], ids=lambda policy: type(policy).__name__)
 def test_a_formulation_that_cannot_be_written_for_many_is_written_one_by_one(policy: Formulated) -> None:
-    replies = Replies(policy, THREE, None)
+    replies = Reports(policy, THREE)
     users, reports = misreports(THREE, 12, 1)
     gains = replies.gains(users, reports)
     for user, report, gain in zip(users.tolist(), reports, gains, strict=True):
@@ -246,15 +245,15 @@ def test_the_same_effort_is_the_same_search() -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_report_tried_is_a_lie_of_its_kind(kind: Misreports, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, Array]] = []
-    gains = Replies.gains
+    gains = Reports.gains
 
-    def recorded(self: Replies, users: Array, reports: Array, *rest: Any) -> Array:
+    def recorded(self: Reports, users: Array, reports: Array, *rest: Any) -> Array:
         asked.extend(zip(users.tolist(), reports, strict=True))
         return gains(self, users, reports, *rest)
 
-    monkeypatch.setattr(Replies, "gains", recorded)
+    monkeypatch.setattr(Reports, "gains", recorded)
     market = Market.of([[1, 2, 4], [1, 3, 0], [2, 4, 5]], capacity=[1, 2, 3])
-    Search(Replies(MaxMin(), market, None), Effort(), fixed=0).best(kind, 400, structured=True)
+    Search(Reports(MaxMin(), market, None), Effort(), fixed=0).best(kind, 400, structured=True)
     assert 300 < len(asked) <= 400
     assert {user for user, _ in asked} == {0, 1, 2}
     for user, report in asked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from fractions import Fraction as F
 from itertools import chain, combinations
 
@@ -15,16 +16,17 @@ from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, SecondPriceTrading
 from fairopt.models.oef.cooperative import NOT_ADJACENT, NOT_PARETO_EFFICIENT
-from fairopt.optimal_face import OverOptima, over_optima
 from fairopt.policy import Formulated, allocate
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Program
 from fairopt.properties import (
     AdjacentTypes,
     EnvyFreeness,
+    OverOptima,
     ParetoEfficiency,
     SharingIncentive,
     WorkConservation,
+    over_optima,
 )
 from fairopt.properties.verdict import Answer, Property
 
@@ -93,6 +95,7 @@ def _solution(system: list[tuple[list[F], F]], count: int) -> tuple[F, ...] | No
 def corners(policy: Formulated, market: Market) -> list[Array]:
     face = policy.optimal_face(allocate(policy, market, Exact()))
     assert face is not None
+    face = face.as_(Fraction)
     block = next(block for block in face.variable_blocks if block.name == "share")
     flat = {point[block.span] for point in vertices(face)}
     assert flat

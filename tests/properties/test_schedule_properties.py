@@ -16,6 +16,7 @@ from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.offline_optimum import OfflineOptimum
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.price_bases import Given
+from fairopt.policy import decide
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import Linear
 from fairopt.proofs.claims.astraea_batches import example, random_batch, violations
@@ -77,7 +78,7 @@ def test_paying_more_than_it_is_worth_is_missed() -> None:
 
 def test_gains_add_up_to_revenue_on_random_batches() -> None:
     for seed in range(30):
-        plan = PostedPricePacking(theta=Given()).decide(random_batch(seed), None, None)
+        plan = decide(PostedPricePacking(theta=Given()), random_batch(seed))
         assert BudgetBalance().check(plan).answer is Answer.HOLDS
         assert GainAsYouContribute().check(plan).answer is Answer.HOLDS
         assert float(sum(plan.gains)) == pytest.approx(float(plan.revenue))
@@ -92,12 +93,12 @@ def test_a_plan_without_decisions_has_no_contributions_to_judge() -> None:
 def test_batch_sharing_incentive_by_hand() -> None:
     """u1's job takes slot 3 at price 0; for u2's, slot 3 costs 3 + 3, and slot 4 one utility: 14 instead of 15."""
     batch = two_tenants()
-    plan = replace(ONE_INTERVAL, rounds=2).decide(batch, None, None)
+    plan = decide(replace(ONE_INTERVAL, rounds=2), batch)
     assert [(each.first, each.last) for each in plan.schedules] == [(5, 5), (6, 6)]
     verdict = BatchSharingIncentive(BatchPrivate(ONE_INTERVAL)).check(plan)
     assert (verdict.answer, verdict.margin) == (Answer.FAILS, -1)
     assert str(verdict.witness) == "u2 has 14 where it should have 15"
-    private = BatchPrivate(ONE_INTERVAL).decide(batch, None, None)
+    private = decide(BatchPrivate(ONE_INTERVAL), batch)
     assert BatchSharingIncentive(BatchPrivate(ONE_INTERVAL)).check(private).margin == 0
 
 
@@ -127,7 +128,7 @@ def test_what_a_misreported_demand_yields() -> None:
 def test_the_truth_is_no_lie() -> None:
     for seed in range(10):
         batch = random_batch(seed, jobs=4)
-        plan = ONE_INTERVAL.decide(batch, None, None)
+        plan = decide(ONE_INTERVAL, batch)
         assert StrategyProofness(ONE_INTERVAL).gains(batch, plan) == plan.gains
 
 
@@ -158,7 +159,7 @@ def test_pareto_efficiency_of_the_printed_example() -> None:
 def test_the_offline_optimum_is_pareto_efficient() -> None:
     for seed in range(6):
         batch = random_batch(seed, servers=2, jobs=3, latest=1)
-        plan = OfflineOptimum(slots=6).decide(batch, None, None)
+        plan = decide(OfflineOptimum(slots=6), batch)
         verdict = ParetoEfficiency(within(0, 6)).check(plan)
         assert float(verdict.margin or 0) == pytest.approx(0, abs=1e-9)
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput
 from fairopt.models import (
@@ -23,14 +22,14 @@ from fairopt.models import (
     SecondPriceTrading,
     WaterFilling,
 )
-from fairopt.models.common.shares import shares_of
 from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
+from fairopt.problem.share_variables import shares_of
 from fairopt.program import Formulation, Sense
 from fairopt.properties import Answer, Effort, EnvyFreeness, Misreport, StrategyProofness
 from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Smaller
-from fairopt.properties.misreports.exact_reports import ExactReplies, candidates, simplest
-from fairopt.properties.misreports.minimal_misreport import shrink, shrinking_lies
+from fairopt.properties.misreports.exact_reports import ExactReports, candidates, simplest
+from fairopt.properties.misreports.minimal_misreport import shrink, shrinking_misreports
 from fairopt.properties.misreports.search import Found
 from fairopt.properties.misreports.shrinking import shrink_market, shrinks
 from fairopt.testing.samples import sample_markets
@@ -84,7 +83,6 @@ def test_rational_reports_near_a_float_one_stay_of_its_kind(kind: Misreports) ->
 def test_every_verdict_is_exact_and_what_it_says_pays(policy: Policy, kinds: set[str]) -> None:
     market = Market.of([["1.1", "2.3"], [1, "3.7"], ["1.4", "5.9"]], capacity=[3, 2])
     verdict = StrategyProofness().search(policy, market, effort=Effort(evaluations=300))
-    exact = None if policy.own_algorithm else Exact()
     failing = set()
     for name, each in verdict.by_misreport.items():
         assert each.exact, name
@@ -93,8 +91,8 @@ def test_every_verdict_is_exact_and_what_it_says_pays(policy: Policy, kinds: set
             failing.add(name)
             lie = each.witness
             honest, lying = (
-                allocate(policy, market, exact),
-                allocate(policy, market.misreport(lie.user, lie.report), exact),
+                allocate(policy, market, exact=True),
+                allocate(policy, market.misreport(lie.user, lie.report), exact=True),
             )
             i = market.index(lie.user)
             assert market.utility(lying.shares)[i] - market.utility(honest.shares)[i] == lie.gain == -each.margin > 0
@@ -111,7 +109,9 @@ def test_without_exact_decisions_the_margin_is_a_float() -> None:
     assert not verdict.exact
     assert verdict.by_misreport["smaller"].answer is Answer.FAILS
     assert isinstance(verdict.margin, float)
-    named = StrategyProofness().search(NonCooperativeOEF(), THREE, effort=Effort(evaluations=60), backend=Highs())
+    named = StrategyProofness().search(
+        NonCooperativeOEF(), THREE, effort=Effort(evaluations=60), truth=allocate(NonCooperativeOEF(), THREE)
+    )
     assert not named.exact
 
 
@@ -133,7 +133,7 @@ def best_and_worst(market: Market, reported: Market, user: int) -> Iterator[Frac
 def test_gains_for_every_optimum_are_the_worst_case_over_both_ties() -> None:
     answers = set()
     for market in sample_markets(8, seed=34, users=(2, 3), types=(1, 2), most=3, demands=True):
-        exactly = ExactReplies(MaxEfficiency(), market)
+        exactly = ExactReports(MaxEfficiency(), market)
         report = market.speedup[0] * 4
         found = exactly.misreport(0, report)
         assert found is not None
@@ -150,7 +150,7 @@ def test_gains_for_every_optimum_are_the_worst_case_over_both_ties() -> None:
 def test_a_gain_that_another_optimum_would_take_away_says_so() -> None:
     """Two users alike: maximum efficiency may give either the GPU; whoever says more gets it for sure."""
     market = Market.of([[1], [1]], capacity=[1])
-    exactly = ExactReplies(MaxEfficiency(), market)
+    exactly = ExactReports(MaxEfficiency(), market)
     gains = []
     for user in (0, 1):
         found = exactly.misreport(user, market.speedup[user] * 2)
@@ -169,7 +169,7 @@ def total(market: Market, report: Any = ()) -> Fraction:
 
 def exact_gains(policy: Policy, market: Market, kind: Misreports, most: int) -> Iterator[tuple[Misreport, Fraction]]:
     """Yield every lie in integers up to ``most`` that pays with every optimum, and the total of all numbers."""
-    exactly = ExactReplies(policy, market)
+    exactly = ExactReports(policy, market)
     for user in range(len(market.users)):
         for told in itertools.product(range(1, most + 1), repeat=len(market.types)):
             report = np.array([Fraction(value) for value in told], dtype=object)
@@ -220,10 +220,9 @@ def test_a_lie_shrinks_to_the_smallest_that_there_is(policy: Policy, kind: Misre
     assert small.size == size
     assert kind.allows(small.witness.truth, small.witness.report)
     assert small.witness.every_optimum
-    exact = None if policy.own_algorithm else Exact()
     i = small.market.index(small.witness.user)
-    reached = allocate(policy, small.market.misreport(i, small.witness.report), exact).shares
-    had = allocate(policy, small.market, exact).shares
+    reached = allocate(policy, small.market.misreport(i, small.witness.report), exact=True).shares
+    had = allocate(policy, small.market, exact=True).shares
     assert small.market.utility(reached)[i] - small.market.utility(had)[i] == small.witness.gain > 0
     smallest = total(small.market, small.witness.report)
     assert smallest == size[-1]
@@ -233,13 +232,13 @@ def test_a_lie_shrinks_to_the_smallest_that_there_is(policy: Policy, kind: Misre
 def test_shrinking_stops_when_told_and_keeps_the_best() -> None:
     market = Market.of([["1.27", "2.81"], ["0.64", "1.9"], ["1.8", "2.2"]], capacity=[7, 5])
     lie = StrategyProofness().search(SecondPriceTrading(), market, effort=Effort(evaluations=60)).witness
-    steps = list(shrinking_lies(SecondPriceTrading(), market, lie, effort=Effort(evaluations=25)))
+    steps = list(shrinking_misreports(SecondPriceTrading(), market, lie, effort=Effort(evaluations=25)))
     sizes = [step.size for step in steps]
     assert sizes == sorted(set(sizes), reverse=True)
     assert len(sizes) > 3
     first = shrink(SecondPriceTrading(), market, lie, effort=Effort(evaluations=1))
     assert first.market == market
-    again = shrinking_lies(SecondPriceTrading(), market, lie)
+    again = shrinking_misreports(SecondPriceTrading(), market, lie)
     assert [next(again).size for _ in range(4)] == sizes[:4]
 
 

@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 from fairopt import discovery
+from fairopt.backends import Session
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
-from fairopt.policy import Solve
+from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace
 from fairopt.proofs import verify_run
-from fairopt.simulation import History, Mechanics, RoundPolicy, Schedule, run
+from fairopt.simulation import History, Mechanics, run
 from fairopt.simulation.document import document
 from fairopt.simulation.measures import UNITS, Spread, measure
 from fairopt.simulation.measures_compare import compare_runs
@@ -26,7 +27,7 @@ from fairopt.simulation.measures_finish_time import OwnPart, WholeCluster, finis
 
 
 @dataclass(frozen=True)
-class Scripted(RoundPolicy):
+class Scripted(Policy):
     """Plays what it is told, round by round."""
 
     plan: tuple[Mapping[str, Spots], ...] = ()
@@ -34,7 +35,7 @@ class Scripted(RoundPolicy):
     name = "scripted"
     source = "none"
 
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         told, rows = self.plan[problem.index], {name: row for row, name in enumerate(problem.jobs.names)}
         return Schedule(self.name, problem, {rows[name]: spots for name, spots in told.items()})
 
@@ -216,8 +217,8 @@ def test_policies_side_by_side_and_one_that_stops() -> None:
 def jobs_under_every_policy(count: int) -> None:
     """Run the first jobs of the excerpt under each registered policy, and replay the records."""
     trace = Trace(philly_trace().jobs.take(range(count))).as_(float)
-    mechanics, names = Mechanics(restart=Fraction(30)), discovery.names(discovery.ROUND_POLICIES)
-    policies = [discovery.round_policy(name) for name in names]
+    mechanics, names = Mechanics(restart=Fraction(30)), [each.name for each in discovery.policies(Queue)]
+    policies = [discovery.policy(name) for name in names]
     done = []
     for row in compare_runs(policies, trace, philly_cluster(), length=300, mechanics=mechanics):
         assert row.error is None, f"{row.policy.name}: {row.error}"
@@ -243,7 +244,7 @@ def test_the_table_in_the_documentation_has_every_measure_of_every_policy() -> N
     text = (Path(__file__).parents[2] / "docs" / "rounds.md").read_text(encoding="utf-8")
     table = text.split("<!-- measures: written by benchmarks/rounds_table.py -->")[1].split("<!-- measures: end -->")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("|")]
-    assert rows[0][2:] == discovery.names(discovery.ROUND_POLICIES)
+    assert rows[0][2:] == [each.name for each in discovery.policies(Queue)]
     assert [row[0] for row in rows[2:]] == [*UNITS, "record replayed"]
     assert set(rows[-1][2:]) == {"yes"}
     assert set(next(row for row in rows if row[0] == "completed")[2:]) == {"1000"}

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fairopt.backends import Session
 from fairopt.errors import BadInput
-from fairopt.policy import Solve
+from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Pattern, Queue, Spots, Trace
-from fairopt.simulation import Change, Mechanics, Ran, Round, RoundPolicy, Schedule, run
+from fairopt.simulation import Change, Mechanics, Ran, Round, run
 from fairopt.testing.round_strategies import placements, queues
 
 few = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -142,14 +143,14 @@ def test_faster_links_and_smaller_states_never_cost_more(queue: Queue, data: st.
 
 
 @dataclass(frozen=True)
-class Script(RoundPolicy):
+class Script(Policy):
     """Places job by job what it is told, round by round; where it is told nothing, nobody runs."""
 
     name: ClassVar[str] = "script"
     source: ClassVar[str] = "the test"
     told: tuple[Mapping[str, Spots], ...] = ()
 
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         told = self.told[problem.index] if problem.index < len(self.told) else {}
         at = {name: row for row, name in enumerate(problem.jobs.names)}
         return Schedule(self.name, problem, {at[name]: spots for name, spots in told.items() if name in at})

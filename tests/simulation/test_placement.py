@@ -11,11 +11,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from fairopt.policy import BrokenSchedule, Schedule
+from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Jobs, Queue, Spots
 from fairopt.program import Array
-from fairopt.simulation import Consolidated, Schedule, Want, by_throughput, choose, placed
+from fairopt.simulation import Consolidated, Want, by_throughput, choose, placed
 from fairopt.simulation.placement import fewest_hosts, stays
-from fairopt.simulation.policy import BrokenSchedule, refuse_broken
 from fairopt.testing.round_strategies import queues
 
 few = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -11,22 +11,13 @@ from typing import Any
 
 import pytest
 
+from fairopt.backends import Session
 from fairopt.errors import BadInput
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.models.baselines.themis import Themis
-from fairopt.policy import Solve
+from fairopt.policy import BrokenSchedule, Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
-from fairopt.simulation import (
-    BrokenSchedule,
-    History,
-    Mechanics,
-    RoundPolicy,
-    Schedule,
-    Stalled,
-    choose,
-    run,
-    snapshot_from,
-)
+from fairopt.simulation import History, Mechanics, Stalled, choose, run, snapshot_from
 from fairopt.simulation.measures import measure
 
 SRTF = ShortestRemainingTimeFirst()
@@ -87,14 +78,14 @@ def test_outages_are_in_the_numbers_of_the_jobs() -> None:
 
 
 @dataclass(frozen=True)
-class Told(RoundPolicy):
+class Told(Policy):
     """Decides what a function says."""
 
     say: Callable[[Queue], Schedule]
     name = "told"
     source = "none"
 
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         return self.say(problem)
 
 

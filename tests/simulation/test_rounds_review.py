@@ -15,22 +15,15 @@ from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.models.baselines.themis import Themis
 from fairopt.models.baselines.tiresias import LeastAttainedService
 from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness
+from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
-from fairopt.simulation import (
-    Change,
-    History,
-    Mechanics,
-    RoundPolicy,
-    run,
-    snapshot_from,
-    snapshot_text,
-)
+from fairopt.simulation import Change, History, Mechanics, run, snapshot_from, snapshot_text
 from fairopt.simulation.gpu_time import Window, job_fairness, tenant_fairness
 from fairopt.simulation.measures import measure
 from fairopt.simulation.measures_finish_time import finish_time_fairness
 
 SRTF = ShortestRemainingTimeFirst()
-POLICIES: tuple[RoundPolicy, ...] = (
+POLICIES: tuple[Policy, ...] = (
     SRTF,
     LongTermGpuTimeFairness(),
     LeastAttainedService(thresholds=(20,)),
@@ -126,7 +119,7 @@ def sampled(seed: int) -> History:
     return History.of(trace, cluster, run(policy, trace, cluster, length=10, mechanics=mechanics, rounds=rounds))
 
 
-def setting(seed: int) -> tuple[RoundPolicy, Trace, Cluster, Mechanics, int]:
+def setting(seed: int) -> tuple[Policy, Trace, Cluster, Mechanics, int]:
     """Return what a sampled run is of: arrivals and failures within rounds, two types, jobs that fit none; in ticks."""
     rng = random.Random(seed)
     cluster = Cluster.of(

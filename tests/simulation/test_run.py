@@ -11,19 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fairopt.backends import Session
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.errors import BadInput
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
-from fairopt.policy import Solve
+from fairopt.policy import BrokenSchedule, Policy, Schedule, decide
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace
 from fairopt.simulation import (
-    BrokenSchedule,
     Change,
     History,
     Mechanics,
     Round,
-    RoundPolicy,
-    Schedule,
     Stalled,
     advance,
     begin,
@@ -35,7 +33,7 @@ from fairopt.simulation import (
 
 
 @dataclass(frozen=True)
-class Scripted(RoundPolicy):
+class Scripted(Policy):
     """Plays what it is told: by round, for each job that runs, its spots and, where it has one, its lease."""
 
     plan: tuple[Mapping[str, Spots], ...] = ()
@@ -44,7 +42,7 @@ class Scripted(RoundPolicy):
     name = "scripted"
     source = "none"
 
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
+    def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         at = problem.index
         told = self.plan[at] if at < len(self.plan) else self.plan[-1] if self.plan else {}
         until = self.leases[at] if at < len(self.leases) else {}
@@ -89,7 +87,7 @@ def test_run_is_a_fold_of_decide() -> None:
     while (coming := next_queue(snapshot, trace, cluster, Fraction(300))) is not None:
         moved, queue = coming
         state = moved.state if moved.started else policy.start(queue)
-        folded.append(advance(moved, trace, policy.decide(queue, state, None), MECHANICS))
+        folded.append(advance(moved, trace, decide(policy, queue, state=state), MECHANICS))
         snapshot = folded[-1].after
     records = list(run(policy, trace, cluster, length=300, mechanics=MECHANICS))
     assert records == folded

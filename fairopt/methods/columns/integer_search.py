@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairopt.backends import Session
 from fairopt.backends.solution import Solution, Status
 from fairopt.methods.columns.columns import Kind, Spots, Times, hosts, ps_needed
 from fairopt.methods.columns.pricing import Pricing
 from fairopt.methods.columns.restricted_program import Relaxation, weighted_sums
-from fairopt.policy import Solve
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Array, Formulation, Program
 
@@ -49,7 +49,7 @@ class Found:
     cuts: int
 
 
-def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Solve, most_cuts: int) -> Found:
+def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Session, most_cuts: int) -> Found:
     """Return the integer optimum, or the best that ``most_cuts`` sets that cannot be placed lead to.
 
     A first program chooses when each job runs, and how, within what all servers hold together: a relaxation of (5). A
@@ -92,7 +92,7 @@ class _Best:
 
 
 def _rounds(
-    batch: Batch, times: Times, slots: Sequence[Slot], solve: Solve, best: _Best, most: Fraction, most_cuts: int
+    batch: Batch, times: Times, slots: Sequence[Slot], solve: Session, best: _Best, most: Fraction, most_cuts: int
 ) -> bool:
     """Improve ``best`` by choices among ``slots``, up to a bound; return whether no choice among them is better."""
     cuts: list[tuple[Slot, ...]] = []
@@ -134,7 +134,7 @@ def _losses(batch: Batch, times: Times, relaxation: Relaxation) -> list[tuple[Fr
 
 
 def _choose(
-    batch: Batch, times: Times, slots: Sequence[Slot], cuts: Sequence[tuple[Slot, ...]], solve: Solve
+    batch: Batch, times: Times, slots: Sequence[Slot], cuts: Sequence[tuple[Slot, ...]], solve: Session
 ) -> tuple[float, list[Slot]]:
     """Choose at most one slot a job, within what all servers hold together, and how many servers can hold so much."""
     if not slots:
@@ -182,7 +182,7 @@ def _choose(
     return float(solution.bound) * float(unit), chosen
 
 
-def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Solve) -> tuple[list[JobSchedule], bool]:
+def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) -> tuple[list[JobSchedule], bool]:
     """Return schedules, with servers, for as much of ``chosen`` as can be placed, by utility; and whether it is that.
 
     It may be less only where a limit stopped the back end.
@@ -232,7 +232,7 @@ def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Solve) -> t
     return schedules, solution.status is Status.OPTIMAL
 
 
-def answer(solve: Solve, program: Program) -> Solution:
+def answer(solve: Session, program: Program) -> Solution:
     """Return an optimum, or what was found up to a limit; errors: `NotSolved` where that is nothing."""
     return _known(solve(program))
 
@@ -243,7 +243,7 @@ def _known(solution: Solution) -> Solution:
     return solution.require_optimal()
 
 
-def _least_unplaceable(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Solve) -> tuple[Slot, ...]:
+def _least_unplaceable(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) -> tuple[Slot, ...]:
     """Return a subset that cannot be placed, though each without one of its members can."""
     kept = list(chosen)
     for each in chosen:

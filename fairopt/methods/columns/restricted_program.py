@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from fairopt.backends import Session
 from fairopt.methods.columns.columns import Times
 from fairopt.methods.columns.pricing import Prices, Pricing, weak_duality
-from fairopt.policy import Solve
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Affine, Array, Formulation, Program
 
@@ -76,7 +76,7 @@ def packing_program(
     return p.program()
 
 
-def relax(batch: Batch, times: Times, solve: Solve) -> Relaxation:
+def relax(batch: Batch, times: Times, solve: Session) -> Relaxation:
     """Solve the linear relaxation of (5) by column generation, and prove a bound with the prices that it ends with.
 
     Errors: `NotSolved`.

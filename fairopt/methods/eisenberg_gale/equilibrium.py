@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.methods.proven import Proven
 from fairopt.problem import Market
 from fairopt.program import Array, Number
 
@@ -22,8 +21,7 @@ class Equilibrium:
     anybody would pay for one.
 
     The conditions in `violations` are those of Karush, Kuhn and Tucker for the concave program of Eisenberg and Gale,
-    so shares that violate none of them maximise Nash welfare. ``proven``, of decisions in floats, says how far from
-    the maximum they can be, whatever was rounded.
+    so shares that violate none of them maximise Nash welfare.
 
     Source: Eisenberg and Gale 1959; Varian 1974 (equal incomes).
     """
@@ -32,7 +30,6 @@ class Equilibrium:
     budgets: Array
     spending: Array
     rents: Array | None = None
-    proven: Proven | None = None
 
     @classmethod
     def of(cls, market: Market, shares: Array, rents: Array | None = None) -> Equilibrium:

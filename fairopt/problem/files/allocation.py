@@ -38,6 +38,8 @@ SOLVE_KEYS = (
     "utilities",
     "unique",
     "unique_utilities",
+    "solver",
+    "proven",
     "owners",
     "evidence",
     "seconds",

@@ -9,12 +9,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.backends import Options
-from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput, FairoptError
-from fairopt.policy import Decision, Policy, Solve
+from fairopt.policy import Allocation, Optima, Policy, exactly
 from fairopt.problem import Market
-from fairopt.program import Array, Number, Program, Sense, number_text
+from fairopt.program import Array, Number, Sense, number_text
 from fairopt.properties.misreports.allowed import Misreports
 from fairopt.properties.misreports.search import Found
 
@@ -53,26 +51,27 @@ class Misreport:
         return f"{self.user} has speedups {true}, reports {said}, and gets {gets} instead of {got}"
 
 
-class ExactReplies:
+class ExactReports:
     """A policy's exact decisions on an exact market, on the truth and on misreports.
 
-    Everything here is None where the policy has no exact decision on a market: it is irrational, no linear program, or
-    not to be had within the solver's means.
+    ``truth`` is the exact decision when all tell the truth; one is made where none is given. Everything here is None
+    where the policy has no exact decision on a market: it is irrational, no linear program, or not to be had within
+    the solver's means.
     """
 
-    def __init__(self, policy: Policy, problem: Market) -> None:
+    def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
         self.policy, self.problem = policy, problem
-        self.truth = exactly(policy, problem)
+        self.truth = truth or exact_or_none(policy, problem)
         self._best: dict[int, Fraction | None] = {}
 
     def misreport(self, user: int, report: Array) -> Misreport | None:
         """Return what a report (k,) of Fractions brings the user, whether it gains or loses."""
         if self.truth is None:
             return None
-        lying = exactly(self.policy, self.problem.misreport(user, report))
-        if lying is None:
+        after = exact_or_none(self.policy, self.problem.misreport(user, report))
+        if after is None:
             return None
-        own, reached = (self.problem.utility(decision.shares)[user] for decision in (self.truth, lying))
+        own, reached = (self.problem.utility(decision.shares)[user] for decision in (self.truth, after))
         return Misreport(
             user=self.problem.users[user],
             truth=self.problem.speedup[user],
@@ -81,45 +80,45 @@ class ExactReplies:
             utility=reached,
             gain=reached - own,
             truthful_allocation=self.truth.shares,
-            allocation=lying.shares,
+            allocation=after.shares,
         )
 
     def for_every_optimum(self, found: Misreport) -> Misreport:
         """Return the misreport with ``least_gain`` and ``every_optimum`` decided, where they can be."""
         user = self.problem.index(found.user)
-        lying = exactly(self.policy, self.problem.misreport(user, found.report))
-        if self.truth is None or lying is None:
+        after = exact_or_none(self.policy, self.problem.misreport(user, found.report))
+        if self.truth is None or after is None:
             return found
         if user not in self._best:
             self._best[user] = self._extreme(self.truth, user, Sense.MAXIMIZE)
-        best, worst = self._best[user], self._extreme(lying, user, Sense.MINIMIZE)
+        best, worst = self._best[user], self._extreme(after, user, Sense.MINIMIZE)
         if best is None or worst is None:
             return found
         return replace(found, least_gain=worst - best, every_optimum=worst > best)
 
-    def _extreme(self, decision: Decision, user: int, sense: Sense) -> Fraction | None:
+    def _extreme(self, decision: Allocation, user: int, sense: Sense) -> Fraction | None:
         """Return the user's largest or least true throughput among all optima that ``decision`` could have chosen."""
         try:
-            face = self.policy.optimal_face(decision)
-            if face is None:  # nothing was optimised, so that there is no choice
+            optima = Optima.of(self.policy, decision)
+            if optima is None:  # nothing was optimised, so that there is no choice
                 return Fraction(self.problem.utility(decision.shares)[user])
+            weight = np.full(self.problem.shape, Fraction(0), dtype=object)
             if self.problem.demand is not None:
-                held = _optimum(face, user, self.problem.speedup[user] * 0 + 1, Sense.MAXIMIZE)
-                if held is None or held > self.problem.demand[user]:
+                weight[user] = Fraction(1)
+                if optima.extreme(weight) > self.problem.demand[user]:
                     return None  # GPUs beyond the demand are worth nothing: throughput is no linear function there
-            return _optimum(face, user, self.problem.speedup[user], sense)
+            weight[user] = self.problem.speedup[user]
+            return Fraction(optima.extreme(weight, sense))
         except FairoptError:
             return None  # it stays undecided, which the misreport says
 
 
-def exactly(policy: Policy, market: Market) -> Decision | None:
+def exact_or_none(policy: Policy, market: Market) -> Allocation | None:
     """Return the exact decision, None where the policy has none on this market."""
-    solve = None if policy.own_algorithm else Solve(Exact(), Options())
     try:
-        decision = policy.decide(market, policy.start(market), solve)
+        return exactly(policy, market)
     except FairoptError:
         return None  # whoever asked goes on with floats, and says so
-    return decision if decision.exact else None
 
 
 def candidates(market: Market, found: Found, kind: Misreports) -> list[Array]:
@@ -157,14 +156,3 @@ def simplest(low: Fraction, high: Fraction) -> Fraction:
         return Fraction(whole)
     below = math.floor(low)
     return below + 1 / simplest(1 / (high - below), 1 / (low - below))
-
-
-def _optimum(face: Program, user: int, weight: Array, sense: Sense) -> Fraction | None:
-    """Return the extreme of ``weight`` (k,) on one user's shares over a face, None where it is not exact."""
-    block = next(block for block in face.variable_blocks if block.name == "share")
-    cost = np.full(len(face.cost), Fraction(0), dtype=object)
-    cost[block.span].reshape(block.shape)[user] = weight
-    program = replace(face, sense=sense, cost=cost, offset=0, logarithms=None)
-    if not program.exact:
-        return None
-    return Fraction(program.value(Exact().solve(program).require_optimal().point))

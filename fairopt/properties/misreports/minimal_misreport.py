@@ -13,8 +13,8 @@ from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Smaller
-from fairopt.properties.misreports.exact_reports import ExactReplies, Misreport
-from fairopt.properties.misreports.reports import Replies
+from fairopt.properties.misreports.exact_reports import ExactReports, Misreport
+from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import Effort
 from fairopt.properties.misreports.shrinking import Shrunk, burden, last, shrinks
 from fairopt.properties.misreports.strategy_proofness import StrategyProofness
@@ -43,7 +43,7 @@ def shrink(
     ``effort.evaluations`` markets are looked at, 1,000 by default. Errors: `BadInput` where ``misreport`` does not pay
     in exact decisions.
     """
-    best = last(shrinking_lies(policy, market, misreport, kind=kind, effort=effort))
+    best = last(shrinking_misreports(policy, market, misreport, kind=kind, effort=effort))
     if best is None:
         raise BadInput(
             f"{misreport} pays nothing in exact decisions", place="shrink", remedy="Give an exact witness of a search"
@@ -51,7 +51,7 @@ def shrink(
     return best
 
 
-def shrinking_lies(
+def shrinking_misreports(
     policy: Policy,
     market: Market,
     misreport: Misreport,
@@ -64,16 +64,16 @@ def shrinking_lies(
     told = np.array([Fraction(value) for value in misreport.report.tolist()], dtype=object)
     if kind is None:
         kind = next(each for each in (Larger(), Smaller(), Anything()) if each.allows(truth, told))
-    lies = _Lies(policy, kind, every_optimum=misreport.every_optimum)
-    given = lies.decided(ExactReplies(policy, market), market.index(misreport.user), told)
+    misreports = _Misreports(policy, kind, every_optimum=misreport.every_optimum)
+    given = misreports.decided(ExactReports(policy, market), market.index(misreport.user), told)
 
     def attempt(each: Market) -> Misreport | None:
-        return given if each is market else lies.on(each)
+        return given if each is market else misreports.on(each)
 
     yield from shrinks(market, attempt, effort, numbers=lambda witness: witness.report)
 
 
-class _Lies:
+class _Misreports:
     """Looks for the simplest lie that pays on a market, in exact decisions."""
 
     def __init__(self, policy: Policy, kind: Misreports, *, every_optimum: bool) -> None:
@@ -86,7 +86,7 @@ class _Lies:
         small = max(value.numerator + value.denominator for value in market.speedup.ravel()) <= 2 * len(SIMPLE)
         return self._simple(market) if small else self._searched(market)
 
-    def decided(self, exactly: ExactReplies, user: int, report: Array) -> Misreport | None:
+    def decided(self, exactly: ExactReports, user: int, report: Array) -> Misreport | None:
         """Return what a report brings exactly, None where it pays nothing, or not with every optimum if that counts."""
         found = exactly.misreport(user, report)
         if found is None or not found.gain > 0:
@@ -102,17 +102,17 @@ class _Lies:
         return witness if witness.every_optimum or not self.every_optimum else None
 
     def _simple(self, market: Market) -> Misreport | None:
-        replies = Replies(self.policy, market, None)
+        asked = Reports(self.policy, market)
         reports = [
             (user, report)
             for user in range(len(market.users))
-            for report in self._reports(market.speedup[user], every=replies.screened)
+            for report in self._reports(market.speedup[user], every=asked.screened)
         ]
         reports.sort(key=lambda pair: burden(pair[1]))
         users = np.array([user for user, _ in reports])
-        gains = replies.gains(users, np.array([report for _, report in reports]).astype(float))
-        pays = np.flatnonzero(gains > TOLERANCE * replies.fair[users])
-        exactly = ExactReplies(self.policy, market) if len(pays) else None
+        gains = asked.gains(users, np.array([report for _, report in reports]).astype(float))
+        pays = np.flatnonzero(gains > TOLERANCE * asked.fair[users])
+        exactly = ExactReports(self.policy, market) if len(pays) else None
         for place in pays[:DECIDED]:
             assert exactly is not None
             if found := self.decided(exactly, *reports[place]):

@@ -1,4 +1,4 @@
-"""What a policy gives the users that misreport: one decision at a time, or thousands of programs side by side."""
+"""What a policy gives to users that misreport: one decision at a time, or thousands of programs side by side."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairopt.backends import Highs, Options, Solver
+from fairopt.backends import Highs
 from fairopt.backends.batched import solve_many
-from fairopt.backends.solution import not_negative
+from fairopt.backends.solution import Basis, not_negative
 from fairopt.errors import NotSolved
-from fairopt.policy import Decision, Formulated, Policy, Solve
+from fairopt.policy import Allocation, Formulated, Policy, chosen, decide
 from fairopt.problem import Market
 from fairopt.problem.utility import capped_value
 from fairopt.program import Array, Program
@@ -26,39 +26,39 @@ HELD = 2**22
 SAME = 1e-12
 
 
-class Replies:
+class Reports:
     """A policy on a market in floats, asked what each misreport would bring.
 
-    ``own`` (n,) is each user's throughput when all tell the truth, ``fair`` (n,) that on its own partition.
+    ``truth`` is its decision when all tell the truth, and all others are made by the same solver. Where none is given,
+    one is made, to a vertex if the policy is a linear program. ``own`` (n,) is each user's throughput in it, ``fair``
+    (n,) that on its own partition.
     """
 
-    def __init__(self, policy: Policy, problem: Market, backend: Solver | None) -> None:
+    def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
         self.policy, self.market = policy, problem.as_(float)
-        self._solver = Highs() if backend is None and not policy.own_algorithm else backend
-        self.truth = self.decide(self.market)
+        self._solver = chosen(policy, vertex=True) if truth is None else truth.solver
+        self.truth = self.decide(self.market) if truth is None else truth
         self.own = self.market.utility(self.truth.shares.astype(float))
         self.fair = self.market.fair_utility()
-        self._together = self._can_be_solved_together()
+        self._like = self._template()
 
     @property
     def chunk(self) -> int:
         """How many misreports are best asked about at once."""
-        if not self._together or self.truth.program is None:
+        if self._like is None:
             return 16
-        return min(1024, max(16, HELD // max(1, len(self.truth.program.rows.value))))
+        return min(1024, max(16, HELD // max(1, len(self._like[0].rows.value))))
 
     @property
     def screened(self) -> bool:
         """Whether answers are some optimum's: where optima tie, maybe another one than `decide` finds."""
-        return self._together
+        return self._like is not None
 
-    def decide(self, market: Market) -> Decision:
-        """Return the policy's decision on ``market``, as `fairopt.policy.allocate` makes it."""
-        # a solver of its own each time, as `allocate` has: where optima tie, a warm start would choose among them
-        solve = None if self._solver is None else Solve(self._solver, Options())
-        return self.policy.decide(market, self.policy.start(market), solve)
+    def decide(self, market: Market) -> Allocation:
+        """Return the policy's decision on ``market``, by the solver of the truth."""
+        return decide(self.policy, market, self._solver)
 
-    def lying(self, user: int, report: Array) -> Decision:
+    def misreported(self, user: int, report: Array) -> Allocation:
         """Return the decision on a market in which one user misreports."""
         return self.decide(self.market.misreport(user, report))
 
@@ -67,54 +67,52 @@ class Replies:
 
         NaN where the policy has no answer. When ``over`` says so no further one is decided: the answer is then shorter.
         """
-        found = self._solved_together(users, reports) if self._together else np.full(len(users), np.nan)
+        nothing = np.full(len(users), np.nan)
+        found = nothing if self._like is None else self._solved_together(*self._like, users, reports)
         for place in np.flatnonzero(np.isnan(found)):
             if over():
                 return found[:place] - self.own[users[:place]]
             try:
-                decision = self.lying(int(users[place]), reports[place])
+                decision = self.misreported(int(users[place]), reports[place])
             except NotSolved:
                 continue  # a report that the policy cannot answer gains nothing
             found[place] = self.market.utility(decision.shares.astype(float))[users[place]]
         return np.asarray(found - self.own[users])
 
-    def _can_be_solved_together(self) -> bool:
-        program, solution = self.truth.program, self.truth.solution
-        rows, variables = (0, 0) if program is None else program.shape
-        return (
-            isinstance(self._solver, Highs)
-            and isinstance(self.policy, Formulated)
-            and type(self.policy).decide is Formulated.decide  # one program, and nothing around it
-            and program is not None
-            and solution is not None
-            and solution.basis is not None
-            and program.logarithms is None
-            and not program.integer.any()
-            and rows * variables <= (LARGEST_TALL if rows > variables else LARGEST_DICTIONARY)
-        )
+    def _template(self) -> tuple[Program, Basis] | None:
+        """Return the truth's program with an optimal basis, from which others are solved; None where that is no use."""
+        policy = self.policy
+        if not isinstance(policy, Formulated) or type(policy).decide is not Formulated.decide:
+            return None  # more than one program
+        made = self.truth if isinstance(self._solver, Highs) else None
+        if made is None and self._solver != chosen(policy):
+            return None  # another back end was asked for
+        made = made or decide(policy, self.market, vertex=True)
+        program, solution = made.program, made.solution
+        if program is None or solution is None or solution.basis is None or program.logarithms is not None:
+            return None
+        rows, variables = program.shape
+        small = rows * variables <= (LARGEST_TALL if rows > variables else LARGEST_DICTIONARY)
+        return (program, solution.basis) if small and not program.integer.any() else None
 
-    def _solved_together(self, users: Array, reports: Array) -> Array:
+    def _solved_together(self, like: Program, basis: Basis, users: Array, reports: Array) -> Array:
         """Return what each liar gets (cases,), NaN where its program must be solved by itself."""
-        like, solution = self.truth.program, self.truth.solution
-        assert like is not None
-        assert solution is not None
-        assert solution.basis is not None
         reached = np.full(len(users), np.nan)
         speedups = np.repeat(self.market.speedup[None], len(users), axis=0)
         speedups[np.arange(len(users)), users] = reports
         try:
             groups = list(formulated(self._written, speedups))
         except (TypeError, AttributeError, ValueError):
-            # the formulation wants more of its numbers than arithmetic and comparisons; by itself it will be heard
-            self._together = False
+            # the formulation wants more of its numbers than arithmetic and comparisons: these are solved one at a time
+            self._like = None
             return reached
         for programs in groups:
             if programs.template.shape != like.shape:
                 continue
             if not _same(programs.program(0), self._written(speedups[programs.cases[0]])):
-                self._together = False
+                self._like = None
                 return np.full(len(users), np.nan)
-            shares = self._liars_shares(programs, solve_many(programs, like, solution.basis), users)
+            shares = self._liars_shares(programs, solve_many(programs, like, basis), users)
             who = users[programs.cases]
             demand = None if self.market.demand is None else self.market.demand[who]
             reached[programs.cases] = capped_value(self.market.speedup[who], shares, demand)

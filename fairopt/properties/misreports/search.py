@@ -12,7 +12,7 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.program import INFINITY, Array
 from fairopt.properties.misreports.allowed import Misreports, Moves
-from fairopt.properties.misreports.reports import Replies
+from fairopt.properties.misreports.reports import Reports
 
 #: Larger, smaller and any misreports share the effort alike.
 KINDS = 3
@@ -56,9 +56,9 @@ class Found:
 class Search:
     """One search: counts what it tries for each kind of misreport, and returns the best reports of each."""
 
-    def __init__(self, replies: Replies, effort: Effort, *, fixed: int | None) -> None:
-        self.replies, self.effort = replies, effort
-        moves = [Moves(replies.market, user, fixed) for user in range(len(replies.market.users))]
+    def __init__(self, asked: Reports, effort: Effort, *, fixed: int | None) -> None:
+        self.asked, self.effort = asked, effort
+        moves = [Moves(asked.market, user, fixed) for user in range(len(asked.market.users))]
         self._moves = {each.user: each for each in moves if each.free}
         self._random = np.random.default_rng(effort.seed)
         self._ends = INFINITY
@@ -85,20 +85,20 @@ class Search:
         return _ranked(best)
 
     def confirmed(self, candidates: list[Found]) -> Found | None:
-        """Return the best of ``candidates`` (best first) by decisions made as `fairopt.policy.allocate` makes them.
+        """Return the best of ``candidates`` (best first) by decisions of the solver that the search is about.
 
         A candidate's gain may be that of another optimum than the one that the solver returns.
         """
-        if not self.replies.screened:
-            return candidates[0] if candidates else None
+        if not self.asked.screened:
+            return next(iter(candidates), None)
         best: Found | None = None
         for each in candidates:
             if best is not None and best.share >= each.share:
                 break
-            decision = self.replies.lying(each.user, each.report)
-            utility = self.replies.market.utility(decision.shares.astype(float))[each.user]
-            gain = float(utility - self.replies.own[each.user])
-            true = replace(each, gain=gain, share=gain / float(self.replies.fair[each.user]))
+            decision = self.asked.misreported(each.user, each.report)
+            utility = self.asked.market.utility(decision.shares.astype(float))[each.user]
+            gain = float(utility - self.asked.own[each.user])
+            true = replace(each, gain=gain, share=gain / float(self.asked.fair[each.user]))
             best = true if best is None or true.share > best.share else best
         return best
 
@@ -110,7 +110,7 @@ class Search:
                 turn = [(user, stream, next(stream, None)) for user, stream in streams]
                 yield from ((user, report) for user, _, report in turn if report is not None)
                 streams = [(user, stream) for user, stream, report in turn if report is not None]
-        each = max(1, min(self.replies.chunk, budget) // max(1, len(self._moves)))
+        each = max(1, min(self.asked.chunk, budget) // max(1, len(self._moves)))
         while self._moves:
             drawn = []
             for user, moves in self._moves.items():
@@ -123,13 +123,13 @@ class Search:
     def _chunks(self, stream: Iterator[tuple[int, Array]], budget: int) -> Iterator[tuple[Array, Array]]:
         """Yield ``budget`` reports in chunks as users (cases,) and reports (cases, k)."""
         stream = islice(stream, budget)
-        while chunk := list(islice(stream, self.replies.chunk)):
+        while chunk := list(islice(stream, self.asked.chunk)):
             yield np.array([user for user, _ in chunk]), np.array([report for _, report in chunk])
 
     def _try(self, users: Array, reports: Array, kind: Misreports) -> list[Found]:
-        gains = self.replies.gains(users, reports, lambda: self._over(kind))
+        gains = self.asked.gains(users, reports, lambda: self._over(kind))
         self.tried[kind.name] += len(gains)
-        shares = gains / self.replies.fair[users[: len(gains)]]
+        shares = gains / self.asked.fair[users[: len(gains)]]
         answered = np.flatnonzero(~np.isnan(gains))
         return [Found(int(users[p]), reports[p], float(gains[p]), float(shares[p])) for p in answered]
 

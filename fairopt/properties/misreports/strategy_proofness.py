@@ -8,18 +8,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from fairopt.backends import Solver
-from fairopt.policy import Policy
+from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
 from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Smaller
-from fairopt.properties.misreports.exact_reports import ExactReplies, Misreport, candidates
-from fairopt.properties.misreports.reports import Replies
+from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
+from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import Effort, Found, Search, better
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 
 __all__ = ["Effort", "MechanismProperty", "Misreport", "StrategyProofness"]
 
-#: Up to so many shares exact decisions are sought; beyond, two of them take longer than the whole search.
+#: On markets of more shares than this only one report of each kind is decided exactly: it takes longer than the search.
 EXACT_UP_TO = 250
 #: A simpler report is preferred to one that gains up to this many times as much.
 WORTH = 2
@@ -37,9 +36,13 @@ class MechanismProperty(ABC):
 
     @abstractmethod
     def search(
-        self, policy: Policy, problem: Market, *, effort: Effort | None = None, backend: Solver | None = None
+        self, policy: Policy, problem: Market, *, effort: Effort | None = None, truth: Allocation | None = None
     ) -> Verdict:
-        """Look for a counterexample within ``effort``."""
+        """Look for a counterexample within ``effort``.
+
+        The verdict speaks of ``truth``, the policy's decision on the problem, and of decisions made in the same way;
+        where none is given, of exact ones if the problem is exact and they can be had.
+        """
 
 
 class StrategyProofness(MechanismProperty):
@@ -66,12 +69,18 @@ class StrategyProofness(MechanismProperty):
         self.normalised, self.tolerance = normalised, tolerance
 
     def search(
-        self, policy: Policy, problem: Market, *, effort: Effort | None = None, backend: Solver | None = None
+        self, policy: Policy, problem: Market, *, effort: Effort | None = None, truth: Allocation | None = None
     ) -> Verdict:
-        """Search user by user and kind by kind; what was found in floats is then decided in small exact numbers."""
+        """Search user by user and kind by kind in floats; what was found is then decided as the truth was.
+
+        Of an exact truth that is in small exact numbers, where exact decisions on misreports can be had.
+        """
         effort = effort or Effort()
-        replies = Replies(policy, problem, backend)
-        search = Search(replies, effort, fixed=problem.type_order()[0] if self.normalised else None)
+        if truth is None and problem.exact:
+            truth = exact_or_none(policy, problem)
+        exactly = ExactReports(policy, problem, truth) if truth is not None and truth.exact else None
+        asked = Reports(policy, problem, None if exactly else truth)
+        search = Search(asked, effort, fixed=problem.type_order()[0] if self.normalised else None)
         kinds: tuple[Misreports, ...] = (Larger(), Smaller(), Anything())
         found: dict[str, Found | None] = {}
         for number, one in enumerate(kinds[:2]):
@@ -79,9 +88,6 @@ class StrategyProofness(MechanismProperty):
         # each of those is a report of any kind too: the search for any goes on from the better one, with mixed moves
         start = better(*found.values())
         found[Anything.name] = search.confirmed(search.best(Anything(), effort.part(2), structured=False, start=start))
-        exactly = None
-        if problem.exact and problem.speedup.size <= EXACT_UP_TO and backend is None:
-            exactly = ExactReplies(policy, problem)
         decided = _Decided(search, exactly, self.tolerance)
         witnesses = {kind.name: decided.witness(found[kind.name], kind) for kind in kinds}
         witnesses[Anything.name] = _most(*witnesses.values())
@@ -98,8 +104,8 @@ class StrategyProofness(MechanismProperty):
             return Verdict(self.name, Answer.NOT_REFUTED, None, "", False, effort)
         unit = f"throughput of {witness.user}"
         exact = witness.report.dtype == object
-        fair = search.replies.fair[search.replies.market.index(witness.user)]
-        allowed = search.replies.policy.rounding * witness.utility if exact else self.tolerance * fair
+        fair = search.asked.fair[search.asked.market.index(witness.user)]
+        allowed = search.asked.policy.rounding * witness.utility if exact else self.tolerance * fair
         if witness.gain <= allowed:
             return Verdict(self.name, Answer.NOT_REFUTED, -witness.gain + 0, unit, exact, effort)
         if not exact:
@@ -110,7 +116,7 @@ class StrategyProofness(MechanismProperty):
 class _Decided:
     """Turns what a search has found into what can be shown: exact where that is to be had, else in floats."""
 
-    def __init__(self, search: Search, exactly: ExactReplies | None, tolerance: float) -> None:
+    def __init__(self, search: Search, exactly: ExactReports | None, tolerance: float) -> None:
         self._search, self._exactly, self._tolerance = search, exactly, tolerance
 
     def witness(self, found: Found | None, kind: Misreports) -> Misreport | None:
@@ -118,12 +124,9 @@ class _Decided:
         if found is None:
             return None
         exact = None if self._exactly is None else self._exact(self._exactly, found, kind)
-        pays = found.share > self._tolerance
-        if exact is not None and (exact.gain > 0 or not pays):
-            return exact
-        return self._in_floats(found)
+        return exact or self._in_floats(found)
 
-    def _exact(self, exactly: ExactReplies, found: Found, kind: Misreports) -> Misreport | None:
+    def _exact(self, exactly: ExactReports, found: Found, kind: Misreports) -> Misreport | None:
         """Return the misreport in the simplest numbers that pay half as much, preferably whatever optimum is chosen.
 
         Where none does, the one that pays most; None where no exact decision can be had.
@@ -131,10 +134,13 @@ class _Decided:
         near = candidates(exactly.problem, found, kind)
         if not near:
             return None
-        gains = self._search.replies.gains(np.full(len(near), found.user), np.array(near).astype(float))
+        if exactly.problem.speedup.size > EXACT_UP_TO:
+            near = near[-1:]
+        gains = self._search.asked.gains(np.full(len(near), found.user), np.array(near).astype(float))
+        promising = np.argsort(-np.nan_to_num(gains, nan=-np.inf), kind="stable")[:PROMISING]
+        fallback = [near[place] for place in promising]
         if found.share <= self._tolerance:
-            promising = np.argsort(-np.nan_to_num(gains, nan=-np.inf), kind="stable")[:PROMISING]
-            return _most(*(exactly.misreport(found.user, near[place]) for place in promising))
+            return _most(*(exactly.misreport(found.user, report) for report in fallback))
         best: Misreport | None = None
         for report, gain in zip(near, gains, strict=True):
             if gain * WORTH < found.gain and report is not near[-1]:
@@ -148,19 +154,23 @@ class _Decided:
                     best = decided
             if best is not None and best.every_optimum and best.gain * WORTH >= found.gain:
                 break
-        return best
+        return best or _most(*(exactly.misreport(found.user, report) for report in fallback))
 
     def _in_floats(self, found: Found) -> Misreport:
-        replies, i = self._search.replies, found.user
+        """Return the misreport by decisions in floats; the truthful one is that of the verdict, exact or not."""
+        asked, i = self._search.asked, found.user
+        truth = asked.truth if self._exactly is None or self._exactly.truth is None else self._exactly.truth
+        after = asked.misreported(i, found.report)
+        own, reached = (float(asked.market.utility(each.shares.astype(float))[i]) for each in (truth, after))
         return Misreport(
-            user=replies.market.users[i],
-            truth=replies.market.speedup[i],
+            user=asked.market.users[i],
+            truth=asked.market.speedup[i],
             report=found.report,
-            truthful_utility=float(replies.own[i]),
-            utility=float(replies.own[i]) + found.gain,
-            gain=found.gain,
-            truthful_allocation=replies.truth.shares,
-            allocation=replies.lying(i, found.report).shares,
+            truthful_utility=own,
+            utility=reached,
+            gain=reached - own,
+            truthful_allocation=truth.shares,
+            allocation=after.shares,
         )
 
 

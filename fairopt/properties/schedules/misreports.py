@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from fairopt.errors import BadInput
+from fairopt.policy import Plan, Policy, decide
 from fairopt.problem.batch import Batch, JobSchedule, slots_for
 from fairopt.problem.utilities import CompletionUtility
 from fairopt.program import Number
 from fairopt.properties.verdict import Answer, Verdict
-from fairopt.schedules.policy import Plan, SchedulePolicy
 
 #: What of a job is its demand; the rest of what can be told is its utility.
 DEMANDS = ("arrival", "epochs", "chunks", "minibatches")
@@ -108,7 +108,7 @@ class StrategyProofness:
     """
 
     name: ClassVar[str] = "schedule_strategy_proofness"
-    policy: SchedulePolicy
+    policy: Policy
     early: bool = False
 
     def check(self, batch: Batch, lies: Iterable[Lie]) -> Verdict:
@@ -157,7 +157,7 @@ class StrategyProofness:
         return jobs.utility[job].value(Fraction((done if self.early else one.last) - int(jobs.arrival[job])))
 
     def _plan(self, batch: Batch) -> Plan:
-        return self.policy.decide(batch, self.policy.start(batch), None)
+        return decide(self.policy, batch)
 
 
 @dataclass(frozen=True)

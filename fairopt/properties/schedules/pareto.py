@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from fairopt.policy import Plan
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Number
 from fairopt.properties.verdict import Answer, Verdict
-from fairopt.schedules.policy import Plan
 
 #: All schedules that a job may have, or enough of them: `fairopt.methods.columns.columns.columns` is such a function.
 Columns = Callable[[Batch, int], Iterable[JobSchedule]]

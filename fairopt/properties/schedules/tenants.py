@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from fairopt.errors import BadInput
+from fairopt.policy import Admission, Plan, Policy, decide
 from fairopt.program import Number
 from fairopt.properties.verdict import Answer, Verdict
-from fairopt.schedules.policy import Admission, Plan, SchedulePolicy
 
 SOURCE = "Astraea (posted prices)"
 
@@ -199,11 +199,11 @@ class BatchSharingIncentive(PlanProperty):
     name = "batch_sharing_incentive"
     source = f"{SOURCE} Sec. 4.1"
     definition = "g_u >= g_u(alone) for each tenant"
-    alone: SchedulePolicy
+    alone: Policy
 
     def cases(self, plan: Plan) -> Iterable[tuple[Number, Shortfall]]:
         """Yield each tenant."""
-        alone = self.alone.decide(plan.batch, self.alone.start(plan.batch), None)
+        alone = decide(self.alone, plan.batch)
         for name, has, needs in zip(plan.batch.tenants, plan.gains, alone.gains, strict=True):
             yield has - needs, Shortfall(name, has, needs)
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 
 from fairopt.certificates import Certificate
 from fairopt.errors import BadInput
+from fairopt.policy import Optima
+from fairopt.policy.optima import extended
 from fairopt.problem import Market
-from fairopt.program import Array, Number
-from fairopt.properties.verdict import Answer, Instance, Property, Verdict
+from fairopt.program import INFINITY, Array, Number
+from fairopt.properties.over_optima import MOST_FACES, found, search
+from fairopt.properties.verdict import Answer, Instance, OverOptima, Property, Verdict
 
 
 @dataclass(frozen=True)
@@ -99,3 +102,40 @@ class AdjacentTypes(Property):
                 f"got {', '.join(names)}", place="order", remedy=f"Name each of {', '.join(market.types)} once"
             )
         return [j for j in map(market.types.index, names) if market.capacity[j] > 0]
+
+    def over(self, optima: Optima) -> OverOptima:
+        """Decide over all optima; see `fairopt.properties.over_optima`."""
+        columns = self._columns(optima.market)
+        users = range(len(optima.market.users))
+        gaps = [(i, *types) for i in users for types in combinations(columns, 3)]
+        lacking = next((shares for gap in gaps if (shares := _with_gap(optima, *gap)) is not None), None)
+
+        def ways_out(positive: set[int]) -> list[set[int]] | None:
+            for i, a, b, c in gaps:
+                place = columns.index(b)
+                if {optima.column(i, a), optima.column(i, c)} <= positive and optima.column(i, b) not in positive:
+                    sides = (columns[:place], columns[place + 1 :])
+                    return [{optima.column(i, j) for j in side} for side in sides]
+            return None
+
+        places = {optima.column(i, j) for i in users for j in columns}
+        having, count = search(optima, optima.choices, places, ways_out)
+        return found(
+            self,
+            optima,
+            having,
+            lacking,
+            f"{count} faces",
+            f"{len(gaps)} gaps",
+            complete=(count <= MOST_FACES, True),
+        )
+
+
+def _with_gap(optima: Optima, user: int, left: int, skipped: int, right: int) -> Array | None:
+    """Return an optimum in which the user holds the outer types and not the one between, None where there is none."""
+    t = len(optima.choices.cost)
+    low, high = optima.column(user, left), optima.column(user, right)
+    part = optima.without([optima.column(user, skipped)], optima.choices)
+    rows = [({low: 1, t: -1}, 0, INFINITY), ({high: 1, t: -1}, 0, INFINITY)]
+    found = optima.most({t: 1}, extended(part, [(0, INFINITY)], rows))
+    return optima.allocation(found[1]) if found is not None and found[0] > 0 else None

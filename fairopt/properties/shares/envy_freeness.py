@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import permutations
+from typing import Any
 
 import numpy as np
 
 from fairopt.certificates import Certificate
 from fairopt.certificates import Envy as EnvyProof
+from fairopt.policy import Optima
+from fairopt.policy.optima import Terms
 from fairopt.problem import Market, worth
-from fairopt.program import Array, Number, number_text
+from fairopt.program import INFINITY, Array, Number, number_text
+from fairopt.properties.over_optima import Slack, Used, linear
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_2, OEF_EXAMPLE
-from fairopt.properties.verdict import Answer, Instance, Property, Verdict
+from fairopt.properties.verdict import Answer, Instance, OverOptima, Property, Verdict
 
 
 @dataclass(frozen=True)
@@ -72,3 +78,24 @@ class EnvyFreeness(Property):
             effort=f"{n * (n - 1)} pairs of users",
             witness=Envy(market.users[i], market.users[other], own[i], values[i, other]),
         )
+
+    def over(self, optima: Optima) -> OverOptima:
+        """Decide over all optima; see `fairopt.properties.over_optima`."""
+        market, limited = optima.market, optima.limited()
+        slacks = []
+        for i, other in permutations(range(len(market.users)), 2):
+            own, scale = optima.worth(i, i, 1 / optima.fair[i]), market.weight[i] / market.weight[other]
+            slack = Slack(own | optima.worth(i, other, -scale / optima.fair[i]), Fraction(0))
+            slacks.append(replace(slack, used=_used(optima, i, other, scale)) if i in limited else slack)
+        return linear(self, optima, slacks, f"{len(slacks)} pairs of users")
+
+
+def _used(optima: Optima, user: int, other: int, scale: Any) -> Used:
+    """Return the slack of a pair: own throughput minus that of the best part of the other's shares within demand."""
+    first, types = len(optima.choices.cost), range(optima.market.shape[1])
+    rows: list[tuple[Terms, Any, Any]] = [
+        ({first + j: 1, optima.column(other, j): -scale}, -INFINITY, 0) for j in types
+    ]
+    rows.append(({first + j: 1 for j in types}, -INFINITY, optima.market.limit[user]))
+    theirs = {first + j: -speed / optima.fair[user] for j, speed in enumerate(optima.market.speedup[user]) if speed}
+    return Used(optima.worth(user, user, 1 / optima.fair[user]) | theirs, [(0, INFINITY)] * len(types), rows)

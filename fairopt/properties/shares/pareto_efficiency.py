@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +12,14 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution
 from fairopt.certificates import Certificate, Dominance, Judgement, ParetoProof
+from fairopt.policy import Optima
+from fairopt.policy.optima import Terms, extended
 from fairopt.problem import Market, worth
-from fairopt.program import INFINITY, Array, Formulation, Number, Program, number_text
+from fairopt.program import INFINITY, Array, Formulation, Number, Program, Rows, number_text
+from fairopt.properties.over_optima import MOST_FACES, found, search
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility
-from fairopt.properties.verdict import Answer, Instance, Property, Verdict
+from fairopt.properties.verdict import Answer, Instance, OverOptima, Property, Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +153,19 @@ class ParetoEfficiency(Property):
         evidence = _weights(program, solution, fair)
         return Verdict(**{**vars(verdict), "evidence": evidence, "exact": verdict.exact and untouched})
 
+    def over(self, optima: Optima) -> OverOptima:
+        """Decide over all optima; see `fairopt.properties.over_optima`."""
+        lacking = _dominated(optima)
+        program, places = _with_slacks(optima)
+
+        def ways_out(positive: set[int]) -> list[set[int]] | None:
+            given_up = _improving(optima, program, places, positive)
+            return [{column} for column in given_up] or None
+
+        having, count = search(optima, program, places, ways_out)
+        every = "all pairs of an optimum and an allocation that gives nobody less (a linear program)"
+        return found(self, optima, having, lacking, f"{count} faces", every, complete=(count <= MOST_FACES, True))
+
 
 def largest_gain(market: Market, own: Array, fair: Array) -> Program:
     """Return the program of the largest total gain among allocations in which nobody loses."""
@@ -187,3 +205,79 @@ def _fit(market: Market, shares: Array, tolerance: Number) -> Array | None:
     if not over.any():
         return shares
     return np.asarray(shares * np.where(over, market.capacity / np.where(over, given, 1), 1))
+
+
+def _dominated(optima: Optima) -> Array | None:
+    """Return the optimum that leaves most to gain without a loser, None where none leaves anything."""
+    market, (n, k) = optima.market, optima.market.shape
+    first = len(optima.choices.cost)
+    better = [[first + i * k + j for j in range(k)] for i in range(n)]
+    objective: Terms = {}
+    rows = [({better[i][j]: 1 for i in range(n)}, -INFINITY, market.capacity[j]) for j in range(k)]
+    rows += [(dict.fromkeys(better[i], 1), -INFINITY, market.limit[i]) for i in optima.limited()]
+    for i in range(n):
+        gain = {better[i][j]: speed / optima.fair[i] for j, speed in enumerate(market.speedup[i]) if speed}
+        gain |= optima.worth(i, i, -1 / optima.fair[i])
+        rows.append((gain, 0, INFINITY))
+        objective |= gain
+    found = optima.most(objective, extended(optima.choices, [(0, INFINITY)] * (n * k), rows))
+    assert found is not None
+    return optima.allocation(found[1]) if found[0] > 0 else None
+
+
+def _with_slacks(optima: Optima) -> tuple[Program, set[int]]:
+    """Return the face with what is left of each type, and of each demand, as variables, and what may be positive."""
+    (n, k), first = optima.market.shape, len(optima.choices.cost)
+    limited = optima.limited()
+    rows = []
+    for j in range(k):
+        rows.append(({optima.column(i, j): 1 for i in range(n)} | {first + j: 1}, *[optima.market.capacity[j]] * 2))
+    for place, i in enumerate(limited):
+        rows.append(
+            ({optima.column(i, j): 1 for j in range(k)} | {first + k + place: 1}, *[optima.market.limit[i]] * 2)
+        )
+    extra = range(first, first + k + len(limited))
+    shares = {optima.column(i, j) for i in range(n) for j in range(k) if optima.market.speedup[i, j]}
+    return extended(optima.choices, [(0, INFINITY)] * len(extra), rows), shares | set(extra)
+
+
+def _improving(optima: Optima, program: Program, places: set[int], positive: set[int]) -> list[int]:
+    """Return what must be given up in some trade that hurts nobody and helps somebody, none where there is no trade.
+
+    A trade is a direction: it may lower what is positive. Where an allocation that is positive there can carry it out a
+    little way, and it is dominated; where there is no such direction, it is Pareto-efficient.
+    """
+    (n, k), first = optima.market.shape, len(optima.choices.cost)
+    order = sorted(places)
+    at = {column: number for number, column in enumerate(order)}
+    rows: list[tuple[Terms, Any, Any]] = []
+    for j in range(k):
+        terms = {at[optima.column(i, j)]: 1 for i in range(n) if optima.column(i, j) in at}
+        rows.append((terms | {at[first + j]: 1}, 0, 0))
+    for place, i in enumerate(optima.limited()):
+        terms = {at[optima.column(i, j)]: 1 for j in range(k) if optima.column(i, j) in at}
+        rows.append((terms | {at[first + k + place]: 1}, 0, 0))
+    objective: Terms = {}
+    for i in range(n):
+        gain = {at[column]: rate for column, rate in optima.worth(i, i, 1 / optima.fair[i]).items()}
+        rows.append((gain, 0, INFINITY))
+        objective |= gain
+    bounds = [(Fraction(-1 if column in positive else 0), INFINITY) for column in order]
+    empty = np.array([], dtype=int)
+    none = np.array([], dtype=object)
+    start = replace(
+        program,
+        name="trades that hurt nobody",
+        cost=none,
+        lower=none,
+        upper=none,
+        integer=np.array([], dtype=bool),
+        rows=Rows(empty, empty, none, none, none),
+        variable_blocks=(),
+        row_blocks=(),
+    )
+    found = optima.most(objective, extended(start, bounds, rows))
+    assert found is not None
+    if not found[0] > 0:
+        return []
+    return [column for column, change in zip(order, found[1], strict=True) if change < 0]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
+from fairopt.policy import Optima
 from fairopt.problem import Market, worth
 from fairopt.program import Array, Number, number_text
+from fairopt.properties.over_optima import Slack, linear
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_5, OEF_EXAMPLE
-from fairopt.properties.verdict import Answer, Instance, Property, Verdict
+from fairopt.properties.verdict import Answer, Instance, OverOptima, Property, Verdict
 
 
 @dataclass(frozen=True)
@@ -58,3 +61,9 @@ class SharingIncentive(Property):
             effort=f"{len(own)} users",
             witness=WorseOff(market.users[worst], own[worst], fair[worst]),
         )
+
+    def over(self, optima: Optima) -> OverOptima:
+        """Decide over all optima; see `fairopt.properties.over_optima`."""
+        users = range(len(optima.market.users))
+        slacks = [Slack(optima.worth(i, i, 1 / optima.fair[i]), Fraction(1)) for i in users]
+        return linear(self, optima, slacks, f"{len(users)} users")

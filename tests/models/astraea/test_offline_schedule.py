@@ -17,6 +17,7 @@ from fairopt.methods.columns.pricing import Prices, exact_upper_bound, weak_dual
 from fairopt.models.astraea.offline_optimum import OfflineOptimum
 from fairopt.models.astraea.packing import CompactExponentialPacking, PackingEvidence, Proof, ratio
 from fairopt.models.astraea.posted_prices import PostedPricePacking
+from fairopt.policy import decide
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
 
@@ -82,9 +83,9 @@ SLOTS = 7
 def test_problem_3_and_problem_5_have_the_same_optimum(seeds: range) -> None:
     for seed in seeds:
         batch = small(seed)
-        three = OfflineOptimum(slots=SLOTS).decide(batch, None, None)
-        five = CompactExponentialPacking(slots=SLOTS).decide(batch, None, None)
-        searched = CompactExponentialPacking(slots=SLOTS, most_columns=0).decide(batch, None, None)
+        three = decide(OfflineOptimum(slots=SLOTS), batch)
+        five = decide(CompactExponentialPacking(slots=SLOTS), batch)
+        searched = decide(CompactExponentialPacking(slots=SLOTS, most_columns=0), batch)
         assert three.revenue == five.revenue == searched.revenue, seed
         for plan in (five, searched):
             proof: PackingEvidence = plan.evidence
@@ -99,8 +100,8 @@ def test_larger_batches_agree_where_the_relaxation_has_a_gap() -> None:
     gaps = 0
     for seed in range(100, 140):
         batch = small(seed, most=5)
-        five = CompactExponentialPacking(slots=5).decide(batch, None, None)
-        searched = CompactExponentialPacking(slots=5, most_columns=0).decide(batch, None, None)
+        five = decide(CompactExponentialPacking(slots=5), batch)
+        searched = decide(CompactExponentialPacking(slots=5, most_columns=0), batch)
         assert five.revenue == searched.revenue, seed
         assert searched.evidence.optimal
         gaps += searched.evidence.proof is Proof.SEARCH
@@ -191,9 +192,9 @@ def test_the_optimum_is_that_of_trying_everything() -> None:
         if batch.servers.workers.size > 4 or batch.servers.workers.sum() + batch.servers.ps.sum() > 8:
             continue
         tried += 1
-        assert by_hand(batch, 4) == CompactExponentialPacking(slots=4).decide(batch, None, None).revenue, seed
+        assert by_hand(batch, 4) == decide(CompactExponentialPacking(slots=4), batch).revenue, seed
         if tried % 4 == 0:
-            assert by_hand(batch, 4) == OfflineOptimum(slots=4).decide(batch, None, None).revenue, seed
+            assert by_hand(batch, 4) == decide(OfflineOptimum(slots=4), batch).revenue, seed
     assert tried >= 30
 
 
@@ -220,17 +221,17 @@ def test_prices_bound_by_the_best_of_all_columns(large: int) -> None:
                 gains.append(Fraction(times.worth[job][each.last - 1]) - cost)
             total += max(gains)
         assert weak_duality(batch, Prices(workers, ps), times) == total, seed
-        best = CompactExponentialPacking(slots=6).decide(batch, None, None)
+        best = decide(CompactExponentialPacking(slots=6), batch)
         assert best.revenue <= exact_upper_bound(batch, Prices(workers, ps), times) <= total
 
 
 def test_the_papers_example_by_hand() -> None:
     """Each job where it is best alone: j11 and j21 in 2 slots, j12 in 3, j22 in 30, on one server each."""
     batch = example()
-    best = CompactExponentialPacking().decide(batch, None, None)
+    best = decide(CompactExponentialPacking(), batch)
     assert best.revenue == (106 - 2 * 2) * 2 + (106 - 2 * 3) + (106 - 2 * 30)
     assert best.evidence.proof is Proof.PRICES
-    online = ratio(batch, PostedPricePacking().decide(batch, None, None))
+    online = ratio(batch, decide(PostedPricePacking(), batch))
     assert online.exact
     assert online.best == best.revenue >= online.revenue > 0
 
@@ -250,7 +251,7 @@ def test_bandwidth_decides_where_workers_may_be() -> None:
             minibatches=[2], minibatch_time=[1], update_time=[0], gradient=[0], worker_bandwidth=worker_bandwidth,
             utility=[Linear(Fraction(-1), Fraction(10))],
         )  # fmt: skip
-        plans = [each(slots=8).decide(batch, None, None) for each in (OfflineOptimum, CompactExponentialPacking)]
+        plans = [decide(each(slots=8), batch) for each in (OfflineOptimum, CompactExponentialPacking)]
         assert plans[0].revenue == plans[1].revenue
         return Fraction(plans[0].revenue)
 
@@ -264,7 +265,7 @@ def test_quotas_do_not_restrict_the_optimum() -> None:
         batch = small(seed)
         if len(batch.tenants) == 2:
             other = replace(batch, worker_quota=batch.worker_quota[::-1].copy(), ps_quota=batch.ps_quota[::-1].copy())
-            plans = [OfflineOptimum(slots=5).decide(each, None, None) for each in (batch, other)]
+            plans = [decide(OfflineOptimum(slots=5), each) for each in (batch, other)]
             assert plans[0].revenue == plans[1].revenue
 
 
@@ -272,9 +273,9 @@ def test_slots_that_are_needed_suffice() -> None:
     for seed in range(400, 405):
         batch = small(seed)
         enough = needed_slots(batch)
-        best = CompactExponentialPacking().decide(batch, None, None)
+        best = decide(CompactExponentialPacking(), batch)
         assert best.evidence.slots == enough
-        assert best.revenue == CompactExponentialPacking(slots=enough + 9).decide(batch, None, None).revenue
+        assert best.revenue == decide(CompactExponentialPacking(slots=enough + 9), batch).revenue
 
 
 def test_utilities_that_are_not_rational() -> None:
@@ -282,9 +283,9 @@ def test_utilities_that_are_not_rational() -> None:
         batch = small(seed)
         roots = tuple(Power(Fraction(3 + job), Fraction(1, 2)) for job in range(len(batch.jobs)))
         batch = replace(batch, jobs=replace(batch.jobs, utility=roots))
-        three = OfflineOptimum(slots=5).decide(batch, None, None)
+        three = decide(OfflineOptimum(slots=5), batch)
         for most in (0, 5_000):
-            five = CompactExponentialPacking(slots=5, most_columns=most).decide(batch, None, None)
+            five = decide(CompactExponentialPacking(slots=5, most_columns=most), batch)
             assert float(five.revenue) == pytest.approx(float(three.revenue), abs=1e-6)
             assert five.evidence.optimal
             judged = ratio(batch, five, slots=5)
@@ -299,14 +300,14 @@ def test_a_job_runs_after_the_slot_of_its_arrival_unless_asked() -> None:
         utility=[Linear(Fraction(-1), Fraction(5))],
     )  # fmt: skip
     for policy in (OfflineOptimum, CompactExponentialPacking):
-        assert policy().decide(batch, None, None).schedules == (JobSchedule(0, 3, 3, ((0, 1),), ((0, 1),)),)
-        early = policy(in_slot_of_arrival=True).decide(batch, None, None)
+        assert decide(policy(), batch).schedules == (JobSchedule(0, 3, 3, ((0, 1),), ((0, 1),)),)
+        early = decide(policy(in_slot_of_arrival=True), batch)
         assert (early.schedules[0].first, early.revenue) == (2, 5)
     with pytest.raises(BadInput, match="in_slot_of_arrival"):
         ratio(batch, early)
     endless = replace(batch, jobs=replace(batch.jobs, utility=(Power(Fraction(1), Fraction(1)),)))
     with pytest.raises(BadInput, match="infinite"):
-        CompactExponentialPacking(in_slot_of_arrival=True).decide(endless, None, None)
+        decide(CompactExponentialPacking(in_slot_of_arrival=True), endless)
 
 
 def test_a_bound_stands_in_where_the_search_is_cut_short() -> None:
@@ -314,8 +315,8 @@ def test_a_bound_stands_in_where_the_search_is_cut_short() -> None:
     for seed in range(100, 130):
         batch = small(seed, most=5)
         short = CompactExponentialPacking(slots=5, most_columns=0, most_cuts=0)
-        plan = short.decide(batch, None, None)
-        whole = CompactExponentialPacking(slots=5).decide(batch, None, None)
+        plan = decide(short, batch)
+        whole = decide(CompactExponentialPacking(slots=5), batch)
         judged = ratio(batch, plan, packing=short)
         assert plan.revenue <= whole.revenue <= judged.best
         assert judged.exact == plan.evidence.optimal
@@ -324,7 +325,7 @@ def test_a_bound_stands_in_where_the_search_is_cut_short() -> None:
 
 
 def test_the_program_can_be_certified() -> None:
-    plan = OfflineOptimum(slots=5).decide(small(27), None, None)
+    plan = decide(OfflineOptimum(slots=5), small(27))
     assert plan.program is not None
     assert plan.solution is not None
     rounded = replace(plan.solution, x=np.rint(plan.solution.point))
@@ -336,7 +337,7 @@ def test_bad_options_and_prices_are_refused() -> None:
     batch = small(3)
     for options in ({"slots": 0}, {"slots": 1.5}):
         with pytest.raises(BadInput, match="option slots"):
-            CompactExponentialPacking(**options).decide(batch, None, None)  # type: ignore[arg-type]
+            decide(CompactExponentialPacking(**options), batch)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="most_cuts"):
         CompactExponentialPacking(most_cuts=-1)
     times = Times.of(batch, 3)

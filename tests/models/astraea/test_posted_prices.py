@@ -17,10 +17,10 @@ from fairopt.models.astraea.posted_prices import PostedPricePacking, arrivals, l
 from fairopt.models.astraea.price_bases import Admissible, Given, Theta, rounds
 from fairopt.models.astraea.reference import Readings, Reference
 from fairopt.models.astraea.round_state import RoundState
+from fairopt.policy import Admission, Plan, decide
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import Linear
 from fairopt.proofs.claims.astraea_batches import Deviating, example, random_batch, violations
-from fairopt.schedules import Admission, Plan
 
 SIXTEEN = Given(16, 16)
 
@@ -32,7 +32,7 @@ def by_name(plan: Plan) -> dict[str, Admission]:
 def as_printed() -> Plan:
     """What Sec. 4.2 to 4.4 print: as many workers as chunks or none, and a server nobody uses before one in use."""
     search = Deviating(all_chunks=True, least_used=True)
-    return PostedPricePacking(theta=SIXTEEN, search=search, intervals=2).decide(example(), None, None)
+    return decide(PostedPricePacking(theta=SIXTEEN, search=search, intervals=2), example())
 
 
 def test_the_example_as_it_is_printed() -> None:
@@ -64,7 +64,7 @@ def test_the_income_of_the_example() -> None:
 
 def test_the_example_as_the_printed_algorithms_run() -> None:
     """2 workers on one server take j12 3 slots: it fits into u1's own share, where the text says that nothing fits."""
-    plan = PostedPricePacking(theta=SIXTEEN, intervals=2).decide(example(), None, None)
+    plan = decide(PostedPricePacking(theta=SIXTEEN, intervals=2), example())
     j12 = by_name(plan)["j12"]
     assert j12.schedule == JobSchedule(1, 10, 12, ((1, 2),), ((1, 1),))
     assert (j12.own, j12.utility, j12.worker_cost, j12.ps_cost) == (True, 94 - 2, 2.0, 1.0)
@@ -75,7 +75,7 @@ def test_the_example_as_the_printed_algorithms_run() -> None:
 def test_the_distributed_numbers_of_the_example(start: int, cost: int, worth: int) -> None:
     """Sec. 4.4: j11 over two servers costs nothing and is worth 92; after it, j21 likewise costs 12."""
     search = Deviating(all_chunks=True, central=False)
-    plan = PostedPricePacking(theta=SIXTEEN, search=search, intervals=2).decide(example(), None, None)
+    plan = decide(PostedPricePacking(theta=SIXTEEN, search=search, intervals=2), example())
     one = by_name(plan)["j21" if cost else "j11"]
     assert one.schedule is not None
     assert (one.schedule.first, one.schedule.last) == (start, 12)
@@ -108,7 +108,7 @@ def agree(seed: int) -> int:
     for batch, theta, number in settings(seed):
         for readings in (Readings(), Readings(enough_ps=False)):
             fast, slow = (
-                PostedPricePacking(rounds=number, theta=theta, search=search).decide(batch, None, None)
+                decide(PostedPricePacking(rounds=number, theta=theta, search=search), batch)
                 for search in (Fast(readings), Reference(readings))
             )
             assert fast.admissions == slow.admissions
@@ -136,9 +136,7 @@ def test_fast_is_the_reference_and_plans_are_feasible_on_a_thousand_batches(part
 @pytest.mark.parametrize("seed", range(4))
 def test_fast_is_the_reference_on_larger_batches(seed: int) -> None:
     batch = random_batch(10_000 + seed, servers=12, tenants=4, jobs=25, latest=30)
-    fast, slow = (
-        PostedPricePacking(theta=SIXTEEN, search=search).decide(batch, None, None) for search in (Fast(), Reference())
-    )
+    fast, slow = (decide(PostedPricePacking(theta=SIXTEEN, search=search), batch) for search in (Fast(), Reference()))
     assert fast.admissions == slow.admissions
     assert fast.payments == slow.payments
     assert violations(fast) == []
@@ -160,7 +158,7 @@ def test_one_type_is_the_special_case_of_several() -> None:
             ),
             jobs=replace(jobs, minibatch_time=np.repeat(jobs.minibatch_time, 2, axis=1)),
         )
-        one, two = (PostedPricePacking(theta=SIXTEEN).decide(each, None, None) for each in (batch, wider))
+        one, two = (decide(PostedPricePacking(theta=SIXTEEN), each) for each in (batch, wider))
         assert one.admissions == two.admissions
         assert one.payments == two.payments
         assert one.gains == two.gains
@@ -212,7 +210,7 @@ def test_intervals_are_those_of_the_example() -> None:
 def test_private_parts_and_first_come_first_served_are_feasible(seed: int) -> None:
     batch = random_batch(seed, types=(1 + seed % 2, 1), tenants=3)
     for policy in (BatchPrivate(PostedPricePacking(theta=SIXTEEN)), FirstComeFirstServed(), FirstComeFirstServed(True)):
-        plan = policy.decide(batch, None, None)
+        plan = decide(policy, batch)
         assert violations(plan) == []
         assert plan.payments == ()
     parts = partition(batch)
@@ -223,13 +221,13 @@ def test_private_parts_and_first_come_first_served_are_feasible(seed: int) -> No
 
 def test_first_come_first_served_by_hand() -> None:
     """u1 owns 4 workers on two servers: j11 and j12 side by side; alone, no job waits for anybody else's."""
-    plan = FirstComeFirstServed().decide(example(), None, None)
+    plan = decide(FirstComeFirstServed(), example())
     spans = {plan.batch.jobs.names[each.job]: (each.first, each.last) for each in plan.schedules}
     # j22: 60 mini-batches on 2 workers of one server at once; 4 workers, once j21 is done, would be half as fast each
     assert spans["j11"] == spans["j21"] == (4, 5)
     assert spans["j12"] == (4, 6)
     assert spans["j22"] == (4, 33)
-    assert FirstComeFirstServed(horizon=10).decide(example(), None, None).unscheduled == (3,)
+    assert decide(FirstComeFirstServed(horizon=10), example()).unscheduled == (3,)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -237,9 +235,7 @@ def test_the_horizon_of_first_come_first_served_does_not_matter_once_it_is_long(
     for seed in range(25):
         batch = random_batch(seed, jobs=8)
         longest = sum(batch.duration(job, 1, together=False) for job in range(8))
-        by_default, far = (
-            FirstComeFirstServed(shared, horizon).decide(batch, None, None) for horizon in (None, longest)
-        )
+        by_default, far = (decide(FirstComeFirstServed(shared, horizon), batch) for horizon in (None, longest))
         assert by_default.schedules == far.schedules
 
 

@@ -16,6 +16,7 @@ from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.price_bases import Admissible
 from fairopt.models.astraea.reference import Readings, Reference
 from fairopt.models.astraea.round_state import RoundState, Windows
+from fairopt.policy import decide
 from fairopt.problem.batch import Batch
 
 
@@ -35,8 +36,7 @@ def test_whole_runs_are_the_same(form: Form) -> None:
         batch = astraea_small(jobs=15, servers=6, seed=seed, utility=form)
         for readings in (Readings(), Readings(enough_ps=False)):
             fast, slow = (
-                PostedPricePacking(search=search).decide(batch, None, None)
-                for search in (Fast(readings), Reference(readings))
+                decide(PostedPricePacking(search=search), batch) for search in (Fast(readings), Reference(readings))
             )
             assert fast.admissions == slow.admissions
             assert fast.payments == slow.payments
@@ -86,7 +86,7 @@ def test_bandwidths_of_many_digits_do_not_overflow() -> None:
 
 def test_use_of_own_shares_is_that_of_the_admissions() -> None:
     batch = astraea_workload(jobs=40, servers=12, seed=2)
-    plan = PostedPricePacking().decide(batch, None, None)
+    plan = decide(PostedPricePacking(), batch)
     used = own_use(batch, plan.admissions)
     taken = [each for each in plan.admissions if each.admitted and each.own and each.schedule is not None]
     assert taken

@@ -10,9 +10,10 @@ import pytest
 from fairopt.errors import BadInput, FairoptError
 from fairopt.models.baselines.fifo_quota import FifoQuota, quotas
 from fairopt.models.baselines.tiresias import LeastAttainedService, ShortestServiceQueues
+from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Outage, Trace
 from fairopt.proofs.verify_run import decide as judge
-from fairopt.simulation import Round, RoundPolicy, run
+from fairopt.simulation import Round, run
 from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.round_suite import round_suite
 
@@ -21,7 +22,7 @@ FOUR = Cluster.uniform({"V100": (1, 4)})
 TWO_TYPES = Cluster.uniform({"K80": (1, 1), "V100": (1, 1)})
 
 
-def played(policy: RoundPolicy, jobs: Jobs, cluster: Cluster, length: int = 10, **more: object) -> list[Round]:
+def played(policy: Policy, jobs: Jobs, cluster: Cluster, length: int = 10, **more: object) -> list[Round]:
     outages = more.pop("outages", ())
     return list(run(policy, Trace(jobs, outages), cluster, length=length, **more))  # type: ignore[arg-type]
 
@@ -44,7 +45,7 @@ def who(rounds: list[Round]) -> list[str]:
     ],
     ids=repr,
 )
-def test_the_other_readings_conform(policy: RoundPolicy) -> None:
+def test_the_other_readings_conform(policy: Policy) -> None:
     round_suite(judge, settings=6).run([policy]).require_complete()
 
 

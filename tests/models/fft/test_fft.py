@@ -16,11 +16,11 @@ from fairopt.methods import usable_gpus
 from fairopt.models.fft.fairness import AfterLoading, FFTState, FluidPart, WholeGpusPart, advance, refreshed
 from fairopt.models.fft.fft import FFT
 from fairopt.models.fft.program import Room, nothing, smaller_total
-from fairopt.policy import Solve
+from fairopt.policy import decide
+from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.problem.trace import Outage
 from fairopt.simulation import Mechanics, run, snapshot_from, snapshot_text
-from fairopt.simulation.policy import refuse_broken
 
 
 def two_types(**changed):
@@ -117,8 +117,8 @@ def test_memory_forbids_a_type():
     jobs = Jobs.of(types=["small", "large"], gpus=[1], work=[4], throughput=[[9, 1]], memory=[20])
     cluster = Cluster.uniform({"small": (1, 1), "large": (1, 1)}, memory={"small": 16, "large": 32})
     queue = Queue.fresh(jobs, cluster, length=1)
-    for solve in (None, Solve(Highs(), Options(gap=0))):
-        assert FFT().decide(queue, FFTState(), solve).placements == {0: ((1, 1),)}
+    for solve in (None, Highs()):
+        assert decide(FFT(), queue, solve, state=FFTState()).placements == {0: ((1, 1),)}
     block = next(block for block in FFT().formulate(queue, FFTState()).row_blocks if block.name == "forbidden")
     assert block.size == 1
     assert block.source == "Sec. 4.4.1"
@@ -205,8 +205,8 @@ def test_own_algorithm_milp_and_brute_force_agree(exact):
         if not exact:
             owed = {name: float(value) for name, value in state.compensation.items()}
             state = replace(state, compensation=owed)
-        own = FFT().decide(queue, state, None)
-        other = FFT().decide(queue, state, Solve(Highs(), Options(gap=0)))
+        own = decide(FFT(), queue, state=state)
+        other = decide(FFT(), queue, Highs(), state=state, options=Options(gap=0))
         best, most = brute_force(queue, FFT().terms(queue, state).cost)
         for schedule in (own, other):
             refuse_broken(schedule)
@@ -241,12 +241,12 @@ def test_demand_alone_is_no_work_conservation():
     room = Room.of(queue)
     assert smaller_total(jobs.gpus, room.allowed, room.capacity) == 5
     assert usable_gpus(jobs.gpus, room.allowed, room.capacity) == 3
-    for solve in (None, Solve(Highs(), Options())):
+    for solve in (None, Highs()):
         with pytest.raises(NotSolved):
-            FFT(usable=smaller_total).decide(queue, FFTState(), solve)
-        assert len(FFT().decide(queue, FFTState(), solve).placements) == 1
+            decide(FFT(usable=smaller_total), queue, solve, state=FFTState())
+        assert len(decide(FFT(), queue, solve, state=FFTState()).placements) == 1
         # without the constraint nobody runs, since every job costs something
-        assert not FFT(usable=nothing).decide(queue, FFTState(), solve).placements
+        assert not decide(FFT(usable=nothing), queue, solve, state=FFTState()).placements
 
 
 def test_leases_are_kept_and_hosts_that_are_down_are_not_used():
@@ -255,13 +255,13 @@ def test_leases_are_kept_and_hosts_that_are_down_are_not_used():
         running=np.array([True, False]),
         lease=np.array([F(120), F(60)], dtype=object),
     )
-    for solve in (None, Solve(Highs(), Options())):
-        schedule = FFT().decide(queue, FFTState(), solve)
+    for solve in (None, Highs()):
+        schedule = decide(FFT(), queue, solve, state=FFTState())
         # one GPU of the fast host is free, so that B goes to the slow one
         assert schedule.placements == {0: ((1, 1),), 1: ((0, 2),)}
         assert schedule.costs["volume"] == 4 + 24
     down = two_types(up=np.array([True, False]))
-    schedule = FFT().decide(down, FFTState(), None)
+    schedule = decide(FFT(), down, state=FFTState())
     assert set(schedule.placements) == {1}  # the gang of two keeps both GPUs busy; one job of one would leave one idle
 
 
@@ -315,10 +315,10 @@ def test_a_warm_start_finds_the_same_costs():
         queue = random_queue(dice)
         state = random_state(dice, queue)
         warm = FFT(warm_start=True)
-        first = warm.decide(queue, state, None)
+        first = decide(warm, queue, state=state)
         assert first.state.prices or not first.placements
         kept = replace(state, prices=first.state.prices, reward=first.state.reward)
-        again = warm.decide(queue, kept, None)
+        again = decide(warm, queue, state=kept)
         assert again.evidence.objective == pytest.approx(first.evidence.objective, abs=1e-9)
         assert sum(again.costs.values()) == sum(first.costs.values())
 
@@ -327,8 +327,8 @@ def test_queues_in_which_nobody_fits():
     jobs = Jobs.of(types=["a"], gpus=[5, 6], work=[1, 1])
     queue = Queue.fresh(jobs, Cluster.uniform({"a": (1, 4)}), length=1)
     before = FFTState(compensation={"done": F(1)}, coefficient={"done": F(1)}, fair_end={"done": F(9)})
-    for solve, state in product((None, Solve(Highs(), Options())), (FFTState(), before)):
-        schedule = FFT().decide(queue, state, solve)
+    for solve, state in product((None, Highs()), (FFTState(), before)):
+        schedule = decide(FFT(), queue, solve, state=state)
         assert not schedule.placements
         assert not schedule.state.compensation
         assert sum(schedule.costs.values()) == 0

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from fairopt.models.gandiva_fair.lottery import GangAwareLottery
 from fairopt.models.gandiva_fair.stride import GangAwareStride
+from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue
 from fairopt.problem.queue import Spots
 from fairopt.program import Array
@@ -39,7 +40,7 @@ def test_stride_does_not_charge_who_did_not_run():
     one, policy = queue(), GangAwareStride(placement=OneHost())
     state = policy.start(one)
     for _ in range(3):  # small, then twice large, which is not served
-        schedule = policy.decide(one, state, None)
+        schedule = decide(policy, one, state=state)
         state = schedule.state
     assert schedule.placements == {}
     assert state.passes["large"] == 0
@@ -50,7 +51,7 @@ def test_a_win_that_was_not_served_waits():
     one, drawn = queue(), 0
     for seed in range(30):
         policy = GangAwareLottery(placement=OneHost(), seed=seed)
-        schedule = policy.decide(one, policy.start(one), None)
+        schedule = decide(policy, one)
         if not schedule.placements:  # large was drawn first, and its four GPUs lie on two hosts
             drawn += 1
             assert schedule.state.waiting[0] == "large"

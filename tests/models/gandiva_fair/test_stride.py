@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from fairopt.backends import Highs, Options
+from fairopt.backends import Highs
 from fairopt.errors import NotCapable
 from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair
 from fairopt.models.gandiva_fair.lottery import GangAwareLottery, LotteryWithBackfilling, backfilled, gang_aware
@@ -17,7 +17,7 @@ from fairopt.models.gandiva_fair.pools import fastest
 from fairopt.models.gandiva_fair.split_stride import SplitStride
 from fairopt.models.gandiva_fair.stride import GangAwareStride
 from fairopt.models.gandiva_fair.stride import gang_aware as algorithm_1
-from fairopt.policy import Solve
+from fairopt.policy import Policy, Schedule, decide
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue
@@ -30,7 +30,7 @@ from fairopt.proofs.claims.gandiva_stride import (
     one_at_a_time,
     without_overtaking,
 )
-from fairopt.simulation import Change, RoundPolicy, Schedule, run, snapshot_from, snapshot_text
+from fairopt.simulation import Change, run, snapshot_from, snapshot_text
 
 POLICIES = (GangAwareStride(), LotteryWithBackfilling(), GangAwareLottery(), SplitStride(), GandivaFair())
 SERVER = Cluster.uniform({"V100": (1, 4)})
@@ -45,7 +45,7 @@ def table_2() -> Trace:
     )
 
 
-def times(policy: RoundPolicy, trace: Trace, cluster: Cluster, rounds: int) -> Counter[str]:
+def times(policy: Policy, trace: Trace, cluster: Cluster, rounds: int) -> Counter[str]:
     """Return in how many rounds each job ran."""
     return Counter(one.job for record in run(policy, trace, cluster, length=1, rounds=rounds) for one in record.ran)
 
@@ -90,7 +90,7 @@ def test_tickets_of_small_users_go_to_the_others():
 def test_types_are_pools_of_their_own():
     cluster = Cluster.uniform({"K80": (1, 2), "V100": (1, 2)})
 
-    def kinds(policy: RoundPolicy, slow: int, fast: int) -> str:
+    def kinds(policy: Policy, slow: int, fast: int) -> str:
         jobs = Jobs.of(gpus=[1] * 4, work=[ENDLESS] * 4, types=cluster.types, throughput=[[slow, fast]] * 4)
         record = next(run(policy, Trace(jobs), cluster, length=1))
         assigned = record.after.state.kinds
@@ -229,22 +229,22 @@ def test_small_jobs_use_what_a_large_one_leaves_free():
 def test_no_program(policy):
     queue = Queue.fresh(table_2().jobs, SERVER, length=1)
     with pytest.raises(NotCapable):
-        policy.decide(queue, policy.start(queue), Solve(Highs(), Options()))
+        decide(policy, queue, Highs())
 
 
-class Leasing(RoundPolicy):
+class Leasing(Policy):
     """Whatever another policy decides, with leases of several rounds for some of those who run."""
 
     name = "leasing"
 
-    def __init__(self, policy: RoundPolicy) -> None:
+    def __init__(self, policy: Policy) -> None:
         self.policy = policy
 
     def start(self, problem):
         return self.policy.start(problem)
 
     def decide(self, problem, state, solve) -> Schedule:
-        schedule = self.policy.decide(problem, state, solve)
+        schedule = decide(self.policy, problem, solve, state=state)
         dice = Random(problem.index)
         longer = {
             row: problem.now + dice.randint(1, 4) * problem.length for row in schedule.placements if dice.random() < 0.3

@@ -8,14 +8,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from fairopt.backends import Highs, Options
+from fairopt.backends import Highs, Session
 from fairopt.backends.exact import Exact
-from fairopt.errors import BadInput, NotCapable
+from fairopt.errors import BadInput
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.fairness import FinishTimeFairness, LeastTotalTime
 from fairopt.models.gavel.objectives import LeastCost, LeastMakespan, MaxMinShare, ShortestFirst
 from fairopt.models.gavel.rounds import GavelRounds
-from fairopt.policy import Solve
+from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.simulation import run, snapshot_from, snapshot_text
 from fairopt.testing.round_samples import sample_settings
@@ -33,11 +33,11 @@ OBJECTIVES = (
 
 
 def exact():
-    return Solve(Exact(), Options())
+    return Session(Exact())
 
 
 def highs():
-    return Solve(Highs(), Options())
+    return Session(Highs())
 
 
 def table_1():
@@ -288,8 +288,7 @@ def test_runs_end_under_every_objective_and_resume(objective):
         assert list(rest) == whole[stop:]
 
 
-def test_without_a_back_end_there_is_no_decision():
+def test_without_a_back_end_highs_decides():
     cluster, jobs = table_1()
     queue = Queue.fresh(jobs, cluster, length=1)
-    with pytest.raises(NotCapable, match="name a back end"):
-        GavelRounds().decide(queue, GavelRounds().start(queue), None)
+    assert decide(GavelRounds(), queue).backend == "highs"

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairopt.backends import Highs, Options
+from fairopt.backends import Highs
 from fairopt.errors import BadInput, NotCapable
 from fairopt.models.ltgf.gpu_time_accounts import Rho
 from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness
 from fairopt.models.ltgf.preferences import NewJobsFirst, RenewLongJobs, UrgentFirst
-from fairopt.policy import Solve
+from fairopt.policy import decide
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue, Spots
@@ -65,9 +65,7 @@ def test_a_job_that_does_not_fit_holds_its_tenant_up() -> None:
     apart = figure_6(["A", "B", "C"], (3, 6, 3))
     history = played(LTGF(), apart, of_gpus(6))
     assert who(history)[:2] == [["j1", "j3"], ["j2"]]  # another tenant's is not held up
-    schedule = LTGF().decide(
-        Queue.fresh(apart, of_gpus(6), length=10), LTGF().start(Queue.fresh(apart, of_gpus(6), length=10)), None
-    )
+    schedule = decide(LTGF(), Queue.fresh(apart, of_gpus(6), length=10))
     assert schedule.notes == {1: "selected, and did not fit"}
 
 
@@ -152,7 +150,7 @@ def test_bad_options() -> None:
         LTGF(lease="soon")
     queue = Queue.fresh(figure_6(), of_gpus(6), length=10)
     with pytest.raises(NotCapable, match="ltgf"):
-        LTGF().decide(queue, LTGF().start(queue), Solve(Highs(), Options()))
+        decide(LTGF(), queue, Highs())
     evaluated = LTGF.as_evaluated()
     assert (evaluated.lease, evaluated.adjusted, evaluated.preferences) == (900, True, (NewJobsFirst(),))
 

@@ -18,12 +18,11 @@ from fairopt.methods.eisenberg_gale.money_flow import spend
 from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
 from fairopt.models import NashWelfare
 from fairopt.models.nash import nash_welfare
-from fairopt.policy import allocate
+from fairopt.policy import allocate, uniqueness
 from fairopt.problem import Market
 from fairopt.program import INFINITY
 from fairopt.testing.float_samples import large_market, rising
 from fairopt.testing.samples import sample_markets
-from fairopt.uniqueness import uniqueness
 
 
 def nash(market, backend=None):

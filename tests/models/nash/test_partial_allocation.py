@@ -11,10 +11,9 @@ import pytest
 from fairopt.models import NashWelfare, PartialAllocation
 from fairopt.models.gandiva_fair.second_price_trading import OEF_EQUATION_1
 from fairopt.models.nash.partial_allocation import GRAIN, root, whole_root
-from fairopt.policy import allocate
+from fairopt.policy import allocate, uniqueness
 from fairopt.problem import Market
 from fairopt.testing.samples import sample_markets
-from fairopt.uniqueness import uniqueness
 
 
 def partial(market, backend=None):

@@ -8,14 +8,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from fairopt.backends import Highs, Options
+from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable
 from fairopt.models import CooperativeOEF, EqualSplit, MaxMin, NonCooperativeOEF, SecondPriceTrading
 from fairopt.models.common.shares_of_queue import asked_by_tenants, market_of
 from fairopt.models.oef.rounding import Minimum, carried, minima_of_ones, to_the_nearest, whole_gpus
 from fairopt.models.oef.rounds import OEFRounds
-from fairopt.policy import Solve
+from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.simulation import run, snapshot_from, snapshot_text
 from fairopt.testing.round_samples import sample_settings
@@ -190,7 +190,7 @@ def test_the_printed_shares_of_section_4_2_4():
     queue = queue_of(
         cluster, gpus=[1] * 3, work=[9] * 3, throughput=[[1, 2], [1, 3], [1, 5]], tenant=["u1", "u1", "u2"]
     )
-    schedule = OEFRounds(shares=NonCooperativeOEF()).decide(queue, OEFRounds().start(queue), exact())
+    schedule = decide(OEFRounds(shares=NonCooperativeOEF()), queue, exact())
     u1, u2 = (schedule.state.ideal[name] for name in ("u1", "u2"))
     assert u1 == (1, F(4, 37) + F(15, 37))  # printed 0.11 + 0.41
     assert u2 == (0, F(18, 37))  # printed 0.24 + 0.24
@@ -199,7 +199,7 @@ def test_the_printed_shares_of_section_4_2_4():
 
 # -- rounds --------------------------------------------------------------------------------------------------------
 def exact():
-    return Solve(Exact(), Options())
+    return Exact()
 
 
 def long_run(policy, trace, cluster, rounds, backend=None):
@@ -267,12 +267,12 @@ def test_gangs_across_types_are_counted():
     queue = queue_of(cluster, gpus=[4, 1], work=[8, 8], throughput=[[4, 8], [1, 0]], tenant=["A", "B"])
     assert queue.misfits.keys() == {0}
     queue = queue_of(cluster, gpus=[2, 2], work=[8, 8], throughput=[[4, 8], [4, 8]], tenant=["A", "B"])
-    schedule = OEFRounds(shares=EqualSplit()).decide(queue, OEFRounds().start(queue), None)
+    schedule = decide(OEFRounds(shares=EqualSplit()), queue)
     assert schedule.placements == {0: ((0, 1), (1, 1)), 1: ((0, 1), (1, 1))}
     counted = {name: schedule.costs[name] for name in ("cross_type_jobs", "cross_type_workers", "workers_that_wait")}
     assert counted == {"cross_type_jobs": 2, "cross_type_workers": 4, "workers_that_wait": 2}
     alone = OEFRounds(shares=EqualSplit(), cross_type=False, left_over=False)
-    schedule = alone.decide(queue, alone.start(queue), None)
+    schedule = decide(alone, queue)
     assert not schedule.placements
     assert schedule.state.deviation == {"A": (1, 1), "B": (1, 1)}
 
@@ -281,7 +281,7 @@ def test_larger_jobs_come_first_and_whole_onto_one_host():
     cluster = Cluster.uniform({"gpu": (2, 4)})
     queue = queue_of(cluster, gpus=[1, 4, 2, 1], work=[9] * 4)
     policy = OEFRounds(shares=EqualSplit())
-    placements = policy.decide(queue, policy.start(queue), None).placements
+    placements = decide(policy, queue).placements
     assert len(placements[1]) == 1 == len(placements[2])
     assert sorted(placements) == [0, 1, 2, 3]
 
@@ -315,8 +315,8 @@ def test_shares_are_computed_only_when_what_is_asked_for_changes():
     cluster = Cluster.uniform({"slow": (1, 2), "fast": (1, 2)})
     queue = queue_of(cluster, gpus=[1, 1], work=[9, 9], throughput=[[1, 2], [1, 3]], tenant=["A", "B"])
     policy = OEFRounds()
-    first = policy.decide(queue, policy.start(queue), exact())
-    second = policy.decide(queue, first.state, exact())
+    first = decide(policy, queue, exact())
+    second = decide(policy, queue, exact(), state=first.state)
     assert first.solution is not None
     assert second.solution is None
     assert second.state.ideal == first.state.ideal
@@ -325,10 +325,10 @@ def test_shares_are_computed_only_when_what_is_asked_for_changes():
 def test_a_share_policy_without_program_takes_no_back_end():
     queue = queue_of(Cluster.uniform({"gpu": (1, 2)}), gpus=[1], work=[9])
     policy = OEFRounds(shares=SecondPriceTrading())
-    assert policy.own_algorithm
-    assert not OEFRounds().own_algorithm
-    with pytest.raises(NotCapable, match="second-price-trading"):
-        policy.decide(queue, policy.start(queue), Solve(Highs(), Options()))
+    assert not policy.has_program
+    assert OEFRounds().has_program
+    with pytest.raises(NotCapable, match="oef-rounds is an algorithm of its own"):
+        decide(policy, queue, Highs())
 
 
 def test_floats_follow_their_ideal_shares_too():

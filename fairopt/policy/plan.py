@@ -1,17 +1,14 @@
-"""What a policy of schedules is, and what it decides on a batch: who runs where and when, and who pays whom."""
+"""What a policy of schedules decides on a batch: who runs where and when, and who pays whom."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
 
-from fairopt.backends.solution import Solution
-from fairopt.policy import Claim, Seconds, Solve
+from fairopt.policy.decision import Decision
 from fairopt.problem.batch import Batch, JobSchedule
-from fairopt.program import Number, Program
+from fairopt.program import Number
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ class Payment:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Decision):
     """What a policy decided on a batch: the schedules of the jobs that run, and what led to them.
 
     ``schedules``: one `JobSchedule` for each job that runs. ``admissions``: every decision in order. ``payments``: what
@@ -60,17 +57,11 @@ class Plan:
     ``proven``: what is known of it, in words.
     """
 
-    policy: str
     batch: Batch
     schedules: tuple[JobSchedule, ...]
     admissions: tuple[Admission, ...] = ()
     payments: tuple[Payment, ...] = ()
-    backend: str = "auto"
-    program: Program | None = None
-    solution: Solution | None = None
-    evidence: Any = None
     proven: str = ""
-    seconds: Seconds = field(default_factory=Seconds)
 
     @cached_property
     def unscheduled(self) -> tuple[int, ...]:
@@ -104,24 +95,3 @@ class Plan:
             for tenant, income in enumerate(payment.incomes):
                 total[tenant] += income
         return tuple(total)
-
-
-class SchedulePolicy(ABC):
-    """A rule that says, batch by batch, which jobs run where and when; its options are fields of a frozen dataclass."""
-
-    name: ClassVar[str]
-    source: ClassVar[str]
-    claims: ClassVar[tuple[Claim, ...]] = ()
-    #: Whether `decide` can do without a solver; it is then called with ``solve=None`` by default.
-    own_algorithm: ClassVar[bool] = True
-
-    def start(self, problem: Batch) -> Any:
-        """Return the state before the first batch; a policy without memory has none."""
-        return None
-
-    @abstractmethod
-    def decide(self, problem: Batch, state: Any, solve: Solve | None) -> Plan:
-        """Return the plan for ``problem``; ``solve`` None asks for the policy's own algorithm.
-
-        Errors: `NotSolved`, `NotCapable` (a back end was named, and there is no program for it), `NotInstalled`.
-        """

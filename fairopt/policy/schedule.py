@@ -1,18 +1,14 @@
-"""What a policy of rounds is, and what it decides: who runs where until the next round."""
+"""What a policy of rounds decides: who runs where until the next round."""
 
 from __future__ import annotations
 
-import enum
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass, field
 
-from fairopt.backends.solution import Solution
 from fairopt.errors import FairoptError
-from fairopt.policy import Claim, Seconds, Solve
+from fairopt.policy.decision import Decision
 from fairopt.problem.queue import Queue, Spots
-from fairopt.program import Number, Program
+from fairopt.program import Number
 
 
 class BrokenSchedule(FairoptError, ValueError):
@@ -20,69 +16,22 @@ class BrokenSchedule(FairoptError, ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Schedule:
+class Schedule(Decision):
     """What a policy decided for one round.
 
     * ``placements``: for each row of ``queue`` that runs, its `Spots`; jobs that hold a lease stay where they are.
     * ``leases``: until when a job that runs holds its GPUs; where nothing is said, the lease that it has, or the end of
       the round.
-    * ``state``: what the policy carries to the next round. ``costs``: its objective, term by term, in its own unit.
-    * ``solution``, ``program``, ``evidence``: what shows that it is right, where something does; ``backend``: which.
+    * ``costs``: the policy's objective, term by term, in its own unit.
     * ``notes``: what a policy wants said of a job (row: text), such as why it was passed over.
     """
 
-    policy: str
     queue: Queue
     placements: Mapping[int, Spots]
     leases: Mapping[int, Number] = field(default_factory=dict)
-    state: Any = None
+    _: KW_ONLY
     costs: Mapping[str, Number] = field(default_factory=dict)
     notes: Mapping[int, str] = field(default_factory=dict)
-    backend: str = "auto"
-    program: Program | None = None
-    solution: Solution | None = None
-    evidence: Any = None
-    seconds: Seconds = field(default_factory=Seconds)
-
-
-class RoundTrait(enum.Enum):
-    """What a policy of rounds declares of itself; the conformance suite holds it to it, and fails closed."""
-
-    PROGRAM = "a program that back ends solve"
-    EXACT = "the same placements in floats as in Fractions, where no two numbers are alike by accident"
-    WORK_CONSERVING = "no job waits for which GPUs of one type, all free, would do"
-    ONE_TYPE = "the GPUs of a gang are of one type"
-    RUNS_TO_COMPLETION = "a job that runs stays where it is until it is done or its host fails"
-    NAMELESS = "what jobs, tenants and hosts are called does not matter"
-
-
-class RoundPolicy(ABC):
-    """A rule that says who runs where, round after round.
-
-    A policy is a frozen dataclass whose fields are its options, each with a default. Its ``state`` is made of frozen
-    dataclasses (named in ``states``), tuples, dicts, frozensets, strings and numbers, so that it can be written down
-    and read back; nothing is kept in the object. `RoundPolicy.decide` is a function: the same queue and state give the
-    same schedule, with randomness seeded from the options and the queue's index.
-    """
-
-    name: ClassVar[str]
-    source: ClassVar[str]
-    traits: ClassVar[frozenset[RoundTrait]] = frozenset()
-    claims: ClassVar[tuple[Claim, ...]] = ()
-    states: ClassVar[tuple[type, ...]] = ()
-    #: Whether `decide` can do without a solver; it is then called with ``solve=None`` by default.
-    own_algorithm: ClassVar[bool] = True
-
-    def start(self, problem: Queue) -> Any:
-        """Return the state before the first round; a policy without memory has none."""
-        return None
-
-    @abstractmethod
-    def decide(self, problem: Queue, state: Any, solve: Solve | None) -> Schedule:
-        """Return the schedule of one round after ``state``; ``solve`` None asks for the policy's own algorithm.
-
-        Errors: `NotSolved`, `NotCapable` (a back end was named, and there is no program for it), `NotInstalled`.
-        """
 
 
 def refuse_broken(schedule: Schedule) -> None:

@@ -1,33 +1,124 @@
-"""The optima of a policy on a market, as a program; every question about them is an exact linear program."""
+"""All optima of a policy on a market: a program, about which every question is a linear program.
+
+A policy that optimises may leave a choice. `Optima.of` gives the set of everything that it could have decided: how far
+a number goes over it, whether it has one member only, and which of its members comes first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
+from fairopt.backends.optimal_face import cut_to_optima
 from fairopt.backends.solution import Status, not_negative
 from fairopt.errors import BadInput
+from fairopt.policy.allocation import Allocation
+from fairopt.policy.policy import Policy
 from fairopt.problem import Market
-from fairopt.program import INFINITY, Array, Block, Program, Rows, Sense
+from fairopt.program import INFINITY, Array, Block, Number, Program, Rows, Sense
 
 #: The terms of a row: by column.
 Terms = dict[int, Any]
 
+#: Two optimal allocations that differ by less than this, relative to what there is, are the same in floats.
+SAME = 1e-6
 
-class Face:
-    """The optima of a policy on a market; every question about them is an exact linear program."""
+
+@dataclass(frozen=True)
+class Uniqueness:
+    """Whether utilities and shares are the same in every optimum; None where nothing was optimised."""
+
+    utilities: bool | None = None
+    shares: bool | None = None
+
+
+class Optima:
+    """Everything that a policy could have decided on a market, in the numbers of its decision.
+
+    ``choices`` is a program whose feasible points they are; its variables include a block "share" (n, k). ``shares``
+    is the one that was decided, and ``fair`` (n,) what users have on their own partition.
+    """
 
     def __init__(self, market: Market, choices: Program, shares: Array) -> None:
-        self.market, self.choices, self.shares = market, choices.as_(Fraction), shares
-        block = next(block for block in choices.variable_blocks if block.name == "share")
-        self.first = block.first
+        self.market, self.choices, self.shares = market, choices, shares
+        self._block = next(block for block in choices.variable_blocks if block.name == "share")
+        self.first = self._block.first
         self.fair = market.fair_utility()
 
+    @classmethod
+    def of(cls, policy: Policy, decision: Allocation) -> Optima | None:
+        """Return the optima of a decision; None where nothing was optimised, so that there is no choice."""
+        face = policy.optimal_face(decision)
+        number = Fraction if decision.exact else float
+        return None if face is None else cls(decision.market.as_(number), face.as_(number), decision.shares)
+
+    # -- questions ---------------------------------------------------------------------------------------------------
+    def extreme(self, weight: Array, sense: Sense = Sense.MAXIMIZE) -> Number:
+        """Return how far the sum of ``weight`` (n, k) times shares goes. Errors: `NotSolved`."""
+        sign = 1 if sense is Sense.MAXIMIZE else -1
+        program = self._on_shares(weight * sign)
+        return sign * program.value(self._solver().solve(program).require_optimal().point)
+
+    def unique(self, *, seed: int = 0) -> Uniqueness:
+        """Say whether every optimum has the same utilities, and whether it has the same shares; decided in floats.
+
+        A random linear function is maximised and minimised. Different values prove that the optimum is not unique;
+        equal values mean that it is, except with probability zero over the function.
+        """
+        if self.choices.exact:
+            market = self.market.as_(float)
+            return Optima(market, self.choices.as_(float), self.shares.astype(float)).unique(seed=seed)
+        random = np.random.default_rng(seed)
+        market, there = self.market, self.market.capacity > 0
+        # relative weights, so that users who count in thousands do not drown the others
+        per_user = random.uniform(1, 2, len(market.users)) / self.fair
+        per_share = random.uniform(1, 2, market.shape) * np.where(there, 1 / np.where(there, market.capacity, 1), 0)
+        same = []
+        for weight in (per_user[:, None] * market.speedup, per_share):
+            spread: Any = self.extreme(weight) - self.extreme(weight, Sense.MINIMIZE)
+            same.append(bool(abs(spread) <= SAME * (1 + abs(float((weight * self.shares).sum())))))
+        return Uniqueness(utilities=same[0], shares=same[0] and same[1])
+
+    def lexicographic(self) -> Array:
+        """Return the lexicographically largest: utilities in the order of the users, then shares row by row."""
+        n, k = self.market.shape
+        weights = [np.zeros_like(self.market.speedup) for _ in range(n + n * k)]
+        for i, row in enumerate(self.market.speedup):
+            weights[i][i] = row / row.max()
+        for place in range(n * k):
+            weights[n + place].flat[place] += 1
+        solver, left = self._solver(), self
+        point: Array | None = None
+        for weight in weights:
+            program = left._on_shares(weight)
+            solution = solver.solve(program).require_optimal()
+            point = solution.point
+            face = replace(cut_to_optima(program, solution), name=self.choices.name)
+            left = Optima(self.market, face, self.shares)
+        assert point is not None
+        return self.allocation(point)
+
+    def allocation(self, point: Array) -> Array:
+        """Return the shares (n, k) of a point."""
+        n, k = self.market.shape
+        return not_negative(point[self.first : self.first + n * k].reshape(n, k))
+
+    def _solver(self) -> Any:
+        return Exact() if self.choices.exact else Highs().opened()
+
+    def _on_shares(self, weight: Array) -> Program:
+        """Return the program with another objective: the sum of ``weight`` times the shares."""
+        cost = np.zeros(len(self.choices.cost), dtype=weight.dtype)
+        cost[self._block.span] = weight.ravel()
+        return replace(self.choices, sense=Sense.MAXIMIZE, cost=cost, offset=0, logarithms=None)
+
+    # -- parts of questions, for properties that are asked over all optima (exact) ------------------------------------
     def column(self, user: int, type: int) -> int:
         """Return where a share stands among the variables."""
         return self.first + user * self.market.shape[1] + type
@@ -52,11 +143,6 @@ class Face:
             return None
         point = solution.require_optimal().point
         return Fraction(asked.value(point)), point
-
-    def allocation(self, point: Array) -> Array:
-        """Return the shares (n, k) of a point."""
-        n, k = self.market.shape
-        return not_negative(point[self.first : self.first + n * k].reshape(n, k))
 
     def limited(self) -> list[int]:
         """Return the users with a demand."""
@@ -93,6 +179,18 @@ class Face:
             points.append(found[1])
             open_ = {column for column in open_ if not found[1][column] > 0}
         return np.asarray(sum(points) / Fraction(len(points))), set(columns) - open_
+
+
+def uniqueness(policy: Policy, decision: Allocation, *, seed: int = 0) -> Uniqueness:
+    """Say whether all optima of a decision have the same utilities, and the same shares."""
+    optima = Optima.of(policy, decision)
+    return Uniqueness() if optima is None else optima.unique(seed=seed)
+
+
+def lexicographic(policy: Policy, decision: Allocation) -> Array:
+    """Return the lexicographically largest of the shares (n, k) that could have been decided."""
+    optima = Optima.of(policy, decision)
+    return decision.shares if optima is None else optima.lexicographic()
 
 
 def extended(

@@ -1,0 +1,37 @@
+"""Policies, what they decide, and who solves: one way for shares, rounds and schedules."""
+
+from fairopt.policy.allocation import Allocation
+from fairopt.policy.decide import allocate, chosen, decide, exactly, follow, run, session
+from fairopt.policy.decision import Decision, Seconds
+from fairopt.policy.formulated import Computed, Formulated
+from fairopt.policy.optima import Optima, Uniqueness, uniqueness
+from fairopt.policy.plan import Admission, Payment, Plan
+from fairopt.policy.policy import Claim, Example, Policy, Trait
+from fairopt.policy.schedule import BrokenSchedule, Schedule
+
+__all__ = [
+    "Admission",
+    "Allocation",
+    "BrokenSchedule",
+    "Claim",
+    "Computed",
+    "Decision",
+    "Example",
+    "Formulated",
+    "Optima",
+    "Payment",
+    "Plan",
+    "Policy",
+    "Schedule",
+    "Seconds",
+    "Trait",
+    "Uniqueness",
+    "allocate",
+    "chosen",
+    "decide",
+    "exactly",
+    "follow",
+    "run",
+    "session",
+    "uniqueness",
+]

@@ -1,0 +1,196 @@
+"""Who solves: `decide` chooses a back end or a method for a policy, and nothing else does.
+
+Allocations, comparisons, the search for misreports, rounds, schedules and the command line go through it, so that what
+is said of a decision is said of this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from time import perf_counter
+from typing import Any, TypedDict, Unpack, overload
+
+from fairopt.backends import Backend, Highs, Method, Options, Session, Solver
+from fairopt.backends.exact import Exact
+from fairopt.errors import BadInput, NotCapable
+from fairopt.policy.allocation import Allocation
+from fairopt.policy.decision import Decision
+from fairopt.policy.optima import lexicographic
+from fairopt.policy.plan import Plan
+from fairopt.policy.policy import Policy
+from fairopt.policy.schedule import Schedule
+from fairopt.problem import Market, Queue
+from fairopt.problem.batch import Batch
+
+#: What may be asked to solve: a back end, or one of the policy's methods.
+Chosen = Solver | Method
+
+
+def chosen(
+    policy: Policy,
+    solver: Chosen | None = None,
+    options: Options | None = None,
+    *,
+    exact: bool = False,
+    vertex: bool = False,
+) -> Chosen:
+    """Return who solves: ``solver`` if the policy can use it, else the policy's best way.
+
+    That is the first of its methods that heeds the ``options`` and, where ``exact``, does not answer in floats; for
+    want of one HiGHS, or `Exact`. With ``vertex`` these two come first, for programs that they can solve: their
+    answers have a basis. Errors: `NotCapable`, `BadInput` for a name in place of a solver.
+    """
+    given = (options or Options()).given()
+    if isinstance(solver, str):
+        remedy = "Give a back end: Highs(), or discovery.backend(name)"
+        raise BadInput(f"got the name {solver!r}", place="backend", remedy=remedy)
+    if isinstance(solver, Method):
+        if solver not in policy.methods:
+            raise NotCapable(f"{policy.name} has no method {solver!r}; it has {_listed(policy)}")
+        _heeds(policy, solver, given)
+    elif solver is not None and not policy.has_program:
+        raise NotCapable(f"{policy.name} is an algorithm of its own; it has no program for {solver.name}")
+    if solver is not None:
+        if exact and solver.number is float:
+            raise NotCapable(f"{solver.name} does not compute in rational numbers; leave it out, or name exact")
+        return solver
+    general: Backend = Exact() if exact else Highs()
+    fits = policy.has_program and policy.needs <= general.capabilities
+    methods = [method for method in policy.methods if not (exact and method.number is float)]
+    for method in () if vertex and fits else methods:
+        if method.capabilities >= given.keys():
+            return method
+    if fits:
+        return general
+    _heeds(policy, policy.methods[0], given)
+    raise NotCapable(f"{policy.name} answers in floats only")
+
+
+def session(
+    policy: Policy,
+    solver: Chosen | None = None,
+    options: Options | None = None,
+    *,
+    exact: bool = False,
+    vertex: bool = False,
+    warm: bool = False,
+) -> Session:
+    """Return a session of who solves (`chosen`), for one decision or, where ``warm``, for many of nearby problems."""
+    found = chosen(policy, solver, options, exact=exact, vertex=vertex)
+    if solver is None and (options is None or not options.given()):
+        options = policy.solver_options
+    return Session(found, options, warm=warm)
+
+
+class How(TypedDict, total=False):
+    """How to decide, beside by whom.
+
+    ``options`` are those of a solver. ``exact`` asks for rational numbers; `Allocation.exact` says whether they were to
+    be had. ``vertex`` prefers a solver whose answers have a basis. ``at`` is a session to go on with, in place of all
+    these.
+    """
+
+    options: Options | None
+    exact: bool
+    vertex: bool
+    at: Session | None
+
+
+@overload
+def decide(policy: Policy, problem: Market, solver: Any = ..., state: Any = ..., **how: Unpack[How]) -> Allocation: ...
+@overload
+def decide(policy: Policy, problem: Queue, solver: Any = ..., state: Any = ..., **how: Unpack[How]) -> Schedule: ...
+@overload
+def decide(policy: Policy, problem: Batch, solver: Any = ..., state: Any = ..., **how: Unpack[How]) -> Plan: ...
+def decide(
+    policy: Policy,
+    problem: Any,
+    solver: Chosen | None = None,
+    state: Any = None,
+    **how: Unpack[How],
+) -> Decision:
+    """Return what ``policy`` decides on ``problem`` after ``state`` (None: from its start).
+
+    ``solver`` None means the policy's best way; `How` says what else may be asked. Errors: `NotSolved` (carries what
+    was found), `NotCapable`, `NotInstalled`, `BadInput`.
+    """
+    at = how.get("at")
+    if at is None:
+        exact, vertex = how.get("exact", False), how.get("vertex", False)
+        at = session(policy, solver, how.get("options"), exact=exact, vertex=vertex)
+    decision = policy.decide(problem, policy.start(problem) if state is None else state, at)
+    return replace(decision, solver=at.solver)
+
+
+def allocate(
+    policy: Policy,
+    problem: Market,
+    backend: Chosen | None = None,
+    *,
+    canonical: bool = False,
+    exact: bool = False,
+    time_limit: float | None = None,
+    gap: float | None = None,
+    tolerance: float | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+) -> Allocation:
+    """Return what a share policy decides on a market; see `decide`.
+
+    ``canonical`` asks, where several allocations are optimal, for the lexicographic choice: the largest utility for the
+    first user, then for the second, and so on, then the same over the shares; it depends on the order of the users,
+    but not on the solver. A policy that is a program is then solved to a vertex, by HiGHS or exactly.
+
+    Errors: `NotSolved` (carries what was found), `NotCapable`, `NotInstalled`, `BadInput`.
+
+    >>> from fairopt.models import CooperativeOEF
+    >>> decision = allocate(CooperativeOEF(), Market.of([[1, 2], [1, 5]], capacity=[1, 1]))
+    >>> decision.shares.round(6).tolist()
+    [[1.0, 0.25], [0.0, 0.75]]
+    """
+    options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
+    decision = decide(policy, problem, backend, options=options, exact=exact, vertex=canonical)
+    if not canonical:
+        return decision
+    begun = perf_counter()
+    shares = lexicographic(policy, decision)
+    seconds = replace(decision.seconds, solve=decision.seconds.solve + perf_counter() - begun)
+    return replace(decision, shares=shares, seconds=seconds)
+
+
+def follow(policy: Policy, solver: Chosen | None = None) -> Callable[[Market], Allocation]:
+    """Return a function that decides market after market, each from where the last one ended, if that saves time.
+
+    Users are known by their names; some may have changed, come or gone. Where optima tie, it may choose another than
+    `allocate` does.
+    """
+    at = session(policy, solver, warm=True)
+    return lambda problem: decide(policy, problem, at=at)
+
+
+def run(policy: Policy, problems: Iterable[Any], solver: Chosen | None = None) -> Iterator[Decision]:
+    """Yield the decisions on successive problems: a fold of `decide` over them."""
+    state = None
+    for problem in problems:
+        decision = decide(policy, problem, solver, state)
+        yield decision
+        state = decision.state
+
+
+def exactly(policy: Policy, market: Market) -> Allocation:
+    """Return the exact decision on a market. Errors: `NotCapable` where it is irrational; those of `decide`."""
+    decision = decide(policy, market.as_(Fraction), exact=True)
+    if not decision.exact:
+        raise NotCapable(f"{policy.name} has no exact allocation on this market")
+    return decision
+
+
+def _heeds(policy: Policy, method: Method, given: Any) -> None:
+    if ignored := [capability.value for capability in given if capability not in method.capabilities]:
+        raise NotCapable(f"{policy.name} is computed by its own algorithm, which has no use for {', '.join(ignored)}")
+
+
+def _listed(policy: Policy) -> str:
+    return ", ".join(method.name for method in policy.methods) or "none"

@@ -1,0 +1,137 @@
+"""Share policies that are written down as a program, and those that are computed by a rule."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from time import perf_counter
+from typing import Any, ClassVar
+
+from fairopt.backends import Method, ProgramMethod, Session
+from fairopt.backends.optimal_face import cut_to_optima, with_optimum
+from fairopt.backends.solution import Solution, not_negative, refuse_broken, written_out
+from fairopt.certificates import Bound, Certificate, Optimality
+from fairopt.errors import NotCapable
+from fairopt.policy.allocation import Allocation
+from fairopt.policy.decision import Seconds
+from fairopt.policy.policy import Policy, Trait
+from fairopt.problem import Market
+from fairopt.program import Array, Program
+
+
+class Formulated(Policy):
+    """A share policy that is a program: `formulate` writes it down, `decide` is written once, here.
+
+    ``rebuilt`` says that ``proofs/verify.py`` makes the program from the market itself, under the names that
+    `formulate` gives to rows and variables. Where it does not, a certificate holds the program as it was written.
+    Its ``methods`` solve that very program.
+    """
+
+    methods: ClassVar[tuple[Method, ...]] = ()
+    rebuilt: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        """A subclass that writes another program down does not inherit the methods made for the first."""
+        super().__init_subclass__(**named)
+        if "formulate" in vars(cls) and "methods" not in vars(cls):
+            cls.methods = ()
+
+    @property
+    def has_program(self) -> bool:
+        """Whether back ends can solve it: they can."""
+        return True
+
+    @abstractmethod
+    def formulate(self, problem: Market, state: Any) -> Program:
+        """Return the program in the numbers of ``problem``; its shares are a block of variables called "share"."""
+
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
+        """Solve, check that the answer keeps the constraints, and read off the shares."""
+        if solve.method is not None:
+            return self._by_method(problem, solve)
+        begun = perf_counter()
+        program = self.formulate(problem.as_(solve.number), state)
+        built = perf_counter()
+        solution = solve(program).require_optimal()
+        refuse_broken(program, solution)
+        return Allocation(
+            self.name,
+            problem,
+            shares=not_negative(program.variable("share", solution.point)),
+            objective=program.value(solution.point),
+            program=program,
+            solution=solution,
+            seconds=Seconds(build=built - begun, solve=perf_counter() - built),
+        )
+
+    def _by_method(self, problem: Market, solve: Session) -> Allocation:
+        """Return the answer of a method, which proves it itself and never writes the program down."""
+        begun = perf_counter()
+        solution = solve.answer(self, problem)
+        assert solution.objective is not None
+        took = Seconds(solution.effort.get("prepare", 0.0), solution.seconds, solution.effort.get("certify", 0.0))
+        return Allocation(
+            self.name,
+            problem,
+            shares=solution.values["share"],
+            objective=solution.objective,
+            solution=solution,
+            seconds=took if took.solve else Seconds(solve=perf_counter() - begun),
+        )
+
+    def solved(self, decision: Allocation) -> tuple[Program, Solution] | None:
+        """Return the program that a decision solves, and its solution by position; None where neither is known."""
+        program, solution = decision.program, decision.solution
+        if solution is None:
+            return None
+        if program is None:
+            program = self.formulate(decision.market.as_(float), self.start(decision.market))
+            solution = written_out(program, solution)
+        return program, solution
+
+    def optimal_face(self, decision: Allocation) -> Program | None:
+        """Return the program cut down to its optimal solutions."""
+        if Trait.DETERMINED in self.traits:
+            return super().optimal_face(decision)
+        found = self.solved(decision)
+        if found is None:
+            return None
+        return with_optimum(*found) if found[1].dual is None else cut_to_optima(*found)
+
+    def choices(self, decision: Allocation) -> Program | None:
+        """Return the program with its objective kept at the optimum."""
+        found = self.solved(decision)
+        return None if found is None else with_optimum(*found)
+
+    def certify(self, decision: Allocation) -> Certificate:
+        """Return the primal and dual solutions that prove each other optimal, or what the method can show exactly."""
+        if isinstance(decision.solver, ProgramMethod):
+            certificate: Certificate = decision.solver.certify(self, decision)
+            return certificate
+        self._require_exact(decision)
+        program, solution = decision.program, decision.solution
+        if program is None or solution is None or solution.dual is None:
+            raise NotCapable(f"this decision of {self.name} was made without duals; decide with the exact back end")
+        if self.rebuilt:
+            return Optimality.of(decision.market, self.name, program, solution)
+        return Bound.of_optimum(program, solution)
+
+
+class Computed(Policy):
+    """A share policy that is a rule and no program: there is nothing for a back end to solve."""
+
+    @abstractmethod
+    def compute(self, problem: Market, state: Any) -> tuple[Array, Any]:
+        """Return the shares (n, k) in the numbers of ``problem``, and the evidence."""
+
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
+        """Compute."""
+        begun = perf_counter()
+        shares, evidence = self.compute(problem, state)
+        return Allocation(
+            self.name,
+            problem,
+            shares=shares,
+            objective=problem.utility(shares).sum(),
+            evidence=evidence,
+            seconds=Seconds(solve=perf_counter() - begun),
+        )

@@ -1,0 +1,143 @@
+"""What a policy is, and what it decides.
+
+A policy is a declarative object: a name, the source that published it, what that source claims of it, and `decide`.
+One class serves for all three levels: shares of a `Market`, rounds of a `Queue`, schedules of a `Batch`. Most share
+policies are `Formulated`: they write down a program and a solver answers it. Who solves is decided in
+`fairopt.decide` and nowhere else.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from fairopt.backends import Capability, Method, Options, Session
+from fairopt.certificates import Certificate
+from fairopt.errors import NotCapable
+from fairopt.policy.allocation import Allocation, same_utilities
+from fairopt.policy.decision import Decision
+from fairopt.problem import Market
+from fairopt.program import Program
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a source says of a policy: that it has a property, under which assumption, and where it says so.
+
+    ``misreport`` narrows strategy-proofness to a kind of misreport ("larger", "smaller"). ``refuted_by`` is a problem
+    on which the property fails, where one is known: the claim as stated is then false.
+    """
+
+    property: str
+    source: str
+    assumes: str = ""
+    misreport: str = "any"
+    refuted_by: Any = None
+
+
+@dataclass(frozen=True)
+class Example:
+    """A worked example of a source: a market, and what the policy decides on it.
+
+    ``shares``, ``utilities`` or their ``total`` are the right numbers, exact; ``printed`` says what the source prints
+    where that differs.
+    """
+
+    source: str
+    market: Market
+    shares: Sequence[Sequence[object]] | None = None
+    utilities: Sequence[object] | None = None
+    total: object = None
+    printed: str = ""
+
+
+class Trait(enum.Enum):
+    """What a policy declares of itself beyond its claims; the conformance suites hold it to it, and fail closed."""
+
+    PROGRAM = "a program that back ends solve"
+    # of shares
+    UNIT_FREE = "rescaling a user's units leaves the allocation as it is"
+    COPIES = "a user of weight w is w copies of itself"
+    EXACT = "exact decisions on exact markets"
+    DETERMINED = "utilities that do not depend on a solver's choice among optima"
+    # of rounds
+    SAME_IN_FLOATS = "the same placements in floats as in Fractions, where no two numbers are alike by accident"
+    WORK_CONSERVING = "no job waits for which GPUs of one type, all free, would do"
+    ONE_TYPE = "the GPUs of a gang are of one type"
+    RUNS_TO_COMPLETION = "a job that runs stays where it is until it is done or its host fails"
+    NAMELESS = "what jobs, tenants and hosts are called does not matter"
+
+
+class Policy(ABC):
+    """A rule that says who gets what.
+
+    ``problem`` is what it decides on: `Market`, `Queue` or `Batch`. Its options, if it has any, are the fields of a
+    frozen dataclass, each with a default. Its state is made of frozen dataclasses (named in ``states``), tuples,
+    dicts, frozensets, strings and numbers, so that it can be written down and read back; nothing is kept in the
+    object. The same problem and state give the same decision: randomness is seeded from the options and the problem.
+
+    ``methods`` are its own ways to its answer, the best first. A policy that back ends can solve declares
+    `Trait.PROGRAM`; it may do without methods.
+    """
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+    problem: ClassVar[type] = Market
+    traits: ClassVar[frozenset[Trait]] = frozenset()
+    claims: ClassVar[tuple[Claim, ...]] = ()
+    examples: ClassVar[tuple[Example, ...]] = ()
+    states: ClassVar[tuple[type, ...]] = ()
+    methods: ClassVar[tuple[Method, ...]] = (Method(),)
+    #: What its program needs of a back end, beyond linear constraints.
+    needs: ClassVar[frozenset[Capability]] = frozenset()
+    #: By which part of themselves utilities may be off in an exact decision, where a policy rounds what is irrational.
+    rounding: ClassVar[Fraction] = Fraction(0)
+
+    @property
+    def solver_options(self) -> Options:
+        """How a back end is asked that nobody named, where nothing else was said."""
+        return Options()
+
+    @property
+    def has_program(self) -> bool:
+        """Whether back ends can solve it."""
+        return Trait.PROGRAM in self.traits
+
+    def start(self, problem: Any) -> Any:
+        """Return the state before the first decision; a policy without memory has none."""
+        return None
+
+    @abstractmethod
+    def decide(self, problem: Any, state: Any, solve: Session) -> Decision:
+        """Return the decision on ``problem`` after ``state``; ``solve`` is the back end or method that was chosen.
+
+        `fairopt.decide.decide` chooses; call that. Errors: `NotSolved`, `NotCapable`, `NotInstalled`.
+        """
+
+    def optimal_face(self, decision: Any) -> Program | None:
+        """Return a program whose feasible points are all allocations that the policy could have chosen as well.
+
+        Its variables include a block "share" (n, k). None where nothing is optimised, so that there is no choice.
+        """
+        if not self.has_program or Trait.DETERMINED not in self.traits:
+            return None
+        return same_utilities(decision, f"optima of {self.name}")
+
+    def choices(self, decision: Any) -> Program | None:
+        """Return the same set of allocations as `optimal_face`, in the rows that ``proofs/verify.py`` knows it by."""
+        return self.optimal_face(decision)
+
+    def certify(self, decision: Any) -> Certificate:
+        """Return the evidence that an exact ``decision`` is this policy's; ``proofs/verify.py`` decides whether it is.
+
+        Errors: `NotCapable` where the decision is in floats, or the policy brings no certificate.
+        """
+        raise NotCapable(f"{self.name} brings no certificate of its decisions")
+
+    def _require_exact(self, decision: Allocation, otherwise: str = "decide with the exact back end") -> None:
+        if not decision.exact:
+            raise NotCapable(f"this decision of {self.name} is in floats, and floats prove nothing: {otherwise}")

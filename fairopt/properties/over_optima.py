@@ -1,0 +1,171 @@
+"""Claims about "the" allocation where a policy leaves a choice: decided for some optimum and for every optimum.
+
+The optima of a policy on a market are the shares of a polyhedron (`fairopt.policy.optima.Optima`). A property decides
+itself over all of it in exact arithmetic, in its method ``over``; no vertex is enumerated:
+
+* a property made of linear inequalities holds for every optimum if the least slack of each over the optima is not
+  negative, and for some optimum if the largest least slack is not (`linear`);
+* the others depend on which shares are positive only. Where all shares that can be positive together break the
+  property, some of them must vanish: the search goes on in each of the smaller sets (`search`). It is finite and
+  complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from fairopt.errors import NotCapable
+from fairopt.policy import Allocation, Optima, Policy
+from fairopt.policy.optima import Terms, extended
+from fairopt.program import INFINITY, Array, Program
+from fairopt.properties.verdict import Answer, OverOptima, Property
+
+#: A search over smaller and smaller sets of optima stops, undecided, after so many of them.
+MOST_FACES = 2000
+
+
+def over_optima(policy: Policy, decision: Allocation, property: Property) -> OverOptima:
+    """Decide ``property`` for some optimum and for every optimum that ``policy`` could have chosen as ``decision``.
+
+    Errors: `NotCapable` where the decision is in floats; `NotSolved` where the exact back end finds no optimum.
+
+    >>> from fairopt.backends.exact import Exact
+    >>> from fairopt.policy.decide import allocate
+    >>> from fairopt.models import MaxEfficiency
+    >>> from fairopt.problem import Market
+    >>> from fairopt.properties import SharingIncentive
+    >>> market = Market.of([[1, 2], [1, 2]], capacity=[1, 1])
+    >>> found = over_optima(MaxEfficiency(), allocate(MaxEfficiency(), market, Exact()), SharingIncentive())
+    >>> found.some.answer.value, found.every.answer.value
+    ('HOLDS', 'FAILS')
+    """
+    if not decision.exact:
+        raise NotCapable(f"this decision of {policy.name} is in floats, and floats prove nothing; decide exactly")
+    optima = Optima.of(policy, decision)
+    if optima is None:
+        verdict = property.check(decision.market, decision.shares)
+        verdict = replace(verdict, effort="the only allocation: nothing is optimised")
+        holds = verdict.answer is Answer.HOLDS
+        return OverOptima(verdict, verdict, *((decision.shares, None) if holds else (None, decision.shares)))
+    return property.over(optima) if optima.uses_all() else property.shown(optima)
+
+
+# -- properties that are linear inequalities -----------------------------------------------------------------------
+@dataclass(frozen=True)
+class Used:
+    """What a user with a demand would use of another's shares: variables, rows that bound them, and its slack then."""
+
+    terms: Terms
+    variables: list[tuple[Any, Any]]
+    rows: list[tuple[Terms, Any, Any]]
+
+
+@dataclass(frozen=True)
+class Slack:
+    """A property says ``terms >= constant``, in the unit of all slacks; with ``used``, more than it says."""
+
+    terms: Terms
+    constant: Fraction
+    used: Used | None = None
+
+
+def linear(property: Property, optima: Optima, slacks: list[Slack], effort: str) -> OverOptima:
+    """Decide a property that consists of ``slacks``."""
+    if not slacks:
+        return found(property, optima, optima.shares, None, effort, effort)
+    worst, lacking = None, optima.shares
+    for slack in slacks:
+        terms, program = slack.terms, optima.choices
+        if slack.used is not None:
+            terms, program = slack.used.terms, extended(optima.choices, slack.used.variables, slack.used.rows)
+        least = optima.most({column: -rate for column, rate in terms.items()}, program)
+        assert least is not None
+        if worst is None or -least[0] - slack.constant < worst:
+            worst, lacking = -least[0] - slack.constant, optima.allocation(least[1])
+    t = len(optima.choices.cost)
+    rows = [(slack.terms | {t: -1}, slack.constant, INFINITY) for slack in slacks]
+    best = optima.most({t: 1}, extended(optima.choices, [(-INFINITY, INFINITY)], rows))
+    assert best is not None
+    assert worst is not None
+    shown = optima.allocation(best[1])
+    having = shown if property.check(optima.market, shown).answer is Answer.HOLDS else None
+    # with demands, an optimum may have the property without keeping all of what is more than it says
+    complete = best[0] >= 0 or all(slack.used is None for slack in slacks)
+    return found(
+        property,
+        optima,
+        having,
+        lacking if worst < 0 else None,
+        effort,
+        effort,
+        shown=(shown, lacking),
+        complete=(complete, True),
+    )
+
+
+# -- properties of which shares are positive -----------------------------------------------------------------------
+def search(
+    optima: Optima, program: Program, columns: set[int], ways_out: Callable[[set[int]], list[set[int]] | None]
+) -> tuple[Array | None, int]:
+    """Return an optimum with the property, None where there is none, and the number of faces looked at.
+
+    ``ways_out`` says, of the variables that are positive together, which sets of them, one at least, must vanish; None
+    where the property holds. More faces than `MOST_FACES` mean that nothing was decided.
+    """
+    waiting: list[frozenset[int]] = [frozenset()]
+    seen = set(waiting)
+    count = 0
+    while waiting:
+        count += 1
+        if count > MOST_FACES:
+            return None, count
+        zero = waiting.pop()
+        inner = optima.inner_point(optima.without(zero, program), columns - zero)
+        if inner is None:
+            continue
+        ways = ways_out(inner[1])
+        if ways is None:
+            return optima.allocation(inner[0]), count
+        fresh = {zero | way for way in ways} - seen
+        seen |= fresh
+        waiting += sorted(fresh, key=sorted, reverse=True)
+    return None, count
+
+
+# -- verdicts --------------------------------------------------------------------------------------------------------
+def found(
+    property: Property,
+    optima: Optima,
+    having: Array | None,
+    lacking: Array | None,
+    for_some: str,
+    for_every: str,
+    *,
+    shown: tuple[Array | None, Array | None] = (None, None),
+    complete: tuple[bool, bool] = (True, True),
+) -> OverOptima:
+    """Return the verdicts, given an optimum with and one without the property, None where there is none.
+
+    ``complete``: whether None proves that there is none, with the property and without it; else none was found.
+    ``shown``: what to show instead, the nearest to one with the property and to one without it.
+    """
+    best, worst = (
+        next(each for each in (found, instead, having, lacking, optima.shares) if each is not None)
+        for found, instead in zip((having, lacking), shown, strict=True)
+    )
+    some, every = property.check(optima.market, best), property.check(optima.market, worst)
+    if having is None and not complete[0]:
+        some = replace(some, answer=Answer.NOT_REFUTED, exact=False)
+    if lacking is None and not complete[1]:
+        every = replace(every, answer=Answer.NOT_REFUTED, exact=False)
+    for verdict, wanted in ((some, having is not None), (every, lacking is None)):
+        assert verdict.answer is Answer.NOT_REFUTED or (verdict.answer is Answer.HOLDS) is wanted, verdict
+    return OverOptima(
+        some=replace(some, effort=f"some optimum: {for_some}"),
+        every=replace(every, effort=f"every optimum: {for_every}"),
+        having=having,
+        lacking=lacking,
+    )
