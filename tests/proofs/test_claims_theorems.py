@@ -24,6 +24,7 @@ OURS = [row for row in ROWS.values() if row.run.partition(":")[0] in MODULES]
 PAPERS = ("gandiva", "fft", "ltgf", "astraea")
 
 
+@pytest.mark.usefixtures("theorems_compiled")
 @pytest.mark.parametrize("row", OURS, ids=lambda row: row.id)
 def test_the_verdict_follows(row: Entry) -> None:
     try:
