@@ -19,7 +19,7 @@ from fairopt.problem import Market
 from fairopt.testing.float_samples import even, large_market, odd_market, sparse, whole
 
 #: What lies six orders of magnitude apart in some of the small markets.
-FAR = ("capacities", "units", "demands")
+FAR = ("units", "demands")
 
 
 def check_feasible(market, decision):
