@@ -7,29 +7,71 @@
 [Fraction(3, 2), Fraction(3, 1)]
 """
 
-from fairopt.compare import compare, verify
-from fairopt.errors import BadInput, FairoptError, NotCapable, NotInstalled, NotSolved
-from fairopt.metrics import metrics
-from fairopt.policy import Allocation, Decision, Policy, allocate, decide, run, uniqueness
-from fairopt.problem import Market, read_market, write_market
+import sys
+from importlib import import_module
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "Allocation",
-    "BadInput",
-    "Decision",
-    "FairoptError",
-    "Market",
-    "NotCapable",
-    "NotInstalled",
-    "NotSolved",
-    "Policy",
-    "allocate",
-    "compare",
-    "decide",
-    "metrics",
-    "read_market",
-    "run",
-    "uniqueness",
-    "verify",
-    "write_market",
-]
+if TYPE_CHECKING:
+    from fairopt.compare import compare as compare
+    from fairopt.compare import verify as verify
+    from fairopt.errors import BadInput as BadInput
+    from fairopt.errors import FairoptError as FairoptError
+    from fairopt.errors import NotCapable as NotCapable
+    from fairopt.errors import NotInstalled as NotInstalled
+    from fairopt.errors import NotSolved as NotSolved
+    from fairopt.metrics import metrics as metrics
+    from fairopt.policy import Allocation as Allocation
+    from fairopt.policy import Decision as Decision
+    from fairopt.policy import Policy as Policy
+    from fairopt.policy import allocate as allocate
+    from fairopt.policy import decide as decide
+    from fairopt.policy import run as run
+    from fairopt.policy import uniqueness as uniqueness
+    from fairopt.problem import Market as Market
+    from fairopt.problem import read_market as read_market
+    from fairopt.problem import write_market as write_market
+
+#: Where each public name is; its module is loaded when the name is first used, so that the command line starts fast.
+_MODULES = MappingProxyType(
+    {
+        "Allocation": "policy",
+        "BadInput": "errors",
+        "Decision": "policy",
+        "FairoptError": "errors",
+        "Market": "problem",
+        "NotCapable": "errors",
+        "NotInstalled": "errors",
+        "NotSolved": "errors",
+        "Policy": "policy",
+        "allocate": "policy",
+        "compare": "compare",
+        "decide": "policy",
+        "metrics": "metrics",
+        "read_market": "problem",
+        "run": "policy",
+        "uniqueness": "policy",
+        "verify": "compare",
+        "write_market": "problem",
+    }
+)
+__all__ = list(_MODULES)
+
+
+class _Package(ModuleType):
+    """The package: importing the module `fairopt.compare` must not hide the function ``fairopt.compare``."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _MODULES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -85,6 +85,15 @@ def load(group: str, name: str) -> Any:
         raise NotInstalled(f"{name!r} is registered as {point.value}, which cannot be loaded: {error!r}") from error
 
 
+def named(path: str, place: str = "") -> Any:
+    """Return what MODULE:NAME names. Errors: `BadInput`, whatever the module raises."""
+    try:
+        return EntryPoint(name=path, value=path, group="").load()
+    except Exception as error:  # whatever the module raises, the name is to blame
+        problem = f"{path!r} cannot be had: {error!r}"
+        raise BadInput(problem, place=place, remedy="Check the module and the name") from error
+
+
 def _unknown(name: str, group: str, known: Sequence[str], taker: str = "") -> BadInput:
     kind = group.removeprefix("fairopt.").replace("_", " ")
     near = get_close_matches(name, known, 3, 0.4)

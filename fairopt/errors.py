@@ -6,10 +6,7 @@ The command line turns the first into exit status 2 and the others into 3.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from fairopt.backends.solution import Solution
+from typing import Any
 
 
 class FairoptError(Exception):
@@ -51,8 +48,11 @@ class NotCapable(FairoptError, TypeError):
 
 
 class NotSolved(FairoptError, RuntimeError):
-    """Solving ended without an optimum; `solution` holds everything that was found, an incumbent included."""
+    """Solving ended without an optimum; ``solution`` is what was found all the same, None where nothing was.
 
-    def __init__(self, message: str, solution: Solution | None = None) -> None:
+    It is the solver's own answer (`fairopt.backends.Solution`), an incumbent included.
+    """
+
+    def __init__(self, message: str, solution: Any = None) -> None:
         self.solution = solution
         super().__init__(message)

@@ -17,7 +17,7 @@ import numpy as np
 from fairopt.backends.scaling import Scaled, scaled
 from fairopt.backends.solution import Basis, Position
 from fairopt.program import INFINITY, Array, Program, Sense
-from fairopt.program.many import Programs
+from fairopt.program.batched import Programs
 
 #: What may be missed by, in programs of ordinary size: while pivoting, and in the proof at the end.
 TOLERANCE, PROVED = 1e-9, 1e-8

@@ -19,8 +19,7 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trivial import settle, uncrossed
 from fairopt.errors import NotInstalled
-from fairopt.program import Program, Sense
-from fairopt.program.affine import Array
+from fairopt.program import Array, Program, Sense
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -119,7 +119,9 @@ def instance(options: Options) -> highspy.Highs:
 
 
 def _bad(status: Any) -> bool:
-    return bool(status.name == "kError")
+    import highspy
+
+    return bool(status == highspy.HighsStatus.kError)  # its name takes much longer to read
 
 
 def load(highs: highspy.Highs, program: Program) -> None:

@@ -17,8 +17,7 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trivial import settle, uncrossed
 from fairopt.errors import BadInput, NotCapable, NotInstalled
-from fairopt.program import INFINITY, Program, Sense
-from fairopt.program.affine import Array
+from fairopt.program import INFINITY, Array, Program, Sense
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.backends.solution import Solution, Status
-from fairopt.program import INFINITY, Number, Program
-from fairopt.program.affine import Array
+from fairopt.program import INFINITY, Array, Number, Program
 
 #: What HiGHS forgives by default; a float computation may cross two equal bounds by its rounding.
 FORGIVEN = 1e-7

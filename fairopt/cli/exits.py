@@ -13,3 +13,4 @@ class Exit(IntEnum):
     BAD_INPUT = 2
     NOT_SOLVED = 3
     INTERRUPTED = 130
+    NOBODY_READS = 141  # as a program that SIGPIPE ends: the reader of a pipe went away

@@ -20,9 +20,8 @@ from typing import Any, BinaryIO, NamedTuple
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace
 from fairopt.problem.files.cluster import cluster_to_dict
-from fairopt.problem.files.market import read_text
-from fairopt.problem.files.market_schema import naming
-from fairopt.problem.files.trace_text import trace_to_dict
+from fairopt.problem.files.storage import naming, read_text
+from fairopt.problem.files.trace import trace_to_dict
 from fairopt.problem.labels import nearest
 from fairopt.simulation import Change, Mechanics, Ran, Round, Snapshot, snapshot_from, snapshot_text
 from fairopt.simulation.codec import decode, encode

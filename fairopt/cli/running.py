@@ -19,8 +19,8 @@ from fairopt.cli.journal import Journal, Resumed, header, read_journal
 from fairopt.cli.settings import configured
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy, chosen
-from fairopt.problem import Cluster, Queue, Trace, exact
-from fairopt.problem.files.market_schema import naming
+from fairopt.problem import Cluster, Queue, Trace, exact, read_cluster, read_trace
+from fairopt.problem.files.storage import naming
 from fairopt.problem.numbers import shown
 from fairopt.simulation import History, Mechanics, Round, run
 from fairopt.simulation.measures import Measures, measure
@@ -56,8 +56,8 @@ def run_command(
     _require(parquet)
     # exact numbers of a long run may have more digits than Python prints by default
     sys.set_int_max_str_digits(0)
-    there = Cluster.read(cluster)
-    given = Trace.read(trace, there.types)
+    there = read_cluster(cluster)
+    given = read_trace(trace, there.types)
     with naming(str(trace)):
         check_matches(given, there)
     rule = configured(discovery.policy(policy, Queue), settings or [])

@@ -19,7 +19,7 @@ from fairopt.datasets.tables import dataset_path
 from fairopt.errors import BadInput
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
-from fairopt.problem.files.market_schema import naming
+from fairopt.problem.files.storage import naming
 from fairopt.problem.numbers import exact
 from fairopt.problem.utilities import CompletionUtility, Linear, Power
 

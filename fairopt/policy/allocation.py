@@ -38,18 +38,15 @@ class Allocation(Decision):
 
 
 def same_utilities(decision: Allocation, name: str) -> Program:
-    """Return the allocations of a market that give every user what ``decision`` gives it.
+    """Return the allocations of a market that give every user at least what ``decision`` gives it.
 
-    Those are all optima of a policy whose optima have the same utilities. Utilities in floats may differ by
-    `FLOAT_SLACK` of themselves.
+    Those are all optima of a policy whose optima have the same utilities, which nobody can raise without lowering
+    another's. Utilities in floats may be less by `FLOAT_SLACK` of themselves.
     """
     market = decision.market.as_(Fraction if decision.exact else float)
     p = Formulation(name)
     share = shares_of(p, market)
     own = (market.speedup * share).sum(axis=1)
-    if decision.exact:
-        p.constrain("utilities", own == decision.utilities, labels=(market.users,))
-        return p.program()
-    p.constrain("utilities", own >= decision.utilities * (1 - FLOAT_SLACK), labels=(market.users,))
-    p.constrain("no_more", own <= decision.utilities * (1 + FLOAT_SLACK), labels=(market.users,))
+    slack = 0 if decision.exact else FLOAT_SLACK
+    p.constrain("utilities", own >= decision.utilities * (1 - slack), labels=(market.users,))
     return p.program()

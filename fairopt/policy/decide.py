@@ -51,7 +51,9 @@ def chosen(
             raise NotCapable(f"{policy.name} has no method {solver!r}; it has {_listed(policy)}")
         _heeds(policy, solver, given)
     elif solver is not None and not policy.has_program:
-        raise NotCapable(f"{policy.name} is an algorithm of its own; it has no program for {solver.name}")
+        raise NotCapable(
+            f"{policy.name} is an algorithm of its own; it has no program for {solver.name}, so leave it out"
+        )
     if solver is not None:
         if exact and solver.number is float:
             raise NotCapable(f"{solver.name} does not compute in rational numbers; leave it out, or name exact")

@@ -2,17 +2,22 @@
 
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.files.allocation import allocation_from, read_allocation
-from fairopt.problem.files.cluster import read_cluster, write_cluster
-from fairopt.problem.files.market import read_market, write_market
-from fairopt.problem.files.market_schema import market_from_dict, market_schema, market_to_dict
-from fairopt.problem.files.trace import read_trace, write_trace
+from fairopt.problem.files.cluster import cluster_schema, read_cluster, write_cluster
+from fairopt.problem.files.market import (
+    market_from_dict,
+    market_schema,
+    market_to_dict,
+    read_market,
+    write_market,
+)
+from fairopt.problem.files.trace import read_trace, trace_schema, write_trace
 from fairopt.problem.frames import market_from_frame
 from fairopt.problem.jobs import Jobs, Pattern
-from fairopt.problem.market import Market
+from fairopt.problem.market import Market, worth
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.problem.trace import Outage, Trace
-from fairopt.problem.utility import capped_value, usable, worth
+from fairopt.problem.utility import capped_value, usable
 
 __all__ = [
     "Cluster",
@@ -25,6 +30,7 @@ __all__ = [
     "Trace",
     "allocation_from",
     "capped_value",
+    "cluster_schema",
     "exact",
     "market_from_dict",
     "market_from_frame",
@@ -34,6 +40,7 @@ __all__ = [
     "read_cluster",
     "read_market",
     "read_trace",
+    "trace_schema",
     "usable",
     "worth",
     "write_cluster",

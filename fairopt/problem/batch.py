@@ -250,8 +250,8 @@ def _table(values: object, places: Sequence[str], what: str, types: tuple[str, .
     rows = list(values) if isinstance(values, Sequence | np.ndarray) else [values]
     if len(rows) != len(places):
         raise BadInput(f"{len(rows)} values for {len(places)} rows", place=what, remedy="Give one for each")
-    out = np.empty((len(places), len(types)), dtype=object)
-    for at, (place, row) in enumerate(zip(places, rows, strict=True)):
+    out = []
+    for place, row in zip(places, rows, strict=True):
         entries = list(row) if isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) else [row]
         if len(entries) == 1 and len(types) > 1:
             entries = entries * len(types)
@@ -262,8 +262,8 @@ def _table(values: object, places: Sequence[str], what: str, types: tuple[str, .
                 place=f"{place}, {what}",
                 remedy="Give one for each type",
             )
-        out[at] = amounts(entries, called, what, "type", above=above)
-    return out
+        out.append(amounts(entries, called, what, "type", above=above))
+    return np.array(out, dtype=object).reshape(len(places), len(types))
 
 
 def _counts(values: object, places: Sequence[str], what: str, types: tuple[str, ...]) -> Array:

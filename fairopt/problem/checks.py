@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.problem.numbers import exact, shown
-from fairopt.program import INFINITY, Array
-
-if TYPE_CHECKING:
-    from fairopt.problem.market import Market
+from fairopt.problem.numbers import amount, shown
+from fairopt.program import Array, objects
 
 #: Beyond these a market is taken for a mistake; the largest cluster in the literature has ten types.
 MOST_ROWS, MOST_TYPES, MOST_SPEEDUPS = 100_000, 1_000, 5_000_000
@@ -90,74 +83,45 @@ def checked_owners(owner: Sequence[str], users: tuple[str, ...]) -> tuple[str, .
     return tuple(owner)
 
 
-def _not_negative(value: object, place: str) -> Fraction:
-    number = exact(value, place)
-    if number < 0:
-        raise BadInput(f"got {shown(number)}", place=place, remedy="Give a number that is not negative")
-    return number
-
-
 def speedup_table(rows: list[list[object]], places: Sequence[str], types: tuple[str, ...]) -> Array:
     """Return the speedups (n, k) as Fractions that are not negative."""
-    table = np.empty((len(rows), len(types)), dtype=object)
-    for i, row in enumerate(rows):
+    for place, row in zip(places, rows, strict=True):
         if len(row) != len(types):
             raise BadInput(
                 f"{len(row)} speedups for {len(types)} types",
-                place=f"{places[i]}, speedup",
+                place=f"{place}, speedup",
                 remedy=f"Give one for each of {', '.join(types[:20])}; 0 where the user cannot run",
             )
-        for j, value in enumerate(row):
-            table[i, j] = _not_negative(value, f"{places[i]}, speedup on {types[j]!r}")
-    return table
+    return objects(
+        amount(value, f"{place}, speedup on {name!r}")
+        for place, row in zip(places, rows, strict=True)
+        for name, value in zip(types, row, strict=True)
+    ).reshape(len(rows), len(types))
 
 
-def column(values: Iterable[object], places: Sequence[str], what: str, kind: str = "user") -> Array:
-    """Return one Fraction that is not negative for each of ``places``."""
-    given = listed(values, what)
-    if len(given) != len(places):
-        raise BadInput(f"{len(given)} values for {len(places)} {kind}s", place=what, remedy=f"Give one for each {kind}")
-    out = np.empty(len(given), dtype=object)
-    out[:] = [_not_negative(value, f"{place}, {what}") for place, value in zip(places, given, strict=True)]
-    return out
-
-
-def demand_column(demand: Iterable[object], places: Sequence[str]) -> Array:
-    """Return the demands; None and infinity both say that there is no limit."""
-    given = listed(demand, "demand")
-    unlimited = [value is None or (isinstance(value, float) and value == INFINITY) for value in given]
-    known = [0 if free else value for free, value in zip(unlimited, given, strict=True)]
-    out = column(known, places, "demand")
-    out[unlimited] = INFINITY
-    return out
-
-
-def check_market(market: Market, places: Sequence[str] | None = None) -> None:
-    """Refuse a market without GPUs, weights and demands that are not positive, and users that can run nowhere."""
-    called = row_places(market.users, places)
-    if not any(market.capacity > 0):
+def check_market(capacity: Array, weight: Array, limit: Array, places: Sequence[str]) -> None:
+    """Refuse a market without GPUs, and weights and demands (``limit``) that are not positive."""
+    if not any(capacity > 0):
         raise BadInput("no type has any GPUs", place="capacity", remedy="Give at least one type a positive capacity")
-    for place, weight in zip(called, market.weight, strict=True):
-        if weight <= 0:
-            raise BadInput(f"got {weight}", place=f"{place}, weight", remedy="Give a positive weight")
-    for place, limit in zip(called, market.limit, strict=True):
-        if limit <= 0:
+    for place, own in zip(places, weight, strict=True):
+        if own <= 0:
+            raise BadInput(f"got {own}", place=f"{place}, weight", remedy="Give a positive weight")
+    for place, most in zip(places, limit, strict=True):
+        if most <= 0:
             raise BadInput(
-                f"got {limit}", place=f"{place}, demand", remedy="Give a positive demand, or leave out the user"
+                f"got {most}", place=f"{place}, demand", remedy="Give a positive demand, or leave out the user"
             )
-    check_rows(market, range(len(market.users)), called)
 
 
-def check_rows(market: Market, rows: Iterable[int], places: Sequence[str] | None = None) -> None:
-    """A user must be able to run somewhere: else its fair utility is 0 and no ratio to it means anything."""
-    usable = market.capacity > 0
-    called = row_places(market.users, places)
-    for i in rows:
-        runs = (market.speedup[i] > 0) & usable
-        if not runs.any():
-            where = "every speedup is 0" if not any(market.speedup[i] > 0) else "it runs only where there are no GPUs"
+def check_rows(speedup: Array, capacity: Array, places: Sequence[str]) -> None:
+    """Refuse rows (n, k) of users that can run nowhere: a fair utility is then 0, and no ratio to it means anything."""
+    usable = capacity > 0
+    for place, row in zip(places, speedup, strict=True):
+        runs = row > 0
+        if not (runs & usable).any():
+            where = "it runs only where there are no GPUs" if runs.any() else "every speedup is 0"
             raise BadInput(
                 f"the user can run nowhere: {where}",
-                place=f"{called[i]}, speedup",
+                place=f"{place}, speedup",
                 remedy="Give a positive speedup on a type that has GPUs, or leave out the user",
             )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 
 import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import checked_names, listed
-from fairopt.problem.columns import checked_counts, one_each, positive
+from fairopt.problem.columns import checked_counts, limits, one_each
 from fairopt.program import INFINITY, Array, Number, cast
 
 #: More hosts than this are taken for a mistake.
@@ -79,13 +78,11 @@ class Cluster:
             raise BadInput(f"got {min(strange)!r}", place="memory", remedy=f"The types are {', '.join(order)}")
         return cls(
             types=order,
-            memory=positive(
-                [given.get(name) for name in order], [f"type {name!r}" for name in order], "memory", "type"
-            ),
+            memory=limits([given.get(name) for name in order], [f"type {name!r}" for name in order], "memory", "type"),
             hosts=names,
             kind=np.array([order.index(name) for name in kinds], dtype=np.int64),
             gpus=checked_counts(gpus, places, "gpus", "host"),
-            bandwidth=positive(one_each(bandwidth, len(kinds)), places, "bandwidth", "host"),
+            bandwidth=limits(one_each(bandwidth, len(kinds)), places, "bandwidth", "host"),
         )
 
     @classmethod
@@ -101,13 +98,6 @@ class Cluster:
         gpus = [each for count, each in hosts.values() for _ in range(count)]
         names = [f"{name}-{number}" for name, (count, _) in hosts.items() for number in range(1, count + 1)]
         return cls.of(kind, gpus, types=list(hosts), memory=memory, bandwidth=[bandwidth] * len(kind), hosts=names)
-
-    @classmethod
-    def read(cls, path: str | PathLike[str]) -> Cluster:
-        """Return the cluster in a .toml or .json file; see `fairopt.problem.files.cluster`."""
-        from fairopt.problem.files.cluster import read_cluster
-
-        return read_cluster(path)
 
     def as_(self, number: type) -> Cluster:
         """Return the same cluster in ``float`` or in ``Fraction``; counts stay integers."""

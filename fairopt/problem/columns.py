@@ -1,19 +1,15 @@
-"""Columns of clusters and jobs: one validated value for each row, exact, with messages that name the row."""
+"""Columns of problems: one validated value for each row, exact, with messages that name the row."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import listed
-from fairopt.problem.numbers import exact, shown
-from fairopt.program import INFINITY, Array
-
-#: No gang is larger; a slip of the keyboard is.
-MOST_GPUS = 1_000_000
+from fairopt.problem.numbers import amount, whole
+from fairopt.program import INFINITY, Array, objects
 
 
 def one_each(values: object, count: int, default: object = None) -> list[object]:
@@ -23,48 +19,25 @@ def one_each(values: object, count: int, default: object = None) -> list[object]
 
 def checked_counts(values: object, places: Sequence[str], what: str, kind: str, least: int = 1) -> Array:
     """Return one integer of at least ``least`` for each of ``places``, as int64."""
-    given = _sized(values, places, what, kind)
-    out = np.empty(len(given), dtype=np.int64)
-    for row, (place, value) in enumerate(zip(places, given, strict=True)):
-        number = exact(value, f"{place}, {what}")
-        if number.denominator != 1 or not least <= number <= MOST_GPUS:
-            raise BadInput(
-                f"got {shown(value)}",
-                place=f"{place}, {what}",
-                remedy=f"Give a whole number from {least} to {MOST_GPUS}",
-            )
-        out[row] = int(number)
-    return out
+    given = zip(places, _sized(values, places, what, kind), strict=True)
+    return np.array([whole(value, f"{place}, {what}", least=least) for place, value in given], dtype=np.int64)
 
 
 def amounts(values: object, places: Sequence[str], what: str, kind: str = "job", *, above: bool = False) -> Array:
     """Return one Fraction that is not negative (``above``: positive) for each of ``places``."""
-    given = _sized(values, places, what, kind)
-    out = np.empty(len(given), dtype=object)
-    for row, (place, value) in enumerate(zip(places, given, strict=True)):
-        out[row] = _amount(value, f"{place}, {what}", above)
-    return out
+    given = zip(places, _sized(values, places, what, kind), strict=True)
+    return objects(amount(value, f"{place}, {what}", above=above) for place, value in given)
 
 
-def positive(values: object, places: Sequence[str], what: str, kind: str) -> Array:
-    """Return one positive Fraction for each of ``places``; infinity where None or infinity is given."""
-    given = _sized(values, places, what, kind)
-    out = np.empty(len(given), dtype=object)
-    for row, (place, value) in enumerate(zip(places, given, strict=True)):
-        free = value is None or (isinstance(value, float) and value == INFINITY)
-        out[row] = INFINITY if free else _amount(value, f"{place}, {what}", True)
-    return out
-
-
-def _amount(value: object, place: str, above: bool) -> Fraction:
-    number = exact(value, place)
-    if number < 0 or (above and number == 0):
-        raise BadInput(
-            f"got {shown(value)}",
-            place=place,
-            remedy="Give a positive number" if above else "Give a number that is not negative",
-        )
-    return number
+def limits(values: object, places: Sequence[str], what: str, kind: str, *, above: bool = True) -> Array:
+    """Return one Fraction for each of ``places``, as `amounts`; infinity where None or infinity is given."""
+    given = zip(places, _sized(values, places, what, kind), strict=True)
+    return objects(
+        INFINITY
+        if value is None or (isinstance(value, float) and value == INFINITY)
+        else amount(value, f"{place}, {what}", above=above)
+        for place, value in given
+    )
 
 
 def _sized(values: object, places: Sequence[str], what: str, kind: str) -> list[object]:

@@ -84,7 +84,7 @@ class Jobs:
         tenant_weight: Mapping[str, object] | None = None,
         memory: Sequence[object] | None = None,
         state_size: Sequence[object] | None = None,
-        pattern: Sequence[Pattern | str] | None = None,
+        pattern: Sequence[Pattern | str | None] | None = None,
         dataset: Sequence[str] | None = None,
         dataset_size: Sequence[object] | None = None,
         weight: Sequence[object] | None = None,
@@ -95,7 +95,7 @@ class Jobs:
         """Validate and return jobs, sorted by arrival (jobs that arrive together keep their order).
 
         Without ``throughput`` a job does 1 unit of work per unit of time on every type: ``work`` is then its duration.
-        Without ``tenant`` there is one tenant. ``pattern`` defaults to INTRA for gangs and ALONE for single GPUs.
+        Without ``tenant`` there is one tenant. A ``pattern`` of None is INTRA for gangs and ALONE for single GPUs.
         ``places`` is what messages call each job. Errors: `BadInput` naming the job, the column, the value, the remedy.
         """
         wanted = listed(gpus, "gpus")
@@ -202,15 +202,19 @@ def _tenant_weights(given: Mapping[str, object] | None, tenants: tuple[str, ...]
     return amounts([weights.get(name, 1) for name in tenants], places, "weight", "tenant", above=True)
 
 
-def _patterns(given: Sequence[Pattern | str] | None, gpus: Array, places: Sequence[str]) -> tuple[Pattern, ...]:
-    if given is None:
-        return tuple(Pattern.ALONE if size == 1 else Pattern.INTRA for size in gpus)
+def usual_pattern(gpus: int) -> Pattern:
+    """Return the pattern of a job of which nothing is said."""
+    return Pattern.ALONE if gpus == 1 else Pattern.INTRA
+
+
+def _patterns(values: object, gpus: Array, places: Sequence[str]) -> tuple[Pattern, ...]:
+    given = one_each(values, len(gpus))
     if len(given) != len(gpus):
         raise BadInput(f"{len(given)} values for {len(gpus)} jobs", place="pattern", remedy="Give one for each job")
     out = []
-    for value, place in zip(given, places, strict=True):
+    for value, size, place in zip(given, gpus, places, strict=True):
         try:
-            out.append(Pattern(value))
+            out.append(usual_pattern(size) if value is None else Pattern(value))
         except ValueError as error:
             raise BadInput(
                 f"got {shown(value)}",

@@ -78,5 +78,5 @@ def as_name(label: object, place: str) -> str:
 
 def is_pandas(value: object, kind: str) -> bool:
     """Return whether ``value`` is a pandas object of a kind; pandas is not imported for it."""
-    pandas = sys.modules.get("pandas")  # whoever holds such an object has imported pandas
+    pandas = sys.modules.get("pandas")  # an object of pandas cannot be there before pandas is imported
     return pandas is not None and isinstance(value, getattr(pandas, kind))

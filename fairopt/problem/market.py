@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,19 +19,15 @@ from fairopt.problem.checks import (
     check_size,
     checked_names,
     checked_owners,
-    column,
-    demand_column,
     listed,
     listed_rows,
     row_places,
     speedup_table,
 )
+from fairopt.problem.columns import amounts, limits
 from fairopt.problem.numbers import exact
 from fairopt.problem.utility import capped_value
-from fairopt.program import INFINITY, Array, cast
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from fairopt.program import INFINITY, Array, Number, cast
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,21 +81,22 @@ class Market:
         Errors: `BadInput` that names the row, the column, the value and what to do.
         """
         rows = listed_rows(speedup)
-        amounts = listed(capacity, "capacity")
-        type_names = checked_names(types, len(amounts), "type", "T")
-        check_size(len(rows), len(amounts))
+        given = listed(capacity, "capacity")
+        type_names = checked_names(types, len(given), "type", "T")
+        check_size(len(rows), len(given))
         user_names = checked_names(users, len(rows), "user", "u")
         called = row_places(user_names, places)
         market = cls(
             speedup=speedup_table(rows, called, type_names),
-            capacity=column(amounts, [f"type {name!r}" for name in type_names], "capacity", "type"),
-            weight=column([1] * len(rows) if weight is None else weight, called, "weight"),
+            capacity=amounts(given, [f"type {name!r}" for name in type_names], "capacity", "type"),
+            weight=amounts([1] * len(rows) if weight is None else weight, called, "weight", "user"),
             users=user_names,
             types=type_names,
-            demand=None if demand is None else demand_column(demand, called),
+            demand=None if demand is None else limits(demand, called, "demand", "user", above=False),
             owner=user_names if owner is None else checked_owners(owner, user_names),
         )
-        check_market(market, called)
+        check_market(market.capacity, market.weight, market.limit, called)
+        check_rows(market.speedup, market.capacity, called)
         return market
 
     @classmethod
@@ -119,34 +115,13 @@ class Market:
         A number is the binary number that it is: ``as_(Fraction)`` gives exactly that, not the decimal as printed.
         Shapes and errors: as `of`; infinity in ``demand`` is no limit. The arrays are copied.
         """
-        table, amounts = float_table(speedup, "speedup", 2), float_table(capacity, "capacity", 1)
+        table, given = float_table(speedup, "speedup", 2), float_table(capacity, "capacity", 1)
         user_names = checked_names(users, len(table), "user", "u")
         weights = np.ones(len(table)) if weight is None else float_table(weight, "weight", 1)
-        limits = demands(demand)
-        check_arrays(table, amounts, weights, limits, lambda i: f"user {i + 1} ({user_names[i]!r})")
-        type_names = checked_names(types, len(amounts), "type", "T")
-        return cls(table, amounts, weights, user_names, type_names, limits, user_names)
-
-    @classmethod
-    def read(cls, path: str | PathLike[str]) -> Market:
-        """Return the market in a .toml, .json or .csv file; see `fairopt.problem.files.market.read_market`."""
-        from fairopt.problem.files.market import read_market
-
-        return read_market(path)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, object]) -> Market:
-        """Return the market in a dictionary of the file schema; see `market_from_dict`."""
-        from fairopt.problem.files.market_schema import market_from_dict
-
-        return market_from_dict(data)
-
-    @classmethod
-    def from_frame(cls, frame: DataFrame, capacity: Any, weight: Any = None, demand: Any = None) -> Market:
-        """Return the market of a pandas table; see `fairopt.problem.frames.market_from_frame`."""
-        from fairopt.problem.frames import market_from_frame
-
-        return market_from_frame(frame, capacity, weight, demand)
+        most = demands(demand)
+        check_arrays(table, given, weights, most, lambda i: f"user {i + 1} ({user_names[i]!r})")
+        type_names = checked_names(types, len(given), "type", "T")
+        return cls(table, given, weights, user_names, type_names, most, user_names)
 
     def __post_init__(self) -> None:
         for array in (self.speedup, self.capacity, self.weight, self.demand):
@@ -257,9 +232,8 @@ class Market:
             raise BadInput(f"got {told.tolist()}", place=place, remedy="Give speedups that are not negative")
         speedup = self.speedup.copy()
         speedup[i] = told
-        market = replace(self, speedup=speedup)
-        check_rows(market, [i])
-        return market
+        check_rows(told[None, :], self.capacity, [f"user {i + 1} ({self.users[i]!r})"])
+        return replace(self, speedup=speedup)
 
     def index(self, user: str | int) -> int:
         """Return the row of a user given by name or row; `BadInput` where there is none."""
@@ -346,3 +320,17 @@ class Market:
             weight=many.weight / many.weight,
             demand=None if many.demand is None else many.demand / many.weight,
         )
+
+
+def worth(market: Market, user: int, bundle: Array) -> Number:
+    """Return the throughput of a bundle (k,) to one user, by the bare definition: a loop over its types, fastest first.
+
+    Slower than `Market.utility` and written apart from it, so that witnesses can be checked against something.
+    """
+    left = INFINITY if market.demand is None else market.demand[user]
+    total: Number = 0
+    for speedup, held in sorted(zip(market.speedup[user], bundle, strict=True), key=lambda pair: -pair[0]):
+        used = min(held, left)
+        total += speedup * used
+        left -= max(0, used)
+    return total

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from os import PathLike
 
 from fairopt.errors import BadInput
 from fairopt.problem.jobs import Jobs
@@ -49,13 +47,6 @@ class Trace:
         # a float among Fractions would make every number float that it meets
         number: type = Fraction if self.jobs.exact else float
         object.__setattr__(self, "outages", tuple(outage.as_(number) for outage in self.outages))
-
-    @classmethod
-    def read(cls, path: str | PathLike[str], types: Sequence[str]) -> Trace:
-        """Return the trace in a .csv, .csv.gz, .toml or .json file, for a cluster of ``types``; see `trace_files`."""
-        from fairopt.problem.files.trace import read_trace
-
-        return read_trace(path, types)
 
     def as_(self, number: type) -> Trace:
         """Return the same trace in ``float`` or in ``Fraction``."""

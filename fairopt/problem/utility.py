@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fairopt.program import INFINITY, Array, Number
-
-if TYPE_CHECKING:
-    from fairopt.problem.market import Market
+from fairopt.program import Array
 
 
 def usable(speedup: Array, bundle: Array, demand: Array | None) -> Array:
@@ -35,17 +30,3 @@ def capped_value(speedup: Array, bundle: Array, demand: Array | None) -> Array:
     """Return the throughput of bundles (..., k) at speedups (..., k) for users limited to ``demand`` (...) GPUs."""
     used = bundle if demand is None else usable(speedup, bundle, demand)
     return np.asarray((speedup * used).sum(axis=-1))
-
-
-def worth(market: Market, user: int, bundle: Array) -> Number:
-    """Return the throughput of a bundle (k,) to one user, by the bare definition: a loop over its types, fastest first.
-
-    Slower than `Market.utility` and written apart from it, so that witnesses can be checked against something.
-    """
-    left = INFINITY if market.demand is None else market.demand[user]
-    total: Number = 0
-    for speedup, held in sorted(zip(market.speedup[user], bundle, strict=True), key=lambda pair: -pair[0]):
-        used = min(held, left)
-        total += speedup * used
-        left -= max(0, used)
-    return total

@@ -1,12 +1,23 @@
 """The modelling language: affine arrays, named constraint blocks, and the program they make, as data."""
 
-from fairopt.program.affine import Affine, Array, ArrayLike, Comparison, Number, between
-from fairopt.program.display import describe, number_text
+from fairopt.program.affine import Affine, Comparison, between
 from fairopt.program.formulation import Formulation, log_sum
-from fairopt.program.program import INFINITY, Block, Logarithms, Program, Rows, Sense, cast, entry_name, entry_names
+from fairopt.program.numbers import (
+    INFINITY,
+    ROUNDING,
+    Array,
+    ArrayLike,
+    Number,
+    cast,
+    fractions,
+    number_text,
+    objects,
+)
+from fairopt.program.program import Block, Logarithms, Program, Rows, Sense, describe, entry_name, entry_names
 
 __all__ = [
     "INFINITY",
+    "ROUNDING",
     "Affine",
     "Array",
     "ArrayLike",
@@ -23,6 +34,8 @@ __all__ = [
     "describe",
     "entry_name",
     "entry_names",
+    "fractions",
     "log_sum",
     "number_text",
+    "objects",
 ]

@@ -8,28 +8,18 @@ floats and Fractions (in object arrays) go through the same code.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from fairopt.program.formulation import Formulation
-
-Array: TypeAlias = NDArray[Any]
-#: Whatever NumPy turns into an array of numbers; an `Affine` combines with any of it.
-Number: TypeAlias = int | float | Fraction
-ArrayLike: TypeAlias = Number | Array | Sequence[Any]
+from fairopt.program.numbers import Array, ArrayLike, numbers
 
 
-def numbers(value: ArrayLike) -> Array:
-    """Return ``value`` as an array of ints, floats or Fractions, never of anything else."""
-    array = np.asarray(value)
-    if array.dtype.kind not in "iufOb":
-        raise TypeError(f"an affine expression combines with numbers, not with an array of {array.dtype}")
-    return array.astype(np.int64) if array.dtype.kind == "b" else array
+class Owner(Protocol):
+    """What variables belong to: a `Formulation`; two of them do not mix in one expression."""
+
+    name: str
 
 
 class Affine:
@@ -46,7 +36,7 @@ class Affine:
     __array_ufunc__ = None  # so that NumPy leaves ``array + affine`` and ``array >= affine`` to this class
     __hash__ = None  # type: ignore[assignment]  # == makes a constraint, as in every modelling language
 
-    def __init__(self, owner: Formulation, constant: Array, start: Array, column: Array, coefficient: Array) -> None:
+    def __init__(self, owner: Owner, constant: Array, start: Array, column: Array, coefficient: Array) -> None:
         self.owner, self.constant = owner, constant
         self.start, self.column, self.coefficient = start, column, coefficient
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.program.affine import Affine, Array, ArrayLike, Comparison, numbers
-from fairopt.program.program import INFINITY, Block, Logarithms, Program, Rows, Sense
+from fairopt.program.affine import Affine, Comparison
+from fairopt.program.numbers import INFINITY, Array, ArrayLike, numbers
+from fairopt.program.program import Block, Logarithms, Program, Rows, Sense
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fairopt.program.affine import Array, Number
-
-INFINITY = float("inf")
-BOUNDLESS = (INFINITY, -INFINITY)
+from fairopt.program.numbers import INFINITY, Array, Number, cast, is_exact, number_text
 
 
 class Sense(enum.Enum):
@@ -137,7 +134,7 @@ class Program:
     def exact(self) -> bool:
         """Whether no number of the program is a float (infinite bounds apart)."""
         arrays = [self.cost, self.rows.value, np.asarray(self.offset)]
-        return all(_is_exact(array) for array in arrays)
+        return all(is_exact(array) for array in arrays)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -235,8 +232,6 @@ class Program:
         )
 
     def __str__(self) -> str:
-        from fairopt.program.display import describe
-
         return describe(self)
 
     def __repr__(self) -> str:
@@ -258,21 +253,58 @@ def entry_names(blocks: Sequence[Block]) -> Iterator[str]:
         yield from (block.entry(position) for position in range(block.size))
 
 
-def cast(array: Array, number: type) -> Array:
-    """Return ``array`` in floats or Fractions; infinities stay float infinities."""
-    if number is float:
-        return array if array.dtype == np.float64 else array.astype(float)
-    if number is not Fraction:
-        raise TypeError(f"programs and markets come in float and Fraction, not in {number.__name__}")
-    if array.dtype == object and all(type(value) is Fraction or value in BOUNDLESS for value in array.ravel()):
-        return array
-    out = np.empty(array.size, dtype=object)
-    values = (value.item() if isinstance(value, np.generic) else value for value in array.ravel().tolist())
-    out[:] = [value if value in BOUNDLESS else Fraction(value) for value in values]
-    return out.reshape(array.shape)
+def describe(program: Program, rows_per_block: int = 1) -> str:
+    """Return the program as text: a line for the objective and for each block, then ``rows_per_block`` rows of it."""
+    rows, variables = program.shape
+    kind = "exact rationals" if program.exact else "floats"
+    head = f"{program.name}: {variables} variables, {rows} rows, {len(program.rows.value)} non-zeros, {kind}"
+    lines: list[tuple[str, str, str, str]] = []
+    goal = program.objective
+    lines.append((program.sense.value, goal.name, goal.equation, goal.source))
+    for block in program.variable_blocks:
+        where = "integer" if program.integer[block.span].any() else ""
+        bounds = _bounds(program, block.first) if block.size else ""
+        lines.append(("variables", _sized(block.name, block.shape), f"{bounds} {where}".strip(), ""))
+    for block in program.row_blocks:
+        title = _sized(block.name, block.shape) + (f" ({block.size} rows)" if block.kept is not None else "")
+        lines.append(("rows", title, block.equation, block.source))
+        for position in range(min(rows_per_block, block.size)):
+            lines.append(("", "", f"{block.entry(position)}: {row_text(program, block.first + position)}", ""))
+    widths = [max(len(line[column]) for line in lines) for column in range(3)]
+    body = [
+        "  " + "  ".join(part.ljust(width) for part, width in zip(line, [*widths, 0], strict=True)) for line in lines
+    ]
+    return "\n".join([head, *(line.rstrip() for line in body)])
 
 
-def _is_exact(array: Array) -> bool:
-    if array.dtype != object:
-        return array.dtype.kind in "iu"
-    return all(isinstance(value, int | Fraction) for value in array.ravel())
+def row_text(program: Program, row: int, most_terms: int = 6) -> str:
+    """Return one row written out with the names of its variables."""
+    rows: Rows = program.rows
+    first, last = rows.start[row], rows.start[row + 1]
+    terms = []
+    for place in range(first, min(last, first + most_terms)):
+        value = rows.value[place]
+        sign = "-" if value < 0 else "+"
+        size = "" if abs(value) == 1 else f"{number_text(abs(value))} "
+        terms.append(f"{sign} {size}{program.column_name(int(rows.column[place]))}")
+    if last - first > most_terms:
+        terms.append(f"+ ... ({last - first} terms)")
+    body = " ".join(terms).removeprefix("+ ") or "0"
+    lower, upper = rows.lower[row], rows.upper[row]
+    if lower == upper:
+        return f"{body} = {number_text(lower)}"
+    left = f"{number_text(lower)} <= " if lower > -INFINITY and upper < INFINITY else ""
+    if upper < INFINITY:
+        return f"{left}{body} <= {number_text(upper)}"
+    return f"{body} >= {number_text(lower)}" if lower > -INFINITY else f"{body} free"
+
+
+def _sized(name: str, shape: tuple[int, ...]) -> str:
+    return f"{name}[{', '.join(map(str, shape))}]" if shape else name
+
+
+def _bounds(program: Program, column: int) -> str:
+    lower, upper = program.lower[column], program.upper[column]
+    left = f">= {number_text(lower)}" if lower > -INFINITY else ""
+    right = f"<= {number_text(upper)}" if upper < INFINITY else ""
+    return ", ".join(part for part in (left, right) if part) or "free"

@@ -15,6 +15,7 @@ from fairopt.certificates import Certificate, Judgement
 from fairopt.errors import BadInput, NotCapable
 from fairopt.policy import Optima
 from fairopt.problem import Market, allocation_from, exact
+from fairopt.problem.numbers import in_full
 from fairopt.program import INFINITY, Array, Number
 
 #: What a float allocation may miss by, relative to the size of what is compared: HiGHS and the conic solvers are asked
@@ -83,7 +84,7 @@ def plain(value: Any, *, exact: bool = False) -> Any:
     Fractions become "p/q" strings where ``exact``, else decimals.
     """
     if isinstance(value, Fraction):
-        return str(value) if exact else float(value)
+        return in_full(value) if exact else float(value)
     if isinstance(value, np.ndarray):
         return [plain(entry, exact=exact) for entry in value.tolist()]
     if isinstance(value, float | np.floating):

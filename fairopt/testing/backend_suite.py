@@ -23,8 +23,7 @@ import numpy as np
 from fairopt.backends.solution import Position, Solution, Status
 from fairopt.backends.solver import Backend, Capability
 from fairopt.errors import BadInput, NotCapable
-from fairopt.program import INFINITY, Program, Sense, entry_names
-from fairopt.program.affine import Array
+from fairopt.program import INFINITY, Array, Program, Sense, entry_names
 from fairopt.testing import backend_outcomes, backend_programs
 from fairopt.testing.backend_outcomes import hard
 from fairopt.testing.backend_programs import Case

@@ -18,10 +18,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from fairopt.backends import Highs, ProgramMethod, Solver
+from fairopt.backends import ProgramMethod, Solver
 from fairopt.backends.exact import Exact
 from fairopt.discovery import BACKENDS, PROPERTIES, load, names, policies
-from fairopt.errors import NotCapable
 from fairopt.policy import Allocation, Claim, Example, Policy, Trait, allocate, decide, run, session
 from fairopt.problem import Market, exact
 from fairopt.program import Array, Number
@@ -69,7 +68,7 @@ def policy_suite(
             check(takes_job_types),
             check(back_ends_agree, Trait.PROGRAM),
             check(methods_bracket_the_exact_optimum, "methods"),
-            check(refuses_a_back_end_that_cannot),
+            check(some_back_end_can, Trait.PROGRAM),
             check(canonical_choice_does_not_depend_on_the_solver, Trait.PROGRAM, Trait.EXACT),
             check(examples_hold_exactly, "examples"),
             Check("claims hold", lambda policy: claims_hold(policy, searches), frozenset({"claims"}), CLAIMS),
@@ -228,17 +227,9 @@ def methods_bracket_the_exact_optimum(policy: Policy) -> None:
         assert proven[method.name] > 15, f"{method.name} proves {proven[method.name]} of 30 answers"
 
 
-def refuses_a_back_end_that_cannot(policy: Policy) -> None:
-    """Guards against a back end that is named and silently ignored, and against policies without any way to solve."""
-    market = next(iter(sample_markets(1, seed=11)))
-    if Trait.PROGRAM in policy.traits:
-        assert any(True for _ in capable(policy)), "declares a program"
-        return
-    try:
-        allocate(policy, market, Highs())
-    except NotCapable:
-        return
-    raise AssertionError("declares no program, yet takes a back end")
+def some_back_end_can(policy: Policy) -> None:
+    """Guards against a program that is declared and that nobody can solve."""
+    assert any(True for _ in capable(policy)), "declares a program"
 
 
 def canonical_choice_does_not_depend_on_the_solver(policy: Policy) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from fairopt.cli import main
+from fairopt.cli.app import COMMANDS, load
 from fairopt.datasets import dataset_path
 from fairopt.testing.strategies import malformed_market_texts
 
@@ -354,6 +356,31 @@ def test_output_that_cannot_be_written_is_no_traceback() -> None:
     assert ran.returncode == 3
     assert "cannot write the output" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("arguments", [["policies", "--json"], ["solve", MARKET, "--policy", "max-min"], ["--help"]])
+def test_a_reader_that_goes_away_ends_the_command_without_a_word(arguments: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as nobody:
+        command = [sys.executable, "-m", "fairopt", *map(str, arguments)]
+        ran = subprocess.run(command, stdout=nobody, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+    assert (ran.returncode, ran.stderr) == (141, "")  # 128 + SIGPIPE, as a shell says of other programs
+
+
+def test_help_loads_no_command_and_no_numbers() -> None:
+    code = "import sys; from fairopt.cli import main\ntry: main()\nfinally: print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
+    loaded = set(ran.stdout.split())
+    mine = {name for name in loaded if name.startswith("fairopt.")}
+    assert mine == {"fairopt.cli", "fairopt.cli.app", "fairopt.cli.exits", "fairopt.errors"}
+    assert not loaded & {"numpy", "rich", "highspy", "flint", "importlib.metadata"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_in_the_list_is_there(name: str) -> None:
+    assert load(name).get_short_help_str()
+    assert len(COMMANDS[name].help) <= 60, "it would not fit into the list on a terminal of 80 columns"
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -18,7 +18,7 @@ from fairopt.cli.settings import configured
 from fairopt.datasets import dataset_path
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
-from fairopt.problem import Cluster, Trace
+from fairopt.problem import read_cluster, read_trace
 from fairopt.simulation import Stalled, run
 from fairopt.simulation.measures import UNITS
 
@@ -228,8 +228,8 @@ def test_a_policy_that_cannot_go_on_keeps_the_rounds_before(
 
 
 def test_records_are_read_as_they_were_written(files: tuple[Path, Path]) -> None:
-    cluster = Cluster.read(files[1])
-    trace = Trace.read(files[0], cluster.types)
+    cluster = read_cluster(files[1])
+    trace = read_trace(files[0], cluster.types)
     for given in (trace, trace.as_(float)):
         for record in run(ShortestRemainingTimeFirst(), given, cluster, length=300):
             data = json.loads(json.dumps(round_to_json(record)))
@@ -355,8 +355,8 @@ def test_policies_of_rounds_are_listed(monkeypatch: pytest.MonkeyPatch, capsys: 
 def test_progress_counts_work(
     files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cluster = Cluster.read(files[1])
-    trace = Trace.read(files[0], cluster.types)
+    cluster = read_cluster(files[1])
+    trace = read_trace(files[0], cluster.types)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     records = list(run(ShortestRemainingTimeFirst(), trace, cluster, length=300))
     with round_tables.progress(trace, None, records[:2]) as advance:

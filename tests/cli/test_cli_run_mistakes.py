@@ -69,7 +69,7 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *w
     [
         (("--length", "0"), 2, "--length: got 0. Give the seconds of a round, positive"),
         (("--length", "-1/2"), 2, "--length: got -1/2. Give the seconds of a round, positive"),
-        (("--backend", "highs"), 3, "it has no program for highs, so leave --backend out"),
+        (("--backend", "highs"), 3, "it has no program for highs, so leave it out"),
         (("--policy", "max-min"), 2, "`fairopt solve` takes it"),
         (("--policy", "posted-prices"), 2, "`fairopt schedule` takes it"),
         (("--policy", "fft", "--set", "gap=-1"), 2, "fft, gap: got -1.0. Give a relative gap, not negative"),

@@ -21,7 +21,7 @@ from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.price_bases import Admissible, Given
 from fairopt.policy import decide
 from fairopt.problem.files.batch import write_batch
-from fairopt.proofs import verify_schedule
+from fairopt.proofs.verifier import schedules as verify_schedule
 
 EXAMPLE = dataset_path("astraea_example.toml")
 ALGORITHMS = ("posted-prices", "batch-private", "fcfs")
@@ -179,7 +179,12 @@ def test_it_is_judged_on_the_batch_that_is_given(fairopt: Callable[..., Ran], tm
     ("arguments", "status", "says"),
     [
         (("schedule", "nowhere.toml", "--policy", "fcfs"), 2, "there is no such file"),
-        (("schedule", dataset_path("oef_example.toml"), "--policy", "fcfs"), 2, "unknown key 'types'"),
+        (("schedule", dataset_path("oef_example.toml"), "--policy", "fcfs"), 2, "the key 'user' is that of a market"),
+        (
+            ("schedule", dataset_path("philly_cluster.toml"), "--policy", "fcfs"),
+            2,
+            "the key 'host' is that of a cluster",
+        ),
         (("schedule", EXAMPLE, "--policy", "posted-price"), 2, "Did you mean posted-prices"),
         (("schedule", EXAMPLE, "--policy", "posted-prices", "--backend", "highs"), 3, "no program for highs"),
         (("schedule", EXAMPLE, "--policy", "posted-prices", "--set", "theta=1"), 2, "--set theta: got '1'"),

@@ -25,7 +25,7 @@ from fairopt.datasets.astraea_workload import (
 from fairopt.errors import BadInput
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.policy import decide
-from fairopt.problem.files.batch_text import batch_to_dict
+from fairopt.problem.files.batch import batch_to_dict
 from fairopt.problem.utilities import Linear, Power
 
 SHARED = Path("/work/shared/data")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairopt import Market
+from fairopt import Market, read_market
 from fairopt.cli import main
 from fairopt.discovery import BACKENDS, POLICIES, names, policies
 
@@ -55,7 +55,7 @@ def test_the_market_file_in_the_readme_is_valid(tmp_path: Path) -> None:
     text = re.search(r"```toml\n(.*?)```", README, re.S)
     assert text is not None
     path.write_text(text[1])
-    market = Market.read(path)
+    market = read_market(path)
     assert market.users == ("A", "B/train", "B/tune")
 
 

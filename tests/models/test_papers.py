@@ -18,7 +18,7 @@ from fairopt.models import (
     SecondPriceTrading,
 )
 from fairopt.policy import Allocation, Policy, allocate, uniqueness
-from fairopt.problem import Market, allocation_from
+from fairopt.problem import Market, allocation_from, market_from_dict
 from fairopt.program import Formulation
 from fairopt.properties import (
     Answer,
@@ -230,7 +230,7 @@ def test_weights_directly_and_by_replication_agree(policy: Policy, scale: F) -> 
 
 
 def test_oef_jobtypes() -> None:
-    market = Market.from_dict(
+    market = market_from_dict(
         {
             "schema": 1,
             "types": ["GPU1", "GPU2"],

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -18,9 +19,17 @@ from fairopt import datasets
 from fairopt.datasets.astraea_workload import Form, astraea_example, astraea_workload
 from fairopt.errors import BadInput
 from fairopt.problem.batch import Batch
-from fairopt.problem.files.batch import batch_from_dict, is_batch_file, read_batch, write_batch
-from fairopt.problem.files.batch_text import batch_to_dict
+from fairopt.problem.files.batch import (
+    batch_from_dict,
+    batch_schema,
+    batch_to_dict,
+    is_batch_file,
+    read_batch,
+    write_batch,
+)
 from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
+
+VALIDATOR = jsonschema.Draft202012Validator(batch_schema())
 
 SEVERAL = """
 schema = 1
@@ -139,6 +148,7 @@ def test_what_is_written_is_read_again(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"batch{suffix}"
     for seed in range(60):
         batch = random_batch(seed)
+        assert not list(VALIDATOR.iter_errors(batch_to_dict(batch)))
         write_batch(batch, path)
         assert same(read_batch(path), batch), seed
     for batch in (astraea_example(), astraea_workload(jobs=30, servers=20, utility=Form.CONVEX)):
@@ -162,9 +172,9 @@ def test_several_types_blanks_and_counts(tmp_path: Path) -> None:
 def test_groups_are_written_where_names_allow(tmp_path: Path) -> None:
     path = tmp_path / "batch.toml"
     write_batch(astraea_workload(jobs=1, servers=90), path)
-    assert path.read_text().count("[[server]]") < 60
+    assert len(batch_to_dict(read_batch(path))["server"]) < 60
     write_batch(astraea_example(), path)
-    assert path.read_text().count("[[server]]") == 1
+    assert len(batch_to_dict(read_batch(path))["server"]) == 1
 
 
 def test_the_papers_example() -> None:
@@ -268,7 +278,7 @@ BROKEN: list[tuple[Callable[[dict[str, Any]], None], str, str]] = [
     (put("server", 0, "name", value=""), "server 1 (''), name", "printable name"),
     (
         put("server", value=[{"name": "x-1", "workers": 1, "ps": 1}, {"name": "x", "workers": 1, "ps": 1, "count": 2}]),
-        "server 2 ('x')",
+        "server 2 ('x'), name",
         "a server of server 1 ('x-1') is called 'x-1' too",
     ),
     (put("job", value={}), "job", "Give a list of jobs"),
@@ -350,7 +360,7 @@ def test_what_a_file_cannot_hold(tmp_path: Path) -> None:
     jobs = batch.jobs.take([0])
     odd = Batch(batch.tenants, batch.worker_quota, batch.ps_quota, batch.servers, jobs)
     object.__setattr__(jobs, "utility", (Own(),))
-    with pytest.raises(BadInput, match=r"job 'j11', utility: got a Own"):
+    with pytest.raises(BadInput, match=r"job 1 \('j11'\), utility: got a Own"):
         write_batch(odd, tmp_path / "own.toml")
     with pytest.raises(BadInput, match="cannot write"):
         write_batch(batch, tmp_path / "nowhere" / "batch.toml")

@@ -6,12 +6,21 @@ import random
 from fractions import Fraction
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster
-from fairopt.problem.files.cluster import cluster_from_dict, cluster_to_dict, read_cluster, write_cluster
+from fairopt.problem.files.cluster import (
+    cluster_from_dict,
+    cluster_schema,
+    cluster_to_dict,
+    read_cluster,
+    write_cluster,
+)
+
+VALIDATOR = jsonschema.Draft202012Validator(cluster_schema())
 
 CLUSTER = """
 schema = 1
@@ -82,10 +91,11 @@ def test_clusters_are_read_as_they_were_written(tmp_path: Path, suffix: str) -> 
             bandwidth=[draw.choice([None, "1.25", Fraction(1, 7)]) for _ in kinds],
             hosts=names if draw.random() < 0.7 else sorted(names),
         )
+        assert not list(VALIDATOR.iter_errors(cluster_to_dict(cluster)))
         path = tmp_path / f"{number}{suffix}"
         write_cluster(cluster, path)
         assert same_cluster(read_cluster(path), cluster)
-        assert same_cluster(Cluster.read(path), cluster)
+        assert same_cluster(read_cluster(path), cluster)
 
 
 def test_alike_hosts_are_written_as_one_group() -> None:

@@ -66,7 +66,7 @@ def test_any_bytes_give_a_market_or_bad_input(tmp_path: Path, suffix: str, lengt
 def test_a_file_that_is_too_large_is_refused_without_being_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fairopt.problem.files.market.LARGEST_FILE", 1 << 20)
+    monkeypatch.setattr("fairopt.problem.files.storage.LARGEST_FILE", 1 << 20)
     path = tmp_path / "large.json"
     path.write_bytes(b"[" * (8 << 20))
     tracemalloc.start()

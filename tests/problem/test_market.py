@@ -189,11 +189,11 @@ def test_a_frame_is_read_exactly_and_aligned_by_label() -> None:
     for capacity in ([60, 12], {"V100": 12, "K80": 60}, pd.Series({"V100": 12, "K80": 60})):
         for weight in ([2, 1], {"B": 1, "A": 2}, pd.Series({"B": 1, "A": 2})):
             assert market_from_frame(frame(), capacity, weight, {"B": 3, "A": None}) == expected
-    assert Market.from_frame(frame(), [60, 12], [2, 1], [math.inf, 3]) == expected
+    assert market_from_frame(frame(), [60, 12], [2, 1], [math.inf, 3]) == expected
 
 
 def test_rows_that_pandas_counted_are_named_by_their_numbers() -> None:
-    assert Market.from_frame(frame().reset_index(drop=True), [1, 1]).users == ("0", "1")
+    assert market_from_frame(frame().reset_index(drop=True), [1, 1]).users == ("0", "1")
 
 
 @pytest.mark.parametrize(

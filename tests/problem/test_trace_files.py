@@ -10,15 +10,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 
 from fairopt import datasets
 from fairopt.errors import BadInput
 from fairopt.problem import Jobs, Outage, Pattern, Trace
-from fairopt.problem.files.trace import UNUSED, read_trace, write_trace
+from fairopt.problem.files.trace import UNUSED, read_trace, trace_schema, trace_to_dict, write_trace
 
 SHARED = Path("/work/shared/data")
+
+VALIDATOR = jsonschema.Draft202012Validator(trace_schema())
 
 TRACE = """
 schema = 1
@@ -92,7 +95,7 @@ def refused(error: pytest.ExceptionInfo[BadInput], path: Path, *words: str) -> N
 
 # -- traces ----------------------------------------------------------------------------------------------------------
 def test_a_trace_file_in_all_its_keys(tmp_path: Path) -> None:
-    trace = Trace.read(put(tmp_path, "t.toml", TRACE), ["V100", "K80"])
+    trace = read_trace(put(tmp_path, "t.toml", TRACE), ["V100", "K80"])
     jobs = trace.jobs
     assert jobs.names == ("tune", "train")  # by arrival
     assert [jobs.tenants[owner] for owner in jobs.tenant] == ["unknown", "lab"]
@@ -162,6 +165,7 @@ def test_traces_are_read_as_they_were_written(tmp_path: Path, suffix: str) -> No
     draw = random.Random(2)
     for number in range(40):
         trace = random_trace(draw, rich="csv" not in suffix and number % 2 == 0)
+        assert not list(VALIDATOR.iter_errors(trace_to_dict(trace)))
         path = tmp_path / f"{number}{suffix}"
         write_trace(trace, path)
         again = read_trace(path, trace.jobs.types)
@@ -237,11 +241,11 @@ def test_broken_tables(tmp_path: Path, old: str, new: str, words: list[str]) -> 
             ["'V100'", "a type of the cluster", "0 times"],
         ),
         ('types = ["K80", "P100", "V100"]', 'types = ["K80", "K80", "V100"]', ["2 times"]),
-        ('name = "tune"', 'name = "train"', ["job 2 ('train')", "job 1 ('train') has the same name"]),
+        ('name = "tune"', 'name = "train"', ["job 2 ('train')", "job 1 has the same name"]),
         ('name = "tune"', "", ["job 2", "'name' is missing"]),
         ('name = "tune"', 'nome = "tune"', ["Did you mean 'name'"]),
         ("gpus = 8", "", ["job 1 ('train')", "'gpus' is missing"]),
-        ("gpus = 8", "gpus = [8]", ["job 1 ('train')", "column 'gpus'"]),
+        ("gpus = 8", "gpus = [8]", ["job 1 ('train'), gpus"]),
         ("work = 1000", "work = 1000\nduration_s = 3", ["job 1 ('train')", "both 'work' and 'duration_s'"]),
         ("work = 1000", "", ["neither"]),
         ("work = 1000", "work = 0", ["got 0", "leave out jobs that never ran"]),

@@ -342,7 +342,7 @@ def variations(draw):
 @settings(max_examples=100, deadline=None)
 @given(variations())
 def test_a_session_answers_as_a_fresh_solve(programs):
-    session = Highs().session()
+    session = Highs().opened()
     for program in programs:
         warm, fresh = session.solve(program), Highs().solve(program)
         assert warm.status is fresh.status
@@ -352,7 +352,7 @@ def test_a_session_answers_as_a_fresh_solve(programs):
 
 
 def test_a_session_takes_another_structure():
-    session = Highs().session()
+    session = Highs().opened()
     for program in (pairs(), mixed(), pairs()):
         assert session.solve(program).objective == pytest.approx(Highs().solve(program).objective)
 

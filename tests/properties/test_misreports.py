@@ -23,7 +23,7 @@ from fairopt.policy import Formulated, Policy, allocate, uniqueness
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Block, Formulation, Program, Rows, Sense
-from fairopt.program.many import CasesDiffer, Many, Programs, formulated
+from fairopt.program.batched import CasesDiffer, Many, Programs, formulated
 from fairopt.properties import Effort, StrategyProofness
 from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Moves, Smaller
 from fairopt.properties.misreports.reports import Reports

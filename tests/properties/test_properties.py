@@ -220,6 +220,43 @@ def test_a_loose_solver_answer_that_overbooks_fails() -> None:
     assert ParetoEfficiency().check(market, shares).answer is Answer.FAILS
 
 
+SCARCE = Market.of([[1, 1], [1, 1]], capacity=[4_000_000, 1], demand=[None, 2], users=["A", "B"])
+
+
+@pytest.mark.parametrize("each", [Feasibility(), ParetoEfficiency()], ids=lambda each: each.name)
+def test_a_scarce_type_beside_a_common_one_has_a_tolerance_of_its_own(each: Property) -> None:
+    overbooked = np.array([[3_999_998.0, 2.9], [2.0, 0.0]])
+    assert each.check(SCARCE, overbooked).answer is Answer.FAILS
+    negative = np.array([[4_000_000.0, 1.5], [0.0, -0.5]])
+    assert each.check(SCARCE, negative).answer is Answer.FAILS
+    assert each.check(SCARCE, np.array([[3_999_998.0, 1 + 1e-8], [2.0, 0.0]])).answer is Answer.HOLDS
+
+
+def test_what_idles_of_a_scarce_type_is_a_part_of_that_type_and_of_a_users_demand() -> None:
+    check = WorkConservation().check
+    assert check(SCARCE, np.array([[3_999_998.0, 0.0], [2.0, 0.0]])).answer is Answer.FAILS
+    assert check(SCARCE, np.array([[3_999_998.0, 1.0 - 1e-8], [2.0, 0.0]])).answer is Answer.HOLDS
+    limited = Market.of([[1, 1]], capacity=[4_000_000, 1], demand=[2])
+    assert check(limited, np.array([[0.0, 1.0]])).answer is Answer.FAILS
+    assert check(limited, np.array([[1 - 1e-8, 1.0]])).answer is Answer.HOLDS
+
+
+def test_a_type_without_gpus_has_a_tolerance_too() -> None:
+    market = Market.of([[1, 1]], capacity=[4_000_000, 0])
+    assert Feasibility().check(market, np.array([[4e6, 1e-8]])).answer is Answer.HOLDS
+    assert Feasibility().check(market, np.array([[4e6, 0.5]])).answer is Answer.FAILS
+
+
+def test_what_one_of_many_users_could_gain_is_measured_by_its_own_size() -> None:
+    n = 1000
+    market = Market.of_arrays(np.ones((n, 1)), [float(n)])
+    shares = np.ones((n, 1))
+    shares[0] -= 1e-4
+    verdict = ParetoEfficiency().check(market, shares)
+    assert verdict.answer is Answer.FAILS
+    assert verdict.margin == pytest.approx(-1e-4)
+
+
 def test_adjacent_types_in_an_order_of_ones_own() -> None:
     market = Market.of([[3, 1, 2], [3, 1, 2]], capacity=[1, 1, 1], types=["V100", "K80", "P100"])
     shares = np.array([[Fraction(1), Fraction(0), Fraction(1)], [Fraction(0), Fraction(1), Fraction(0)]])

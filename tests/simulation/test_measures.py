@@ -18,7 +18,7 @@ from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace
-from fairopt.proofs import verify_run
+from fairopt.proofs.verifier import runs as verify_run
 from fairopt.simulation import History, Mechanics, run
 from fairopt.simulation.document import document
 from fairopt.simulation.measures import UNITS, Spread, measure

@@ -1,7 +1,7 @@
 """Programs whose exact optimum proves that another one has none: the nearest point, and the steepest direction.
 
 Both are feasible and bounded whatever they are made of, so that the way to an exact optimum is the same as for any
-other program. The nearest point leaves as small a part as may be of the errors of a first guess; where that is not 0,
+other program. The nearest point leaves the smallest possible part of the errors of a first guess; where that is not 0,
 its duals prove infeasibility. The steepest direction is the best one within a box that never leaves the feasible set;
 if it improves the objective, the program is unbounded once it has a point.
 
@@ -16,16 +16,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.backends.exact.sums import ZERO, fractions, totals, zeros
-from fairopt.program import INFINITY, Program, Sense
-from fairopt.program.affine import Array
-from fairopt.program.program import Rows
+from fairopt.backends.exact.sums import ZERO, totals, zeros
+from fairopt.program import INFINITY, Array, Program, Rows, Sense, objects
 
 ONE = Fraction(1)
 
 
 def nearest_point(program: Program, kept: Array) -> Program:
-    """Return the program: how small a part of a first guess's errors must be left for the rows ``kept`` to hold.
+    """Return the program that asks which part of a first guess's errors must be left for the rows ``kept`` to hold.
 
     The guess is a point within the bounds, so that the program has a point. Its variables are those of ``program``,
     then the part that is left, from 0; its rows are those kept and no others.
@@ -33,12 +31,12 @@ def nearest_point(program: Program, kept: Array) -> Program:
     rows = only(program.rows, kept)
     variables = len(program.cost)
     bounds = zip(program.lower, program.upper, strict=True)
-    guess = fractions([next((end for end in pair if isinstance(end, Fraction)), ZERO) for pair in bounds])
+    guess = objects([next((end for end in pair if isinstance(end, Fraction)), ZERO) for pair in bounds])
     values = totals(len(rows), rows.row, rows.column, rows.value, guess)
     errors = values.excess(rows.lower, rows.upper)
     broken = np.array(sorted(errors), dtype=int)
-    low = values.excess(rows.lower, fractions([INFINITY] * len(rows)))
-    repair = fractions([errors[row] if row in low else -errors[row] for row in broken.tolist()])
+    low = values.excess(rows.lower, objects([INFINITY] * len(rows)))
+    repair = objects([errors[row] if row in low else -errors[row] for row in broken.tolist()])
     every_row = np.concatenate([rows.row, broken])
     every_column = np.concatenate([rows.column, np.full(len(broken), variables)])
     order = np.lexsort((every_column, every_row))
@@ -46,23 +44,23 @@ def nearest_point(program: Program, kept: Array) -> Program:
     return replace(
         program,
         sense=Sense.MINIMIZE,
-        cost=np.concatenate([zeros(variables), fractions([ONE])]),
+        cost=np.concatenate([zeros(variables), objects([ONE])]),
         offset=ZERO,
         lower=np.concatenate([program.lower, zeros(1)]),
-        upper=np.concatenate([program.upper, fractions([INFINITY])]),
+        upper=np.concatenate([program.upper, objects([INFINITY])]),
         integer=np.zeros(variables + 1, dtype=bool),
         rows=replace(rows, row=every_row[order], column=every_column[order], value=value),
     )
 
 
 def steepest_direction(program: Program) -> Program:
-    """Return the program: the most improving direction, no entry beyond 1, that no bound or row ever stops."""
+    """Return the program of the most improving direction, with entries up to 1, that no bound or row ever stops."""
     lower, upper = (
-        fractions([ZERO if isinstance(end, Fraction) else free for end in ends])
+        objects([ZERO if isinstance(end, Fraction) else free for end in ends])
         for ends, free in ((program.lower, -ONE), (program.upper, ONE))
     )
     least, most = (
-        fractions([ZERO if isinstance(side, Fraction) else side for side in sides])
+        objects([ZERO if isinstance(side, Fraction) else side for side in sides])
         for sides in (program.rows.lower, program.rows.upper)
     )
     rows = replace(program.rows, lower=least, upper=most)

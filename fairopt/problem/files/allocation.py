@@ -7,7 +7,7 @@ there. What is no number, or has no place in the market, is bad input.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from os import PathLike, fspath
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
@@ -15,15 +15,16 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import listed
-from fairopt.problem.files.market import read_text, suffix_of
-from fairopt.problem.files.market_csv import parse_table
-from fairopt.problem.files.market_schema import VERSION, naming
-from fairopt.problem.files.toml_json import parse_json
+from fairopt.problem.files.columns import TOP, VERSION
+from fairopt.problem.files.csv_table import number, read_csv
+from fairopt.problem.files.documents import parse_json
+from fairopt.problem.files.market import check_column
+from fairopt.problem.files.storage import AnyPath, naming, read_text, suffix_of
 from fairopt.problem.frames import rows_and_columns
 from fairopt.problem.labels import as_name, check_keys, check_labels, is_pandas, nearest
 from fairopt.problem.market import Market
 from fairopt.problem.numbers import exact, shown
-from fairopt.program import Array
+from fairopt.program import Array, objects
 
 #: What `fairopt solve --json` prints, and so what may stand beside an allocation.
 SOLVE_KEYS = (
@@ -49,7 +50,7 @@ SOLVE_KEYS = (
 )
 
 
-def read_allocation(path: str | PathLike[str], market: Market) -> Array:
+def read_allocation(path: AnyPath, market: Market) -> Array:
     """Return the shares (n, k) as Fractions from a .csv file or from the JSON that ``solve`` prints.
 
     CSV has the header ``user,<type>...``; rows and columns are matched to the market by name, in any order. JSON is
@@ -58,7 +59,7 @@ def read_allocation(path: str | PathLike[str], market: Market) -> Array:
     Errors: `BadInput` that names the file and the place, for names that are unknown, missing or given twice, for
     another shape, and for NaN, infinities and text.
     """
-    with naming(str(fspath(path))):
+    with naming(path):
         return _READERS[suffix_of(path, _READERS)](read_text(path), market)
 
 
@@ -85,11 +86,15 @@ def _exact_rows(values: Any, users: Sequence[str], types: Sequence[str]) -> Arra
             place="allocation",
             remedy="Give a row for each user of the market, with a number for each type",
         )
-    out = np.empty((len(users), len(types)), dtype=object)
-    for i, row in enumerate(rows):
-        for j, value in enumerate(row):
-            out[i, j] = exact(value, f"allocation, user {i + 1} ({users[i]!r}), type {types[j]!r}", tiny=True)
-    return out
+    return _table(
+        [
+            [
+                exact(value, f"allocation, user {i + 1} ({users[i]!r}), type {types[j]!r}", tiny=True)
+                for j, value in enumerate(row)
+            ]
+            for i, row in enumerate(rows)
+        ]
+    )
 
 
 def _sorted(rows: Array, users: Sequence[str], types: Sequence[str], market: Market) -> Array:
@@ -100,25 +105,25 @@ def _sorted(rows: Array, users: Sequence[str], types: Sequence[str], market: Mar
 
 
 def _from_csv(text: str, market: Market) -> Array:
-    types, rows = parse_table(text)
+    _, header, rows = read_csv(text, "user", check_column)
+    types = [name for name in header if name != "user"]
     check_labels(types, market.types, "type", "line 1")
     users, known = [row.name for row in rows], frozenset(market.users)
-    stranger = next((row for row in rows if row.name not in known), None)
-    if stranger is not None:
-        raise BadInput(
-            "there is no such user in the market", place=stranger.place(), remedy=nearest(stranger.name, market.users)
-        )
+    for row in rows:
+        if row.name not in known:
+            remedy = nearest(row.name, market.users)
+            raise BadInput("there is no such user in the market", place=row.place, remedy=remedy)
     check_labels(users, market.users, "user", "column 'user'")
-    numbers = np.empty((len(users), len(types)), dtype=object)
-    for i, row in enumerate(rows):
-        for j, name in enumerate(types):
-            numbers[i, j] = row.number(name, tiny=True)
-    return _sorted(numbers, users, types, market)
+    return _sorted(_table([[number(row, name, tiny=True) for name in types] for row in rows]), users, types, market)
+
+
+def _table(rows: list[list[Fraction]]) -> Array:
+    return objects(value for row in rows for value in row).reshape(len(rows), -1)
 
 
 def _from_json(text: str, market: Market) -> Array:
     data = parse_json(text)
-    check_keys(data, SOLVE_KEYS, ["allocation"], "the top level")
+    check_keys(data, SOLVE_KEYS, ["allocation"], TOP)
     if data.get("schema", VERSION) != VERSION:
         raise BadInput(
             f"got version {shown(data['schema'])}", place="schema", remedy=f"This fairopt understands schema {VERSION}"

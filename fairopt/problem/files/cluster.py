@@ -17,129 +17,101 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
-from os import PathLike, fspath
-from types import MappingProxyType
 from typing import Any
 
 from fairopt.errors import BadInput
-from fairopt.problem.checks import check_name, listed
 from fairopt.problem.cluster import MOST_HOSTS, Cluster
-from fairopt.problem.columns import checked_counts, positive
-from fairopt.problem.files.file_type import check_kind
-from fairopt.problem.files.market import read_text, suffix_of, write_text
-from fairopt.problem.files.market_schema import check_table, check_version, naming, tables
-from fairopt.problem.files.toml_json import json_text, parse_json, parse_toml, toml_text
-from fairopt.problem.labels import check_keys, nearest
-from fairopt.problem.numbers import shown, written
+from fairopt.problem.files.columns import (
+    NAME,
+    NAMES,
+    SCHEMA,
+    TOP,
+    VERSION,
+    Column,
+    TableRow,
+    TableType,
+    count,
+    json_schema,
+    positive,
+    read_document,
+    tables,
+    write_table,
+)
+from fairopt.problem.files.groups import expanded, grouped
+from fairopt.problem.files.storage import AnyPath, documents, read_file, write_file
+from fairopt.problem.labels import nearest
+from fairopt.problem.numbers import shown
 from fairopt.program import INFINITY, Number
 
-VERSION = 1
-_TOP = ("schema", "types", "host")
-_HOST = ("name", "type", "gpus", "count", "memory", "bandwidth")
-_READERS = MappingProxyType({".toml": parse_toml, ".json": parse_json})
-_WRITERS = MappingProxyType({".toml": toml_text, ".json": json_text})
+HOST = TableType(
+    (
+        Column("name", NAME, "The host's name; with a count, hosts are called name-1, name-2, ...", None),
+        Column("type", NAME, "The type of its GPUs."),
+        Column("gpus", count(), "GPUs on each host."),
+        Column("count", count(), "How many hosts of this kind there are.", 1),
+        Column("memory", positive(), "Gigabytes on one GPU, the same for all hosts of a type.", INFINITY),
+        Column("bandwidth", positive(), "Gigabytes a second between the host and the network.", INFINITY),
+    ),
+    called="groups of hosts",
+    most=MOST_HOSTS,
+    label=("name", "type"),
+)
+CLUSTER = TableType(
+    (
+        SCHEMA,
+        Column("types", NAMES, "The names of the GPU types in order; as they first appear where left out.", None),
+        Column("host", tables(HOST), "The hosts, in groups of the same kind."),
+    )
+)
 
 
-def read_cluster(path: str | PathLike[str]) -> Cluster:
+def cluster_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of cluster files, for other programs."""
+    return json_schema(CLUSTER, "cluster", "Hosts with GPUs of one type each, and what lies between them.")
+
+
+def read_cluster(path: AnyPath) -> Cluster:
     """Return the cluster in a .toml or .json file; decimals are read exactly.
 
     Errors: `BadInput` that names the file, the group of hosts, the key, the value and what to do.
     """
-    with naming(str(fspath(path))):
-        return cluster_from_dict(_READERS[suffix_of(path, _READERS)](read_text(path)))
+    return read_file(path, documents(cluster_from_dict, cluster_to_dict))
 
 
-def write_cluster(cluster: Cluster, path: str | PathLike[str]) -> None:
+def write_cluster(cluster: Cluster, path: AnyPath) -> None:
     """Write a cluster so that `read_cluster` gives it back exactly; an existing file is replaced."""
-    with naming(str(fspath(path))):
-        write_text(path, _WRITERS[suffix_of(path, _WRITERS)](cluster_to_dict(cluster)))
+    write_file(path, cluster, documents(cluster_from_dict, cluster_to_dict))
 
 
-def cluster_from_dict(data: Mapping[str, object]) -> Cluster:
+def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
     """Return the cluster that a dictionary of the file schema describes."""
-    place = "the top level"
-    check_table(data, place)
-    check_kind(data, "cluster", place)
-    check_version(data, place)
-    check_keys(data, _TOP, ["schema", "host"], place)
-    groups = tables(data["host"], "host", "groups of hosts")
-    given = None
-    if "types" in data:
-        given = [check_name(name, f"types, entry {at}") for at, name in enumerate(listed(data["types"], "types"), 1)]
-    kind: list[str] = []
-    gpus: list[int] = []
-    names: list[str] = []
-    bandwidth: list[Number] = []
-    memory: dict[str, tuple[Number, str]] = {}
-    first: dict[str, str] = {}  # where each host's name stands
-    for at, table in enumerate(groups, start=1):
-        group = _Group(table, at)
-        group.check(given, memory)
-        if len(names) + group.count > MOST_HOSTS:
-            raise BadInput(
-                f"{len(names) + group.count} hosts up to here", place=group.place, remedy=f"Give at most {MOST_HOSTS}"
-            )
-        for name in group.names(kind.count(group.kind)):
-            if name in first:
-                raise BadInput(
-                    f"a host of {first[name]} is called {shown(name)} too",
-                    place=f"{group.place}, name",
-                    remedy="Give each group a name of its own",
-                )
-            first[name] = group.place
-            names.append(name)
-        kind += [group.kind] * group.count
-        gpus += [group.gpus] * group.count
-        bandwidth += [group.bandwidth] * group.count
-    limits = {name: limit for name, (limit, _) in memory.items() if limit != INFINITY}
-    return Cluster.of(kind, gpus, types=given, memory=limits, bandwidth=bandwidth, hosts=names)
+    top = read_document(data, "cluster", CLUSTER)
+    memory: dict[str, TableRow] = {}
+    for group in top["host"]:
+        _check_group(group, top["types"], memory.setdefault(group["type"], group))
+    hosts = list(expanded(top["host"], "host", lambda group: f"{group['type']}-"))
+    return Cluster.of(
+        [group["type"] for group, _ in hosts],
+        [group["gpus"] for group, _ in hosts],
+        types=top["types"],
+        memory={name: group["memory"] for name, group in memory.items() if group["memory"] != INFINITY},
+        bandwidth=[group["bandwidth"] for group, _ in hosts],
+        hosts=[name for _, name in hosts],
+    )
 
 
-class _Group:
-    """One table of hosts, its values checked one by one."""
-
-    def __init__(self, table: Mapping[str, object], at: int) -> None:
-        check_table(table, f"host {at}")
-        called = table.get("name", table.get("type"))
-        self.place = f"host {at} ({shown(called)})" if isinstance(called, str) else f"host {at}"
-        check_keys(table, _HOST, ["type", "gpus"], self.place)
-        self.kind = check_name(table["type"], f"{self.place}, type")
-        self.name = check_name(table["name"], f"{self.place}, name") if "name" in table else None
-        self.gpus = self._count(table["gpus"], "gpus")
-        self.count = self._count(table["count"], "count") if "count" in table else 1
-        self.memory = self._amount(table, "memory")
-        self.bandwidth = self._amount(table, "bandwidth")
-        self.has_memory = "memory" in table
-
-    def _count(self, value: object, key: str) -> int:
-        return int(checked_counts([value], [self.place], key, "host")[0])
-
-    def _amount(self, table: Mapping[str, object], key: str) -> Number:
-        if key not in table:
-            return INFINITY
-        amount: Number = positive([Fraction(0) if table[key] is None else table[key]], [self.place], key, "host")[0]
-        return amount
-
-    def check(self, types: list[str] | None, memory: dict[str, tuple[Number, str]]) -> None:
-        """Refuse a type that the file does not list, and memory that contradicts another group's."""
-        if types is not None and self.kind not in types:
-            raise BadInput(
-                f"got {shown(self.kind)}", place=f"{self.place}, type", remedy=nearest(self.kind, types, "type")
-            )
-        before, where = memory.setdefault(self.kind, (self.memory, self.place))
-        if before != self.memory:
-            raise BadInput(
-                f"{_gigabytes(self.memory)} on a GPU of type {shown(self.kind)}; {where} says {_gigabytes(before)}",
-                place=f"{self.place}, memory",
-                remedy="Give all hosts of a type the same memory, or two types of GPUs two names",
-            )
-
-    def names(self, before: int) -> list[str]:
-        """Return the names of the group's hosts; ``before`` counts those of its type that came earlier."""
-        if self.name is None:
-            return [f"{self.kind}-{number}" for number in range(before + 1, before + self.count + 1)]
-        return [self.name] if self.count == 1 else [f"{self.name}-{number}" for number in range(1, self.count + 1)]
+def _check_group(group: TableRow, types: list[str] | None, before: TableRow) -> None:
+    """Refuse a type that the file does not list, and memory that contradicts an earlier group of the type."""
+    name, memory = group["type"], group["memory"]
+    if types is not None and name not in types:
+        raise BadInput(f"got {shown(name)}", place=group.at("type"), remedy=nearest(name, types, "type"))
+    if before["memory"] != memory:
+        said = f"{before.place} says {_gigabytes(before['memory'])}"
+        raise BadInput(
+            f"{_gigabytes(memory)} on a GPU of type {shown(name)}; {said}",
+            place=group.at("memory"),
+            remedy="Give all hosts of a type the same memory, or two types of GPUs two names",
+        )
 
 
 def _gigabytes(amount: Number) -> str:
@@ -151,39 +123,13 @@ def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
 
     Errors: `BadInput` where a type has a memory but no hosts, for which a file has no place.
     """
-    empty = [
-        name
-        for name, limit, gpus in zip(cluster.types, cluster.memory, cluster.capacity, strict=True)
-        if not gpus and limit != INFINITY
-    ]
-    if empty:
-        raise BadInput("it has a memory but no hosts", place=f"type {empty[0]!r}", remedy="Leave out one or the other")
-    groups: list[dict[str, Any]] = []
-    host = 0
-    while host < len(cluster.hosts):
-        count = _alike(cluster, host)
-        name, kind = cluster.hosts[host], int(cluster.kind[host])
-        group: dict[str, Any] = {"name": name if count == 1 else name.removesuffix("-1"), "type": cluster.types[kind]}
-        group["gpus"] = int(cluster.gpus[host])
-        if count > 1:
-            group["count"] = count
-        for key, amount in (("memory", cluster.memory[kind]), ("bandwidth", cluster.bandwidth[host])):
-            if amount != INFINITY:
-                group[key] = written(amount, f"host {name!r}, {key}")
-        groups.append(group)
-        host += count
-    return {"schema": VERSION, "types": list(cluster.types), "host": groups}
-
-
-def _alike(cluster: Cluster, host: int) -> int:
-    """Return how many hosts from this one on a single group can name: alike, and numbered from 1."""
-    base = cluster.hosts[host].removesuffix("-1")
-    if base == cluster.hosts[host] or not base.strip():
-        return 1
-    same, count = (cluster.kind[host], cluster.gpus[host], cluster.bandwidth[host]), 1
-    for other in range(host + 1, len(cluster.hosts)):
-        here = (cluster.kind[other], cluster.gpus[other], cluster.bandwidth[other])
-        if here != same or cluster.hosts[other] != f"{base}-{count + 1}":
-            break
-        count += 1
-    return count
+    for name, limit, gpus in zip(cluster.types, cluster.memory, cluster.capacity, strict=True):
+        if not gpus and limit != INFINITY:
+            raise BadInput("it has a memory but no hosts", place=f"type {name!r}", remedy="Leave out one or the other")
+    groups = []
+    alike = list(zip(cluster.kind.tolist(), cluster.gpus.tolist(), cluster.bandwidth.tolist(), strict=True))
+    for host, many, called in grouped(cluster.hosts, alike):
+        kind, gpus, bandwidth = alike[host]
+        values = {"name": called, "type": cluster.types[kind], "gpus": gpus, "count": many, "bandwidth": bandwidth}
+        groups.append(values | {"memory": cluster.memory[kind]})
+    return write_table({"schema": VERSION, "types": cluster.types, "host": groups}, CLUSTER, TOP)

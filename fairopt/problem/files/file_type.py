@@ -1,4 +1,4 @@
-"""What kind of file a dictionary is from, told by a key that no other kind has: for whoever gave the wrong one."""
+"""What a file describes, told by a key that no other type of file has: to explain a wrong argument."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from types import MappingProxyType
 
 from fairopt.errors import BadInput
 
-#: By key at the top level: the kind of file that has it, and who takes such a file. Of several keys the first tells.
-_KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+#: By key at the top level: the type of file that has it, and who takes such a file. Of several keys the first tells.
+_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "user": ("market", "`fairopt solve` and `fairopt compare` take it"),
         "host": ("cluster", "`fairopt run` takes it by --cluster"),
         "server": ("batch", "`fairopt schedule` takes it"),
+        "bandwidth": ("batch", "`fairopt schedule` takes it"),
         "job": ("trace", "`fairopt run` takes it"),
     }
 )
 
 
-def check_kind(data: Mapping[str, object], wanted: str, place: str) -> None:
-    """Refuse what is plainly a file of another kind than ``wanted``, and say what it is for."""
-    for key, (kind, taker) in _KINDS.items():
+def check_file_type(data: Mapping[str, object], wanted: str, place: str) -> None:
+    """Refuse what is plainly a file of another type than ``wanted``, and say what it is for."""
+    for key, (file_type, taker) in _TYPES.items():
         if key not in data:
             continue
-        if kind == wanted:
+        if file_type == wanted:
             return
-        raise BadInput(f"the key {key!r} is that of a {kind}", place=place, remedy=f"Give a {wanted}; {taker}")
+        raise BadInput(f"the key {key!r} is that of a {file_type}", place=place, remedy=f"Give a {wanted}; {taker}")

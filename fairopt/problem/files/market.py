@@ -1,138 +1,288 @@
-"""Market files: .toml, .json and .csv, read and written by suffix."""
+"""Market files: .toml, .json and .csv, read and written by suffix.
+
+A CSV table is ``user,weight,demand,<type>...`` with a row for each user and one row called ``capacity``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from os import PathLike, fspath
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from itertools import groupby
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput
-from fairopt.problem.files.market_csv import market_from_csv, market_to_csv
-from fairopt.problem.files.market_schema import market_from_dict, market_to_dict, naming
-from fairopt.problem.files.toml_json import json_text, parse_json, parse_toml, toml_text
-from fairopt.problem.labels import nearest
-from fairopt.problem.market import Market
-from fairopt.problem.numbers import shown
-
-#: A larger file is taken for a mistake; 5 million speedups of 16 digits fit.
-LARGEST_FILE = 100 * 1024 * 1024
-
-
-class Format(NamedTuple):
-    """How markets are read from text and written to it."""
-
-    read: Callable[[str], Market]
-    write: Callable[[Market], str]
-
-
-FORMATS: Mapping[str, Format] = MappingProxyType(
-    {
-        ".toml": Format(
-            lambda text: market_from_dict(parse_toml(text)), lambda market: toml_text(market_to_dict(market))
-        ),
-        ".json": Format(
-            lambda text: market_from_dict(parse_json(text)), lambda market: json_text(market_to_dict(market))
-        ),
-        ".csv": Format(market_from_csv, market_to_csv),
-    }
+from fairopt.problem.files.columns import (
+    NAME,
+    NAMES,
+    NUMBERS,
+    SCHEMA,
+    TOP,
+    VERSION,
+    Column,
+    OneOf,
+    TableRow,
+    TableType,
+    check_unique,
+    json_schema,
+    positive,
+    read_document,
+    tables,
+    write_table,
 )
+from fairopt.problem.files.csv_table import csv_text, number, read_csv
+from fairopt.problem.files.storage import AnyPath, Format, documents, naming, read_file, write_file
+from fairopt.problem.market import Market
+from fairopt.problem.numbers import exact, shown, written
+from fairopt.program import INFINITY
+
+_SPEEDUP = (
+    "Throughput on one GPU of each type, in the order of types and in any unit; 0 where it cannot run. "
+    "At least one is positive on a type that has GPUs."
+)
+JOB = TableType(
+    (
+        Column("name", NAME, "The name of the job type."),
+        Column("speedup", NUMBERS, _SPEEDUP),
+        Column("weight", positive("weight"), "Its part of the user's weight, relative to the other job types.", None),
+        Column("demand", positive("demand"), "The most GPUs in use at once; not beside a demand of the user.", None),
+    ),
+    called="jobs",
+)
+USER = TableType(
+    (
+        Column("name", NAME, "The name of the user, which no other has."),
+        Column("speedup", NUMBERS, _SPEEDUP, None),
+        Column("job", tables(JOB), 'Its job types; each becomes a user "user/job" (OEF Sec. 4.2.4).', None),
+        Column("weight", positive("weight"), "Entitlement (tickets, priority).", 1),
+        Column("demand", positive("demand"), "The most GPUs in use at once, divided as the weight is.", None),
+    ),
+    called="users",
+    one_of=OneOf(("speedup", "job"), "Give speedup for a user of one job type, and job, a list, for one of several"),
+    rules={"dependentSchemas": {"demand": {"properties": {"job": {"items": {"not": {"required": ["demand"]}}}}}}},
+)
+MARKET = TableType(
+    (
+        SCHEMA,
+        Column("types", NAMES, "The names of the GPU types, each once."),
+        Column("capacity", NUMBERS, "GPUs of each type, in the order of types; at least one is positive."),
+        Column("user", tables(USER), "The users."),
+    )
+)
+CAPACITY = "capacity"
+_OPTIONAL = ("weight", "demand")
 
 
-def read_market(path: str | PathLike[str]) -> Market:
+def market_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of market files, for other programs."""
+    about = "Who wants which GPUs how much, how many there are, and who is entitled to what. Decimals are read exactly."
+    return json_schema(MARKET, "market", about)
+
+
+def read_market(path: AnyPath) -> Market:
     """Return the market in a .toml, .json or .csv file; decimals are read exactly.
 
     Errors: `BadInput` that names the file, the place in it, the value and what to do.
     """
-    with naming(_file(path)):
-        form = _format(path)
-        return form.read(read_text(path))
+    return read_file(path, FORMATS)
 
 
-def write_market(market: Market, path: str | PathLike[str]) -> None:
+def write_market(market: Market, path: AnyPath) -> None:
     """Write a market so that `read_market` gives it back exactly; an existing file is replaced.
 
     Errors: `BadInput` for another suffix, for what the format cannot hold (CSV has no job types), and for a path that
     cannot be written.
     """
-    with naming(_file(path)):
-        write_text(path, _format(path).write(market))
+    write_file(path, market, FORMATS)
 
 
-def write_text(path: str | PathLike[str], text: str) -> None:
-    """Write a text file; an existing one is replaced. Errors: `BadInput` where it cannot be written."""
-    write_bytes(path, text.encode("utf-8"))
+class _Line(NamedTuple):
+    """One row of a market, as `Market.of` takes it."""
+
+    name: str
+    owner: str
+    place: str
+    speedup: list[object]
+    weight: Fraction
+    demand: Fraction | None
 
 
-def write_bytes(path: str | PathLike[str], data: bytes) -> None:
-    """Write a file; errors as `write_text`."""
-    try:
-        Path(path).write_bytes(data)
-    except OSError as error:
+def market_from_dict(data: Mapping[str, Any], file: str = "") -> Market:
+    """Return the market that a dictionary of the file schema describes; numbers are ints, decimals or strings "p/q".
+
+    A user with several job types becomes a row "user/job" for each of them, with `Market.owner` the user. Its weight is
+    divided among them, equally or in proportion to the jobs' own ``weight``, and so is its ``demand``, unless
+    the jobs have demands of their own.
+
+    Errors: `BadInput` that names ``file``, the user by position and name, the key and what to do.
+
+    Source: OEF Sec. 4.2.4 (virtual users; weights divided equally).
+    """
+    with naming(file):
+        top = read_document(data, "market", MARKET)
+        check_unique(top["user"], "user")
+        lines = [line for user in top["user"] for line in _lines(user)]
+        demand = [line.demand for line in lines]
+        return Market.of(
+            [line.speedup for line in lines],
+            top["capacity"],
+            weight=[line.weight for line in lines],
+            demand=None if all(limit is None for limit in demand) else demand,
+            users=[line.name for line in lines],
+            types=top["types"],
+            owner=[line.owner for line in lines],
+            places=[line.place for line in lines],
+        )
+
+
+def _lines(user: TableRow) -> Iterator[_Line]:
+    name, weight, demand = user["name"], Fraction(user["weight"]), user["demand"]
+    if user["job"] is None:
+        yield _Line(name, name, user.place, user["speedup"], weight, demand)
+        return
+    jobs = user["job"]
+    check_unique(jobs, "job")
+    parts = [job["weight"] or Fraction(1) for job in jobs]
+    for job, part in zip(jobs, parts, strict=True):
+        if job["demand"] is not None and demand is not None:
+            raise BadInput(
+                "a demand here and one of the whole user",
+                place=job.at("demand"),
+                remedy="Give demand to the user, which divides it as its weight, or to its jobs",
+            )
+        share = part / sum(parts)
+        limit = job["demand"] if demand is None else demand * share
+        yield _Line(f"{name}/{job['name']}", name, job.place, job["speedup"], weight * share, limit)
+
+
+def market_to_dict(market: Market) -> dict[str, Any]:
+    """Return the dictionary of the file schema that `market_from_dict` turns back into exactly this market.
+
+    Numbers are ints, floats where their shortest decimal form is the number, and else strings "p/q", so that any
+    writer of JSON or TOML can write them. Weights of 1 and absent demands are left out.
+
+    Errors: `BadInput` where rows of one owner do not stand together or are not called "owner/job".
+    """
+    users: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    for (owner, virtual), group in groupby(
+        range(len(market.users)), key=lambda i: (market.owner[i], market.owner[i] != market.users[i])
+    ):
+        rows = list(group)
+        if owner in seen:
+            raise BadInput(
+                f"the rows of {owner!r} do not stand together",
+                place=_place(market, rows[0]),
+                remedy="Reorder them with Market.select",
+            )
+        seen.add(owner)
+        values = _with_jobs(market, owner, rows) if virtual else _values(market, rows[0], owner)
+        users.append(values)
+    top = {"schema": VERSION, "types": market.types, "capacity": market.capacity, "user": users}
+    return write_table(top, MARKET, TOP)
+
+
+def _place(market: Market, row: int) -> str:
+    return f"user {row + 1} ({market.users[row]!r})"
+
+
+def _values(market: Market, row: int, name: str) -> dict[str, Any]:
+    limit = market.limit[row]
+    return {
+        "name": name,
+        "speedup": market.speedup[row].tolist(),
+        "weight": market.weight[row],
+        "demand": None if limit == INFINITY else limit,
+    }
+
+
+def _with_jobs(market: Market, owner: str, rows: list[int]) -> dict[str, Any]:
+    weights = [exact(market.weight[row], f"{_place(market, row)}, weight") for row in rows]
+    jobs = []
+    for row in rows:
+        start, _, job = market.users[row].partition(f"{owner}/")
+        if start or not job:
+            raise BadInput(
+                f"the row belongs to {owner!r}",
+                place=_place(market, row),
+                remedy=f"A file can hold it when it is called {owner + '/...'!r} or when it belongs to itself",
+            )
+        own = _values(market, row, job)
+        jobs.append(own | {"weight": None} if len(set(weights)) == 1 else own)
+    return {"name": owner, "weight": sum(weights, Fraction(0)), "job": jobs}
+
+
+def market_from_csv(text: str) -> Market:
+    """Return the market in a CSV text; a blank weight is 1, a blank demand is no limit, other blanks are errors."""
+    table = read_csv(text, "user", check_column)
+    types = [name for name in table.header if name not in ("user", *_OPTIONAL)]
+    if not types:
+        raise BadInput("no GPU types", place="line 1", remedy="Give a column for each type, after the header user")
+    capacity = next((row for row in table.rows if row.name == CAPACITY), None)
+    if capacity is None:
         raise BadInput(
-            f"cannot write: {error.strerror or error}", remedy="Check that the folder exists and is yours to write"
-        ) from error
+            "no row is called 'capacity'",
+            place=f"line {text.rstrip().count(chr(10)) + 1}",
+            remedy="Add the row capacity,... with the GPUs of each type",
+        )
+    for name in _OPTIONAL:
+        if capacity.values.get(name):
+            raise BadInput(f"got {shown(capacity[name])}", place=capacity.at(name), remedy="Leave the cell blank")
+    users = [row for row in table.rows if row is not capacity]
+    if not users:
+        raise BadInput("no users", place=capacity.place, remedy="Give a row for each user")
+
+    def optional(column: str, blank: Any) -> list[Any]:
+        return [number(row, column) if row.values.get(column) else blank for row in users]
+
+    demand = optional("demand", None)
+    return Market.of(
+        [[number(row, name) for name in types] for row in users],
+        [number(capacity, name) for name in types],
+        weight=optional("weight", 1),
+        demand=None if all(limit is None for limit in demand) else demand,
+        users=[row.name for row in users],
+        types=types,
+        places=[row.place for row in users],
+    )
 
 
-def read_text(path: str | PathLike[str]) -> str:
-    """Return the text of a UTF-8 file of ordinary size, without a byte-order mark; `BadInput` where there is none."""
-    return decoded(read_bytes(path))
-
-
-def read_bytes(path: str | PathLike[str]) -> bytes:
-    """Return the bytes of a file of ordinary size; `BadInput` where there is none."""
-    try:
-        with open(path, "rb") as stream:
-            data = stream.read(LARGEST_FILE + 1)
-    except FileNotFoundError as error:
-        raise BadInput("there is no such file", remedy=_neighbours(path)) from error
-    except IsADirectoryError as error:
-        raise BadInput("this is a directory", remedy="Give the file in it") from error
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise BadInput(f"cannot read: {reason}", remedy="Check the file's name and permissions") from error
-    if len(data) > LARGEST_FILE:
-        raise BadInput(f"more than {LARGEST_FILE >> 20} MB", place="the file", remedy="Give a smaller one")
-    return data
-
-
-def decoded(data: bytes) -> str:
-    """Return UTF-8 text without a byte-order mark; `BadInput` where it is none, or empty."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+def check_column(name: str, place: str) -> None:
+    """Refuse a header that does not begin with ``user``, and the known columns in capital letters."""
+    if place.endswith(", column 1") and name != "user":
         raise BadInput(
-            f"byte 0x{data[error.start]:02x} is not UTF-8 text",
-            place=f"line {line}",
-            remedy="Save the file as UTF-8",
-        ) from error
-    if not text.strip():
-        raise BadInput("the file is empty", place="line 1", remedy="See the file formats in the documentation")
-    return text
+            f"the first column is {shown(name)}",
+            place=place.removesuffix(", column 1"),
+            remedy="Start with the header user,<type>,...",
+        )
+    if name.casefold() in ("user", *_OPTIONAL) and name != name.casefold():
+        raise BadInput(
+            f"unknown column {shown(name)}", place=place, remedy=f"Write {name.casefold()}, in small letters"
+        )
 
 
-def suffix_of(path: str | PathLike[str], accepted: Mapping[str, object]) -> str:
-    """Return the suffix of a path, in small letters, where it is one of the accepted."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in accepted:
-        found = f"the suffix {shown(suffix)}" if suffix else "no suffix"
-        raise BadInput(found, place="the file's name", remedy=f"Give a file that ends in {', '.join(accepted)}")
-    return suffix
+def market_to_csv(market: Market) -> str:
+    """Return the CSV text of a market; `BadInput` where the names or job types cannot be told from CSV's own words."""
+    if market.owner != market.users:
+        raise BadInput(
+            "a market with job types", place="owner", remedy="Write it as .toml or .json; CSV has no job types"
+        )
+    for names, words in ((market.types, ("user", *_OPTIONAL)), (market.users, (CAPACITY,))):
+        for name in names:
+            if name.casefold() in words or name != name.strip():
+                raise BadInput(
+                    f"the name {shown(name)}", place="names", remedy="Write it as .toml or .json, or rename it"
+                )
+    there = {"weight": any(market.weight != 1), "demand": any(market.limit != INFINITY)}
+    optional = [name for name in _OPTIONAL if there[name]]
+    rows: list[list[object]] = []
+    for user, row, weight, limit in zip(market.users, market.speedup, market.weight, market.limit, strict=True):
+        cells = {"weight": written(weight, user), "demand": "" if limit == INFINITY else written(limit, user)}
+        rows.append([user, *(cells[name] for name in optional), *(written(value, user) for value in row)])
+    rows.append([CAPACITY, *("" for _ in optional), *(written(amount, CAPACITY) for amount in market.capacity)])
+    return csv_text(["user", *optional, *market.types], rows)
 
 
-def _format(path: str | PathLike[str]) -> Format:
-    return FORMATS[suffix_of(path, FORMATS)]
-
-
-def _file(path: str | PathLike[str]) -> str:
-    return str(fspath(path))
-
-
-def _neighbours(path: str | PathLike[str]) -> str:
-    folder = Path(path).parent
-    if not folder.is_dir():
-        return f"There is no folder {str(folder)!r} either"
-    names = sorted(entry.name for entry in folder.iterdir() if entry.suffix.lower() in FORMATS)
-    return nearest(Path(path).name, names, "file")
+FORMATS: Mapping[str, Format[Market]] = MappingProxyType(
+    {**documents(market_from_dict, market_to_dict), ".csv": Format(market_from_csv, market_to_csv)}
+)

@@ -15,7 +15,7 @@ from fairopt.policy import Allocation, Formulated, Policy, chosen, decide
 from fairopt.problem import Market
 from fairopt.problem.utility import capped_value
 from fairopt.program import Array, Program
-from fairopt.program.many import Programs, formulated
+from fairopt.program.batched import Programs, formulated
 
 #: Programs with more numbers than this in a dictionary are faster solved one by one, from HiGHS's sparse matrices;
 #: those with more rows than variables take more steps, and so are from the second number on.

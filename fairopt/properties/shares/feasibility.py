@@ -34,6 +34,15 @@ class Overbooked:
         return f"{number_text(self.given - self.capacity)} more GPUs of {self.type} are given out than there are"
 
 
+def sizes(market: Market) -> Array:
+    """Return what a tolerance on each type (k,) is a part of: the type's own GPUs.
+
+    Where a type has no GPUs it is one GPU, or the least capacity of the others where that is smaller.
+    """
+    there = market.capacity > 0
+    return np.where(there, market.capacity, min(1, market.capacity[there].min()))
+
+
 class Feasibility(Property):
     """No negative share, and of no type more than there is.
 
@@ -56,7 +65,7 @@ class Feasibility(Property):
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         left = market.capacity - shares.sum(axis=0)
-        size = np.maximum(market.capacity, market.capacity.sum() / len(market.capacity))
+        size = sizes(market)
         tight = int(np.argmin(left / size))
         lowest = np.unravel_index(int(np.argmin(shares / size)), shares.shape)
         i, j = int(lowest[0]), int(lowest[1])

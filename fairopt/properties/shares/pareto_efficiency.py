@@ -18,7 +18,7 @@ from fairopt.problem import Market, worth
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, Rows, number_text
 from fairopt.properties.over_optima import MOST_FACES, found, search
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
-from fairopt.properties.shares.feasibility import Feasibility
+from fairopt.properties.shares.feasibility import Feasibility, sizes
 from fairopt.properties.verdict import Answer, Instance, OverOptima, Property, Verdict
 
 
@@ -135,13 +135,15 @@ class ParetoEfficiency(Property):
         program = largest_gain(market, own, fair)
         solution = (Exact() if market.exact else Highs()).solve(program).require_optimal()
         gain = program.value(solution.point)
-        size = len(own)
         better = program.variable("share", solution.point)
-        witness = Dominating(better, market.utility(better) - own, market.users)
+        gains = market.utility(better) - own
+        # a user's gain counts by its own size, however many users there are, and no sum of roundings counts
+        relative = min(gain, (gains / fair).max())
+        witness = Dominating(better, gains, market.users)
         verdict = self._by_slack(
             market,
             -gain if gain > 0 else 0 * gain,
-            size,
+            gain / relative if relative > 0 else 1,
             tolerance,
             unit="sum over users of gain over own-partition throughput",
             effort=f"all feasible allocations (a linear program solved by {solution.backend})",
@@ -195,7 +197,7 @@ def _weights(program: Program, solution: Solution, fair: Array) -> ParetoWeights
 
 def _fit(market: Market, shares: Array, tolerance: Number) -> Array | None:
     """Return the shares shrunk into the capacities where they exceed them by no more than the tolerance, else None."""
-    size = np.maximum(market.capacity, market.capacity.sum() / len(market.capacity))
+    size = sizes(market)
     given = shares.sum(axis=0)
     if (given - market.capacity > tolerance * size).any() or (shares < -tolerance * size).any():
         return None

@@ -9,6 +9,7 @@ import numpy as np
 from fairopt.problem import Market, usable, worth
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.properties.shares.cited import EQUATION_2, OEF_EXAMPLE
+from fairopt.properties.shares.feasibility import sizes
 from fairopt.properties.verdict import Answer, Instance, Property, Verdict
 
 
@@ -50,19 +51,21 @@ class WorkConservation(Property):
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         used = usable(market.speedup, shares, market.demand)
         idle = market.capacity - used.sum(axis=0)
-        spare = np.full(len(market.users), INFINITY) if market.demand is None else market.demand - used.sum(axis=1)
-        # what could be put to use of each type by the user with most room for it
-        room = np.where(market.speedup > 0, spare[:, None], 0)
-        wasted = np.minimum(idle, room.max(axis=0))
-        size = np.maximum(market.capacity, market.capacity.sum() / len(market.capacity))
-        worst = int(np.argmax(wasted / size))
-        user = market.users[int(np.argmax(room[:, worst]))]
+        room = market.limit - used.sum(axis=1)
+        limited = market.limit < INFINITY
+        # what counts as none is a part of the type's capacity, or a part of the user's demand
+        relative = np.where(market.speedup > 0, idle / sizes(market), 0)
+        relative[limited] = np.minimum(relative[limited], (room[limited] / market.limit[limited])[:, None])
+        worst = np.unravel_index(int(np.argmax(relative)), market.shape)
+        i, j = int(worst[0]), int(worst[1])
+        wasted = min(idle[j], room[i])
+        waste = relative[i, j] > 0
         return self._by_slack(
             market,
-            -max(wasted[worst], 0 * wasted[worst]),
-            size[worst],
+            -wasted if waste else 0 * idle[j],
+            wasted / relative[i, j] if waste else 1,
             tolerance,
-            unit=f"GPUs of {market.types[worst]}",
+            unit=f"GPUs of {market.types[j]}",
             effort=f"{len(idle)} types",
-            witness=Idle(market.types[worst], idle[worst], user),
+            witness=Idle(market.types[j], idle[j], market.users[i]),
         )

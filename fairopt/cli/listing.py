@@ -1,0 +1,82 @@
+"""`fairopt policies`, `backends` and `properties`: what is installed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from fairopt import discovery
+from fairopt.cli import as_json, round_tables, tables
+from fairopt.errors import FairoptError
+from fairopt.policy import Policy
+from fairopt.problem import Market, Queue
+from fairopt.problem.batch import Batch
+from fairopt.properties import MechanismProperty, Property
+
+T = TypeVar("T")
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")]
+
+
+def policies(json_: AsJson = False) -> None:
+    """List the policies that are installed and what each claims: of shares (`solve`), rounds (`run`), `schedule`s."""
+    listed, rounds, schedules = (wanted_policies(None, problem) for problem in (Market, Queue, Batch))
+    if json_:
+        print_json(as_json.policies([*listed, *rounds, *schedules]))
+    else:
+        tables.policies(listed)
+        round_tables.policies(rounds, "rounds")
+        round_tables.policies(schedules, "schedules")
+
+
+def backends(json_: AsJson = False) -> None:
+    """List the back ends, what each can do, and whether it is available here."""
+    listed = chosen(None, discovery.BACKENDS, lambda name: discovery.load(discovery.BACKENDS, name))
+    _list(json_, as_json.backends(listed), lambda: tables.backends(listed))
+
+
+def properties(json_: AsJson = False) -> None:
+    """List the properties that can be checked, with their definitions."""
+    listed = wanted_properties(None)
+    _list(json_, as_json.properties(listed), lambda: tables.properties(listed))
+
+
+def wanted_policies(names: list[str] | None, problem: type) -> list[Policy]:
+    """Return the policies that were named, or else all that decide on ``problem``."""
+    if names:
+        return [discovery.policy(name, problem) for name in dict.fromkeys(names)]
+    listed = chosen(None, discovery.POLICIES, discovery.policy)
+    return [each for each in listed if issubclass(each.problem, problem)]
+
+
+def wanted_properties(names: list[str] | None) -> list[Property | MechanismProperty]:
+    """Return the properties that were named, or else all that are installed."""
+    return chosen(names, discovery.PROPERTIES, discovery.property_)
+
+
+def chosen(given: list[str] | None, group: str, make: Callable[[str], T]) -> list[T]:
+    """Return what was named, or else all that is installed; of all, a broken plug-in is left out with a warning."""
+    if given:
+        return [make(name) for name in dict.fromkeys(given)]
+    made = []
+    for name in discovery.names(group):
+        try:
+            made.append(make(name))
+        except FairoptError as error:
+            print(f"fairopt: left out: {error}", file=sys.stderr)
+    return made
+
+
+def _list(json_: bool, data: Any, print_table: Any) -> None:
+    if json_:
+        print_json(data)
+    else:
+        print_table()
+
+
+def print_json(data: Mapping[str, Any] | list[Any]) -> None:
+    """Print JSON on standard output, where nothing else goes then."""
+    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))

@@ -1,0 +1,204 @@
+"""`fairopt solve`, `verify` and `compare`: allocations of a market's GPUs."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairopt import discovery
+from fairopt.cli import as_json, proving, scheduling, tables
+from fairopt.cli.exits import Exit
+from fairopt.cli.listing import AsJson, print_json, wanted_policies, wanted_properties
+from fairopt.compare import Row
+from fairopt.compare import compare as compared
+from fairopt.compare import verify as verified
+from fairopt.errors import BadInput, NotCapable, NotSolved
+from fairopt.metrics import metrics
+from fairopt.policy import allocate, uniqueness
+from fairopt.problem import Market, read_allocation, read_market
+from fairopt.problem import exact as rational
+from fairopt.properties import TOLERANCE, Answer, Effort, Feasibility, MechanismProperty, Property
+
+MarketFile = Annotated[Path, typer.Argument(metavar="MARKET", help="A market file: .toml, .json or .csv.")]
+Normalise = Annotated[
+    bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of the search for misreports that pay.", min=0)]
+
+
+def solve(
+    market: MarketFile,
+    policy: Annotated[str, typer.Option(help="A policy by name; `fairopt policies` lists them.")],
+    backend: Annotated[str, typer.Option(help="A back end, or a method of the policy, by name; or auto.")] = "auto",
+    json_: AsJson = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Decide in rational arithmetic; numbers print as p/q.")
+    ] = False,
+    canonical: Annotated[
+        bool, typer.Option("--canonical", help="Where optima differ, take the lexicographic one.")
+    ] = False,
+    normalise: Normalise = False,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds for the solver.")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="The solver's feasibility tolerance.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The solver's random seed.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Most threads for the solver.")] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the proof here, for `fairopt check FILE`; implies --exact."),
+    ] = None,
+) -> None:
+    """Compute one policy's allocation."""
+    exact = exact or certificate is not None
+    proving.require_place(certificate)
+    problem = _read(market, normalise)
+    rule = discovery.policy(policy, Market)
+    solver = discovery.solver(rule, backend)
+    if exact and solver is not None and solver.number is float:
+        raise NotCapable(
+            f"--{'exact' if certificate is None else 'certificate'} asks for rational numbers, which {backend!r} does "
+            "not compute in; leave --backend out, or name exact"
+        )
+    try:
+        decision = allocate(
+            rule,
+            problem,
+            solver,
+            canonical=canonical,
+            exact=exact,
+            time_limit=time_limit,
+            tolerance=tolerance,
+            seed=seed,
+            threads=threads,
+        )
+    except NotSolved as error:
+        if json_:
+            print_json(as_json.unsolved(rule, problem, error))
+        if certificate is not None:
+            proving.write_bound(rule, problem, error, certificate)
+        raise
+    if exact and not decision.exact:
+        asked = "--exact" if certificate is None else "--certificate"
+        raise NotCapable(f"{policy} has no exact allocation on this market; leave {asked} out for one in floats")
+    unique = uniqueness(rule, decision)
+    if json_:
+        print_json(as_json.decision(decision, unique, exact=exact))
+    else:
+        tables.decision(decision, unique)
+    if certificate is not None:
+        proving.write(rule.certify(decision), certificate)
+
+
+def verify(
+    market: Annotated[Path, typer.Argument(metavar="MARKET", help="A market file; or a batch file, .toml or .json.")],
+    allocation: Annotated[
+        Path,
+        typer.Argument(
+            metavar="ALLOCATION",
+            help="An allocation by anyone, .csv or .json; of a batch, a schedule by anyone, .json.",
+        ),
+    ],
+    property_names: Annotated[
+        list[str] | None, typer.Option("--property", help="A property by name; all by default. May be repeated.")
+    ] = None,
+    json_: AsJson = False,
+    tolerance: Annotated[float, typer.Option(help="Relative slack that counts as none.", min=0)] = TOLERANCE,
+    exact: Annotated[bool, typer.Option("--exact", help="No tolerance, and numbers print as p/q.")] = False,
+    certificates: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`; implies --exact."),
+    ] = None,
+) -> None:
+    """Check an allocation, or a schedule, made by anyone; exit status 1 if a property fails, or a constraint."""
+    slack = Fraction(0) if exact or certificates is not None else rational(tolerance, "--tolerance")
+    if scheduling.is_batch(market):
+        refused = {"--property": property_names, "--certificates": certificates}
+        return scheduling.verify(market, allocation, json_=json_, tolerance=slack, refused=refused)
+    problem = _read(market, False)
+    shares = read_allocation(allocation, problem)
+    asked = wanted_properties(property_names)
+    for each in asked if property_names else ():
+        if isinstance(each, MechanismProperty):
+            raise BadInput(
+                f"{each.name} is a property of a policy, not of one allocation",
+                place="--property",
+                remedy="Ask `fairopt compare MARKET --policy NAME`, which searches for misreports",
+            )
+    of_allocations = [each for each in asked if isinstance(each, Property)]
+    exact = exact or certificates is not None
+    proving.require_empty(certificates)
+    verdicts = verified(problem, shares, of_allocations, tolerance=slack)
+    fits = Feasibility().check(problem, shares, tolerance=slack)
+    if fits.answer is Answer.FAILS:  # nothing else means anything if GPUs are given out twice
+        verdicts = {Feasibility.name: fits, **verdicts}
+    numbers = metrics(problem, shares)
+    if json_:
+        print_json(as_json.verdicts(verdicts, numbers, problem, exact=exact))
+    else:
+        tables.verdicts(verdicts, numbers, problem)
+    if certificates is not None:
+        proving.write_verdicts(problem, shares, verdicts, [*of_allocations, Feasibility()], certificates)
+    if any(verdict.answer is Answer.FAILS for verdict in verdicts.values()):
+        raise typer.Exit(Exit.FAILS)
+
+
+def compare(
+    market: MarketFile,
+    policy_names: Annotated[
+        list[str] | None, typer.Option("--policy", help="A policy by name; all by default. May be repeated.")
+    ] = None,
+    property_names: Annotated[
+        list[str] | None, typer.Option("--property", help="A property by name; all by default. May be repeated.")
+    ] = None,
+    json_: AsJson = False,
+    normalise: Normalise = False,
+    evaluations: Annotated[int, typer.Option(help="Misreports to try for each policy.", min=1)] = Effort.evaluations,
+    seed: Seed = 0,
+    seconds: Annotated[float, typer.Option(help="Most seconds to search for misreports, for each policy.")] = 60.0,
+    every_optimum: Annotated[
+        bool, typer.Option("--every-optimum", help="Where optima differ, say what holds for some and for every one.")
+    ] = False,
+    floats: Annotated[bool, typer.Option("--floats", help="Decide in floats, within a tolerance: faster.")] = False,
+    certificates: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`.")
+    ] = None,
+) -> None:
+    """Compute every policy's allocation and say which properties hold, by how much, and what shows it.
+
+    The table is the answer, whatever it says: the exit status is 3 if a policy could not be computed, else 0.
+    """
+    problem = _read(market, normalise)
+    proving.require_empty(certificates)
+    policies = wanted_policies(policy_names, Market)
+    wanted = wanted_properties(property_names)
+    effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
+    rows: list[Row] = []
+    interrupted = False
+    try:
+        with tables.progress(len(policies)) as advance:
+            for row in compared(
+                problem, policies, wanted, effort=effort, exact=not floats, every_optimum=every_optimum
+            ):
+                rows.append(row)
+                advance(row.policy.name)
+    except KeyboardInterrupt:  # what is computed is kept, and the status says that it is not all
+        interrupted = True
+    if json_:
+        print_json(as_json.table(rows, problem))
+    else:
+        tables.table(rows, problem, wanted)
+    if certificates is not None:
+        proving.write_certificates(rows, wanted, certificates)
+    if interrupted:
+        print(f"interrupted: {len(rows)} of {len(policies)} policies done", file=sys.stderr)
+        raise typer.Exit(Exit.INTERRUPTED)
+    if any(row.error is not None for row in rows):
+        raise typer.Exit(Exit.NOT_SOLVED)
+
+
+def _read(path: Path, normalise: bool) -> Market:
+    market = read_market(path)
+    return market.normalised() if normalise else market

@@ -1,0 +1,313 @@
+"""Columns of files as data: what reads, writes and describes (as JSON Schema) every table of every file.
+
+A `Column` has a name, what may stand there, what it says, and what leaving it out means. A table of a document (a
+dictionary) and a line of a CSV text both become a `TableRow`, which knows where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from fairopt.errors import BadInput
+from fairopt.problem.checks import MOST_ROWS, MOST_TYPES, check_name, listed
+from fairopt.problem.files.file_type import check_file_type
+from fairopt.problem.labels import check_keys
+from fairopt.problem.numbers import MOST_GPUS, WRITTEN, exact, shown, whole, written
+
+VERSION = 1
+#: The default of a column that must be there.
+REQUIRED = object()
+TOP = "the top level"
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """What may stand in a column: how it is read (with its place, for errors) and written, and its JSON Schema.
+
+    ``tables``: the kind of the tables in it, where it holds any.
+    """
+
+    read: Callable[[Any, str], Any]
+    write: Callable[[Any, str], Any]
+    schema: Mapping[str, Any]
+    tables: TableType | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table, or a key: its name, what it holds, what it says, and its value where it is left out.
+
+    ``blank`` is the remedy where a cell is blank that must not be.
+    """
+
+    name: str
+    value: ValueType
+    about: str
+    default: Any = REQUIRED
+    blank: str = ""
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Columns of which exactly one must be there, and what to do about both or neither."""
+
+    names: tuple[str, str]
+    remedy: str
+
+    def check(self, given: Sequence[str] | Mapping[str, object], place: str) -> None:
+        """Refuse both and neither."""
+        one, other = self.names
+        if (one in given) == (other in given):
+            found = f"both {one!r} and {other!r}" if one in given else f"neither {one!r} nor {other!r}"
+            raise BadInput(found, place=place, remedy=self.remedy)
+
+
+@dataclass(frozen=True)
+class TableType:
+    """A kind of table: its columns, what messages call several, and how many there may be.
+
+    ``label``: messages call a table by the first of these columns that is a text. ``one_of``: columns that exclude
+    each other. ``rules``: what else its JSON Schema says.
+    """
+
+    columns: tuple[Column, ...]
+    called: str = "tables"
+    most: int = MOST_ROWS
+    label: tuple[str, ...] = ("name",)
+    one_of: OneOf | None = None
+    rules: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The names of the columns that must be there."""
+        return tuple(column.name for column in self.columns if column.default is REQUIRED)
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """What one table or line holds, by column, and where it stands; ``at`` is the place of a column in it."""
+
+    name: Any
+    place: str
+    values: Mapping[str, Any]
+    at: Callable[[str], str]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+
+# -- what may stand in a column ------------------------------------------------------------------------------------
+def _as_it_is(value: Any, place: str) -> Any:
+    return value
+
+
+def _text(value: Any, place: str) -> str:
+    if not isinstance(value, str):
+        raise BadInput(f"got {shown(value)}", place=place, remedy="Give a string")
+    return value
+
+
+def number_schema(**numbers: int) -> dict[str, Any]:
+    """Return the JSON Schema of a number, or of one in a string; ``numbers`` are the bounds in JSON Schema's words."""
+    return {"anyOf": [{"type": "number", **numbers}, {"type": "string", "pattern": f"^({WRITTEN})$"}]}
+
+
+def _name_list(values: Any, place: str) -> list[str]:
+    return [check_name(name, f"{place}, entry {number}") for number, name in enumerate(listed(values, place), 1)]
+
+
+_NAME = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "\\S"}
+_AMOUNT = number_schema(minimum=0)
+_LIST = {"type": "array", "minItems": 1, "maxItems": MOST_TYPES}
+
+NAME = ValueType(check_name, _as_it_is, _NAME)
+TEXT = ValueType(_text, _as_it_is, {"type": "string"})
+NAMES = ValueType(_name_list, lambda names, _: list(names), {**_LIST, "uniqueItems": True, "items": _NAME})
+NUMBER = ValueType(exact, written, _AMOUNT)
+#: A number, and a list of numbers by type, that are checked where the problem is made.
+UNCHECKED = ValueType(_as_it_is, written, _AMOUNT)
+NUMBERS = ValueType(listed, lambda given, place: [written(each, place) for each in given], {**_LIST, "items": _AMOUNT})
+
+
+def positive(what: str = "number", remedy: str = "Give a positive {what}, or leave the key out") -> ValueType:
+    """Return what a column of positive numbers holds; ``what`` is what messages call one."""
+
+    def read(value: Any, place: str) -> Any:
+        number = exact(value, place)
+        if number <= 0:
+            raise BadInput(f"got {shown(number)}", place=place, remedy=remedy.format(what=what))
+        return number
+
+    return ValueType(read, written, number_schema(exclusiveMinimum=0))
+
+
+def count(least: int = 1) -> ValueType:
+    """Return what a column of whole numbers of at least ``least`` holds."""
+    schema = {"type": ["integer", "string"], "minimum": least, "maximum": MOST_GPUS}
+    return ValueType(lambda value, place: whole(value, place, least=least), lambda value, _: int(value), schema)
+
+
+def by_type(each: ValueType, types: Sequence[str]) -> ValueType:
+    """Return what a column holds that has one ``each`` for all ``types``, or a list with one for every type."""
+
+    def read(value: Any, place: str) -> list[Any]:
+        given = list(value) if isinstance(value, list | tuple) else [value] * len(types)
+        if len(given) != len(types):
+            remedy = f"Give one number, or one for each of {', '.join(types)}"
+            raise BadInput(f"{len(given)} values for {len(types)} types", place=place, remedy=remedy)
+        called = [f"{place}, type {name!r}" if len(types) > 1 else place for name in types]
+        return [each.read(entry, where) for entry, where in zip(given, called, strict=True)]
+
+    def write(values: Any, place: str) -> Any:
+        entries = [each.write(value, place) for value in values]
+        return entries[0] if len(entries) == 1 else entries
+
+    return ValueType(read, write, {"anyOf": [each.schema, {**_LIST, "items": each.schema}]})
+
+
+def nested(table: TableType) -> ValueType:
+    """Return what a column holds that is one table, read as a `TableRow`."""
+    return ValueType(
+        lambda value, place: read_table(value, place, table),
+        lambda row, place: write_table(row, table, place),
+        {},
+        table,
+    )
+
+
+def tables(table: TableType) -> ValueType:
+    """Return what a column holds that is a list of tables, each read as a `TableRow`."""
+
+    def read(value: Any, place: str) -> list[TableRow]:
+        given = _listed_tables(value, place, table)
+        return [read_table(each, f"{place} {number}", table) for number, each in enumerate(given, start=1)]
+
+    def write(rows: Any, place: str) -> list[dict[str, Any]]:
+        return [
+            write_table(row, table, _called(row, f"{place} {number}", table))
+            for number, row in enumerate(rows, start=1)
+        ]
+
+    return ValueType(read, write, {**_LIST, "maxItems": table.most}, table)
+
+
+def _listed_tables(value: object, place: str, table: TableType) -> Sequence[object]:
+    if not isinstance(value, list | tuple):
+        raise BadInput(
+            f"got {type(value).__name__}", place=place, remedy=f"Give a list of {table.called}, each a table"
+        )
+    if not value:
+        raise BadInput(f"no {table.called}", place=place, remedy="Give at least one")
+    if len(value) > table.most:
+        raise BadInput(f"{len(value)} {table.called}", place=place, remedy=f"Give at most {table.most}")
+    return value
+
+
+# -- reading and writing -------------------------------------------------------------------------------------------
+def read_table(table: object, place: str, table_type: TableType) -> TableRow:
+    """Return what a table of a document holds; `BadInput` for unknown keys, missing ones, and what cannot be read."""
+    if not isinstance(table, Mapping):
+        raise BadInput(f"got {type(table).__name__}", place=place, remedy="Give a table of keys and values")
+    called = _called(table, place, table_type)
+    check_keys(table, table_type.names, table_type.required, called)
+    if table_type.one_of is not None:
+        table_type.one_of.check(table, called)
+
+    at = partial(_at, called)
+    values = {
+        column.name: column.value.read(table[column.name], at(column.name)) if column.name in table else column.default
+        for column in table_type.columns
+    }
+    return TableRow(values.get("name"), called, values, at)
+
+
+def read_document(data: object, file_type: str, table: TableType) -> TableRow:
+    """Return what the top level of a document of ``file_type`` holds; errors as `read_table`."""
+    if isinstance(data, Mapping):
+        check_file_type(data, file_type, TOP)
+        check_version(data)
+    return read_table(data, TOP, table)
+
+
+def check_version(data: Mapping[str, object]) -> None:
+    """Refuse a file of another version of the schema."""
+    if "schema" not in data:
+        raise BadInput("the key 'schema' is missing", place=TOP, remedy=f"Add schema = {VERSION}")
+    version = data["schema"]
+    if isinstance(version, bool) or not isinstance(version, int) or version != VERSION:
+        remedy = f"This fairopt understands schema {VERSION}; write the integer {VERSION}"
+        raise BadInput(f"got version {shown(version)}", place="schema", remedy=remedy)
+
+
+SCHEMA = Column("schema", ValueType(_as_it_is, _as_it_is, {"const": VERSION}), "The version of this schema.")
+
+
+def _called(table: Mapping[str, Any], place: str, table_type: TableType) -> str:
+    """Return what messages call a table: by position, and by name where it has one."""
+    label = next((table[name] for name in table_type.label if isinstance(table.get(name), str)), None)
+    return place if label is None else f"{place} ({shown(label)})"
+
+
+def write_table(values: Mapping[str, Any], table_type: TableType, place: str) -> dict[str, Any]:
+    """Return the table that `read_table` turns back into ``values``; what may be left out is."""
+    written_columns = (column for column in table_type.columns if column.name in values)
+    return {
+        column.name: column.value.write(values[column.name], _at(place, column.name))
+        for column in written_columns
+        if column.default is REQUIRED or values[column.name] != column.default
+    }
+
+
+def _at(place: str, column: str) -> str:
+    return column if place == TOP else f"{place}, {column}"
+
+
+def check_unique(rows: Sequence[TableRow], key: str) -> None:
+    """Refuse two rows of one name; ``key`` is what messages call a row."""
+    first: dict[str, int] = {}
+    for number, row in enumerate(rows, start=1):
+        if first.setdefault(row.name, number) != number:
+            raise BadInput(
+                f"{key} {first[row.name]} has the same name", place=row.place, remedy="Give each a name of its own"
+            )
+
+
+# -- JSON Schema ---------------------------------------------------------------------------------------------------
+def json_schema(table: TableType, title: str, about: str) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a file whose top level is ``table``."""
+    definitions: dict[str, Any] = {}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"https://fairopt.invalid/{title}.schema.json",
+        "title": f"fairopt {title}, version {VERSION}",
+        "description": about,
+        **_object_schema(table, definitions),
+        "$defs": definitions,
+    }
+
+
+def _object_schema(table: TableType, definitions: dict[str, Any]) -> dict[str, Any]:
+    properties = {}
+    for column in table.columns:
+        schema = {"description": column.about, **column.value.schema}
+        if column.value.tables is not None:
+            definitions[column.name] = _object_schema(column.value.tables, definitions)
+            reference = {"$ref": f"#/$defs/{column.name}"}
+            schema |= {"items": reference} if schema.get("type") == "array" else reference
+        properties[column.name] = schema
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(table.required),
+        "additionalProperties": False,
+        **({} if table.one_of is None else {"oneOf": [{"required": [name]} for name in table.one_of.names]}),
+        **table.rules,
+    }

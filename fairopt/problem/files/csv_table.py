@@ -1,0 +1,106 @@
+"""CSV texts with a header and a row for each name: read into `TableRow`s, as tables of documents are, and written."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any, NamedTuple
+
+from fairopt.errors import BadInput
+from fairopt.problem.checks import check_name
+from fairopt.problem.files.columns import REQUIRED, TableRow, TableType
+from fairopt.problem.numbers import exact, shown
+
+
+class CsvTable(NamedTuple):
+    """The line and the names of the header, and the rows, whose values are the texts of the cells."""
+
+    line: int
+    header: list[str]
+    rows: list[TableRow]
+
+
+def read_csv(text: str, key: str, check_column: Callable[[str, str], None]) -> CsvTable:
+    """Return the table in a CSV text, in which the column ``key`` names the rows; spaces around a cell are dropped.
+
+    ``check_column`` is given each column's name and place. Errors: `BadInput` that names the line, for names that are
+    blank or stand twice, rows of another length than the header, and broken quotes.
+    """
+    (line, header), *records = _records(text) or [(1, [""])]
+    for number, name in enumerate(header, start=1):
+        place = f"line {line}, column {number}"
+        check_name(name, place)
+        if name in header[: number - 1]:
+            raise BadInput(f"the column {shown(name)} stands twice", place=place, remedy="Rename or drop one")
+        check_column(name, place)
+    if key not in header:
+        raise BadInput(f"no column is called {key!r}", place=f"line {line}", remedy=f"Add {key}")
+    rows: list[TableRow] = []
+    seen: dict[str, int] = {}
+    for at, cells in records:
+        if len(cells) != len(header):
+            raise BadInput(
+                f"{len(cells)} cells for {len(header)} columns",
+                place=f"line {at} ({shown(cells[0])})",
+                remedy="Give one cell for each column; write 0 where there is none",
+            )
+        values = dict(zip(header, cells, strict=True))
+        name = check_name(values[key], f"line {at}, column {key!r}")
+        if seen.setdefault(name, at) != at:
+            raise BadInput(
+                f"{shown(name)} stands in line {seen[name]} too",
+                place=f"line {at}, column {key!r}",
+                remedy="Give each row a name of its own",
+            )
+        place = f"line {at} ({shown(name)})"
+        rows.append(TableRow(name, place, values, partial(_cell, place)))
+    return CsvTable(line, header, rows)
+
+
+def _cell(place: str, column: str) -> str:
+    return f"{place}, column {shown(column)}"
+
+
+def number(row: TableRow, column: str, *, tiny: bool = False) -> Fraction:
+    """Return the number in a cell that must not be blank; errors and ``tiny`` as `exact`."""
+    return exact(filled(row, column), row.at(column), tiny=tiny)
+
+
+def filled(row: TableRow, column: str, remedy: str = "Write a number; 0 where there is none") -> str:
+    """Return the text of a cell that must not be blank."""
+    text: str = row[column]
+    if not text:
+        raise BadInput("the cell is blank", place=row.at(column), remedy=remedy)
+    return text
+
+
+def read_cells(row: TableRow, table: TableType) -> TableRow:
+    """Return a row with its cells read as the columns of ``table`` say; a blank cell is one that is left out."""
+    values: dict[str, Any] = {}
+    for column in table.columns:
+        text = row.values.get(column.name, "")
+        if column.default is REQUIRED or (column.blank and column.name in row.values):
+            text = filled(row, column.name, column.blank or "Write a number; 0 where there is none")
+        values[column.name] = column.value.read(text, row.at(column.name)) if text else column.default
+    return TableRow(row.name, row.place, values, row.at)
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a CSV text."""
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator="\n").writerows([header, *rows])
+    return out.getvalue()
+
+
+def _records(text: str) -> list[tuple[int, list[str]]]:
+    """Return the records that are not blank lines, each with the line where it ends."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        return [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if cells]
+    except csv.Error as error:
+        raise BadInput(
+            f"not CSV: {error}", place=f"line {reader.line_num}", remedy="Check the quotes in this line"
+        ) from error

@@ -1,0 +1,142 @@
+"""Text in files: read and written by suffix, every error with the file's name."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+from fairopt.errors import BadInput
+from fairopt.problem.files.documents import json_text, parse_json, parse_toml, toml_text
+from fairopt.problem.labels import nearest
+from fairopt.problem.numbers import shown
+
+T = TypeVar("T")
+AnyPath: TypeAlias = str | PathLike[str]
+
+#: A larger file is taken for a mistake; 5 million speedups of 16 digits fit.
+LARGEST_FILE = 100 * 1024 * 1024
+
+
+class Format(NamedTuple, Generic[T]):
+    """How a problem is read from text and written to it."""
+
+    read: Callable[[str], T]
+    write: Callable[[T], str]
+
+
+def documents(
+    from_dict: Callable[[Mapping[str, Any]], T], to_dict: Callable[[T], dict[str, Any]]
+) -> dict[str, Format[T]]:
+    """Return the formats, by suffix, of what can be written as a dictionary."""
+    return {
+        ".toml": Format(lambda text: from_dict(parse_toml(text)), lambda value: toml_text(to_dict(value))),
+        ".json": Format(lambda text: from_dict(parse_json(text)), lambda value: json_text(to_dict(value))),
+    }
+
+
+def read_file(path: AnyPath, formats: Mapping[str, Format[T]]) -> T:
+    """Return what a file holds, in the format of its suffix; errors: `BadInput` that names the file and the place."""
+    with naming(path):
+        form = formats[suffix_of(path, formats)]
+        return form.read(read_text(path))
+
+
+def write_file(path: AnyPath, value: T, formats: Mapping[str, Format[T]]) -> None:
+    """Write a file in the format of its suffix; an existing one is replaced. Errors: `BadInput` that names the file."""
+    with naming(path):
+        write_text(path, formats[suffix_of(path, formats)].write(value))
+
+
+@contextmanager
+def naming(file: AnyPath) -> Iterator[None]:
+    """Name the file in every `BadInput` that is raised inside."""
+    try:
+        yield
+    except BadInput as error:
+        if not file or error.file:
+            raise
+        raise error.inside(str(fspath(file))) from error.__cause__
+
+
+def suffix_of(path: AnyPath, accepted: Mapping[str, object]) -> str:
+    """Return the suffix of a path, in small letters, where it is one of the accepted."""
+    name = Path(path).name.lower()
+    suffix = next((each for each in accepted if name.endswith(each)), None)
+    if suffix is None or name == suffix:
+        found = f"the suffix {shown(Path(path).suffix.lower())}" if Path(path).suffix else "no suffix"
+        raise BadInput(found, place="the file's name", remedy=f"Give a file that ends in {', '.join(accepted)}")
+    return suffix
+
+
+def read_text(path: AnyPath) -> str:
+    """Return the text of a UTF-8 file, packed where it ends in .gz; `BadInput` where there is none."""
+    data = _read_bytes(path)
+    return _decoded(_unpacked(data) if Path(path).suffix.lower() == ".gz" else data)
+
+
+def write_text(path: AnyPath, text: str) -> None:
+    """Write a text file, packed where it ends in .gz. Errors: `BadInput` where it cannot be written."""
+    data = text.encode("utf-8")
+    if Path(path).suffix.lower() == ".gz":
+        data = gzip.compress(data, mtime=0)  # no time in it, so that the same text gives the same bytes
+    try:
+        Path(path).write_bytes(data)
+    except OSError as error:
+        raise BadInput(
+            f"cannot write: {error.strerror or error}", remedy="Check that the folder exists and is yours to write"
+        ) from error
+
+
+def _read_bytes(path: AnyPath) -> bytes:
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(LARGEST_FILE + 1)
+    except FileNotFoundError as error:
+        raise BadInput("there is no such file", remedy=_neighbours(Path(path))) from error
+    except IsADirectoryError as error:
+        raise BadInput("this is a directory", remedy="Give the file in it") from error
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise BadInput(f"cannot read: {reason}", remedy="Check the file's name and permissions") from error
+    return _of_ordinary_size(data, "")
+
+
+def _unpacked(data: bytes) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            return _of_ordinary_size(stream.read(LARGEST_FILE + 1), " unpacked")
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadInput(f"not gzip: {error}", place="the file", remedy="Give the whole file, or unpack it") from error
+
+
+def _of_ordinary_size(data: bytes, how: str) -> bytes:
+    if len(data) > LARGEST_FILE:
+        raise BadInput(f"more than {LARGEST_FILE >> 20} MB{how}", place="the file", remedy="Give a smaller one")
+    return data
+
+
+def _decoded(data: bytes) -> str:
+    """Return UTF-8 text without a byte-order mark; `BadInput` where it is none, or empty."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BadInput(
+            f"byte 0x{data[error.start]:02x} is not UTF-8 text", place=f"line {line}", remedy="Save the file as UTF-8"
+        ) from error
+    if not text.strip():
+        raise BadInput("the file is empty", place="line 1", remedy="See the file formats in the documentation")
+    return text
+
+
+def _neighbours(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f"There is no folder {str(path.parent)!r} either"
+    alike = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix.lower() == path.suffix.lower())
+    return nearest(path.name, alike, f"{path.suffix} file")

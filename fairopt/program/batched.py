@@ -1,0 +1,181 @@
+"""Many programs in one: a formulation is written down once for many markets that differ in some numbers.
+
+`Many` is a number that has a value in each of several cases. A market whose speedups are such numbers goes through a
+formulation like any other, and what comes out is the program of every case at once. Where a formulation asks something
+whose answer differs between the cases (is this speedup zero?), it is written down once for each answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairopt.program.numbers import Array, objects
+from fairopt.program.program import Program
+
+
+class CasesDiffer(Exception):
+    """A comparison came out true in some cases and false in others: ``answer`` has one entry a case.
+
+    Not an error; the caller splits the cases.
+    """
+
+    def __init__(self, answer: Array) -> None:
+        super().__init__("the cases differ in the answer to a comparison")
+        self.answer = answer
+
+
+class Many:
+    """A number with a value in each of several cases; arithmetic is case by case, a comparison speaks for all.
+
+    Errors: `CasesDiffer` where a comparison has no one answer.
+    """
+
+    __slots__ = ("values",)
+    __array_ufunc__ = None  # so that NumPy's own scalars leave the arithmetic to this class
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def __add__(self, other: Any) -> Many:
+        return Many(self.values + _values(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Many:
+        return Many(self.values - _values(other))
+
+    def __rsub__(self, other: Any) -> Many:
+        return Many(_values(other) - self.values)
+
+    def __mul__(self, other: Any) -> Many:
+        return Many(self.values * _values(other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Many:
+        return Many(self.values / _values(other))
+
+    def __rtruediv__(self, other: Any) -> Many:
+        return Many(_values(other) / self.values)
+
+    def __neg__(self) -> Many:
+        return Many(-self.values)
+
+    def __lt__(self, other: Any) -> bool:
+        return _one(self.values < _values(other))
+
+    def __le__(self, other: Any) -> bool:
+        return _one(self.values <= _values(other))
+
+    def __gt__(self, other: Any) -> bool:
+        return _one(self.values > _values(other))
+
+    def __ge__(self, other: Any) -> bool:
+        return _one(self.values >= _values(other))
+
+    def __eq__(self, other: object) -> bool:
+        return _one(self.values == _values(other))
+
+    def __ne__(self, other: object) -> bool:
+        return _one(self.values != _values(other))
+
+    def __bool__(self) -> bool:
+        return _one(self.values != 0)
+
+    def __repr__(self) -> str:
+        return f"<a number with {len(self.values)} values>"
+
+
+def _values(number: Any) -> Any:
+    return number.values if isinstance(number, Many) else float(number)
+
+
+def _one(answer: Array) -> bool:
+    if answer.all():
+        return True
+    if answer.any():
+        raise CasesDiffer(answer)
+    return False
+
+
+@dataclass(frozen=True, eq=False)
+class Programs:
+    """Programs of one structure: ``template`` says which variables and rows there are, the arrays are its numbers.
+
+    Shapes, with one line a case: ``cost``, ``lower``, ``upper`` (cases, variables), ``value`` (cases, non-zeros),
+    ``row_lower``, ``row_upper`` (cases, rows). ``cases`` are the places of these cases among those asked for. The
+    numbers of ``template`` itself mean nothing.
+    """
+
+    template: Program
+    cases: Array
+    cost: Array
+    lower: Array
+    upper: Array
+    value: Array
+    row_lower: Array
+    row_upper: Array
+
+    def program(self, place: int) -> Program:
+        """Return one of the programs by itself."""
+        rows = replace(
+            self.template.rows,
+            value=self.value[place],
+            lower=self.row_lower[place],
+            upper=self.row_upper[place],
+        )
+        return replace(
+            self.template,
+            cost=self.cost[place],
+            offset=0.0,
+            lower=self.lower[place],
+            upper=self.upper[place],
+            rows=rows,
+        )
+
+
+def formulated(write: Callable[[Array], Program], numbers: Array) -> Iterator[Programs]:
+    """Yield the programs that ``write`` makes of many arrays of numbers, (cases, ...), in as few groups as it takes.
+
+    ``write`` takes one array of the shape that is left when the cases are taken away, in ordinary numbers or in
+    `Many`, and must not ask for more than arithmetic and comparisons. The offset of the objective is left out.
+    """
+    groups = [np.arange(len(numbers))]
+    while groups:
+        cases = groups.pop()
+        if len(cases):
+            try:
+                program = write(_together(numbers[cases]))
+            except CasesDiffer as found:
+                groups += [cases[~found.answer], cases[found.answer]]
+            else:
+                yield _apart(program, cases)
+
+
+def _together(numbers: Array) -> Array:
+    """Return one array of `Many` for (cases, ...) numbers; what is the same in all cases stays an ordinary number."""
+    flat = numbers.reshape(len(numbers), -1)
+    same = (flat == flat[0]).all(axis=0)
+    columns = zip(flat.T, same, strict=True)
+    return objects(float(column[0]) if alike else Many(column) for column, alike in columns).reshape(numbers.shape[1:])
+
+
+def _apart(program: Program, cases: Array) -> Programs:
+    rows = program.rows
+    parts = (program.cost, program.lower, program.upper, rows.value, rows.lower, rows.upper)
+    return Programs(program, cases, *(_stacked(part, len(cases)) for part in parts))
+
+
+def _stacked(array: Array, cases: int) -> Array:
+    """Return (cases, entries) floats for an array of ordinary numbers and `Many`."""
+    if array.dtype != object:
+        return np.broadcast_to(array.astype(float), (cases, len(array)))
+    out = np.empty((len(array), cases))
+    for place, number in enumerate(array):
+        out[place] = _values(number)
+    return np.ascontiguousarray(out.T)

@@ -1,0 +1,77 @@
+"""Numbers and arrays of numbers, in floats or in Fractions alike; every part of fairopt takes them from here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+Number: TypeAlias = int | float | Fraction
+#: Whatever NumPy turns into an array of numbers; an `Affine` combines with any of it.
+ArrayLike: TypeAlias = Number | Array | Sequence[Any]
+
+INFINITY = float("inf")
+BOUNDLESS = (INFINITY, -INFINITY)
+#: The largest relative error of one operation on floats (half a unit in the last place).
+ROUNDING = float(np.finfo(float).eps) / 2
+#: A longer fraction says less to a reader than its first digits do.
+LONGEST_FRACTION = 9
+LARGEST_WRITTEN_OUT = 10**12
+
+
+def numbers(value: ArrayLike) -> Array:
+    """Return ``value`` as an array of ints, floats or Fractions, never of anything else."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "iufOb":
+        raise TypeError(f"an affine expression combines with numbers, not with an array of {array.dtype}")
+    return array.astype(np.int64) if array.dtype.kind == "b" else array
+
+
+def objects(values: Iterable[Any]) -> Array:
+    """Return a flat array that holds the very objects given; NumPy looks into none of them."""
+    listed = list(values)
+    out = np.empty(len(listed), dtype=object)
+    out[:] = listed
+    return out
+
+
+def fractions(values: Array | Iterable[Any]) -> Array:
+    """Return an array of Fractions in the shape of ``values``; a float becomes the fraction that it is."""
+    return cast(values if isinstance(values, np.ndarray) else objects(values), Fraction)
+
+
+def cast(array: Array, number: type) -> Array:
+    """Return ``array`` in floats or Fractions; infinities stay float infinities."""
+    if number is float:
+        return array if array.dtype == np.float64 else array.astype(float)
+    if number is not Fraction:
+        raise TypeError(f"programs and markets come in float and Fraction, not in {number.__name__}")
+    if array.dtype == object and all(type(value) is Fraction or value in BOUNDLESS for value in array.ravel()):
+        return array
+    values = (value.item() if isinstance(value, np.generic) else value for value in array.ravel().tolist())
+    return objects(value if value in BOUNDLESS else Fraction(value) for value in values).reshape(array.shape)
+
+
+def is_exact(array: Array) -> bool:
+    """Whether no number in ``array`` is a float."""
+    if array.dtype != object:
+        return array.dtype.kind in "iu"
+    return all(isinstance(value, int | Fraction) for value in array.ravel())
+
+
+def number_text(value: Number) -> str:
+    """Return a number as a person would write it: ``5/3``, ``4.993``, and six digits of what is longer than that.
+
+    >>> [number_text(value) for value in (Fraction(5, 3), Fraction(4993, 1000), Fraction(10**9 + 7, 10**9), 1 / 3)]
+    ['5/3', '4.993', '1', '0.333333']
+    """
+    if abs(float(value)) < LARGEST_WRITTEN_OUT and value == int(value):
+        return str(int(value))
+    short = f"{float(value):.6g}"
+    if not isinstance(value, Fraction) or Fraction(short) == value:
+        return short
+    return str(value) if len(str(value)) <= LONGEST_FRACTION else short

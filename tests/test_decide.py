@@ -1,0 +1,74 @@
+"""Who solves: one chooser for every policy, and nothing that is named is ignored or replaced."""
+
+import pytest
+
+from fairopt import discovery
+from fairopt.backends import Highs, Options
+from fairopt.backends.exact import Exact
+from fairopt.errors import BadInput, NotCapable
+from fairopt.models import CooperativeOEF, EqualSplit, MaxMin, NonCooperativeOEF, WaterFilling
+from fairopt.policy import allocate, chosen, decide, follow
+from fairopt.problem import Market
+
+MARKET = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+POLICIES = discovery.policies()
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_a_back_end_is_refused_where_there_is_no_program(policy):
+    if policy.has_program:
+        assert chosen(policy, Highs()).name == "highs"
+        return
+    with pytest.raises(NotCapable, match="has no program for highs"):
+        chosen(policy, Highs())
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_somebody_can_solve_every_policy(policy):
+    found = chosen(policy)
+    assert found in policy.methods or policy.has_program
+
+
+def test_a_method_is_chosen_by_name_and_by_object():
+    method = discovery.solver(MaxMin(), "prices")
+    assert method == MaxMin.methods[0]
+    assert allocate(MaxMin(), MARKET, method).method == method
+    assert allocate(MaxMin(), MARKET, Highs()).method is None
+    with pytest.raises(NotCapable, match="max-efficiency has no method"):
+        decide(discovery.policy("max-efficiency"), MARKET, method)
+
+
+def test_what_a_method_does_not_heed_is_left_to_a_back_end_or_refused():
+    assert allocate(MaxMin(), MARKET, time_limit=10).backend == "highs"
+    with pytest.raises(NotCapable, match="no use for option time_limit"):
+        allocate(MaxMin(), MARKET, MaxMin.methods[0], time_limit=10)
+    with pytest.raises(NotCapable, match="no use for option seed"):
+        allocate(EqualSplit(), MARKET, seed=1)
+
+
+@pytest.mark.parametrize(
+    "policy", [MaxMin(), NonCooperativeOEF(), CooperativeOEF(), WaterFilling()], ids=lambda policy: policy.name
+)
+def test_exact_decisions_are_not_made_by_methods_in_floats(policy):
+    decision = decide(policy, MARKET, exact=True)
+    assert decision.exact
+    assert decision.backend == "exact"
+    with pytest.raises(NotCapable, match="does not compute in rational numbers"):
+        decide(policy, MARKET, Highs(), exact=True)
+
+
+def test_the_name_of_a_back_end_is_no_back_end():
+    with pytest.raises(BadInput, match="got the name 'highs'"):
+        allocate(MaxMin(), MARKET, "highs")  # type: ignore[arg-type]
+
+
+def test_options_reach_the_back_end_that_was_chosen():
+    with pytest.raises(NotCapable, match="no option seed"):
+        decide(MaxMin(), MARKET, Exact(), options=Options(seed=3))
+
+
+def test_following_any_policy_gives_what_allocating_gives():
+    for policy in discovery.policies(Market):
+        again = follow(policy)
+        for market in (MARKET, MARKET.misreport("u1", [1, 3])):
+            assert float(again(market).objective) == pytest.approx(float(allocate(policy, market).objective), rel=1e-7)
