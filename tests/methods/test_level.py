@@ -132,7 +132,7 @@ def test_a_start_nearby_gives_the_same_level() -> None:
 
 @pytest.mark.parametrize("factor", [0.0, 1e-9, 1e9, np.nan, np.inf])
 def test_a_start_that_is_far_off_does_no_harm(factor: float) -> None:
-    market = large("even", 400, 6)
+    market = large_market(400, 6, even)
     first = raise_level(market.speedup, market.capacity, market.weight)
     for start in (
         LevelWarmStart(first.prices * np.arange(1, 7) * factor, first.lower * factor),
