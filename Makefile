@@ -17,12 +17,12 @@ demo: .venv/ready ## set up, then every policy on two markets, and two policies 
 		--cluster fairopt/datasets/philly_cluster.toml --policy $$policy --rounds 60 --floats; done
 
 test: .venv/ready ## set up, then pass the tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 kernels: .venv/ready ## the tests of floats with several kernels of the BLAS: nothing but last digits may differ
 	@set -e; for kernel in $(KERNELS); do export OPENBLAS_CORETYPE=$$kernel; \
 		if $(BIN)/python -c 'import numpy; numpy.linalg.inv(numpy.eye(99))' 2>/dev/null; \
-		then echo "BLAS kernel $$kernel"; $(BIN)/python -m pytest -n auto -q --no-summary $(NUMERICAL); \
+		then echo "BLAS kernel $$kernel"; $(BIN)/python -m pytest -n auto --dist worksteal -q --no-summary $(NUMERICAL); \
 		else echo "BLAS kernel $$kernel: not on this processor"; fi; done
 
 check: .venv/ready ## linters and types
@@ -35,7 +35,7 @@ format: .venv/ready
 	$(BIN)/ruff format .
 
 campaign: .venv/ready ## the slow tests: more instances, larger markets
-	$(BIN)/python -m pytest -n auto -m slow
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 certify: .venv/ready ## certify every policy on 1,000 random markets, and say what could not be, and why
 	$(BIN)/python -m fairopt.proofs.certify_markets
