@@ -318,6 +318,7 @@ class Checks:
 class Lender(Policy):
     """Places whom it can, and leases GPUs at random, for up to five rounds; what other policies must put up with."""
 
+    problem: ClassVar[type] = Queue
     name: ClassVar[str] = "lender"
     source: ClassVar[str] = "the conformance suite"
     seed: int = 0

@@ -79,6 +79,7 @@ def test_decisions_do_not_depend_on_how_python_hashes_names() -> None:
 class Broken(Policy):
     """Places everybody in the queue's order, and is the base of what is wrong below."""
 
+    problem: ClassVar[type] = Queue
     name: ClassVar[str] = "broken"
     source: ClassVar[str] = "nobody"
     placement: Placement = field(default_factory=Consolidated)

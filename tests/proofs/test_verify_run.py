@@ -190,6 +190,7 @@ def test_the_command_line(tmp_path: Path) -> None:
 class Playback(Policy):
     """Decides what a document says was decided; the core then says what comes of it."""
 
+    problem: ClassVar[type] = Queue
     name: ClassVar[str] = "playback"
     source: ClassVar[str] = "a document"
     data: Any = None

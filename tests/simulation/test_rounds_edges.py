@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction as F
 from math import floor
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -83,6 +83,7 @@ class Told(Policy):
     """Decides what a function says."""
 
     say: Callable[[Queue], Schedule]
+    problem: ClassVar[type] = Queue
     name = "told"
     source = "none"
 

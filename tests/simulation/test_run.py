@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -39,6 +39,7 @@ class Scripted(Policy):
     plan: tuple[Mapping[str, Spots], ...] = ()
     leases: tuple[Mapping[str, int], ...] = ()
 
+    problem: ClassVar[type] = Queue
     name = "scripted"
     source = "none"
 
