@@ -1,4 +1,4 @@
-"""`fairopt policies`, `backends` and `properties`: what is installed."""
+"""`fairopt policies`, `backends`, `properties` and `plugins`: what is installed."""
 
 from __future__ import annotations
 
@@ -42,6 +42,12 @@ def properties(json_: AsJson = False) -> None:
     """List the properties that can be checked, with their definitions."""
     listed = wanted_properties(None)
     _list(json_, as_json.properties(listed), lambda: tables.properties(listed))
+
+
+def plugins(json_: AsJson = False) -> None:
+    """List what packages other than fairopt bring, by the group in which they register it."""
+    found = discovery.plugins()
+    _list(json_, [each._asdict() for each in found], lambda: tables.plugins(found))
 
 
 def wanted_policies(names: list[str] | None, problem: type) -> list[Policy]:
