@@ -119,7 +119,8 @@ def _unknown(name: str, group: str, known: Sequence[str], taker: str = "") -> Ba
     kind = group.removeprefix("fairopt.").replace("_", " ")
     near = get_close_matches(name, known, 3, 0.4)
     guess = f"Did you mean {' or '.join(near)}? " if near else ""
-    return BadInput(f"there is no {name!r} among the {kind}", remedy=f"{taker or guess}Installed: {', '.join(known) or 'none'}")
+    installed = ", ".join(known) or "none"
+    return BadInput(f"there is no {name!r} among the {kind}", remedy=f"{taker or guess}Installed: {installed}")
 
 
 def _made(group: str, name: str, kind: Any) -> Any:

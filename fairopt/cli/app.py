@@ -61,7 +61,7 @@ class _Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the name that was given, its command, and the arguments that are left."""
         name, known, rest = super().resolve_command(ctx, args)
-        return name, load(name) if name in COMMANDS else known, rest
+        return name, load(name) if name is not None and name in COMMANDS else known, rest
 
 
 def load(name: str) -> Any:
@@ -72,7 +72,7 @@ def load(name: str) -> Any:
 
 def plugged_in(name: str) -> Any:
     """Return the command that another package registers under ``name``; None where none does."""
-    from fairopt import discovery  # entry points take as long to read as the list of commands takes to print
+    from fairopt import discovery  # reading entry points would slow down the commands that are ours
 
     if name not in discovery.names(discovery.COMMANDS):
         return None

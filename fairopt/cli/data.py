@@ -14,11 +14,12 @@ from fairopt.cli import listing, tables
 from fairopt.errors import BadInput
 from fairopt.problem.files.problem import KINDS, kind_of
 
+Name = typer.Argument(metavar="[NAME]", help="A data set; without one, all are listed.")
 Out = typer.Option("--out", metavar="FILE", help="Where to write it; the ending says the format.")
 
 
 def datasets(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A data set; without one, all are listed.")] = None,
+    name: Annotated[str | None, Name] = None,
     out: Annotated[Path | None, Out] = None,
     json_: listing.AsJson = False,
 ) -> None:
@@ -28,7 +29,7 @@ def datasets(
             raise BadInput("there is no place for the data set", place="--out", remedy=f"Give --out {name}.toml")
         return _write(discovery.load(discovery.DATASETS, name)(), out, f"data set {name!r}")
     if out is not None:
-        raise BadInput(f"got {str(out)!r} and no data set", place="--out", remedy="Name one: `fairopt datasets` has all")
+        raise BadInput(f"no data set to write to {out}", place="--out", remedy="Name one; `fairopt datasets` has all")
     found = listing.chosen(None, discovery.DATASETS, _described)
     if json_:
         listing.print_json(found)
@@ -58,6 +59,6 @@ def _described(name: str) -> dict[str, str]:
     """Return what is known of a data set without making it."""
     made: Callable[[], Any] = discovery.load(discovery.DATASETS, name)
     returned = get_type_hints(made).get("return")
-    kind = KINDS[returned].name if returned in KINDS else ""
+    kind = next((kind.name for each, kind in KINDS.items() if each is returned), "")
     about = (getdoc(made) or "").partition("\n\n")[0].replace("\n", " ")
     return {"name": name, "kind": kind, "about": about}

@@ -33,14 +33,17 @@ class ScipyMilp(Backend):
         rows = program.rows
         sign = -1.0 if program.sense is Sense.MAXIMIZE else 1.0
         matrix = csr_array((rows.value, rows.column, rows.start), shape=program.shape)
-        limit = {} if options.time_limit is None else {"time_limit": float(options.time_limit)}
+        # presolve has called an unbounded LP infeasible; the simplex alone can tell
+        given: dict[str, float | bool] = {"presolve": bool(program.integer.any())}
+        if options.time_limit is not None:
+            given["time_limit"] = float(options.time_limit)
         begun = perf_counter()
         found = milp(
             sign * program.cost,
             integrality=program.integer.astype(int),
             bounds=Bounds(*uncrossed(program.lower, program.upper)),
             constraints=LinearConstraint(matrix, *uncrossed(rows.lower, rows.upper)),
-            options=limit,
+            options=given,
         )
         seconds = perf_counter() - begun
         objective = None if found.x is None else float(program.value(found.x))

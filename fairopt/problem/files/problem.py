@@ -18,7 +18,7 @@ from fairopt.problem.market import Market
 from fairopt.problem.trace import Trace
 
 
-class Kind(NamedTuple):
+class ProblemKind(NamedTuple):
     """What a kind of problem is called, and how it is written to a file."""
 
     name: str
@@ -26,17 +26,17 @@ class Kind(NamedTuple):
 
 
 #: What a data set can be, and what an importer can return.
-KINDS: Mapping[type, Kind] = MappingProxyType(
+KINDS: Mapping[type, ProblemKind] = MappingProxyType(
     {
-        Market: Kind("market", write_market),
-        Trace: Kind("trace", write_trace),
-        Cluster: Kind("cluster", write_cluster),
-        Batch: Kind("batch", write_batch),
+        Market: ProblemKind("market", write_market),
+        Trace: ProblemKind("trace", write_trace),
+        Cluster: ProblemKind("cluster", write_cluster),
+        Batch: ProblemKind("batch", write_batch),
     }
 )
 
 
-def kind_of(problem: Any, place: str) -> Kind:
+def kind_of(problem: Any, place: str) -> ProblemKind:
     """Return the kind of ``problem``; errors: `BadInput` at ``place`` for anything else."""
     for each, kind in KINDS.items():
         if isinstance(problem, each):
