@@ -125,7 +125,7 @@ def _all(group: str, make: Any) -> list[Any]:
     return [make(name) for name in discovery.names(group)]
 
 
-POLICIES = discovery.names(discovery.POLICIES)
+POLICIES = [each.name for each in discovery.policies(Market)]
 
 
 def found(

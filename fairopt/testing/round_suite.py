@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairopt.backends import Session
+from fairopt.codec import encode
 from fairopt.discovery import BACKENDS, load, names, policies
 from fairopt.errors import NotCapable
 from fairopt.policy import Policy, Schedule, Trait, decide
@@ -39,7 +40,6 @@ from fairopt.simulation import (
     snapshot_from,
     snapshot_text,
 )
-from fairopt.simulation.codec import encode
 from fairopt.simulation.document import document
 from fairopt.simulation.placement import Consolidated
 from fairopt.testing.round_samples import Setting, sample_settings
@@ -318,6 +318,7 @@ class Checks:
 class Lender(Policy):
     """Places whom it can, and leases GPUs at random, for up to five rounds; what other policies must put up with."""
 
+    problem: ClassVar[type] = Queue
     name: ClassVar[str] = "lender"
     source: ClassVar[str] = "the conformance suite"
     seed: int = 0

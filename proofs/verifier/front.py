@@ -11,6 +11,7 @@ The tolerance says by how much numbers of runs and schedules in floats may be of
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +21,8 @@ from .reading import Unreadable, brief, first, one_line, require
 
 #: So many violations of one file are printed.
 MOST_SHOWN = 20
+#: A tolerance as it may be given: 1e-6, 0.000001 or 1/1000000.
+TOLERANCE = r"\d{1,30}(\.\d{1,30})?(e[+-]?\d{1,2})?|\d{1,30}/0*[1-9]\d{0,29}"
 SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 FINE, REJECTED, UNREADABLE = 0, 1, 2
 
@@ -63,13 +66,20 @@ def files(path: Path) -> Iterator[Path]:
     yield from found or [path]
 
 
+def small_number(text: str) -> Fraction:
+    """Return a number that was given on the command line; a long one could take for ever to write out."""
+    if not re.fullmatch(TOLERANCE, text, re.ASCII | re.IGNORECASE):
+        raise argparse.ArgumentTypeError(f"{brief(text)} is no number like 1e-6 or 1/1000000")
+    return Fraction(text)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Decide files, print what was found, and return the exit status."""
     parser = argparse.ArgumentParser(prog="verify.py", description=str(__doc__).partition("\n\n")[2])
     parser.add_argument(
         "file", nargs="+", type=Path, help="certificates, runs, schedules, or folders of them"
     )
-    parser.add_argument("--tolerance", type=Fraction, help="by default 0 for runs and 1e-9 for schedules")
+    parser.add_argument("--tolerance", type=small_number, help="by default 0 for runs and 1e-9 for schedules")
     asked, worst = parser.parse_args(arguments), FINE
     for path in (each for named in asked.file for each in files(named)):
         status, said = report(path, asked.tolerance)

@@ -37,7 +37,7 @@ PHASES = frozenset({"prepare", "solve", "certify"})
 _TIMED = re.compile(r"\d[\d.,]*(e[+-]?\d+)? ?(s|ms|µs)\b")
 #: One problem in so many is quick.
 QUICK = 34
-#: A command that takes longer has gone astray; it is cut off, and that is observed.
+#: A command that takes more seconds of the processor has gone astray; it is cut off, and that is observed.
 MOST_SECONDS = 120
 
 
@@ -101,12 +101,12 @@ def _limited() -> Iterator[None]:
     def stop(*_: object) -> None:
         raise TookTooLong
 
-    signal.signal(signal.SIGALRM, stop)
-    signal.alarm(MOST_SECONDS)
+    signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def _plain(text: str) -> Any:

@@ -16,32 +16,13 @@ from fairopt.models.oef.envy_bound import MOST_USERS
 from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.proofs.verify import verify
-
-
-def strained(seed: int) -> Market:
-    """Weights, demands, units or capacities over twelve orders of magnitude, or rows that differ by 1e-16 to 1e-6."""
-    random = np.random.default_rng([seed, 77])
-    n, k = int(random.integers(1, 8)), int(random.integers(1, 5))
-
-    def wide(size: object) -> np.ndarray:
-        return 10.0 ** random.uniform(-6, 6, size)
-
-    speedup = random.uniform(0.5, 3, (n, k))
-    if seed % 3 == 0:
-        near = random.choice([0, 1, -1], (n, k)) * 10.0 ** random.uniform(-16, -6, (n, 1))
-        speedup = speedup[random.integers(0, max(1, n // 3), n)] * (1 + near)
-    elif seed % 3 == 1:
-        speedup = speedup * wide((n, 1))
-    capacity = wide(k) if seed % 2 else random.integers(1, 6, k).astype(float)
-    weight = wide(n) if random.random() < 0.7 else None
-    demand = np.where(random.random(n) < 0.6, wide(n), np.inf) if random.random() < 0.6 else None
-    return Market.of_arrays(speedup, capacity, weight=weight, demand=demand)
+from fairopt.testing.float_samples import odd_market
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_the_bounds_hold_where_floats_are_strained(part):
     for seed in range(part, 120, 4):
-        market = strained(seed)
+        market = odd_market(seed, users=(1, 7), orders=5, near=True)
         proven = allocate(CooperativeOEF(), market).solution
         exact = allocate(CooperativeOEF(), market.as_(Fraction), Exact()).objective
         assert Fraction(proven.lower) <= exact <= Fraction(proven.upper), seed

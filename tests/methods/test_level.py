@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from fractions import Fraction
 from time import process_time
 
@@ -18,41 +17,10 @@ from fairopt.models import MaxMin, NonCooperativeOEF
 from fairopt.policy import Policy, allocate, follow, uniqueness
 from fairopt.problem import Market
 from fairopt.proofs.verify import verify
+from fairopt.testing.float_samples import Speedups, even, few, large_market, odd_market, rising, sparse
+from fairopt.testing.samples import sample_markets
 
-INFINITY = float("inf")
 POLICIES = (NonCooperativeOEF(), MaxMin())
-
-
-def odd_market(seed: int) -> Market:
-    """Return a small market of some odd kind: ties, zeros, weights, demands, copies, far-off units, empty types."""
-    draw = random.Random(seed)
-    n, k = draw.randint(1, 12), draw.randint(1, 5)
-    speed = (
-        lambda: draw.choice([0, 1, 2, 3]),
-        lambda: draw.choice([1, 2]),
-        lambda: draw.uniform(0.1, 1),
-        lambda: draw.choice([0, draw.uniform(0.5, 9)]),
-        lambda: 10.0 ** draw.randint(-6, 6),
-        lambda: draw.randint(1, 40) / 8,
-    )[draw.randrange(6)]
-    rows = [[float(speed()) for _ in range(k)] for _ in range(n)]
-    capacity = [draw.choice([0, 1, 1, 2, 5, draw.uniform(0.5, 8)]) for _ in range(k)]
-    if not any(capacity):
-        capacity[0] = 3
-    there = [j for j in range(k) if capacity[j]]
-    for row in rows:
-        if not any(row[j] for j in there):
-            row[draw.choice(there)] = 1.0
-    if draw.random() < 0.4:
-        rows[n // 2 :] = [list(rows[0]) for _ in rows[n // 2 :]]
-    if draw.random() < 0.2:
-        units = [10.0 ** draw.randint(-6, 6) for _ in rows]
-        rows = [[unit * each for each in row] for unit, row in zip(units, rows, strict=True)]
-    weight = [draw.choice([1, 2, 0.5, draw.uniform(0.1, 5)]) for _ in range(n)] if draw.random() < 0.5 else [1] * n
-    if draw.random() < 0.1:
-        weight = [10.0 ** draw.randint(-6, 6) for _ in range(n)]
-    limits = [draw.choice([INFINITY, 1, 2, draw.uniform(0.05, 4)]) for _ in range(n)]
-    return Market.of_arrays(rows, capacity, weight=weight, demand=limits if draw.random() < 0.5 else None)
 
 
 def check_against_exact(policy: Policy, market: Market) -> None:
@@ -83,7 +51,7 @@ def test_small_odd_markets_against_the_exact_optimum(
     if not whole:  # small markets by boxes, as large ones are
         monkeypatch.setattr(level_prices, "WHOLE", 0)
     for seed in range(60):
-        check_against_exact(policy, odd_market(seed))
+        check_against_exact(policy, odd_market(seed, users=(1, 12)))
 
 
 @pytest.mark.slow
@@ -95,32 +63,14 @@ def test_five_hundred_odd_markets_against_the_exact_optimum(
     if not whole:
         monkeypatch.setattr(level_prices, "WHOLE", 0)
     for seed in range(60, 560):
-        check_against_exact(policy, odd_market(seed))
-
-
-def large(kind: str, n: int, k: int = 10) -> Market:
-    """Return a market of n users in floats: even, growing speeds, few distinct speeds, zeros, with demands."""
-    random_ = np.random.default_rng([n, k])
-    capacity = random_.integers(8, 65, k)
-    speedup, weight, demand = random_.uniform(0.1, 1, (n, k)), np.ones(n), None
-    if kind == "growing":
-        growth = np.cumsum(random_.uniform(0, 1, (n, k)), axis=1)
-        speedup = np.round(1 + growth - growth[:, :1], 2)
-    if kind == "few":
-        speedup = random_.choice(random_.uniform(0.1, 1, (50, k)), n)
-    if kind == "zeros":
-        speedup[random_.random((n, k)) < 0.4] = 0
-        speedup[np.arange(n), random_.integers(0, k, n)] = 1
-    if kind == "demands":
-        weight = random_.uniform(0.1, 4, n)
-        demand = random_.uniform(1, 3, n) * capacity.sum() / n * weight
-    return Market.of_arrays(speedup, capacity, weight=weight, demand=demand)
+        check_against_exact(policy, odd_market(seed, users=(1, 12)))
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-@pytest.mark.parametrize("kind", ["even", "growing", "few", "zeros", "demands"])
-def test_middling_markets_against_highs(policy: Policy, kind: str) -> None:
-    market = large(kind, 400, 6)
+@pytest.mark.parametrize("demands", [False, True])
+@pytest.mark.parametrize("speedups", [even, rising, few, sparse], ids=lambda kind: kind.__name__)
+def test_middling_markets_against_highs(policy: Policy, speedups: Speedups, demands: bool) -> None:
+    market = large_market(400, 6, speedups, weights=demands, demands=demands)
     decision = allocate(policy, market)
     plain = allocate(policy, market, Highs())
     assert decision.backend == "auto"
@@ -129,14 +79,14 @@ def test_middling_markets_against_highs(policy: Policy, kind: str) -> None:
 
 
 def test_a_hundred_thousand_users() -> None:
-    market = large("even", 100_000)
+    market = large_market(100_000, 10, even)
     raised = raise_level(market.speedup, market.capacity, market.weight)
     assert raised.gap <= 1e-9
 
 
 @pytest.mark.slow
 def test_a_million_users() -> None:
-    market = large("even", 1_000_000)
+    market = large_market(1_000_000, 10, even)
     began = process_time()
     raised = raise_level(market.speedup, market.capacity, market.weight)
     seconds = process_time() - began
@@ -156,10 +106,7 @@ def test_the_verifier_accepts_the_exact_bound(policy: Policy, seed: int) -> None
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 @pytest.mark.parametrize("seed", range(30))
 def test_the_optima_are_those_of_the_plain_program(policy: Policy, seed: int) -> None:
-    draw = random.Random(seed)
-    market = Market.of(
-        [[draw.randint(1, 4) for _ in range(3)] for _ in range(4)], [draw.randint(1, 3) for _ in range(3)]
-    )
+    market = next(sample_markets(1, seed=seed, users=(4, 4), types=(3, 3), most=4, weights=False, zeros=False))
     ours, plain = (uniqueness(policy, allocate(policy, market, *backend)) for backend in ((), (Highs(),)))
     assert ours == plain
 
@@ -174,7 +121,7 @@ def test_floors_are_kept_and_the_rest_is_raised() -> None:
 
 
 def test_a_start_nearby_gives_the_same_level() -> None:
-    market = large("even", 2000)
+    market = large_market(2000, 10, even)
     first = raise_level(market.speedup, market.capacity, market.weight)
     speedup = market.speedup.copy()
     speedup[7] = speedup[8]
@@ -185,7 +132,7 @@ def test_a_start_nearby_gives_the_same_level() -> None:
 
 @pytest.mark.parametrize("factor", [0.0, 1e-9, 1e9, np.nan, np.inf])
 def test_a_start_that_is_far_off_does_no_harm(factor: float) -> None:
-    market = large("even", 400, 6)
+    market = large_market(400, 6, even)
     first = raise_level(market.speedup, market.capacity, market.weight)
     for start in (
         LevelWarmStart(first.prices * np.arange(1, 7) * factor, first.lower * factor),
@@ -203,9 +150,9 @@ def test_who_cannot_run_is_refused() -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-@pytest.mark.parametrize("kind", ["even", "demands"])
-def test_following_decides_as_anew_while_users_change_come_and_go(policy: Policy, kind: str) -> None:
-    market = large(kind, 330, 6)
+@pytest.mark.parametrize("demands", [False, True])
+def test_following_decides_as_anew_while_users_change_come_and_go(policy: Policy, demands: bool) -> None:
+    market = large_market(330, 6, even, weights=demands, demands=demands)
     decide = follow(policy)
     for step in range(6):
         users = np.arange(300 + step % 3)
@@ -218,7 +165,7 @@ def test_following_decides_as_anew_while_users_change_come_and_go(policy: Policy
 
 
 def test_one_demand_that_limits_all_is_seen_at_once() -> None:
-    market = large("even", 4000)
+    market = large_market(4000, 10, even)
     demand = np.random.default_rng(1).uniform(0.9, 3, 4000) * market.capacity.sum() / 4000
     raised = raise_level(market.speedup, market.capacity, market.weight, demand=demand)
     assert raised.gap <= 1e-12

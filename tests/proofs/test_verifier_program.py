@@ -26,7 +26,7 @@ from fairopt.testing.certificate_kinds.examples import certificate, market
 PROOFS = Path(__file__).parents[2] / "proofs"
 VERIFIER = PROOFS / "verify.py"
 #: All verifiers together; they are to be read in one sitting.
-MOST_LINES = 2800
+MOST_LINES = 3_600
 
 
 def plan_of_the_example() -> dict[str, Any]:
@@ -170,3 +170,11 @@ def test_the_names_of_before_are_doors_to_the_same_program(name: str, tmp_path: 
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ": accepted: the allocation is optimal" in ran.stdout
+
+
+@pytest.mark.parametrize("text", ["1e-100000000", "-1e-6", "1/0", "nan", "9" * 10_000])
+def test_a_tolerance_that_is_no_small_number_is_refused_at_once(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        front.main(["nothing.json", f"--tolerance={text}"])
+    assert stop.value.code == 2
+    assert "is no number like 1e-6" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -32,6 +32,7 @@ class Scripted(Policy):
 
     plan: tuple[Mapping[str, Spots], ...] = ()
 
+    problem: ClassVar[type] = Queue
     name = "scripted"
     source = "none"
 

@@ -202,7 +202,7 @@ def test_each_task_has_a_quick_specification_and_a_full_one_with_the_same_goals(
         assert quick.goals
 
 
-@pytest.mark.parametrize("name", sorted(shipped()))
+@pytest.mark.parametrize("name", [name for name, text in sorted(shipped().items()) if Spec.parse(text).goals])
 def test_every_goal_chooses_an_instance_that_its_contenders_answer(name: str) -> None:
     spec = Spec.parse(shipped()[name])
     largest = {each.label: each.largest for each in spec.contenders}
