@@ -135,6 +135,15 @@ def test_two_packages_with_one_name_are_refused(sharing_first: Path) -> None:
     assert "two packages register 'max-min'" in ran.stderr
 
 
+def test_a_command_of_our_own_stays_ours(tmp_path: Path) -> None:
+    install("command", tmp_path)
+    points = next(tmp_path.glob("*.dist-info")) / "entry_points.txt"
+    points.write_text(points.read_text().replace("partition =", "policies ="))
+    ran = fairopt(tmp_path, "plugins")
+    assert "'policies' of partition is not used" in ran.stderr
+    assert "max-min" in fairopt(tmp_path, "policies").stdout
+
+
 def test_a_command_that_is_nowhere_is_refused(tmp_path: Path) -> None:
     ran = fairopt(tmp_path, "nowhere")
     assert ran.returncode == 2

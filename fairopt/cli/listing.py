@@ -11,6 +11,7 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import as_json, round_tables, tables
+from fairopt.cli.app import COMMANDS
 from fairopt.errors import FairoptError
 from fairopt.policy import Policy
 from fairopt.problem import Market, Queue
@@ -47,6 +48,12 @@ def properties(json_: AsJson = False) -> None:
 def plugins(json_: AsJson = False) -> None:
     """List what packages other than fairopt bring, by the group in which they register it."""
     found = discovery.plugins()
+    for each in found:
+        if each.group == discovery.COMMANDS and each.name in COMMANDS:
+            print(
+                f"fairopt: {each.name!r} of {each.package} is not used: fairopt has a command of that name",
+                file=sys.stderr,
+            )
     _list(json_, [each._asdict() for each in found], lambda: tables.plugins(found))
 
 
