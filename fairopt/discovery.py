@@ -1,8 +1,8 @@
 """What is installed: policies, back ends and properties, found by entry point and never by a list in the code.
 
-A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends``, ``fairopt.properties``, and for benchmarks
-``fairopt.instances``, ``fairopt.contenders``, ``fairopt.tasks``; its objects are then on the same footing as fairopt's
-own.
+A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends``, ``fairopt.properties``,
+``fairopt.datasets``, ``fairopt.importers``, ``fairopt.commands``, and for benchmarks ``fairopt.instances``,
+``fairopt.contenders``, ``fairopt.tasks``; its objects are then on the same footing as fairopt's own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairopt.backends import Method, Solver
 from fairopt.errors import BadInput, NotInstalled
@@ -20,6 +20,7 @@ from fairopt.problem.batch import Batch
 from fairopt.properties import MechanismProperty, Property
 
 POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairopt.properties"
+DATASETS, IMPORTERS, COMMANDS = "fairopt.datasets", "fairopt.importers", "fairopt.commands"
 FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairopt.tasks"
 
 #: Which command takes a policy, by what it decides on.
@@ -78,6 +79,26 @@ def property_(name: str) -> Property | MechanismProperty:
     return made
 
 
+class Plugin(NamedTuple):
+    """What a package other than fairopt registers: in which group, under which name, what, and who."""
+
+    group: str
+    name: str
+    value: str
+    package: str
+
+
+def plugins() -> list[Plugin]:
+    """Return what other packages register in the groups of fairopt, by group and name."""
+    rows = {
+        Plugin(group, point.name, point.value, point.dist.name if point.dist else "")
+        for group in entry_points().groups
+        if group.startswith("fairopt.")
+        for point in entry_points(group=group)
+    }
+    return sorted(row for row in rows if row.package != "fairopt")
+
+
 def load(group: str, name: str) -> Any:
     """Return what an entry point names: usually a class."""
     registered = _registered(group)
@@ -103,7 +124,8 @@ def _unknown(name: str, group: str, known: Sequence[str], taker: str = "") -> Ba
     kind = group.removeprefix("fairopt.").replace("_", " ")
     near = get_close_matches(name, known, 3, 0.4)
     guess = f"Did you mean {' or '.join(near)}? " if near else ""
-    return BadInput(f"there is no {name!r} among the {kind}", remedy=f"{taker or guess}Installed: {', '.join(known)}")
+    installed = ", ".join(known) or "none"
+    return BadInput(f"there is no {name!r} among the {kind}", remedy=f"{taker or guess}Installed: {installed}")
 
 
 def _made(group: str, name: str, kind: Any) -> Any:

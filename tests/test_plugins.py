@@ -1,112 +1,158 @@
-"""A third party's policy, back end and property, in a package of its own, are on the same footing as fairopt's."""
+"""A third party's things, each in a package made from its template, are on the same footing as fairopt's own."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fairopt.datasets import dataset_path
+from fairopt.problem import read_market
 
-CODE = '''
-"""A plug-in: somebody else's policy, back end and property."""
-
-from typing import Any
-
-from fairopt.backends import Highs
-from fairopt.policy import Computed
-from fairopt.properties import EnvyFreeness
+TEMPLATES = Path(__file__).parents[1] / "docs" / "templates"
+NAMES = sorted(path.name for path in TEMPLATES.iterdir() if path.is_dir())
+MARKET = str(dataset_path("oef_example.toml"))
 
 
-class Halves(Computed):
-    """Give out half of everybody's own partition."""
-
-    name = "halves"
-    source = "nobody"
-
-    def compute(self, problem: Any, state: Any) -> Any:
-        return problem.equal_split() / 2, None
-
-
-class Mine(Highs):
-    """HiGHS under another name."""
-
-    name = "mine"
-
-
-class NoEnvy(EnvyFreeness):
-    """Envy-freeness under another name."""
-
-    name = "no_envy"
-'''
-ENTRY_POINTS = """
-[fairopt.policies]
-halves = plugin:Halves
-
-[fairopt.backends]
-mine = plugin:Mine
-
-[fairopt.properties]
-no_envy = plugin:NoEnvy
-"""
-
-
-@pytest.fixture
-def installed(tmp_path: Path) -> Path:
-    (tmp_path / "plugin.py").write_text(CODE)
-    info = tmp_path / "plugin-1.0.dist-info"
+def install(template: str, to: Path) -> dict[str, Any]:
+    """Put a template where Python finds it, as an installer would, and return what its ``pyproject.toml`` says."""
+    here = TEMPLATES / template
+    settings = tomllib.loads((here / "pyproject.toml").read_text(encoding="utf-8"))
+    project = settings["project"]
+    for module in settings["tool"]["setuptools"]["py-modules"]:
+        shutil.copy(here / f"{module}.py", to)
+    info = to / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plugin\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS)
-    return tmp_path
+    header = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    (info / "METADATA").write_text(header, encoding="utf-8")
+    lines = []
+    for group, points in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
+    return settings
+
+
+def python(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python where what is installed in ``path`` is found."""
+    environment = {**os.environ, "PYTHONPATH": str(path)}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=path, timeout=240)
 
 
 def fairopt(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(path)}
-    command = [sys.executable, "-m", "fairopt", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)
+    return python(path, "-m", "fairopt", *arguments)
 
 
-def test_plug_ins_are_listed_and_used(installed: Path) -> None:
-    market = str(dataset_path("oef_example.toml"))
-    for group, name in (("policies", "halves"), ("backends", "mine"), ("properties", "no_envy")):
-        listed = json.loads(fairopt(installed, group, "--json").stdout)
-        assert name in {row["name"] for row in listed}
+@pytest.mark.parametrize("template", NAMES)
+def test_a_package_made_from_the_template_passes_its_suite(template: str, tmp_path: Path) -> None:
+    install(template, tmp_path)
+    tests = [shutil.copy(path, tmp_path) for path in TEMPLATES.joinpath(template).glob("test_*.py")]
+    assert tests
+    ran = python(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", *map(str, tests))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All templates, installed beside each other."""
+    folder = tmp_path_factory.mktemp("site")
+    for template in NAMES:
+        install(template, folder)
+    return folder
+
+
+def test_plug_ins_are_listed(installed: Path) -> None:
+    listed = json.loads(fairopt(installed, "plugins", "--json").stdout)
+    wanted = {
+        (group, name, project["name"])
+        for template in NAMES
+        for project in [tomllib.loads((TEMPLATES / template / "pyproject.toml").read_text(encoding="utf-8"))["project"]]
+        for group, points in project["entry-points"].items()
+        for name in points
+    }
+    assert {(row["group"], row["name"], row["package"]) for row in listed} == wanted
+    for group in ("policies", "backends", "properties", "datasets"):
+        names = {name for where, name, _ in wanted if where == f"fairopt.{group}"}
+        assert names
+        assert names <= {row["name"] for row in json.loads(fairopt(installed, group, "--json").stdout)}
+
+
+def test_plug_ins_are_used(installed: Path, tmp_path: Path) -> None:
     solved = json.loads(
-        fairopt(installed, "solve", market, "--policy", "max-min", "--backend", "mine", "--json").stdout
+        fairopt(installed, "solve", MARKET, "--policy", "max-min", "--backend", "scipy-milp", "--json").stdout
     )
-    assert solved["status"] == "optimal"
-    ran = fairopt(installed, "compare", market, "--policy", "halves", "--json", "--evaluations", "30")
-    row = json.loads(ran.stdout)["policies"]["halves"]
-    assert row["properties"]["no_envy"]["answer"] == "HOLDS"
-    assert row["properties"]["work_conservation"]["answer"] == "FAILS"
+    assert (solved["status"], solved["backend"]) == ("optimal", "scipy-milp")
+    ran = fairopt(installed, "compare", MARKET, "--policy", "sharing-first", "--json", "--evaluations", "30")
+    row = json.loads(ran.stdout)["policies"]["sharing-first"]
+    assert row["properties"]["half_share"]["answer"] == "HOLDS"
+    assert row["properties"]["envy_freeness"]["answer"] == "FAILS"
+    copy = tmp_path / "labs.toml"
+    assert fairopt(installed, "datasets", "two-labs", "--out", str(copy)).returncode == 0
+    assert read_market(copy).users == ("vision", "language")
+    (tmp_path / "lines.txt").write_text("gpus K80 4\nspeed ann K80 1\n")
+    ran = fairopt(installed, "import", "throughput-lines", str(tmp_path / "lines.txt"), "--out", str(copy))
+    assert ran.returncode == 0
+    assert read_market(copy).users == ("ann",)
+    assert "own partition" in fairopt(installed, "partition", "--help").stdout
 
 
-def test_a_broken_plug_in_is_named(installed: Path) -> None:
-    (installed / "plugin.py").write_text(CODE.replace("class Halves(Computed)", "class Halves"))
-    ran = fairopt(installed, "solve", str(dataset_path("oef_example.toml")), "--policy", "halves")
+@pytest.fixture
+def sharing_first(tmp_path: Path) -> Path:
+    install("share_policy", tmp_path)
+    return tmp_path / "sharing_first.py"
+
+
+def test_a_broken_plug_in_is_named(sharing_first: Path) -> None:
+    sharing_first.write_text("class SharingFirst:\n    pass\n")
+    ran = fairopt(sharing_first.parent, "solve", MARKET, "--policy", "sharing-first")
     assert ran.returncode == 2
     assert "Mend the plug-in" in ran.stderr
 
 
-def test_a_plug_in_that_cannot_be_loaded_leaves_the_others_alone(installed: Path) -> None:
-    (installed / "plugin.py").write_text("import nowhere_to_be_found")
-    ran = fairopt(installed, "policies", "--json")
+def test_a_plug_in_that_cannot_be_loaded_leaves_the_others_alone(sharing_first: Path) -> None:
+    sharing_first.write_text("import nowhere_to_be_found")
+    ran = fairopt(sharing_first.parent, "policies", "--json")
     assert ran.returncode == 0
     assert "max-min" in {row["name"] for row in json.loads(ran.stdout)}
-    assert "left out: 'halves' is registered as plugin:Halves, which cannot be loaded" in ran.stderr
-    asked = fairopt(installed, "solve", str(dataset_path("oef_example.toml")), "--policy", "halves")
+    assert "left out: 'sharing-first' is registered as sharing_first:SharingFirst, which cannot be loaded" in ran.stderr
+    asked = fairopt(sharing_first.parent, "solve", MARKET, "--policy", "sharing-first")
     assert asked.returncode == 3
     assert "nowhere_to_be_found" in asked.stderr
 
 
-def test_two_packages_with_one_name_are_refused(installed: Path) -> None:
-    points = installed / "plugin-1.0.dist-info" / "entry_points.txt"
-    points.write_text(ENTRY_POINTS.replace("halves =", "max-min ="))
-    ran = fairopt(installed, "policies")
+def test_two_packages_with_one_name_are_refused(sharing_first: Path) -> None:
+    points = next(sharing_first.parent.glob("*.dist-info")) / "entry_points.txt"
+    points.write_text(points.read_text().replace("sharing-first =", "max-min ="))
+    ran = fairopt(sharing_first.parent, "policies")
     assert ran.returncode == 2
     assert "two packages register 'max-min'" in ran.stderr
+
+
+def test_a_command_of_our_own_stays_ours(tmp_path: Path) -> None:
+    install("command", tmp_path)
+    points = next(tmp_path.glob("*.dist-info")) / "entry_points.txt"
+    points.write_text(points.read_text().replace("partition =", "policies ="))
+    ran = fairopt(tmp_path, "plugins")
+    assert "'policies' of partition is not used" in ran.stderr
+    assert "max-min" in fairopt(tmp_path, "policies").stdout
+
+
+def test_a_command_that_is_nowhere_is_refused(tmp_path: Path) -> None:
+    ran = fairopt(tmp_path, "nowhere")
+    assert ran.returncode == 2
+    assert "No such command 'nowhere'" in ran.stderr
+
+
+def test_the_list_of_commands_looks_for_no_plug_ins(installed: Path) -> None:
+    ran = python(installed, "-X", "importtime", "-m", "fairopt", "--help")
+    assert "fairopt plugins" in ran.stdout
+    imported = {line.split("|")[-1].strip() for line in ran.stderr.splitlines()}
+    assert "fairopt.cli.app" in imported
+    assert not {"importlib.metadata", "fairopt.discovery"} & imported

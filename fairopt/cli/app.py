@@ -34,6 +34,9 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "policies": Command("fairopt.cli.listing", "policies", "List the policies and what each claims."),
         "backends": Command("fairopt.cli.listing", "backends", "List the back ends and what each can do."),
         "properties": Command("fairopt.cli.listing", "properties", "List the properties and their definitions."),
+        "plugins": Command("fairopt.cli.listing", "plugins", "List what other packages bring, commands too."),
+        "datasets": Command("fairopt.cli.data", "datasets", "List the data sets, or write one to a file."),
+        "import": Command("fairopt.cli.data", "import_", "Write another tool's file as one of fairopt's."),
         "check": Command("fairopt.cli.proving", "check", "Check certificates, recorded runs and schedules."),
         "claims": Command("fairopt.cli.proving", "claims", "Show papers' claims and what computing them says."),
         "lie": Command("fairopt.cli.lying", "lie", "Look for a misreport that pays under a policy."),
@@ -51,16 +54,32 @@ PLAIN: Mapping[str, Any] = MappingProxyType({"add_completion": False, "rich_mark
 class _Commands(TyperGroup):
     """The commands by name; only the one that is called is imported, since solvers and tables take long to load."""
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return one of the commands that are listed, or else one that another package brings."""
+        return super().get_command(ctx, cmd_name) or plugged_in(cmd_name)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the name that was given, its command, and the arguments that are left."""
         name, known, rest = super().resolve_command(ctx, args)
-        return name, known if name is None else load(name), rest
+        return name, load(name) if name is not None and name in COMMANDS else known, rest
 
 
 def load(name: str) -> Any:
     """Return a command of the command line, ready to be invoked."""
     command = COMMANDS[name]
-    found = getattr(import_module(command.module), command.attribute)
+    return _invocable(name, getattr(import_module(command.module), command.attribute))
+
+
+def plugged_in(name: str) -> Any:
+    """Return the command that another package registers under ``name``; None where none does."""
+    from fairopt import discovery  # reading entry points would slow down the commands that are ours
+
+    if name not in discovery.names(discovery.COMMANDS):
+        return None
+    return _invocable(name, discovery.load(discovery.COMMANDS, name))
+
+
+def _invocable(name: str, found: Any) -> Any:
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
     alone = typer.Typer(**PLAIN)
@@ -68,7 +87,14 @@ def load(name: str) -> Any:
     return typer.main.get_command(alone)
 
 
-app = typer.Typer(name="fairopt", cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False, **PLAIN)
+app = typer.Typer(
+    name="fairopt",
+    cls=_Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    epilog="Other packages may bring commands: `fairopt plugins` lists them.",
+    **PLAIN,
+)
 
 
 def _version(asked: bool) -> None:

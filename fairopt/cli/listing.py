@@ -1,4 +1,4 @@
-"""`fairopt policies`, `backends` and `properties`: what is installed."""
+"""`fairopt policies`, `backends`, `properties` and `plugins`: what is installed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import as_json, round_tables, tables
+from fairopt.cli.app import COMMANDS
 from fairopt.errors import FairoptError
 from fairopt.policy import Policy
 from fairopt.problem import Market, Queue
@@ -42,6 +43,18 @@ def properties(json_: AsJson = False) -> None:
     """List the properties that can be checked, with their definitions."""
     listed = wanted_properties(None)
     _list(json_, as_json.properties(listed), lambda: tables.properties(listed))
+
+
+def plugins(json_: AsJson = False) -> None:
+    """List what packages other than fairopt bring, by the group in which they register it."""
+    found = discovery.plugins()
+    for each in found:
+        if each.group == discovery.COMMANDS and each.name in COMMANDS:
+            print(
+                f"fairopt: {each.name!r} of {each.package} is not used: fairopt has a command of that name",
+                file=sys.stderr,
+            )
+    _list(json_, [each._asdict() for each in found], lambda: tables.plugins(found))
 
 
 def wanted_policies(names: list[str] | None, problem: type) -> list[Policy]:

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairopt.compare import Row
+from fairopt.discovery import Plugin
 from fairopt.ledger import Entry, Finding, Ruling
 from fairopt.metrics import Metrics
 from fairopt.policy import Allocation, Policy, Uniqueness
@@ -187,6 +188,15 @@ def properties(listed: Sequence[Property | MechanismProperty]) -> None:
     terminal().print(grid)
 
 
+def plugins(listed: Sequence[Plugin]) -> None:
+    """Print what other packages bring."""
+    grid = table_of("name", "of", "what", "package")
+    for each in listed:
+        grid.add_row(each.name, each.group, each.value, each.package)
+    console = terminal()
+    console.print(grid if listed else "No other package brings anything to fairopt.")
+
+
 def lie(policy: Policy, market: Market, witness: Misreport) -> None:
     """Print a market, a lie on it, and what it brings."""
     table = table_of("user", *market.types, "weight", "demand")
@@ -270,6 +280,6 @@ def table_of(*columns: str) -> Table:
 LEFT = frozenset(
     {
         *("source", "claims", "definition", "can", "unit", "what shows it", "of", "answer", "available", "numbers"),
-        *("where", "verdict", "in short"),
+        *("where", "verdict", "in short", "what", "package", "about"),
     }
 )

@@ -115,7 +115,10 @@ def gavel_market(
 
 
 def gavel_example() -> Market:
-    """Return the market of "gavel.toml": six users on a cluster of three types, one of whom is slowed by newer GPUs."""
+    """Return the market of "gavel.toml": six users on a cluster of three types, one of whom is slowed by newer GPUs.
+
+    Source: Gavel (OSDI 2020), throughput tables; the users and the cluster are made up.
+    """
     return gavel_market(
         {
             "vision": ("ResNet-50", 64),

@@ -32,6 +32,8 @@ def philly_trace(types: Sequence[str] = PHILLY_TYPES) -> Trace:
 def philly_cluster() -> Cluster:
     """Return 64 GPUs on eight hosts, which the jobs of `philly_trace` keep busy and do not overload.
 
+    Source: made up for that trace; `SOURCES.md` beside the data has the rule.
+
     >>> philly_cluster()
     <Cluster: 8 hosts, GPUs: 32 K80, 16 P100, 16 V100>
     """

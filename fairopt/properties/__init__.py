@@ -10,7 +10,7 @@ from fairopt.properties.shares.feasibility import Feasibility
 from fairopt.properties.shares.pareto_efficiency import ParetoEfficiency, ParetoWeights
 from fairopt.properties.shares.sharing_incentive import SharingIncentive
 from fairopt.properties.shares.work_conservation import WorkConservation
-from fairopt.properties.verdict import TOLERANCE, Answer, OverOptima, Property, Verdict, plain
+from fairopt.properties.verdict import TOLERANCE, Answer, Instance, OverOptima, Property, Verdict, plain
 
 __all__ = [
     "TOLERANCE",
@@ -19,6 +19,7 @@ __all__ = [
     "Effort",
     "EnvyFreeness",
     "Feasibility",
+    "Instance",
     "MechanismProperty",
     "Misreport",
     "OverOptima",
