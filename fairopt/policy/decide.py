@@ -80,7 +80,7 @@ def session(
     vertex: bool = False,
     warm: bool = False,
 ) -> Session:
-    """Return a session of who solves (`chosen`), for one decision or, where ``warm``, for many of nearby problems."""
+    """Return a session of the `chosen` solver: for one decision or, with ``warm``, for many similar problems."""
     found = chosen(policy, solver, options, exact=exact, vertex=vertex)
     if solver is None and (options is None or not options.given()):
         options = policy.solver_options

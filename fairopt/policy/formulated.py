@@ -30,7 +30,7 @@ class Formulated(Policy):
     rebuilt: ClassVar[bool] = False
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """A subclass that writes another program down does not inherit the methods made for the first."""
+        """A subclass with its own `formulate` does not inherit methods, which solve its base's program."""
         super().__init_subclass__(**named)
         if "formulate" in vars(cls) and "methods" not in vars(cls):
             cls.methods = ()

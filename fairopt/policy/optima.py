@@ -163,7 +163,7 @@ class Optima:
         return replace(program, upper=upper)
 
     def inner_point(self, program: Program, columns: Collection[int]) -> tuple[Array, set[int]] | None:
-        """Return a point at which as many of ``columns`` as possible are positive, and which; None where none is left.
+        """Return a point with as many of ``columns`` positive as possible, and these; None where no point is left.
 
         The set is unique: variables positive at either of two points are all positive half-way between them.
         """

@@ -12,7 +12,7 @@ from fairopt.program import Number
 
 
 class BrokenSchedule(FairoptError, ValueError):
-    """A policy decided what a cluster cannot do; the message names the round, the job, the host and both numbers."""
+    """A policy's decision is impossible on the cluster; the message names round, job, host and both numbers."""
 
 
 @dataclass(frozen=True, eq=False)
