@@ -14,8 +14,8 @@ import numpy as np
 from fairopt.backends.solution import Solution
 from fairopt.program import Array, Program
 
-#: Rows are left alone if their largest coefficient lies between these, the objective if a typical one does. Bounds are
-#: left alone up to the larger of the two.
+#: What counts as ordinary size. Rows are left alone if their largest coefficient lies between SMALL and LARGE, the
+#: objective if a typical coefficient does, and bounds up to LARGE_BOUND.
 SMALL, LARGE, LARGE_BOUND = 2.0**-4, 2.0**10, 2.0**14
 
 
