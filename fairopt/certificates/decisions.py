@@ -63,7 +63,7 @@ class Optimality(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class MarketBound(Certificate):
-    """``allocation`` is feasible for the policy's program, at objective ``value``; no allocation is above ``bound``."""
+    """``allocation`` is feasible for the policy's program, with objective ``value``; no other exceeds ``bound``."""
 
     kind: ClassVar[str] = "bound"
     market: Market
