@@ -179,7 +179,7 @@ class RoundState:
         return self._room[slots]
 
     def admit(self, schedule: JobSchedule) -> None:
-        """Take what a schedule uses out of what is free, of its tenant's own, and of the pool once there is one."""
+        """Take a schedule's resources from the free ones, its tenant's share, and the pool once there is one."""
         tenant = int(self.batch.jobs.tenant[schedule.job])
         span = slice(schedule.first - self.origin - 1, schedule.last - self.origin)
         shared = self.pool_workers.any() or self.pool_ps.any()

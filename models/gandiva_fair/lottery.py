@@ -1,4 +1,4 @@
-"""Lotteries for gangs: with backfilling, which is unfair, and with winners that wait, which is fair in the long run."""
+"""Lotteries for gangs: with backfilling, which is unfair, or with winners that wait, which is fair over time."""
 
 from __future__ import annotations
 
