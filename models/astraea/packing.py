@@ -158,9 +158,9 @@ def ratio(
 ) -> Ratio:
     """Return what a plan earns, and the offline optimum of its batch, or a bound where the optimum is not found.
 
-    ``slots``: T, None for as many as the optimum or the plan can need. ``packing``: how the optimum is computed, with
-    its own readings. A bound is proved by prices, in rationals. Errors: `BadInput` where the plan has a job outside the
-    slots that the optimum may use; `NotSolved`.
+    ``slots``: T; None for as many as the optimum can need, and the plan may then end later. ``packing``: how the
+    optimum is computed, with its own readings. A bound is proved by prices, in rationals. Errors: `BadInput` where the
+    plan has a job outside the slots that the optimum may use; `NotSolved`.
 
     Source: Astraea (posted prices) Sec. 5.1, "Performance Ratio".
     """

@@ -69,5 +69,5 @@ class MaxMin(Formulated):
         return 1
 
     def user_duals(self, values: Array, market: Market) -> tuple[str, Array]:
-        """Return the duals of the ratios' rows: whoever needs more leaves less to the others."""
+        """Return the duals of the ratios' rows: minus each user's worth, since a need lowers the optimum."""
         return "least_ratio", -values * market.fair_utility()

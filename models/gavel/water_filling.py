@@ -192,7 +192,7 @@ class WaterFilling(Formulated):
         return p.program()
 
     def certify(self, decision: Allocation) -> Certificate:
-        """Return the rounds: the level that each reached, and the duals that hold down whom it fixed.
+        """Return the certificate: the level of each round, with duals that prove its users to be bottlenecks.
 
         A decision by prices on an exact market is solved again in Fractions. If the ratios agree up to rounding, the
         certificate is that of the exact allocation. Errors: `NotCapable` where the market is in floats or large, or the
