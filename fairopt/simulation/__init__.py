@@ -1,4 +1,4 @@
-"""Scheduling in rounds: policies with memory, the loop that plays them over a trace, and its record."""
+"""Scheduling in rounds: policies with memory, the loop that runs them over a trace, and its record."""
 
 from fairopt.policy import BrokenSchedule, Policy, Schedule, Trait
 from fairopt.simulation.codec import snapshot_from, snapshot_text

@@ -75,7 +75,7 @@ class FairPart(ABC):
 
 @dataclass(frozen=True)
 class FluidPart(FairPart):
-    """GPUs divide like water: a job has Y_i/|A(t)| GPUs of type i, and the speed of its gang in proportion, at most 1.
+    """GPUs are divisible: a job has Y_i/|A(t)| GPUs of type i, and its gang's speed in proportion, at most 1.
 
     That is the same as having the whole gang of d_j GPUs for the part Y_i/(|A(t)| d_j) of the time.
 

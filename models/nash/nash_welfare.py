@@ -25,7 +25,7 @@ from fairopt.program import INFINITY, Array, Formulation, Program, cast, log_sum
 #: An answer of the policy's own method counts as optimal up to this relative KKT residual.
 ACCURATE = 1e-7
 #: That method first tries to find the exact equilibrium when its residual is this number over (users times types),
-#: which mostly succeeds. It tries again each time the residual has fallen by the same factor.
+#: which mostly succeeds. The second try is at a residual that is smaller by this factor again.
 ROUGH = 1e-2
 #: The name in `Solution.effort` of the gap of the weighted mean of log u_i, which unlike the objective has no unit.
 GAP_PER_WEIGHT = "gap per weight"

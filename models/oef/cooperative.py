@@ -38,7 +38,7 @@ class EnvyFreeMethod(ProgramMethod):
     number = float
 
     def solve(self, policy: Formulated, problem: Market, start: Any = None) -> Solution:
-        """Return the solution in floats, from the rows and the basis of ``start``; its duals are made when asked for.
+        """Return the solution in floats, from the rows and basis of ``start``; duals are computed on demand.
 
         Errors: `NotSolved`; `NotCapable` where numbers are too far apart for floats.
         """

@@ -44,7 +44,7 @@ def exact_bound(decision: Allocation) -> MarketBound:
 
 def _allocation(market: Market, floats: Array) -> Array:
     """Return envy-free, feasible bundles per weight (n, k) in Fractions."""
-    # types without GPUs are left out
+    # a type without GPUs counts as useless to all
     speedup = np.where(market.capacity > 0, market.speedup, np.array(NONE))
     bundle = np.where(speedup > 0, _fractions(floats), np.array(NONE))
     top = speedup.max(axis=1)
@@ -77,7 +77,7 @@ def _envy(speedup: Array, bundle: Array) -> Array:
 
 
 def _strict(market: Market) -> Array:
-    """Return bundles per weight (n, k), right for their holders only: along what all GPUs of a type are worth."""
+    """Return bundles per weight (n, k), in proportion to the worth of all GPUs of a type to the holder."""
     worth = market.speedup * market.capacity
     worth = worth / worth.max(axis=1)[:, None]
     length = np.array([Fraction(isqrt(int((row * row).sum() * GRAIN**2)), GRAIN) for row in worth])
