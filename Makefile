@@ -31,8 +31,8 @@ certify: .venv/ready ## certify every policy on 1,000 random markets, and say wh
 	$(BIN)/python -m fairopt.proofs.certify_markets
 
 claims: .venv/ready ## recompute the ledger, write what comes out into its files and into the README
-	$(BIN)/python -m fairopt.proofs.claims.rewrite
-	$(BIN)/python -m fairopt.proofs.claims.found README.md
+	$(BIN)/python -m fairopt.proofs.ledger.rewrite
+	$(BIN)/python -m fairopt.proofs.ledger.readme README.md
 
 proofs: ## the theorems, checked by Coq (installed from Debian's packages where it is missing), each with its axioms: none
 	@proofs/theorems/check.sh

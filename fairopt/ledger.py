@@ -1,8 +1,9 @@
 """The ledger of claims: what papers state, what a computation says of it, and how to run that computation again.
 
-A ledger is a package with TOML files, registered by entry point in the group ``fairopt.ledgers``. Each ``[[claim]]``
-holds the statement in our own words, the verdict with its evidence, and the function that recomputes both. A stored
-verdict that no longer follows from the computation is an error, never a warning.
+A ledger is a package with TOML files, in it or in packages within, registered by entry point in the group
+``fairopt.ledgers``. Each ``[[claim]]`` holds the statement in our own words, the verdict with its evidence, and the
+function that recomputes both. A stored verdict that no longer follows from the computation is an error, never a
+warning.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ GROUP = "fairopt.ledgers"
 class Ruling(enum.Enum):
     """What can be said of a claim, by a computation and never by reading the paper."""
 
-    REPRODUCED = "reproduced"  # our computation gives the paper's numbers, to the digits printed
-    PROVED = "proved"  # holds for all inputs of the stated class; a machine-checked proof is named
-    HOLDS_BOUNDED = "holds-bounded"  # no counterexample among all instances up to a stated size
+    REPRODUCED = "reproduced"  # our computation gives the printed numbers, to their digits, or does as the model says
+    PROVED = "proved"  # holds for all inputs of the stated class; a proof that a program has checked is named
+    HOLDS_BOUNDED = "holds-bounded"  # decided for all instances up to a stated size; samples never are that
     REFUTED = "refuted"  # an exact counterexample is stored and verified again
     INCONSISTENT = "inconsistent"  # the paper contradicts itself; both readings are computed
-    QUALIFIED = "qualified"  # true under a reading that the paper leaves open; each reading is decided
+    QUALIFIED = "qualified"  # depends on what the paper leaves open; says what of each reading is proved or sampled
     NOT_DECIDABLE_HERE = "not-decidable-here"  # needs hardware or data that the paper does not give
     OPEN = "open"  # not decided yet; the row says what it waits for
 
@@ -45,9 +46,10 @@ class Finding:
 class Entry:
     """One row of a ledger.
 
-    ``says`` is the claim in our words; ``where`` its place in the paper. ``run`` is the ``module:function`` in the
-    ledger's package that returns the `Finding`; a row that is open has none, and ``waits_for`` instead. ``slow`` says
-    that it takes minutes; ``measured`` that the evidence holds timings or samples, which differ from run to run.
+    ``says`` is the claim in our words; ``where`` its place in the paper. ``run`` is the ``module:function`` in
+    ``package``, where the row's file lies, that returns the `Finding`; a row that is open has ``waits_for`` instead.
+    ``slow`` says that it takes minutes; ``measured`` that the evidence holds timings or samples, which differ from run
+    to run.
     """
 
     id: str
@@ -89,9 +91,11 @@ def ledger() -> list[Entry]:
 
 
 def read_package(package: str) -> Iterator[Entry]:
-    """Yield the rows of the ledger in one package."""
+    """Yield the rows of the ledger in one package and the packages in it, by the names of folders and files."""
     known = {field.name for field in fields(Entry)} - {"package"}
     for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name):
+        if file.is_dir() and file.name.isidentifier() and file.name != "__pycache__":
+            yield from read_package(f"{package}.{file.name}")
         if not file.name.endswith(".toml"):
             continue
         for number, table in enumerate(tomllib.loads(file.read_text(encoding="utf-8"))["claim"], start=1):

@@ -206,7 +206,7 @@ def _json(row: Entry) -> dict[str, Any]:
         "verdict": row.verdict.value,
         "evidence": row.evidence,
         "waits_for": row.waits_for or None,
-        "run": row.run or None,
+        "run": f"{row.package}.{row.run}" if row.run else None,
         "seconds": None,
     }
 

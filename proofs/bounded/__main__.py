@@ -6,8 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
-from fairopt.proofs.bounded.catalogue import CLAIMS, Claim, Size
-from fairopt.proofs.bounded.decisions import Decision
+from fairopt.proofs.bounded.catalogue import CLAIMS, BoundedClaim, Size
+from fairopt.proofs.bounded.decisions import BoundedDecision
 from fairopt.proofs.bounded.solver import Limits
 from fairopt.proofs.bounded.store import as_json, size_name, stored, table, write
 
@@ -35,13 +35,13 @@ def main() -> None:
         print(table(stored(HERE)))
 
 
-def _sizes(claim: Claim, given: argparse.Namespace) -> tuple[Size, ...]:
+def _sizes(claim: BoundedClaim, given: argparse.Namespace) -> tuple[Size, ...]:
     if given.size:
         return tuple(size for size in (*claim.quick, *claim.slow) if size_name(size) == given.size)
     return (*claim.quick, *claim.slow) if given.slow else claim.quick
 
 
-def _line(decision: Decision) -> str:
+def _line(decision: BoundedDecision) -> str:
     market = "" if decision.counterexample is None else json.dumps(as_json(decision)["counterexample"]["speedup"])
     left = f", {decision.open} open" if decision.open else ""
     effort = f"({decision.queries} queries{left}, {decision.seconds:.1f} s)"

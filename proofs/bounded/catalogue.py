@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
+from fairopt.problem import Market
 from fairopt.proofs.bounded import claims as c
-from fairopt.proofs.bounded.decisions import Decision, Search, decide, decide_all
+from fairopt.proofs.bounded.decisions import BoundedDecision, Negation, decide, decide_all
 from fairopt.proofs.bounded.solver import Limits
+from fairopt.proofs.bounded.tickets import redistribution
 from fairopt.proofs.bounded.trading import hurts_nobody
 
 Size = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Claim:
+class BoundedClaim:
     """``name``, the ``id`` in the ledger of claims, the reading decided in words, and how it is decided for a size.
 
     ``search`` is the negation for a size, where the claim has no parts.
@@ -24,26 +26,41 @@ class Claim:
     name: str
     id: str
     says: str
-    run: Callable[[int, int, Limits], Decision]
+    run: Callable[[int, int, Limits], BoundedDecision]
     quick: tuple[Size, ...]
     slow: tuple[Size, ...] = ()
-    search: Callable[[int, int], Search] | None = None
+    search: Callable[[int, int], Negation] | None = None
+
+
+#: What the markets of a search have in common; README says what of it is no restriction.
+OF_ONE_GPU = "; one GPU of each type, equal weights"
+#: Speedups (1, 2, 5), (1, 9, 23), (1, 3, 11) with 3, 2 and 1 GPUs, in units of one GPU of each type.
+NOT_FROM_THE_LEFT = Market.of([[1, "4/3", "5/3"], [1, 6, "23/3"], [1, 2, "11/3"]], [1, 1, 1])
 
 
 def _claim(
-    name: str, id: str, says: str, search: Callable[[int, int], Search], quick: str = "", slow: str = ""
-) -> Claim:
-    def run(n: int, k: int, limits: Limits) -> Decision:
-        return decide(name, search(n, k), limits)
+    name: str,
+    id: str,
+    says: str,
+    search: Callable[[int, int], Negation],
+    quick: str = "",
+    slow: str = "",
+    known: Market | None = None,
+) -> BoundedClaim:
+    def searched(n: int, k: int) -> Negation:
+        return replace(search(n, k), known=(known,) if known is not None and known.shape == (n, k) else ())
 
-    return Claim(name, id, says, run, _sizes(quick), _sizes(slow), search)
+    def run(n: int, k: int, limits: Limits) -> BoundedDecision:
+        return decide(name, searched(n, k), limits)
+
+    return BoundedClaim(name, id, f"{says}{OF_ONE_GPU}", run, _sizes(quick), _sizes(slow), searched)
 
 
 def _sizes(text: str) -> tuple[Size, ...]:
     return tuple((int(n), int(k)) for n, k in (size.split("x") for size in text.split()))
 
 
-def _pareto() -> list[Claim]:
+def _pareto() -> list[BoundedClaim]:
     coop = partial(c.pareto_efficiency, c.COOPERATIVE)
     says = "cooperative OEF is Pareto-efficient among all feasible allocations"
     found = []
@@ -63,14 +80,16 @@ def _pareto() -> list[Claim]:
         _claim("pareto-noncoop", "oef-thm5.3", f"{says}; positive speedups", noncoop, "2x2 2x3 2x4 3x2", "4x2 3x3")
     )
 
-    def with_zeros(n: int, k: int, limits: Limits) -> Decision:
+    def with_zeros(n: int, k: int, limits: Limits) -> BoundedDecision:
         return decide_all("pareto-noncoop-zeros", c.pareto_with_zeros(c.NONCOOPERATIVE, n, k), limits)
 
-    found.append(Claim("pareto-noncoop-zeros", "oef-thm5.3", f"{says}; zeros allowed", with_zeros, ((2, 2),)))
+    found.append(
+        BoundedClaim("pareto-noncoop-zeros", "oef-thm5.3", f"{says}; zeros allowed{OF_ONE_GPU}", with_zeros, ((2, 2),))
+    )
     return found
 
 
-def _adjacent() -> list[Claim]:
+def _adjacent() -> list[BoundedClaim]:
     readings = {
         "": "any speedups",
         "normalised rising": "speedup 1 on the first type, rising strictly",
@@ -104,7 +123,7 @@ def _adjacent() -> list[Claim]:
     return found
 
 
-def _truth() -> list[Claim]:
+def _truth() -> list[BoundedClaim]:
     found = []
     for kind in ("larger", "smaller", "any"):
         for normalised in (True, False):
@@ -123,7 +142,7 @@ def _truth() -> list[Claim]:
     return found
 
 
-def _lemma() -> list[Claim]:
+def _lemma() -> list[BoundedClaim]:
     found = []
     for mode, short, title in (
         (c.MAX_EFFICIENCY, "max-efficiency", "Eq. (4), no fairness"),
@@ -138,11 +157,13 @@ def _lemma() -> list[Claim]:
             says = f"Lemma 3.1, every optimum of the largest total, {title}; slowest user: {text}"
             says += "; speedup 1 on the first type, rising strictly"
             search = partial(c.lemma_3_1, mode, order=order)
-            found.append(_claim(f"lemma3.1-{short}-{order}", "oef-lemma3.1", says, search, "2x2 2x3 3x2", "3x3"))
+            name = f"lemma3.1-{short}-{order}"
+            known = NOT_FROM_THE_LEFT if name == "lemma3.1-coop-ratios" else None
+            found.append(_claim(name, "oef-lemma3.1", says, search, "2x2 2x3 3x2", "3x3", known))
     return found
 
 
-def _others() -> list[Claim]:
+def _others() -> list[BoundedClaim]:
     found = []
     says = "max-min is Pareto-efficient: every optimum"
     pareto = partial(c.pareto_efficiency, c.MAX_MIN)
@@ -158,11 +179,24 @@ def _others() -> list[Claim]:
         found.append(_claim(name, "oef-nonzeros", says, search, "2x2 2x3", "3x2 2x4"))
     trade = "a second-price trade leaves neither side worse off (any state, any number k of types)"
 
-    def run(n: int, k: int, limits: Limits) -> Decision:
+    def run(n: int, k: int, limits: Limits) -> BoundedDecision:
         return hurts_nobody("trading-hurts-nobody", n, limits)
 
-    found.append(Claim("trading-hurts-nobody", "oef-table1", trade, run, tuple((n, 0) for n in (2, 3, 4, 5))))
-    return found
+    found.append(BoundedClaim("trading-hurts-nobody", "oef-table1", trade, run, tuple((n, 0) for n in (2, 3, 4, 5))))
+    return [*found, _tickets()]
 
 
-CLAIMS: tuple[Claim, ...] = (*_pareto(), *_adjacent(), *_truth(), *_lemma(), *_others())
+def _tickets() -> BoundedClaim:
+    says = (
+        "what users with little demand leave is divided among the others: all GPUs are handed out or all demands met, "
+        "nobody gets more than it demands, who gets less has as much for a ticket as anybody, tickets are conserved; "
+        "any positive tickets, demands and number of GPUs, one type"
+    )
+
+    def run(n: int, _: int, limits: Limits) -> BoundedDecision:
+        return redistribution("tickets-water-filling", n, limits)
+
+    return BoundedClaim("tickets-water-filling", "gandiva-eq1-3", says, run, ((1, 1), (2, 1), (3, 1)), ((4, 1),))
+
+
+CLAIMS: tuple[BoundedClaim, ...] = (*_pareto(), *_adjacent(), *_truth(), *_lemma(), *_others())

@@ -25,21 +25,21 @@ from fairopt.policy.optima import is_extreme
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.bounded import policies
-from fairopt.proofs.bounded.decisions import Found, Search
+from fairopt.proofs.bounded.decisions import Negation, Refutation
 from fairopt.proofs.bounded.exact import (
-    Optima,
+    ExactOptima,
     Place,
     float_shares,
     improving_cycle,
 )
-from fairopt.proofs.bounded.solver import Case, Question
-from fairopt.proofs.bounded.symbolic import Optimum, SymbolicMarket
-from fairopt.proofs.claims.proving import SharingIncentiveEfficiency
+from fairopt.proofs.bounded.solver import Disjunction, Question
+from fairopt.proofs.bounded.symbolic import SymbolicMarket, SymbolicOptimum
+from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
 from fairopt.properties import AdjacentTypes, EnvyFreeness, ParetoEfficiency
 from fairopt.properties.verdict import Answer, Property
 
 #: A symbolic policy and the policy of fairopt that confirms what is found with it.
-Mode = tuple[Callable[..., Optimum], Formulated]
+Mode = tuple[Callable[..., SymbolicOptimum], Formulated]
 COOPERATIVE: Mode = (policies.cooperative, CooperativeOEF())
 NONCOOPERATIVE: Mode = (policies.noncooperative, NonCooperativeOEF())
 MAX_MIN: Mode = (policies.max_min, MaxMin())
@@ -62,7 +62,7 @@ def _words(assumptions: str) -> tuple[str, ...]:
     return tuple(assumptions.split())
 
 
-def pareto_efficiency(mode: Mode, n: int, k: int, assumptions: str = "", *, every: bool = True) -> Search:
+def pareto_efficiency(mode: Mode, n: int, k: int, assumptions: str = "", *, every: bool = True) -> Negation:
     """OEF Theorem 5.3: an optimum on which nobody can gain without somebody losing, among all feasible allocations.
 
     Where everybody runs everywhere and everything is given out, an allocation fails exactly if there is a cycle of
@@ -90,8 +90,8 @@ def pareto_efficiency(mode: Mode, n: int, k: int, assumptions: str = "", *, ever
             for trade in trades
         )
 
-    def confirm(numbers: Market) -> Found | None:
-        optima = Optima(mode[1], numbers)
+    def confirm(numbers: Market) -> Refutation | None:
+        optima = ExactOptima(mode[1], numbers)
         if not every and not optima.same_throughputs:
             return None
         for users in permutations(range(n)):
@@ -101,7 +101,7 @@ def pareto_efficiency(mode: Mode, n: int, k: int, assumptions: str = "", *, ever
                     return _failing(ParetoEfficiency(), numbers, shares)
         return None
 
-    return Search(
+    return Negation(
         (market,),
         tuple(domain),
         tuple(questions),
@@ -125,11 +125,11 @@ def _cycles(n: int, k: int, assumptions: str) -> Iterator[tuple[Place, ...]]:
         yield from (tuple(enumerate(types)) for types in chosen)
 
 
-def pareto_with_zeros(mode: Mode, n: int, k: int) -> Iterator[Search]:
+def pareto_with_zeros(mode: Mode, n: int, k: int) -> Iterator[Negation]:
     """OEF Theorem 5.3 where users cannot run everywhere: a search for each pattern of zeros; dominance is direct."""
 
-    def confirm(numbers: Market) -> Found | None:
-        optima = Optima(mode[1], numbers)
+    def confirm(numbers: Market) -> Refutation | None:
+        optima = ExactOptima(mode[1], numbers)
         return _failing(ParetoEfficiency(), numbers, optima.shares) if optima.same_throughputs else None
 
     places = list(product(range(n), range(k)))
@@ -142,10 +142,10 @@ def pareto_with_zeros(mode: Mode, n: int, k: int) -> Iterator[Search]:
             market = SymbolicMarket(n, k, stopped=frozenset(stopped))
             optimum = mode[0](market)
             question = Question((*optimum.constraints, *_dominated(market, optimum)), tuple(optimum.cases))
-            yield Search((market,), (), (question,), confirm, _fails(ParetoEfficiency(), mode))
+            yield Negation((market,), (), (question,), confirm, _fails(ParetoEfficiency(), mode))
 
 
-def _dominated(market: SymbolicMarket, optimum: Optimum) -> list[z3.BoolRef]:
+def _dominated(market: SymbolicMarket, optimum: SymbolicOptimum) -> list[z3.BoolRef]:
     """Return that other shares fit and give everybody as much and somebody more."""
     n, k = market.n, market.k
     better = [[z3.Real(f"better_{u}{j}") for j in range(k)] for u in range(n)]
@@ -157,21 +157,21 @@ def _dominated(market: SymbolicMarket, optimum: Optimum) -> list[z3.BoolRef]:
     return [*fits, *(a >= b for b, a in pairs), z3.Or(*(a > b for b, a in pairs))]
 
 
-def envy_freeness(mode: Mode, n: int, k: int) -> Search:
+def envy_freeness(mode: Mode, n: int, k: int) -> Negation:
     """An optimum in which user 0 (users can be renamed) would rather have user 1's shares."""
     market = SymbolicMarket(n, k)
     optimum = mode[0](market)
     own, others = (policies.throughput(market, 0, optimum.share[i]) for i in (0, 1))
     question = Question((*optimum.constraints, own < others), tuple(optimum.cases))
 
-    def confirm(numbers: Market) -> Found | None:
-        shares = Optima(mode[1], numbers).shares
+    def confirm(numbers: Market) -> Refutation | None:
+        shares = ExactOptima(mode[1], numbers).shares
         return _failing(EnvyFreeness(), numbers, shares)
 
-    return Search((market,), (), (question,), confirm, _fails(EnvyFreeness(), mode))
+    return Negation((market,), (), (question,), confirm, _fails(EnvyFreeness(), mode))
 
 
-def adjacent_types(mode: Mode, n: int, k: int, assumptions: str = "", *, every: bool = True) -> Search:
+def adjacent_types(mode: Mode, n: int, k: int, assumptions: str = "", *, every: bool = True) -> Negation:
     """OEF Theorem 5.2: no user holds types a and c of an optimum and nothing of a type b between them."""
     market, domain = market_of(n, k, assumptions)
     optimum = mode[0](market)
@@ -182,11 +182,11 @@ def adjacent_types(mode: Mode, n: int, k: int, assumptions: str = "", *, every: 
     for u, a, b, c in gaps:
         gap = (*optimum.positive((u, a), (u, c)), optimum.share[u][b] == 0)
         # follows, since everything is given out; said first, so that this is where a hard query is split
-        holder = Case(tuple(tuple(optimum.positive((other, b))) for other in range(n) if other != u))
+        holder = Disjunction(tuple(tuple(optimum.positive((other, b))) for other in range(n) if other != u))
         questions.append(Question((*domain, *optimum.constraints, *gap, *inside), (holder, *optimum.cases)))
 
-    def confirm(numbers: Market) -> Found | None:
-        optima = Optima(mode[1], numbers)
+    def confirm(numbers: Market) -> Refutation | None:
+        optima = ExactOptima(mode[1], numbers)
         if not every and optima.without_gaps() is not None:
             return None
         for u, (a, b, c) in product(range(n), combinations(range(k), 3)):
@@ -195,12 +195,12 @@ def adjacent_types(mode: Mode, n: int, k: int, assumptions: str = "", *, every: 
                 return _failing(AdjacentTypes(), numbers, shares)
         return None
 
-    return Search(
+    return Negation(
         (market,), tuple(domain), tuple(questions), confirm, _fails(AdjacentTypes(), mode), tuple(assumptions.split())
     )
 
 
-def strategy_proofness(mode: Mode, n: int, k: int, kind: str, *, normalised: bool, surely: bool = False) -> Search:
+def strategy_proofness(mode: Mode, n: int, k: int, kind: str, *, normalised: bool, surely: bool = False) -> Negation:
     """OEF Theorem 5.4, 3.2, 3.3: user 0 gains by a report that is "larger" or "smaller" in every entry, or "any".
 
     The claim refuted is that no optimum for the report gives more than an optimum for the truth; ``surely`` asks for a
@@ -212,24 +212,24 @@ def strategy_proofness(mode: Mode, n: int, k: int, kind: str, *, normalised: boo
     gain = policies.throughput(market, 0, lie.share[0]) > policies.throughput(market, 0, truth.share[0])
     question = Question((*truth.constraints, *lie.constraints, gain), (*truth.cases, *lie.cases))
 
-    def confirm(numbers: Market, reported: Market) -> Found | None:
-        before = Optima(mode[1], numbers).throughput(0)
-        after = Optima(mode[1], reported).throughput(0, numbers.speedup[0])
+    def confirm(numbers: Market, reported: Market) -> Refutation | None:
+        before = ExactOptima(mode[1], numbers).throughput(0)
+        after = ExactOptima(mode[1], reported).throughput(0, numbers.speedup[0])
         if not (after[0] > before[1] if surely else after[1] > before[0]):
             return None
         report = ", ".join(map(str, reported.speedup[0]))
         gets = f"{after[0] if surely else after[1]} instead of {before[1] if surely else before[0]}"
-        return Found(numbers, f"{numbers.users[0]} reports ({report}) and gets {gets}")
+        return Refutation(numbers, f"{numbers.users[0]} reports ({report}) and gets {gets}")
 
     def suspect(numbers: Market, reported: Market) -> bool:
         shares = [float_shares(mode[1], each)[0] for each in (numbers, reported)]
         before, after = (float((row * numbers.speedup[0].astype(float)).sum()) for row in shares)
         return after > before + 1e-6
 
-    return Search((market, told), (), (question,), confirm, suspect, ("normalised",) if normalised else ())
+    return Negation((market, told), (), (question,), confirm, suspect, ("normalised",) if normalised else ())
 
 
-def lemma_3_1(mode: Mode, n: int, k: int, order: str) -> Search:
+def lemma_3_1(mode: Mode, n: int, k: int, order: str) -> Negation:
     """OEF Lemma 3.1: user 0 holds a type only if it holds all of every type to the left of it, in every optimum.
 
     Speedups are normalised and rise strictly, as the proof says. What makes user 0 "the user with the slowest speedup":
@@ -252,23 +252,23 @@ def lemma_3_1(mode: Mode, n: int, k: int, order: str) -> Search:
         for left, right in combinations(range(k), 2)
     )
 
-    def confirm(numbers: Market) -> Found | None:
-        optima = Optima(mode[1], numbers)
+    def confirm(numbers: Market) -> Refutation | None:
+        optima = ExactOptima(mode[1], numbers)
         for left, right in combinations(range(k), 2):
             for other in range(1, n):
                 shares = optima.having([(0, right), (other, left)])
                 if shares is not None:
-                    return Found(numbers, f"{numbers.users[0]} holds {_row(shares[0])}; {_all(shares)}")
+                    return Refutation(numbers, f"{numbers.users[0]} holds {_row(shares[0])}; {_all(shares)}")
         return None
 
     def suspect(numbers: Market) -> bool:
         row = float_shares(mode[1], numbers)[0]
         return any(row[right] > 1e-6 and row[left] < 1 - 1e-6 for left, right in combinations(range(k), 2))
 
-    return Search((market,), tuple(domain), questions, confirm, suspect, ("normalised", "rising"))
+    return Negation((market,), tuple(domain), questions, confirm, suspect, ("normalised", "rising"))
 
 
-def nonzeros(mode: Mode, n: int, k: int, assumptions: str = "") -> Search:
+def nonzeros(mode: Mode, n: int, k: int, assumptions: str = "") -> Negation:
     """OEF Sec. 4.4: an optimum that is an extreme point has at most n + k - 1 shares that are not zero.
 
     A set of places is the support of an extreme point of Eq. (10) exactly if as many envy rows are tight as capacities
@@ -287,12 +287,13 @@ def nonzeros(mode: Mode, n: int, k: int, assumptions: str = "") -> Search:
             zero = [optimum.share[u][j] == 0 for u, j in places if (u, j) not in support]
             questions.append(
                 Question(
-                    (*domain, *optimum.constraints, *optimum.positive(*support), *zero), (Case(ways), *optimum.cases)
+                    (*domain, *optimum.constraints, *optimum.positive(*support), *zero),
+                    (Disjunction(ways), *optimum.cases),
                 )
             )
 
-    def confirm(numbers: Market) -> Found | None:
-        optima = Optima(mode[1], numbers)
+    def confirm(numbers: Market) -> Refutation | None:
+        optima = ExactOptima(mode[1], numbers)
         vertex = optima.shares
         for weight in (0, 1, -1):  # vertices of the set of optima are extreme points of all allocations
             at = optima.most(weight * numbers.speedup * (1 + (vertex > 0)))
@@ -301,17 +302,17 @@ def nonzeros(mode: Mode, n: int, k: int, assumptions: str = "") -> Search:
                 and (at > 0).sum() > n + k - 1
                 and is_extreme(mode[1].formulate(numbers, None), at.ravel())
             ):
-                return Found(numbers, f"{(at > 0).sum()} shares are not zero in {_all(at)}")
+                return Refutation(numbers, f"{(at > 0).sum()} shares are not zero in {_all(at)}")
         return None
 
     def suspect(numbers: Market) -> bool:
         return bool((float_shares(mode[1], numbers) > 1e-6).sum() > n + k - 1)
 
-    return Search((market,), tuple(domain), tuple(questions), confirm, suspect, _words(assumptions))
+    return Negation((market,), tuple(domain), tuple(questions), confirm, suspect, _words(assumptions))
 
 
 def _independent(
-    market: SymbolicMarket, optimum: Optimum, support: tuple[Place, ...], rows: tuple[tuple[int, int], ...]
+    market: SymbolicMarket, optimum: SymbolicOptimum, support: tuple[Place, ...], rows: tuple[tuple[int, int], ...]
 ) -> tuple[z3.BoolRef, ...]:
     """Return that these envy rows are tight and that no change of the support within capacities keeps them all."""
     directions = []  # from the first holder of each type to another
@@ -339,12 +340,12 @@ def _fails(judge: Property, mode: Mode) -> Callable[[Market], bool]:
     return suspect
 
 
-def _failing(judge: Property, numbers: Market, shares: Array) -> Found | None:
+def _failing(judge: Property, numbers: Market, shares: Array) -> Refutation | None:
     """Return what fairopt finds wrong with the shares, by its exact check."""
     verdict = judge.check(numbers, shares)
     if verdict.answer is not Answer.FAILS or not verdict.exact:
         return None
-    return Found(numbers, f"{verdict.witness}; {_all(shares)}")
+    return Refutation(numbers, f"{verdict.witness}; {_all(shares)}")
 
 
 def _row(shares: Array) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -20,7 +20,7 @@ HOLDS, REFUTED, UNKNOWN = "holds", "refuted", "unknown"
 
 
 @dataclass(frozen=True)
-class Found:
+class Refutation:
     """What refutes a claim, confirmed in exact arithmetic: a market and, in words, what happens on it."""
 
     market: Market
@@ -28,7 +28,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Decision:
+class BoundedDecision:
     """A claim, the size (users x types) and the answer; ``open`` parts are those that Z3 gave up on."""
 
     claim: str
@@ -42,28 +42,30 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Search:
+class Negation:
     """The negation of a claim: ``questions`` of which any solution, on ``markets``, is a counterexample.
 
     ``markets``: the true market, then that with a misreport where there is one. ``confirm`` gets them in numbers and
     returns what they refute, by fairopt's exact arithmetic, or None; ``suspect`` says in floats, soon, whether that is
     worth the time. ``domain`` are the assumptions on the speedups alone, and
-    ``words`` name those of them that guesses should keep by construction.
+    ``words`` name those of them that guesses should keep by construction. ``known`` are markets that somebody has found
+    already: the first guesses, where there is one market and no misreport.
     """
 
     markets: tuple[SymbolicMarket, ...]
     domain: tuple[z3.BoolRef, ...]
     questions: tuple[Question, ...]
-    confirm: Callable[..., Found | None]
+    confirm: Callable[..., Refutation | None]
     suspect: Callable[..., bool]
     words: tuple[str, ...] = ()
+    known: tuple[Market, ...] = ()
 
 
 #: How many guesses are made with numerators and denominators up to each of these.
 GUESSES = {2: 60, 3: 300, 5: 600, 9: 2000}
 
 
-def decide(claim: str, search: Search, limits: Limits) -> Decision:
+def decide(claim: str, search: Negation, limits: Limits) -> BoundedDecision:
     """Return whether the claim holds for all markets of the size.
 
     First each question is asked whole. Where that does not decide, small speedups are guessed; last, what is open is
@@ -74,9 +76,11 @@ def decide(claim: str, search: Search, limits: Limits) -> Decision:
     asker = Asker(limits)
     size = f"{n}x{k}"
 
-    def finish(answer: str, found: Found | None = None, still_open: int = 0) -> Decision:
+    def finish(answer: str, found: Refutation | None = None, still_open: int = 0) -> BoundedDecision:
         market, evidence = (found.market, found.evidence) if found else (None, "")
-        return Decision(claim, size, answer, market, evidence, round(asker.seconds, 2), asker.queries, still_open)
+        return BoundedDecision(
+            claim, size, answer, market, evidence, round(asker.seconds, 2), asker.queries, still_open
+        )
 
     hard, solved = [], []
     for question in search.questions:
@@ -104,7 +108,7 @@ def decide(claim: str, search: Search, limits: Limits) -> Decision:
     return finish(UNKNOWN if still_open else HOLDS, still_open=still_open)
 
 
-def decide_all(claim: str, searches: Iterable[Search], limits: Limits) -> Decision:
+def decide_all(claim: str, searches: Iterable[Negation], limits: Limits) -> BoundedDecision:
     """Return whether a claim holds that falls into parts, each a search of its own; limits are those of each part."""
     parts = []
     for search in searches:
@@ -120,11 +124,11 @@ def decide_all(claim: str, searches: Iterable[Search], limits: Limits) -> Decisi
     )
 
 
-def _confirmed(search: Search, value: Callable[[Term], Fraction]) -> Found | None:
+def _confirmed(search: Negation, value: Callable[[Term], Fraction]) -> Refutation | None:
     return search.confirm(*_tables(search, value))
 
 
-def _tables(search: Search, value: Callable[[Term], Fraction]) -> list[Market]:
+def _tables(search: Negation, value: Callable[[Term], Fraction]) -> list[Market]:
     """Return the markets with the value of each variable, in whole speedups unless all are 1 on the first type."""
     tables = [
         [[value(unit) * value(ratio) for ratio in row] for unit, row in zip(market.unit, market.ratio, strict=True)]
@@ -137,24 +141,33 @@ def _tables(search: Search, value: Callable[[Term], Fraction]) -> list[Market]:
     return [Market.of([[factor * entry for entry in row] for row in table], capacity) for table in tables]
 
 
-def _by_guessing(search: Search, seconds: float) -> Found | None:
+def _by_guessing(search: Negation, seconds: float) -> Refutation | None:
     """Return a confirmed counterexample in small numbers, if a guess meets one in this time."""
     ends = monotonic() + seconds
     domain = z3.And(*search.domain, *(c for market in search.markets for c in market.constraints))
+    for guess in _guesses(search):
+        if monotonic() > ends:
+            return None
+        if not z3.is_true(z3.simplify(z3.substitute(domain, *guess.items()))):
+            continue
+        tables = _tables(search, partial(_guessed, guess))
+        if search.suspect(*tables) and (found := search.confirm(*tables)) is not None:
+            return found
+    return None
+
+
+def _guesses(search: Negation) -> Iterator[dict[Term, Term]]:
+    """Yield values of the variables: those of the known markets, then random ones, small numbers first."""
+    for numbers in search.known:
+        (market,) = search.markets
+        yield market.valued(numbers)
     dice = Random(0)
     for largest, count in GUESSES.items():
         for _ in range(count):
-            if monotonic() > ends:
-                return None
             guess: dict[Term, Term] = {}
             for market in reversed(search.markets):  # what a misreport shares with the truth is guessed for the truth
                 guess |= market.guess(dice, largest, search.words)
-            if not z3.is_true(z3.simplify(z3.substitute(domain, *guess.items()))):
-                continue
-            tables = _tables(search, partial(_guessed, guess))
-            if search.suspect(*tables) and (found := search.confirm(*tables)) is not None:
-                return found
-    return None
+            yield guess
 
 
 def _guessed(guess: dict[Term, Term], term: Term) -> Fraction:

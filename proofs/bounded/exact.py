@@ -20,7 +20,7 @@ from fairopt.program import Array
 Place = tuple[int, int]
 
 
-class Optima:
+class ExactOptima:
     """All optimal allocations of a policy on a market; every question about them is an exact linear program."""
 
     def __init__(self, policy: Formulated, market: Market) -> None:

@@ -7,10 +7,10 @@ from itertools import permutations
 import z3
 
 from fairopt.proofs.bounded.solver import Term
-from fairopt.proofs.bounded.symbolic import ONE, ZERO, Linear, LinearProgram, Optimum, SymbolicMarket
+from fairopt.proofs.bounded.symbolic import ONE, ZERO, Linear, LinearProgram, SymbolicMarket, SymbolicOptimum
 
 
-def cooperative(market: SymbolicMarket, tag: str = "") -> Optimum:
+def cooperative(market: SymbolicMarket, tag: str = "") -> SymbolicOptimum:
     """Return an optimum of OEF Eq. (10): the largest total throughput among allocations that nobody envies."""
     program = _sharing(market, tag)
     program.cost = {_name(u, j): market.speedup(u, j) for u, j in market.places()}
@@ -19,7 +19,7 @@ def cooperative(market: SymbolicMarket, tag: str = "") -> Optimum:
     return _optimum(market, program)
 
 
-def sharing_incentive(market: SymbolicMarket, tag: str = "") -> Optimum:
+def sharing_incentive(market: SymbolicMarket, tag: str = "") -> SymbolicOptimum:
     """Return an optimum of the largest total throughput where each user has at least 1/n of what all GPUs give it."""
     program = _sharing(market, tag)
     program.cost = {_name(u, j): market.speedup(u, j) for u, j in market.places()}
@@ -28,14 +28,14 @@ def sharing_incentive(market: SymbolicMarket, tag: str = "") -> Optimum:
     return _optimum(market, program)
 
 
-def max_efficiency(market: SymbolicMarket, tag: str = "") -> Optimum:
+def max_efficiency(market: SymbolicMarket, tag: str = "") -> SymbolicOptimum:
     """Return an optimum of OEF Eq. (4): the largest total throughput."""
     program = _sharing(market, tag)
     program.cost = {_name(u, j): market.speedup(u, j) for u, j in market.places()}
     return _optimum(market, program)
 
 
-def noncooperative(market: SymbolicMarket, tag: str = "") -> Optimum:
+def noncooperative(market: SymbolicMarket, tag: str = "") -> SymbolicOptimum:
     """Return an optimum of OEF Eq. (9): the largest throughput that all have alike."""
     program = _sharing(market, tag)
     program.free, program.cost = ["level"], {"level": ONE}
@@ -45,7 +45,7 @@ def noncooperative(market: SymbolicMarket, tag: str = "") -> Optimum:
     return _optimum(market, program)
 
 
-def max_min(market: SymbolicMarket, tag: str = "") -> Optimum:
+def max_min(market: SymbolicMarket, tag: str = "") -> SymbolicOptimum:
     """Return an optimum of Gavel's max-min: the largest least ratio to the throughput on the own partition.
 
     Each user's unit is its throughput on all GPUs, which the ratio makes free to choose.
@@ -78,14 +78,14 @@ def _sharing(market: SymbolicMarket, tag: str) -> LinearProgram:
     return program
 
 
-def _optimum(market: SymbolicMarket, program: LinearProgram) -> Optimum:
+def _optimum(market: SymbolicMarket, program: LinearProgram) -> SymbolicOptimum:
     constraints, cases, strict = program.optimal()
     share = [
         [ZERO if (u, j) in market.stopped else program.term(_name(u, j)) for j in range(market.k)]
         for u in range(market.n)
     ]
     reduced = {(u, j): program.reduced(_name(u, j)) for u, j in market.places()}
-    return Optimum(share, [*market.constraints, *constraints], cases, strict, reduced)
+    return SymbolicOptimum(share, [*market.constraints, *constraints], cases, strict, reduced)
 
 
 def _throughput(market: SymbolicMarket, u: int, of: int, factor: Term = ONE) -> dict[str, Term]:

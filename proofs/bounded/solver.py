@@ -13,7 +13,7 @@ Term = z3.ArithRef
 
 
 @dataclass(frozen=True)
-class Case:
+class Disjunction:
     """A disjunction that may be split: one of ``ways`` holds; each way is a list of constraints."""
 
     ways: tuple[tuple[z3.BoolRef, ...], ...]
@@ -28,7 +28,7 @@ class Question:
     """Asks for a real point that satisfies ``constraints`` and one way of each case."""
 
     constraints: tuple[z3.BoolRef, ...]
-    cases: tuple[Case, ...] = ()
+    cases: tuple[Disjunction, ...] = ()
     name: str = ""
 
 
@@ -84,7 +84,7 @@ class Asker:
         answer, model = self._query(parts, self.limits.split)
         return Reply(model, 1, monotonic() - begun, int(answer == z3.unknown))
 
-    def _visit(self, fixed: tuple[z3.BoolRef, ...], cases: Sequence[Case], reply: Reply) -> None:
+    def _visit(self, fixed: tuple[z3.BoolRef, ...], cases: Sequence[Disjunction], reply: Reply) -> None:
         left = self.limits.total - self.seconds
         if left <= 0:
             reply.open += 1

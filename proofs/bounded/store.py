@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fairopt.proofs.bounded.catalogue import CLAIMS, Claim, Size
-from fairopt.proofs.bounded.decisions import Decision
+from fairopt.proofs.bounded.catalogue import CLAIMS, BoundedClaim, Size
+from fairopt.proofs.bounded.decisions import BoundedDecision
 
 BEGIN, END = "<!-- begin: written by python -m fairopt.proofs.bounded --write -->", "<!-- end -->"
 SCHEMA = 1
@@ -18,7 +18,7 @@ def size_name(size: Size) -> str:
     return f"{size[0]}x{size[1] or 'k'}"
 
 
-def as_json(decision: Decision) -> dict[str, Any]:
+def as_json(decision: BoundedDecision) -> dict[str, Any]:
     """Return what is stored of a decision; numbers of the counterexample are strings, exact."""
     market = decision.counterexample
     return {
@@ -47,7 +47,7 @@ def stored(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     return {(entry["claim"], entry["size"]): entry for entry in kept["decisions"]}
 
 
-def write(folder: Path, claim: Claim, size: Size, decision: Decision) -> None:
+def write(folder: Path, claim: BoundedClaim, size: Size, decision: BoundedDecision) -> None:
     """Store one decision, and write the table of the README again."""
     kept = stored(folder)
     kept[claim.name, size_name(size)] = as_json(decision) | {"says": claim.says}

@@ -15,7 +15,8 @@ from random import Random
 
 import z3
 
-from fairopt.proofs.bounded.solver import Case, Term
+from fairopt.problem import Market
+from fairopt.proofs.bounded.solver import Disjunction, Term
 
 #: Linear expressions: the coefficient of each variable.
 Linear = Mapping[str, Term]
@@ -86,6 +87,14 @@ class SymbolicMarket:
                 found[ratio] = value / row[first]
         return {term: z3.RealVal(str(value)) for term, value in found.items() if not z3.is_rational_value(term)}
 
+    def valued(self, market: Market) -> dict[Term, Term]:
+        """Return the values of the variables on a market in which everybody runs everywhere."""
+        speedup = market.speedup / market.speedup[0, 0]
+        found = dict(zip(self.unit, speedup[:, 0], strict=True))
+        for ratio, row in zip(self.ratio, speedup, strict=True):
+            found |= dict(zip(ratio, row / row[0], strict=True))
+        return {term: z3.RealVal(str(value)) for term, value in found.items() if not z3.is_rational_value(term)}
+
     def speedup(self, u: int, j: int) -> Term:
         """Return the throughput of user u on a GPU of type j."""
         return self.unit[u] * self.ratio[u][j]
@@ -123,12 +132,12 @@ def fraction(model: z3.ModelRef, term: Term) -> Fraction:
 
 
 @dataclass
-class Optimum:
+class SymbolicOptimum:
     """An allocation and the constraints that say that it is optimal; ``cases`` are the complementary pairs."""
 
     share: list[list[Term]]
     constraints: list[z3.BoolRef]
-    cases: list[Case]
+    cases: list[Disjunction]
     strict: list[z3.BoolRef]
     reduced: dict[tuple[int, int], Term]
 
@@ -152,7 +161,7 @@ class LinearProgram:
         """Return the Z3 variable of that name in this program."""
         return z3.Real(name + self.tag)
 
-    def optimal(self) -> tuple[list[z3.BoolRef], list[Case], list[z3.BoolRef]]:
+    def optimal(self) -> tuple[list[z3.BoolRef], list[Disjunction], list[z3.BoolRef]]:
         """Return the conditions for an optimum, its complementary pairs, and that of each pair one side is not zero."""
         _, duals = self._multipliers()
         constraints = [self._value(row) == side for row, side in self.equal]
@@ -166,7 +175,7 @@ class LinearProgram:
         cases, strict = [], []
         for one, other in pairs:
             constraints += [one >= 0, other >= 0]
-            cases.append(Case(((one == 0,), (other == 0,))))
+            cases.append(Disjunction(((one == 0,), (other == 0,))))
             strict.append(one + other > 0)
         return constraints, cases, strict
 

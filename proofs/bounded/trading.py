@@ -6,11 +6,11 @@ from itertools import combinations
 
 import z3
 
-from fairopt.proofs.bounded.decisions import HOLDS, REFUTED, UNKNOWN, Decision
+from fairopt.proofs.bounded.decisions import HOLDS, REFUTED, UNKNOWN, BoundedDecision
 from fairopt.proofs.bounded.solver import Asker, Limits, Question
 
 
-def hurts_nobody(claim: str, n: int, limits: Limits) -> Decision:
+def hurts_nobody(claim: str, n: int, limits: Limits) -> BoundedDecision:
     """Gandiva_fair Sec. 3.4: no trade leaves one of its two sides worse off, or with a negative number of GPUs.
 
     A trade concerns two types. The state is any holdings, not only those that trades lead to, so that the answer is
@@ -25,10 +25,10 @@ def hurts_nobody(claim: str, n: int, limits: Limits) -> Decision:
         for bidders in combinations(range(2, n), count):
             reply = asker.ask(_question(n, bidders))
             if reply.model is not None:
-                return Decision(claim, f"{n}xk", REFUTED, None, str(reply.model), asker.seconds, asker.queries)
+                return BoundedDecision(claim, f"{n}xk", REFUTED, None, str(reply.model), asker.seconds, asker.queries)
             still_open += reply.open
     answer = UNKNOWN if still_open else HOLDS
-    return Decision(claim, f"{n}xk", answer, None, "", round(asker.seconds, 2), asker.queries, still_open)
+    return BoundedDecision(claim, f"{n}xk", answer, None, "", round(asker.seconds, 2), asker.queries, still_open)
 
 
 def _question(n: int, bidders: tuple[int, ...]) -> Question:

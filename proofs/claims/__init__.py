@@ -1,1 +1,1 @@
-"""The ledger of what the five papers claim: a TOML file a paper, and the computations that decide its rows."""
+"""What the papers claim: a folder a paper with its rows (``claims.toml``) and the computations that decide them."""

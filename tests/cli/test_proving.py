@@ -14,7 +14,7 @@ import pytest
 from fairopt.cli import main
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.ledger import Entry, Finding, Ruling, ledger, read_package
-from fairopt.proofs.claims import found
+from fairopt.proofs.ledger import readme
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "fairopt" / "datasets" / "oef_example.toml"
@@ -154,8 +154,7 @@ def test_a_claim_is_recomputed(command: Callable[..., tuple[int, str, str]], mon
     assert row["follows"] is True
     assert row["recomputed"] == {"verdict": row["verdict"], "evidence": row["evidence"]}
     # and one that no longer follows fails
-    module, _, function = row["run"].partition(":")
-    monkeypatch.setattr(f"fairopt.proofs.claims.{module}.{function}", lambda: Finding(Ruling.REFUTED, "something else"))
+    monkeypatch.setattr(row["run"].replace(":", "."), lambda: Finding(Ruling.REFUTED, "something else"))
     status, out, _ = command("claims", "oef-eq6", "--run")
     assert status == 1
     assert "NO LONGER FOLLOWS" in out
@@ -183,6 +182,24 @@ def test_every_row_of_the_list_of_claims_stands_in_the_ledger() -> None:
     assert all(row.kind == asked[row.id]["kind"] for row in ledger())
 
 
+def test_a_paper_is_a_folder_of_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paper = tmp_path / "some_ledger" / "paper"
+    paper.mkdir(parents=True)
+    for folder in (paper.parent, paper):
+        (folder / "__init__.py").write_text("")
+    (paper / "claims.toml").write_text(
+        '[[claim]]\nid = "x"\npaper = "p"\nwhere = "1"\nkind = "theorem"\nsays = "s"\nverdict = "refuted"\n'
+        'evidence = "e"\nrun = "decided:it"\n'
+    )
+    (paper / "decided.py").write_text(
+        "from fairopt.ledger import Finding, Ruling\n\n\ndef it():\n    return Finding(Ruling.REFUTED, 'e')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (row,) = read_package("some_ledger")
+    assert row.package == "some_ledger.paper"
+    assert row.follows(row.recompute()[0])
+
+
 def test_a_broken_ledger_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "broken_ledger"
     package.mkdir()
@@ -195,7 +212,7 @@ def test_a_broken_ledger_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_what_we_found_in_the_readme_is_what_the_ledger_says() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert found.put_into(text, ledger()) == text, "run `make claims`"
+    assert readme.put_into(text, ledger()) == text, "run `make claims`"
 
 
 def test_a_lie_is_found_shrunk_and_proved(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

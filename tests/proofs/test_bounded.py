@@ -20,15 +20,15 @@ from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperative
 from fairopt.policy import allocate  # noqa: E402
 from fairopt.policy.optima import is_extreme  # noqa: E402
 from fairopt.problem import Market  # noqa: E402
-from fairopt.proofs.bounded import policies  # noqa: E402
+from fairopt.proofs.bounded import policies, tickets  # noqa: E402
 from fairopt.proofs.bounded.catalogue import CLAIMS  # noqa: E402
 from fairopt.proofs.bounded.claims import COOPERATIVE, NONCOOPERATIVE, SHARING_INCENTIVE, market_of  # noqa: E402
-from fairopt.proofs.bounded.decisions import REFUTED, UNKNOWN  # noqa: E402
-from fairopt.proofs.bounded.exact import Optima  # noqa: E402
-from fairopt.proofs.bounded.solver import Asker, Case, Limits, Question  # noqa: E402
+from fairopt.proofs.bounded.decisions import HOLDS, REFUTED, UNKNOWN  # noqa: E402
+from fairopt.proofs.bounded.exact import ExactOptima  # noqa: E402
+from fairopt.proofs.bounded.solver import Asker, Disjunction, Limits, Question  # noqa: E402
 from fairopt.proofs.bounded.store import BEGIN, END, size_name, stored, table  # noqa: E402
 from fairopt.proofs.bounded.symbolic import SymbolicMarket  # noqa: E402
-from fairopt.proofs.claims.proving import SharingIncentiveEfficiency  # noqa: E402
+from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency  # noqa: E402
 
 FOLDER = ROOT / "proofs" / "bounded"
 STORED = stored(FOLDER)
@@ -93,23 +93,45 @@ def test_no_claim_holds_because_nothing_satisfies_its_assumptions(mode, assumpti
 
 def test_what_z3_gives_up_on_is_split_and_what_stays_open_is_counted() -> None:
     x, y = z3.Reals("x y")
-    either = Case(((x == 0,), (y == 0,)))
+    either = Disjunction(((x == 0,), (y == 0,)))
     assert Asker(Limits()).ask(Question((x * y > 0,), (either,))).model is None
     assert Asker(Limits()).ask(Question((x * y >= 0, x + y == 3), (either,))).model is not None
     assert Asker(Limits(total=0)).ask(Question((x > 0,), (either,))).open == 1
 
 
 def test_optima_speak_of_all_optima() -> None:
-    tie = Optima(MaxEfficiency(), numbers([["1", "2"], ["1", "3"]]))
+    tie = ExactOptima(MaxEfficiency(), numbers([["1", "2"], ["1", "3"]]))
     assert tie.throughput(0) == (0, 1)
     assert not tie.same_throughputs
     assert tie.having([(0, 0), (1, 0)]) is not None
     assert tie.having([(0, 1)]) is None
     gap = numbers([["1", "1", "2"], ["1", "2", "3"]])
-    assert Optima(CooperativeOEF(), gap).without_gaps() is None
+    assert ExactOptima(CooperativeOEF(), gap).without_gaps() is None
     even = numbers([["1", "1"], ["1", "1"]])
-    assert is_extreme(CooperativeOEF().formulate(gap, None), Optima(CooperativeOEF(), gap).shares.ravel())
+    assert is_extreme(CooperativeOEF().formulate(gap, None), ExactOptima(CooperativeOEF(), gap).shares.ravel())
     assert not is_extreme(CooperativeOEF().formulate(even, None), np.full(4, Fraction(1, 2)))
+
+
+def test_code_that_divides_wrongly_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def in_proportion(held, wanted, gpus):
+        return {user: own * gpus / sum(held.values()) for user, own in held.items()}
+
+    assert tickets.redistribution("x", 2, Limits()).answer == HOLDS
+    monkeypatch.setattr(tickets, "entitled", in_proportion)
+    assert tickets.redistribution("x", 2, Limits()).answer == REFUTED
+
+
+def test_every_path_is_taken_once() -> None:
+    x = z3.Real("x")
+
+    def code(path: tickets.Path) -> dict[str, tickets.Symbol]:
+        value = tickets.Symbol(x, path)
+        return {"least": value if value < 0 or (value > 1 and value > 2) else value * 0}
+
+    pairs = tickets.paths([x > -1], code)
+    found = [(str(z3.simplify(z3.And(*path.taken))), str(result["least"].term)) for path, result in pairs]
+    assert len(found) == len(set(found)) == 4
+    assert sorted(term for _, term in found) == ["0", "0", "x", "x"]
 
 
 def decided_again(key: tuple[str, str]) -> None:
@@ -148,10 +170,7 @@ def test_z3_agrees_with_stored_counterexamples(claim, size) -> None:
     n, k = size
 
     def agrees(speedup: np.ndarray) -> bool:
-        values = dict(zip(market.unit, speedup[:, 0] / speedup[0, 0], strict=True))
-        for row, own in zip(market.ratio, speedup, strict=True):
-            values |= dict(zip(row, own / own[0], strict=True))
-        fixed = [(term, z3.RealVal(str(value))) for term, value in values.items() if not z3.is_rational_value(term)]
+        fixed = market.valued(Market.of(speedup.tolist(), [1] * k)).items()
         for question in search.questions:
             solver = z3.SimpleSolver()
             parts = (*question.constraints, *(case.whole() for case in question.cases))

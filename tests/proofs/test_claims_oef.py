@@ -13,10 +13,11 @@ from fairopt.datasets import oef_eq6, oef_example
 from fairopt.errors import BadInput
 from fairopt.ledger import Entry, Finding, Ruling, read_package
 from fairopt.models import MaxEfficiency, MaxMin
-from fairopt.proofs.claims import measuring, oef_errors, oef_figures, oef_tenants, oef_timing
-from fairopt.proofs.claims.rewrite import main, with_finding
+from fairopt.proofs.claims.oef import errors, figures, tenants, timing
+from fairopt.proofs.ledger import measuring, wording
+from fairopt.proofs.ledger.rewrite import main, with_finding
 
-MODULES = {"oef_examples", "oef_conflicts", "oef_models", "oef_figures", "oef_errors", "oef_timing"}
+MODULES = {"examples", "conflicts", "models", "figures", "errors", "timing"}
 OEF = [row for row in read_package("fairopt.proofs.claims") if row.paper == "oef"]
 OURS = [row for row in OEF if row.run.partition(":")[0] in MODULES]
 
@@ -42,29 +43,29 @@ def test_the_stored_verdict_follows_slowly(row: Entry) -> None:
 
 # -- the figures, small ------------------------------------------------------------------------------------------
 def test_samples_of_tenants_agree_with_what_must_hold() -> None:
-    for sample in oef_figures.samples(2):
-        for unit in oef_figures.UNITS:
+    for sample in figures.samples(2):
+        for unit in figures.UNITS:
             assert (sample.above("Gavel", "equal split", "nobody bounded", unit) > -1e-6).all(), "sharing incentive"
-        slowest = oef_figures.UNITS[0]
+        slowest = figures.UNITS[0]
         assert (sample.above("cooperative", "noncooperative", "nobody bounded", slowest) > -1).all()
         # nobody gains from a bound but those that it does not bind
-        free, one = (sample.totals["Gavel", bound, oef_figures.UNITS[1]] for bound in ("free", "one"))
+        free, one = (sample.totals["Gavel", bound, figures.UNITS[1]] for bound in ("free", "one"))
         assert (one < free + 1e-6).all()
-    assert oef_figures.fig8(2).verdict is Ruling.NOT_DECIDABLE_HERE
-    assert oef_figures.fig7(2).verdict is Ruling.NOT_DECIDABLE_HERE
+    assert figures.fig8(2).verdict is Ruling.NOT_DECIDABLE_HERE
+    assert figures.fig7(2).verdict is Ruling.NOT_DECIDABLE_HERE
 
 
 def test_a_figure_without_its_data_is_reproduced_only_where_it_comes_out_everywhere() -> None:
-    combinations = len(oef_tenants.tables()) * len(oef_figures.READINGS) * len(oef_figures.UNITS)
-    assert oef_figures._ruling(combinations) is Ruling.REPRODUCED
-    assert oef_figures._ruling(combinations - 1) is Ruling.NOT_DECIDABLE_HERE
-    assert oef_figures._ruling(0) is Ruling.NOT_DECIDABLE_HERE
-    assert oef_errors.fig10b(2).verdict is Ruling.NOT_DECIDABLE_HERE
+    combinations = len(tenants.tables()) * len(figures.READINGS) * len(figures.UNITS)
+    assert figures._ruling(combinations) is Ruling.REPRODUCED
+    assert figures._ruling(combinations - 1) is Ruling.NOT_DECIDABLE_HERE
+    assert figures._ruling(0) is Ruling.NOT_DECIDABLE_HERE
+    assert errors.fig10b(2).verdict is Ruling.NOT_DECIDABLE_HERE
 
 
 def test_without_errors_nothing_is_lost() -> None:
-    for mode in oef_errors.MODES:
-        found = oef_errors.run("the printed range", mode, oef_errors.LAWS[0], 0.0, 2)
+    for mode in errors.MODES:
+        found = errors.run("the printed range", mode, errors.LAWS[0], 0.0, 2)
         assert np.abs(list(found.deviation.values())).max() < 1e-6
         if mode == "cooperative":
             assert found.envy.max() < 1e-6
@@ -72,8 +73,8 @@ def test_without_errors_nothing_is_lost() -> None:
 
 
 def test_drawn_tenants_are_as_the_paper_says() -> None:
-    for name, speedups in oef_tenants.tables().items():
-        market = oef_tenants.draw(speedups, np.random.default_rng(0))
+    for name, speedups in tenants.tables().items():
+        market = tenants.draw(speedups, np.random.default_rng(0))
         assert len(market.users) == 20
         assert set(market.capacity) == {8}
         assert set(market.speedup[:, 0]) == {1}, name
@@ -82,10 +83,10 @@ def test_drawn_tenants_are_as_the_paper_says() -> None:
 
 
 def test_both_ways_of_timing_solve_the_same_program() -> None:
-    market = oef_timing.market_of(6)
-    totals = [oef_timing._theirs(way, market).total for way in (oef_timing.PAIRS, oef_timing.CHAIN)]
+    market = timing.market_of(6)
+    totals = [timing._theirs(way, market).total for way in (timing.PAIRS, timing.CHAIN)]
     assert totals[0] == pytest.approx(totals[1], rel=1e-5)
-    assert oef_timing._growth({10: oef_timing.Timed(1, 0), 20: oef_timing.Timed(8, 0)}, 10, 20) == pytest.approx(
+    assert timing._growth({10: timing.ModeTiming(1, 0), 20: timing.ModeTiming(8, 0)}, 10, 20) == pytest.approx(
         (3, 20 * (30 / 8) ** (1 / 3))
     )
 
@@ -103,11 +104,11 @@ def test_both_ways_of_timing_solve_the_same_program() -> None:
     ],
 )
 def test_printed_digits(value: str, text: str, same: bool) -> None:
-    assert measuring.prints_as(Fraction(value), text) == same
+    assert wording.prints_as(Fraction(value), text) == same
 
 
 def test_a_table_of_another_size_is_not_what_is_printed() -> None:
-    assert not measuring.all_print_as([[1, 2]], "1 2; 3 4")
+    assert not wording.all_print_as([[1, 2]], "1 2; 3 4")
 
 
 def test_all_optima_are_ranged_over() -> None:
@@ -120,7 +121,7 @@ def test_all_optima_are_ranged_over() -> None:
 
 # -- writing the ledger ------------------------------------------------------------------------------------------
 def ledger_text() -> str:
-    return (Path(measuring.__file__).parent / "oef.toml").read_text(encoding="utf-8")
+    return (Path(figures.__file__).parent / "claims.toml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

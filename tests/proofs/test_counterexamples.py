@@ -13,9 +13,17 @@ import pytest
 from fairopt.errors import BadInput
 from fairopt.ledger import Ruling, read_package
 from fairopt.proofs import verify as verifier
-from fairopt.proofs.claims.citing import counterexample
-from fairopt.proofs.claims.counterexamples import FOLDER, WANTED, Wanted
-from fairopt.proofs.claims.searching import Domain, ordered_by_ratios, untruths
+from fairopt.proofs.claims.counterexamples import WANTED, Wanted
+from fairopt.proofs.ledger.citing import COUNTEREXAMPLES as FOLDER
+from fairopt.proofs.ledger.citing import counterexample
+from fairopt.proofs.ledger.searching import (
+    Domain,
+    as_in_oef,
+    false_reports,
+    in_order_of_ratios,
+    least_ratios_first,
+    ordered_by_ratios,
+)
 
 FILES = sorted(FOLDER.glob("*.json"))
 #: These searches ask more markets than a test run has time for.
@@ -90,7 +98,7 @@ def test_a_counterexample_that_is_not_there() -> None:
 
 
 def test_markets_come_in_order_of_size_and_once() -> None:
-    domain = Domain(((2, 2), (2, 3)), 4, "normalised rising")
+    domain = Domain(((2, 2), (2, 3)), 4, normalised=True, rising=True)
     markets = list(domain.markets())
     sizes = [(*m.shape, m.speedup.max(), m.speedup.sum()) for m in markets]
     assert sizes == sorted(sizes)
@@ -100,18 +108,18 @@ def test_markets_come_in_order_of_size_and_once() -> None:
 
 
 def test_capacities_and_zeros_are_asked_for() -> None:
-    assert len(list(Domain(((1, 2),), 2, "normalised", capacities=2).markets())) == 1 + 7
-    few = list(Domain(((1, 2),), 2, "normalised", capacities=1).markets())
+    assert len(list(Domain(((1, 2),), 2, capacities=2, normalised=True).markets())) == 1 + 7
+    few = list(Domain(((1, 2),), 2, capacities=1, normalised=True).markets())
     assert len(few) == 1 + 3
     assert {market.capacity[1] for market in few} == {1}
-    rows = [market.speedup.tolist() for market in Domain(((1, 1), (2, 2)), 1, "zeros").markets()]
+    rows = [market.speedup.tolist() for market in Domain(((1, 1), (2, 2)), 1, zeros=True).markets()]
     assert [[0, 1], [1, 0]] in rows
     assert all(any(column) for table in rows for column in zip(*table, strict=True)), "a type that nobody can use"
 
 
 def test_lies_are_of_their_kind_and_in_order() -> None:
     for kind in ("larger", "smaller"):
-        lies = list(untruths(Domain(((2, 2),), 3, "normalised"), kind))
+        lies = list(false_reports(Domain(((2, 2),), 3, normalised=True), kind))
         assert lies
         for each in lies:
             truth = each.market.speedup[each.user]
@@ -123,11 +131,12 @@ def test_lies_are_of_their_kind_and_in_order() -> None:
 
 
 def test_users_come_in_the_order_that_is_asked_for() -> None:
-    markets = list(Domain(((3, 3),), 8, "normalised rising ordered").markets())
+    markets = list(Domain(((3, 3),), 8, in_order_of_ratios, normalised=True, rising=True).markets())
     assert markets
     for market in markets:
         assert ordered_by_ratios(market)
+        assert as_in_oef(market)
         assert not ordered_by_ratios(market.select([1, 0, 2]))
-    for market in Domain(((3, 2),), 3, "slowest-first").markets():
+    for market in Domain(((3, 2),), 3, least_ratios_first).markets():
         slowest, *others = (fast / slow for slow, fast in market.speedup)
         assert slowest < min(others)

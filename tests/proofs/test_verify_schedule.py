@@ -26,7 +26,7 @@ from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
 from fairopt.program import Number
 from fairopt.proofs import verify_schedule
-from fairopt.proofs.claims.astraea_batches import Deviating, example, random_batch
+from fairopt.proofs.claims.astraea.batches import Deviating, example, random_batch
 from fairopt.proofs.verify_schedule import Unreadable, main
 from fairopt.schedules.document import document
 from fairopt.testing.tampering import at, changes, places

@@ -19,9 +19,9 @@ from fairopt.models.astraea.price_bases import Given
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import Linear
-from fairopt.proofs.claims.astraea_batches import example, random_batch, violations
-from fairopt.proofs.claims.astraea_example import as_printed, policy
-from fairopt.proofs.claims.astraea_properties import two_tenants, within
+from fairopt.proofs.claims.astraea.batches import example, random_batch, violations
+from fairopt.proofs.claims.astraea.example import as_printed, policy
+from fairopt.proofs.claims.astraea.properties import two_tenants, within
 from fairopt.properties import Answer
 from fairopt.properties.schedules.misreports import Lie, SmallLies, StrategyProofness
 from fairopt.properties.schedules.pareto import Exhaustive, ParetoEfficiency

@@ -20,7 +20,7 @@ from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import Admission, Plan, decide
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import Linear
-from fairopt.proofs.claims.astraea_batches import Deviating, example, random_batch, violations
+from fairopt.proofs.claims.astraea.batches import Deviating, example, random_batch, violations
 
 SIXTEEN = Given(16, 16)
 

@@ -22,8 +22,8 @@ from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue
 from fairopt.problem.trace import Outage, Trace
-from fairopt.proofs.claims.gandiva_rounds import backfilling_exactly
-from fairopt.proofs.claims.gandiva_stride import (
+from fairopt.proofs.claims.gandiva_fair.rounds import backfilling_exactly
+from fairopt.proofs.claims.gandiva_fair.stride import (
     delay,
     gang_aware_service,
     gpu_by_gpu,

@@ -22,7 +22,7 @@ from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue, Spots
 from fairopt.problem.trace import Outage, Trace
 from fairopt.program import INFINITY
-from fairopt.proofs.claims.ltgf_literal import replay
+from fairopt.proofs.claims.ltgf.literal import replay
 from fairopt.simulation import Consolidated, History, Mechanics, Want, run, snapshot_from, snapshot_text
 from fairopt.simulation.gpu_time import Window, job_fairness, tenant_fairness
 from fairopt.simulation.placement import fewest_hosts, take

@@ -1,0 +1,1 @@
+"""What is claimed by FFT (2025), and the computations that decide it."""

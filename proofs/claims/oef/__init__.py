@@ -1,0 +1,1 @@
+"""What is claimed by OEF (Middleware 2024), and the computations that decide it."""

@@ -1,0 +1,108 @@
+"""Recompute rows of the ledger and write what comes out into its files: ``python -m fairopt.proofs.ledger.rewrite``.
+
+Named rows are always rewritten. Without names all rows are taken but those that are slow (``--slow`` takes them too),
+and a measured row whose verdict still follows stays as it is, since its samples differ from run to run. Only
+``verdict`` and ``evidence`` change in a file; everything else in it stays as somebody wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import textwrap
+import tomllib
+from argparse import ArgumentParser
+from pathlib import Path
+
+from fairopt.errors import BadInput
+from fairopt.ledger import Entry, Finding, Ruling, read_package
+
+FOLDER = Path(__file__).parent.parent / "claims"
+PACKAGE = "fairopt.proofs.claims"
+WIDTH = 120
+#: A value as it stands behind ``key = ``: a string of several lines, or of one.
+STRING = r'(?:"""(?:[^\\]|\\.|\\\n)*?"""|"(?:[^"\\\n]|\\.)*")'
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Rewrite the rows that the command line names; return 0."""
+    parser = ArgumentParser(prog="python -m fairopt.proofs.ledger.rewrite", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("id", nargs="*", help="rows to rewrite; all that are not slow by default")
+    parser.add_argument("--slow", action="store_true", help="take the slow rows too")
+    options = parser.parse_args(arguments)
+    rows = {row.id: row for row in read_package(PACKAGE)}
+    for unknown in (name for name in options.id if name not in rows):
+        raise BadInput(f"there is no row {unknown!r}", place="claims", remedy="Name the rows as the files do")
+    for row in [rows[name] for name in options.id] or [row for row in rows.values() if row.run]:
+        if row.slow and not options.slow and not options.id:
+            print(f"{row.id}: slow, left alone")
+            continue
+        finding, seconds = row.recompute()
+        print(f"{row.id}: {_rewritten(row, finding, named=bool(options.id))} ({seconds:.1f} s)", flush=True)
+    return 0
+
+
+def _rewritten(row: Entry, finding: Finding, *, named: bool) -> str:
+    """Write a finding into the file of its row, and say what became of it."""
+    if finding.verdict is row.verdict and (finding.evidence == row.evidence or (row.measured and not named)):
+        return f"{row.verdict.value}, as it stands"
+    path = next(path for path in sorted(FOLDER.glob("*/*.toml")) if row.id in _ids(path.read_text(encoding="utf-8")))
+    # read only now: somebody may have written to the file while this row was computed
+    text = path.read_text(encoding="utf-8")
+    new = with_finding(text, row.id, finding)
+    beside = path.with_suffix(".toml.new")
+    beside.write_text(new, encoding="utf-8")
+    os.replace(beside, path)
+    return f"{row.verdict.value} -> {finding.verdict.value}"
+
+
+def with_finding(text: str, name: str, finding: Finding) -> str:
+    """Return the text of a ledger's file with another verdict and evidence in the row called ``name``.
+
+    Errors: `BadInput` where the row, its verdict or its evidence is not found, or would not be read back as written.
+    """
+    starts = [match.start() for match in re.finditer(r"^\[\[claim\]\]", text, re.MULTILINE)]
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        block = text[start:end]
+        if not re.search(rf'^id = "{re.escape(name)}"$', block, re.MULTILINE):
+            continue
+        for key, value in (("verdict", finding.verdict.value), ("evidence", finding.evidence)):
+            line = toml_line(key, value)
+            block, count = re.subn(rf"^{key} = {STRING}", line.replace("\\", r"\\"), block, flags=re.MULTILINE)
+            if count != 1:
+                raise BadInput(f"{count} lines begin with {key!r}", place=name, remedy="Write it as one string")
+        new = text[:start] + block + text[end:]
+        _check(text, new, name, finding)
+        return new
+    raise BadInput("there is no such row", place=name, remedy="Give it [[claim]] and an id first")
+
+
+def toml_line(key: str, value: str) -> str:
+    """Return ``key = "value"``, folded where it is long."""
+    escaped = json.dumps(value, ensure_ascii=False)
+    if len(f"{key} = {escaped}") <= WIDTH:
+        return f"{key} = {escaped}"
+    lines = textwrap.wrap(escaped[1:-1], WIDTH - 4, break_long_words=False, break_on_hyphens=False)
+    return f'{key} = """\\\n  ' + " \\\n  ".join(lines) + '"""'
+
+
+def _check(old: str, new: str, name: str, finding: Finding) -> None:
+    """Refuse a text that does not read back as the old one with this finding in its place."""
+    wanted = tomllib.loads(old)["claim"]
+    for row in wanted:
+        if row["id"] == name:
+            row |= {"verdict": finding.verdict.value, "evidence": finding.evidence}
+    if tomllib.loads(new)["claim"] != wanted or Ruling(finding.verdict) is Ruling.OPEN:
+        raise BadInput(
+            "it would not be read back as it is", place=name, remedy="Use single spaces and no control codes"
+        )
+
+
+def _ids(text: str) -> set[str]:
+    return {row["id"] for row in tomllib.loads(text)["claim"]}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
