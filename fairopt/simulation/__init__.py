@@ -8,6 +8,7 @@ from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.placement import Consolidated, Placement, Want
 from fairopt.simulation.record import Change, Ran, Round, Snapshot, Standing
 from fairopt.simulation.run import Stalled, advance, begin, next_queue, present, run
+from fairopt.simulation.setting import Setting
 
 __all__ = [
     "BrokenSchedule",
@@ -20,6 +21,7 @@ __all__ = [
     "Ran",
     "Round",
     "Schedule",
+    "Setting",
     "Snapshot",
     "Stalled",
     "Standing",

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 
 from fairopt.problem import Cluster, Jobs, Outage, Pattern, Trace
 from fairopt.program import INFINITY, Number
-from fairopt.simulation import Mechanics
+from fairopt.simulation import Mechanics, Setting
 
 #: The length of a round. No job ever loads that long, so that whoever runs for a whole round gets on.
 LENGTH = Fraction(60)
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """A cluster, what happens to it, what moving costs there, and the length of a round."""
-
-    cluster: Cluster
-    trace: Trace
-    mechanics: Mechanics
-    length: Fraction = LENGTH
-
-    def as_(self, number: type) -> Setting:
-        """Return the same setting in ``float`` or in ``Fraction``."""
-        return replace(self, cluster=self.cluster.as_(number), trace=self.trace.as_(number))
 
 
 def sample_settings(
@@ -61,6 +46,7 @@ def sample_settings(
                 spread=random.choice([Fraction(1), Fraction(4, 5), Fraction(1, 2)]),
                 local_data=random.random() < 0.5,
             ),
+            LENGTH,
         )
 
 

@@ -29,6 +29,7 @@ from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.simulation import (
     History,
     Round,
+    Setting,
     Snapshot,
     advance,
     begin,
@@ -42,7 +43,7 @@ from fairopt.simulation import (
 from fairopt.simulation.codec import encode
 from fairopt.simulation.document import document
 from fairopt.simulation.placement import Consolidated
-from fairopt.testing.round_samples import Setting, sample_settings
+from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.suite import Suite, Traits, check
 
 #: What replays a run's document and returns the violations with a statement, within a tolerance.

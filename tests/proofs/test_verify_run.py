@@ -22,9 +22,9 @@ from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
 from fairopt.proofs.verify_run import Unreadable, decide, main
-from fairopt.simulation import History, Mechanics, run
+from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.document import document
-from fairopt.testing.round_samples import Setting, sample_settings
+from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.round_suite import Lender
 from fairopt.testing.tampering import Change, changes, is_number, places, tampered
 

@@ -15,8 +15,8 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
+from fairopt.properties.effort import Effort
 from fairopt.properties.misreports.exact_reports import simplest
-from fairopt.properties.misreports.search import Effort
 
 #: Up to so many users or types every subset is tried; of more, one at a time is left out first.
 SUBSETS_UP_TO = 6

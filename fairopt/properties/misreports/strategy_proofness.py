@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
+from fairopt.properties.effort import Effort
 from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Smaller
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import Effort, Found, Search, better
+from fairopt.properties.misreports.search import Found, Search, better
+from fairopt.properties.property import MechanismProperty
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
-
-__all__ = ["Effort", "MechanismProperty", "Misreport", "StrategyProofness"]
 
 #: On markets of more shares than this only one report of each kind is decided exactly: it takes longer than the search.
 EXACT_UP_TO = 250
@@ -24,25 +22,6 @@ EXACT_UP_TO = 250
 WORTH = 2
 #: So many of the most promising reports are decided exactly where none pays.
 PROMISING = 3
-
-
-class MechanismProperty(ABC):
-    """A property of a policy on a market: of what it would decide on others' reports too."""
-
-    name: ClassVar[str]
-    short: ClassVar[str] = ""
-    source: ClassVar[str]
-    definition: ClassVar[str]
-
-    @abstractmethod
-    def search(
-        self, policy: Policy, problem: Market, *, effort: Effort | None = None, truth: Allocation | None = None
-    ) -> Verdict:
-        """Look for a counterexample within ``effort``.
-
-        The verdict speaks of ``truth``, the policy's decision on the problem, and of decisions made in the same way;
-        where none is given, of exact ones if the problem is exact and they can be had.
-        """
 
 
 class StrategyProofness(MechanismProperty):
@@ -60,6 +39,7 @@ class StrategyProofness(MechanismProperty):
     Source: OEF Sec. 2.3.1 (1).
     """
 
+    problem = Market
     name = "strategy_proofness"
     short = "SP"
     source = "OEF Sec. 2.3.1 (1)"
