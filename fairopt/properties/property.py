@@ -61,6 +61,15 @@ class OutcomeProperty(Property):
         """
 
 
+def slack_allowed(tolerance: Number | None, *, exact: bool) -> Number:
+    """Return the relative slack that counts as none. Errors: `BadInput` for what is no tolerance."""
+    if tolerance is None:
+        return 0 if exact else TOLERANCE
+    if not 0 <= tolerance < INFINITY:
+        raise BadInput(f"got {tolerance}", place="tolerance", remedy="Give a finite number that is not negative")
+    return tolerance
+
+
 class MechanismProperty(Property):
     """A property of a policy on a problem: of what it would decide on others' reports too."""
 
@@ -153,12 +162,11 @@ class AllocationProperty(OutcomeProperty):
                 place=f"allocation, user {problem.users[user]!r}, type {problem.types[column]!r}",
                 remedy="Give a finite number",
             )
-        if tolerance is not None and not 0 <= tolerance < INFINITY:
-            raise BadInput(f"got {tolerance}", place="tolerance", remedy="Give a finite number that is not negative")
         exact = problem.exact and given.dtype == object
+        allowed = slack_allowed(tolerance, exact=exact)
         market = problem if exact else problem.as_(float)
         shares = given if exact else given.astype(float)
-        return self._check(market, shares, (0 if exact else TOLERANCE) if tolerance is None else tolerance)
+        return self._check(market, shares, allowed)
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide for some optimum and for every optimum, exactly; here: by what the one that was decided shows."""
