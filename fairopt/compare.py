@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
-from typing import Any
+from typing import Any, overload
 
 from fairopt.backends import Method, Solver
 from fairopt.errors import BadInput, FairoptError
@@ -91,11 +91,11 @@ class AllocationRow(Row):
 class RunRow(Row):
     """What came of a policy's run of a `Setting`; where it stopped, until then."""
 
-    history: History | None = None
-    measures: Measures | None = None
+    history: History
+    measures: Measures
 
     @property
-    def outcome(self) -> History | None:
+    def outcome(self) -> History:
         """The history."""
         return self.history
 
@@ -174,14 +174,20 @@ def _(problem: Batch, policy: Policy, *, backend: Solver | Method | None = None)
         return PlanRow(policy=policy, error=error)
 
 
+@overload
+def compare(problem: Market, *asked: Any, **how: Any) -> Iterator[AllocationRow]: ...
+@overload
+def compare(problem: Setting, *asked: Any, **how: Any) -> Iterator[RunRow]: ...
+@overload
+def compare(problem: Batch, *asked: Any, **how: Any) -> Iterator[PlanRow]: ...
 def compare(
-    problem: Market | Setting | Batch,
+    problem: Any,
     policies: Sequence[Policy],
     properties: Sequence[Property],
     *,
     effort: Effort | None = None,
     **how: Any,
-) -> Iterator[Row]:
+) -> Iterator[Any]:
     """Yield a `Row` for each policy as soon as it is known: `AllocationRow`, `RunRow` or `PlanRow`.
 
     ``how`` says how a problem is decided. All kinds take ``backend``. On a `Market`, programs are decided in rationals,

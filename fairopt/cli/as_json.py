@@ -100,13 +100,13 @@ def market_row(row: AllocationRow, market: Market) -> dict[str, Any]:
 def run_row(row: RunRow) -> dict[str, Any]:
     """Return what ``compare`` says of a policy's run: its measures in floats and counts, with their units."""
     found, history = row.measures, row.history
-    done = found is not None and history is not None and not (found.unfinished or found.jobs < len(history.trace.jobs))
+    done = found.jobs == len(history.trace.jobs) and not found.unfinished
     return {
         "schema": SCHEMA,
         "policy": row.policy.name,
         "status": "failed" if row.error is not None else "complete" if done else "stopped",
         "properties": _properties_json(row.verdicts),
-        "measures": {} if found is None else {**found.row(), "units": dict(UNITS)},
+        "measures": {**found.row(), "units": dict(UNITS)},
         **({} if row.error is None else {"error": str(row.error)}),
     }
 

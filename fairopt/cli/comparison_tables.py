@@ -108,9 +108,9 @@ def _metrics(numbers: Metrics | None) -> tuple[str, ...]:
     return number_text(float(numbers.total_efficiency)), f"{price:.1%}", f"{float(numbers.jain_index):.3f}"
 
 
-def _measures(found: Measures | None) -> tuple[str, ...]:
-    values = {} if found is None else found.row()
-    return tuple(short(values.get(name)) for name in OF_MEASURES)
+def _measures(found: Measures) -> tuple[str, ...]:
+    values = found.row()
+    return tuple(short(values[name]) for name in OF_MEASURES)
 
 
 def _plan(row: PlanRow) -> tuple[str, ...]:

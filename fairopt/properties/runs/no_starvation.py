@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -48,7 +49,7 @@ class Wait(NamedTuple):
 
 @dataclass(frozen=True)
 class NoStarvation(RunProperty):
-    """No job that can run waits without GPUs, since it arrived or last held some, for longer than a bound.
+    """No job that can run waits without GPUs for longer than a bound, from the first round on that passes it over.
 
     The bound is ``longest`` where it is given, in the trace's unit of time; else what the job would take from
     beginning to end on its own 1/N part of the cluster (``ideal``), N being the mean number of jobs that were present
@@ -111,14 +112,16 @@ class NoStarvation(RunProperty):
 
 
 def waits(history: History) -> Iterator[Wait]:
-    """Yield the waits of all jobs that can run, also those that the run ends in."""
+    """Yield the waits of all jobs that can run, each from a round's beginning on; also those that the run ends in."""
     row = {name: at for at, name in enumerate(history.trace.jobs.names)}
+    rounds = [record.begin for record in history.rounds]
     for name, ran in history.ran.items():
         if name in history.misfits:
             continue
         done = history.completion[name]
         ends = [(each.begin, each.end) for each in ran]
         last = history.until if done is None else done
-        for (_, begin), (end, _) in pairwise([(None, history.arrival[name]), *ends, (last, None)]):
-            if begin < end:  # type: ignore[operator]
-                yield Wait(row[name], begin, end)  # type: ignore[arg-type]
+        for (_, free), (end, _) in pairwise([(last, history.arrival[name]), *ends, (last, last)]):
+            decided = bisect_left(rounds, free)  # nobody decides between two rounds
+            if decided < len(rounds) and rounds[decided] < end:
+                yield Wait(row[name], rounds[decided], end)

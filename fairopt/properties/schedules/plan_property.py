@@ -53,7 +53,7 @@ class PlanProperty(OutcomeProperty):
         exact = not isinstance(slack, float)
         fails = False
         if slack is not None and witness is not None:
-            size = max(abs(witness.has), abs(witness.needs))
+            size = max(witness.has, -witness.has, witness.needs, -witness.needs)
             fails = bool(slack < -slack_allowed(tolerance, exact=exact) * size)
         return Verdict(
             property=self.name,
