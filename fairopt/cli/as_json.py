@@ -181,7 +181,8 @@ def policies(policies: Sequence[Policy]) -> list[dict[str, Any]]:
             "available": bool(policy.methods) or Highs.available(),
             "claims": [
                 {
-                    "property": claim.property,
+                    "property": claim.said(),
+                    "checkable": bool(claim.property),
                     "source": claim.source,
                     "assumes": claim.assumes,
                     "misreport": claim.misreport,

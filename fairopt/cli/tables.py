@@ -107,7 +107,7 @@ def policies(listed: Sequence[Policy]) -> None:
     grid = table_of("policy", "source", "claims")
     for policy in listed:
         claims = [
-            claim.property
+            claim.said()
             + (f" ({claim.misreport} misreports)" if claim.misreport != "any" else "")
             + (f" if {claim.assumes}" if claim.assumes else "")
             + (" [refuted]" if claim.refuted_by is not None else "")

@@ -97,7 +97,7 @@ def exact_and_float_agree_away_from_the_boundary(each: RunProperty) -> None:
         rounded = _history(setting.as_(float), name)
         one, other = each.check(exact), each.check(rounded)
         assert not other.exact
-        if one.margin is None or one.margin == 0 or abs(one.margin) > AWAY:
+        if one.margin is None or one.margin == 0 or not -AWAY <= one.margin <= AWAY:
             compared += 1
             assert one.answer is other.answer, f"{one} in Fractions, {other} in floats"
     assert compared
