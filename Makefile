@@ -4,7 +4,11 @@ BIN := .venv/bin
 FULL := oef-noncooperative max-min oef-cooperative water-filling nash-welfare fft-round posted-prices
 QUICK := $(FULL:%=quick-%)
 
-.PHONY: demo test check format campaign bench figures bench-full bench-large bench-large bench-more notebook certify claims proofs clean
+# Kernels of the BLAS with which tests of floats are run, where the processor has them; what is tested with each.
+KERNELS := SkylakeX Haswell Prescott
+NUMERICAL := tests/methods tests/backends tests/certificates tests/models/nash tests/models/gavel tests/properties/test_misreports.py
+
+.PHONY: demo test kernels check format campaign bench figures bench-full bench-large bench-more notebook certify claims proofs clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
 	@$(BIN)/fairopt compare fairopt/datasets/oef_example.toml
@@ -13,7 +17,13 @@ demo: .venv/ready ## set up, then every policy on two markets, and two policies 
 		--cluster fairopt/datasets/philly_cluster.toml --policy $$policy --rounds 60 --floats; done
 
 test: .venv/ready ## set up, then pass the tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+kernels: .venv/ready ## the tests of floats with several kernels of the BLAS: nothing but last digits may differ
+	@set -e; for kernel in $(KERNELS); do export OPENBLAS_CORETYPE=$$kernel; \
+		if $(BIN)/python -c 'import numpy; numpy.linalg.inv(numpy.eye(99))' 2>/dev/null; \
+		then echo "BLAS kernel $$kernel"; $(BIN)/python -m pytest -n auto --dist worksteal -q --no-summary $(NUMERICAL); \
+		else echo "BLAS kernel $$kernel: not on this processor"; fi; done
 
 check: .venv/ready ## linters and types
 	$(BIN)/ruff check .
@@ -25,7 +35,7 @@ format: .venv/ready
 	$(BIN)/ruff format .
 
 campaign: .venv/ready ## the slow tests: more instances, larger markets
-	$(BIN)/python -m pytest -n auto -m slow
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 certify: .venv/ready ## certify every policy on 1,000 random markets, and say what could not be, and why
 	$(BIN)/python -m fairopt.proofs.certify_markets

@@ -24,7 +24,7 @@ from time import perf_counter
 import numpy as np
 
 from fairopt.backends import Highs
-from fairopt.methods import GangAssignment, solve_gangs, usable_gpus
+from fairopt.methods.gang_assignment import GangAssignment, solve_gangs, usable_gpus
 
 PHILLY = ((1, 2, 4, 8), (0.866, 0.023, 0.049, 0.062))
 EVEN = ((1, 2, 4, 8), (0.25, 0.25, 0.25, 0.25))
@@ -99,15 +99,15 @@ def measure(case: Case, repeat: int, limit: float) -> str:
             break
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     ours = median(times)
-    gap = "none" if solution.gap is None else f"{solution.gap:.0e}"
+    gap = "none" if solution.type_of is None else f"{solution.gap:.0e}"
     line = f"{case.name:24}{case.jobs:>9,}{case.gpus:>9,}{case.seed:>5}{ours:9.3f}{max(times):9.3f}"
-    line += f"{solution.status.value:>9}{gap:>7}{solution.effort.columns:>8}{memory:7.2f}"
+    line += f"{solution.status.value:>9}{gap:>7}{solution.effort.get('columns', 0):>8.0f}{memory:7.2f}"
     random = np.random.default_rng(1)
     some = random.random(case.jobs) < 0.01
     cost = problem.cost.copy()
     cost[some] = cost[some][random.permutation(int(some.sum()))]
     changed = replace(problem, cost=cost)
-    starts = {"cold": None, "warm": solution.multipliers}
+    starts = {"cold": None, "warm": solution.warm_start}
     again: dict[str, list[float]] = {name: [] for name in starts}
     for _ in range(repeat if ours * repeat * 3 < limit else 1):
         for name, start in starts.items():
@@ -134,7 +134,9 @@ def main() -> int:
     parser.add_argument("--most", type=int, default=1_000_000, metavar="JOBS", help="leave larger instances out")
     arguments = parser.parse_args()
     print(f"8 types, times in seconds, memory in GiB, {sys.version.split()[0]}; HiGHS: on the plain program")
-    head = f"{'instance':24}{'jobs':>9}{'GPUs':>9}{'seed':>5}{'median':>9}{'most':>9}{'status':>9}{'gap':>7}{'core':>8}"
+    head = (
+        f"{'instance':24}{'jobs':>9}{'GPUs':>9}{'seed':>5}{'median':>9}{'most':>9}{'status':>9}{'gap':>7}{'moves':>8}"
+    )
     print(
         f"{head}{'peak':>7}{'1% cold':>9}{'1% warm':>9}{'HiGHS':>9}{'status':>9}{'ratio':>9}{'its - ours':>11}",
         flush=True,

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.bench.report.figures import put_between
 from fairopt.datasets.astraea_workload import Form, astraea_small, astraea_workload
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.fast_search import Fast
@@ -219,15 +220,10 @@ def main() -> None:
             lines.append(line)
         where = f"Measured on {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}."
         if given.write is not None:
-            put(given.write, name, "\n".join([*lines, "", where, ""]))
-
-
-def put(path: Path, name: str, told: str) -> None:
-    """Put a part's tables between its markers in a Markdown file."""
-    begin, end = f"<!-- {name}: written by benchmarks/posted_prices.py -->", f"<!-- {name}: end -->"
-    before, _, rest = path.read_text(encoding="utf-8").partition(begin)
-    _, _, after = rest.partition(end)
-    path.write_text(f"{before}{begin}\n\n{told}\n{end}{after}", encoding="utf-8")
+            begin, end = f"<!-- {name}: written by benchmarks/posted_prices.py -->", f"<!-- {name}: end -->"
+            text = given.write.read_text(encoding="utf-8")
+            block = "\n".join([*lines, "", where])
+            given.write.write_text(put_between(text, begin, end, block, str(given.write)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -25,14 +25,14 @@ from time import process_time
 import numpy as np
 
 from fairopt import discovery
-from fairopt.bench.figures import put_into
+from fairopt.bench.report.figures import put_into
 from fairopt.benchmarks.instances.oef_growing import OefGrowing
 from fairopt.policy import Allocation, Policy, allocate, follow
 from fairopt.problem import Market
 
 POLICIES = ("oef-cooperative", "oef-noncooperative", "max-min")
 SEED, TYPES = 6, 10
-#: By how much objectives may differ, as a part of them.
+#: The largest relative difference between two objectives.
 TOLERANCE = 1e-7
 
 

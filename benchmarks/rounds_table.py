@@ -18,10 +18,11 @@ from pathlib import Path
 from time import perf_counter
 
 from fairopt import discovery
+from fairopt.bench.report.figures import put_between
 from fairopt.compare import RunRow, compare
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.problem import Queue, Trace
-from fairopt.proofs import verify_run
+from fairopt.proofs.verifier import runs as verify_run
 from fairopt.simulation import Mechanics, Setting
 from fairopt.simulation.document import document
 from fairopt.simulation.measures import UNITS
@@ -82,20 +83,18 @@ def main() -> None:
         said = f"{run.policy.name}: {run.measures.rounds} rounds, {took:.1f} s, {rows[-1][1]} {run.error or ''}"
         print(f"{said} ({perf_counter() - begun:.1f} s to verify)", file=sys.stderr, flush=True)
         begun = perf_counter()
-    told = table(
+    measured = table(
         rows,
         f"{given.jobs} jobs of the Philly trace (`datasets.philly_trace()`) on {', '.join(_gpus())} "
         f"(`datasets.philly_cluster()`), rounds of {LENGTH} s, {RESTART} s for a restart, numbers in "
         f"{'floats' if given.floats else 'fractions'}; times in seconds:",
     )
     if given.write is None:
-        print(told)
+        print(measured)
         return
     text = given.write.read_text(encoding="utf-8") if given.write.exists() else f"{BEGIN}\n{END}\n"
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
     given.write.parent.mkdir(exist_ok=True)
-    given.write.write_text(f"{before}{BEGIN}\n\n{told}\n{END}{after}", encoding="utf-8")
+    given.write.write_text(put_between(text, BEGIN, END, measured, str(given.write)), encoding="utf-8")
 
 
 def _gpus() -> list[str]:

@@ -63,7 +63,12 @@ def solver(policy: Policy, name: str) -> Solver | Method | None:
     """Return the method of ``policy``, or the back end, of that name; None for "auto", the policy's best way."""
     if name == "auto":
         return None
-    found: Solver | Method = next((each for each in policy.methods if each.name == name), None) or backend(name)
+    methods = {each.name: each for each in policy.methods}
+    if name in methods:
+        return methods[name]
+    if name not in names(BACKENDS):
+        raise _unknown(name, BACKENDS, [*methods, *names(BACKENDS)])
+    found: Solver = backend(name)
     return found
 
 
@@ -89,6 +94,15 @@ def load(group: str, name: str) -> Any:
         return point.load()
     except Exception as error:  # whatever a plug-in's module raises, it is the plug-in that is broken
         raise NotInstalled(f"{name!r} is registered as {point.value}, which cannot be loaded: {error!r}") from error
+
+
+def named(path: str, place: str = "") -> Any:
+    """Return what MODULE:NAME names. Errors: `BadInput`, whatever the module raises."""
+    try:
+        return EntryPoint(name=path, value=path, group="").load()
+    except Exception as error:  # whatever the module raises, the name is to blame
+        problem = f"{path!r} cannot be had: {error!r}"
+        raise BadInput(problem, place=place, remedy="Check the module and the name") from error
 
 
 def _unknown(name: str, group: str, known: Sequence[str], taker: str = "") -> BadInput:

@@ -87,7 +87,8 @@ def certify_lie(policy: Policy, market: Market, witness: Misreport) -> Lie:
     truth, after = (exact_or_none(policy, each) for each in (market, market.misreport(user, witness.report)))
     if truth is None or after is None:
         raise NotCapable("the gain is that of decisions in floats, and floats prove nothing")
-    if witness.every_optimum and policy.choices(truth) is not None:
+    known = not isinstance(policy, Formulated) or policy.rebuilt  # to the verifier, which ranges over no other optima
+    if witness.every_optimum and known and policy.choices(truth) is not None:
         of_user = throughput_of(market, user)
         best = extreme(policy, truth, of_user, Sense.MAXIMIZE)
         worst = extreme(policy, after, of_user, Sense.MINIMIZE)

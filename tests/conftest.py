@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import fcntl
+import shutil
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+@pytest.fixture(scope="session")
+def theorems_compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Compile the theorems once for all tests and processes, where Coq is installed, as `make proofs` does."""
+    if shutil.which("coqc") is None:
+        return
+    folder = Path(__file__).parents[1] / "proofs" / "theorems"
+    with (tmp_path_factory.getbasetemp().parent / "theorems.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # held until the file is closed: the others wait, and find all compiled
+        for command in (["coq_makefile", "-f", "_CoqProject", "-o", "Makefile.coq"], ["make", "-f", "Makefile.coq"]):
+            subprocess.run(command, cwd=folder, capture_output=True, check=False)  # what fails, a row's test says
 
 
 @pytest.fixture

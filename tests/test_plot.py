@@ -20,6 +20,7 @@ from fairopt.errors import BadInput, NotInstalled
 from fairopt.models import CooperativeOEF, EqualSplit, MaxEfficiency, MaxMin, SecondPriceTrading
 from fairopt.policy import Allocation, Policy, allocate
 from fairopt.problem import Market
+from fairopt.testing.float_samples import large_market, rising
 
 
 def widths(ax: Any) -> np.ndarray:
@@ -47,12 +48,6 @@ def overlapping(figure: Figure) -> list[tuple[str, str]]:
     shown = [text for text in texts.values() if text.axes is None or text.axes.get_visible()]
     boxes = [(text.get_text(), text.get_window_extent()) for text in shown]
     return [(a, b) for i, (a, one) in enumerate(boxes) for b, other in boxes[:i] if one.padded(-1).overlaps(other)]
-
-
-def random_market(users: int, types: int) -> Market:
-    random = np.random.default_rng(5)
-    speedup = np.round(np.sort(random.uniform(1, 8, (users, types)), axis=1), 2)
-    return Market.of(speedup.tolist(), random.integers(10, 90, types).tolist())
 
 
 # -- who gets what -----------------------------------------------------------------------------------------------
@@ -96,7 +91,7 @@ def test_nobody_gets_anything() -> None:
 
 @pytest.mark.parametrize(("users", "types"), [(3, 2), (8, 3), (30, 4), (30, 10)])
 def test_no_text_lies_over_another(users: int, types: int) -> None:
-    decision = allocate(CooperativeOEF(), random_market(users, types))
+    decision = allocate(CooperativeOEF(), large_market(users, types, rising))
     assert overlapping(plot.shares(decision)) == []
     assert overlapping(plot.compare_shares([decision] * 5)) == []
 
@@ -111,7 +106,7 @@ def test_long_names_keep_their_ends() -> None:
 
 
 def test_many_types_are_told_apart() -> None:
-    decision = allocate(EqualSplit(), random_market(2, 12))
+    decision = allocate(EqualSplit(), large_market(2, 12, rising))
     (ax,) = plot.shares(decision).axes
     looks = {(part[0].get_facecolor(), part[0].get_hatch()) for part in ax.containers}
     assert len(looks) == 12
@@ -143,7 +138,7 @@ def test_bad_shares() -> None:
     with pytest.raises(BadInput, match="got 0 users"):
         plot.shares(decision, users=[])
     with pytest.raises(BadInput, match="got 201 users to draw"):
-        plot.shares(allocate(EqualSplit(), random_market(201, 1)))
+        plot.shares(allocate(EqualSplit(), large_market(201, 1, rising)))
     with pytest.raises(BadInput, match="no decisions"):
         plot.compare_shares([])
     with pytest.raises(BadInput, match="same users and types"):

@@ -12,7 +12,7 @@ from fairopt.bench.kinds import Family, Instance
 from fairopt.benchmarks.fft_rounds import PHILLY, Case
 from fairopt.benchmarks.instances.markets import between, whole
 from fairopt.errors import BadInput
-from fairopt.methods import GangAssignment
+from fairopt.methods.gang_assignment import GangAssignment
 from fairopt.problem.labels import check_keys
 from fairopt.problem.numbers import shown
 

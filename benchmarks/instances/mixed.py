@@ -35,7 +35,7 @@ class Mixed(MarketFamily):
         speedup[random.random(speedup.shape) < chosen["zeros"]] = 0.0
         speedup = runnable(speedup, capacity)
         units = 10.0 ** random.uniform(-chosen["units"], chosen["units"], (users, 1))
-        # to four digits: libraries of other processors may end on another last bit
+        # to four digits: on other processors the last bit may differ
         speedup *= np.array([[float(f"{unit:.3e}")] for unit in units.ravel()])
         weight = np.round(2.0 ** random.uniform(-2, 2, users), 2)
         demand = np.round(capacity.sum() / users * random.uniform(0.2, 3.0, users), 6)

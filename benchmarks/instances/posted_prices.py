@@ -33,7 +33,7 @@ def size(value: Any, place: str) -> bool:
     return value
 
 
-#: The parameters: what each is where it is not given, and what is taken.
+#: The parameters, each with its default and its check.
 KNOWN: Mapping[str, tuple[Any, Check]] = {
     "jobs": (None, whole(1)),
     "servers": (100, whole(1)),

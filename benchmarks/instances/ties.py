@@ -1,4 +1,4 @@
-"""Markets in which much is the same: few distinct rows, few distinct numbers, zeros."""
+"""Markets with many ties: few distinct rows, few distinct numbers, zeros."""
 
 from __future__ import annotations
 

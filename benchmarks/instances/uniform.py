@@ -1,4 +1,4 @@
-"""Users whose speedups know nothing of each other."""
+"""Users with independent speedups."""
 
 from __future__ import annotations
 

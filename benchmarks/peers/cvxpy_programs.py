@@ -110,7 +110,7 @@ class Compiled:
 class CvxpyPeer(Peer):
     """A solver through CVXPY: "build" is writing and compiling, "solve" the solver and reading its answer.
 
-    ``programs`` says how each task is written, `options` what the solver is told.
+    ``programs`` are the tasks' programs, `options` the solver's options.
     """
 
     modules: ClassVar[Sequence[str]] = ("cvxpy",)
@@ -140,7 +140,7 @@ class CvxpyPeer(Peer):
         answer = built.chain.invert(raw, built.inverse)
         if self.timed_out(answer.status, raw):
             raise TimedOut(f"{self.solver} stopped at its time limit")
-        # one that the solver itself calls inaccurate is an answer too: how good it is, the judge finds
+        # an answer that the solver calls inaccurate counts too: the judge decides how good it is
         if answer.status not in ("optimal", "optimal_inaccurate"):
             raise NoAnswer(f"{self.solver}, through CVXPY: {answer.status}")
         return np.asarray(answer.primal_vars[built.written.share.id], dtype=float)

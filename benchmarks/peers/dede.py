@@ -124,7 +124,7 @@ class Dede(Contender):
     rho: float = 1.0
 
     def missing(self) -> str | None:
-        """Return how to make the environment, where there is none."""
+        """Return how to make the environment if it is missing."""
         if self.python and Path(self.python).exists():
             return None
         found = f"there is no {self.python}" if self.python else f"{VARIABLE} is not set"

@@ -1,4 +1,4 @@
-"""What runs in the interpreter that dede is installed in: it reads requests, one JSON a line, and answers each so.
+"""The program in the interpreter that has dede: it reads requests, one JSON object a line, and answers each so.
 
 It imports nothing of fairopt, which need not be installed there. See `fairopt.benchmarks.peers.dede`.
 """
@@ -12,34 +12,36 @@ from importlib import import_module
 from typing import Any
 
 
-def sharing(dede: Any, told: dict[str, Any], more: int) -> tuple[Any, Any, list[Any], list[Any]]:
+def sharing(dede: Any, request: dict[str, Any], more: int) -> tuple[Any, Any, list[Any], list[Any]]:
     """Return the shares with ``more`` columns after them, the ratios' coefficients, and what both sides must keep."""
     import numpy as np
 
-    speedup, capacity = np.array(told["speedup"]), np.array(told["capacity"])
+    speedup, capacity = np.array(request["speedup"]), np.array(request["capacity"])
     n, k = speedup.shape
     share = dede.Variable((n, k + more), nonneg=True)
     resources = [share[:, j].sum() <= capacity[j] for j in range(k)]
-    demands = [share[i, :k].sum() <= (capacity.sum() if most is None else most) for i, most in enumerate(told["limit"])]
+    demands = [
+        share[i, :k].sum() <= (capacity.sum() if most is None else most) for i, most in enumerate(request["limit"])
+    ]
     demands += [share[i, j] <= 0 for i, j in np.argwhere(speedup == 0).tolist()]
-    return share, speedup / np.array(told["fair"])[:, None], resources, demands
+    return share, speedup / np.array(request["fair"])[:, None], resources, demands
 
 
-def nash_welfare(dede: Any, told: dict[str, Any]) -> tuple[Any, Any]:
+def nash_welfare(dede: Any, request: dict[str, Any]) -> tuple[Any, Any]:
     """Return the program of Eisenberg and Gale: types are resources, users are demands."""
-    share, ratio, resources, demands = sharing(dede, told, 0)
-    total = sum(weight * dede.log(ratio[i] @ share[i, :]) for i, weight in enumerate(told["weight"]))
+    share, ratio, resources, demands = sharing(dede, request, 0)
+    total = sum(weight * dede.log(ratio[i] @ share[i, :]) for i, weight in enumerate(request["weight"]))
     return share, dede.Problem(dede.Maximize(total), resources, demands)
 
 
-def max_min(dede: Any, told: dict[str, Any]) -> tuple[Any, Any]:
-    """Return Gavel's program: every user has its own copy of the level, and that all agree is one more resource."""
-    share, ratio, resources, demands = sharing(dede, told, 1)
+def max_min(dede: Any, request: dict[str, Any]) -> tuple[Any, Any]:
+    """Return Gavel's program: every user has its own copy of the level, and one more resource makes them equal."""
+    share, ratio, resources, demands = sharing(dede, request, 1)
     n, level = len(ratio), ratio.shape[1]
     demands += [ratio[i] @ share[i, :level] >= share[i, level] for i in range(n)]
     resources += [share[i, level] == share[i + 1, level] for i in range(n - 1)]
-    # a bound that binds nobody, so that the level stands in a resource also where there is one user
-    resources.append(share[0, level] <= float(ratio.max() * sum(told["capacity"])))
+    # a bound that is never tight; with it the level is part of a resource even for one user
+    resources.append(share[0, level] <= float(ratio.max() * sum(request["capacity"])))
     return share, dede.Problem(dede.Maximize(share[0, level]), resources, demands)
 
 
@@ -72,15 +74,15 @@ def main() -> None:
     answers.write("ready\n")
     answers.flush()
     for line in sys.stdin:
-        told = json.loads(line)
-        if "speedup" in told:
-            share, problem = PROGRAMS[told["task"]](dede, told)
-            types = len(told["capacity"])
-            options = {"num_cpus": told["threads"], "rho": told["rho"], "solver": dede.ECOS}
+        request = json.loads(line)
+        if "speedup" in request:
+            share, problem = PROGRAMS[request["task"]](dede, request)
+            types = len(request["capacity"])
+            options = {"num_cpus": request["threads"], "rho": request["rho"], "solver": dede.ECOS}
             problem.solve(num_iter=0, **options)  # starts Ray and distributes the subproblems
             answers.write("built\n")
         else:
-            problem.solve(num_iter=told["iterations"], **options)
+            problem.solve(num_iter=request["iterations"], **options)
             answers.write(json.dumps(solution(problem, share)[:, :types].tolist()) + "\n")
         answers.flush()
 

@@ -14,7 +14,7 @@ from fairopt.backends.solution import Status
 from fairopt.bench.kinds import Contender, NoAnswer, TimedOut
 from fairopt.benchmarks.peers.plain import Floats
 from fairopt.errors import NotCapable
-from fairopt.methods import GangAssignment, solve_gangs
+from fairopt.methods.gang_assignment import GangAssignment, solve_gangs
 from fairopt.policy import Allocation, Policy, allocate
 from fairopt.problem import Market
 
@@ -65,14 +65,14 @@ class Fairopt(Contender):
 
 @dataclass(frozen=True)
 class FairoptGangs(Contender):
-    """fairopt's algorithm for FFT's round: multipliers and a core; the bound that proves it is part of "solve"."""
+    """fairopt's algorithm for FFT's round: multipliers, then few deviations; the proof is part of "solve"."""
 
     name = "fairopt-gangs"
     tasks = ("fft-round",)
     libraries: ClassVar[Sequence[str]] = ("fairopt", "numpy", "highspy")
 
     def prepare(self, task: str, problem: GangAssignment) -> GangAssignment:
-        """Import what small cores are solved with, and return the problem."""
+        """Import what solves small programs of deviations, and return the problem."""
         import highspy  # noqa: F401
 
         return problem

@@ -18,7 +18,7 @@ def load(program: SparseProgram, options: dict[str, object], threads: int) -> An
     """Return a HiGHS that holds the program. Errors: `NoAnswer` where it refuses an option or the program."""
     import highspy
 
-    highspy.Highs.resetGlobalScheduler(True)  # the number of threads is one for the whole process otherwise
+    highspy.Highs.resetGlobalScheduler(True)  # otherwise the first number of threads holds for the whole process
     highs = highspy.Highs()
     for name, value in {"output_flag": False, "threads": threads, **options}.items():
         if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
@@ -26,8 +26,8 @@ def load(program: SparseProgram, options: dict[str, object], threads: int) -> An
     lp = highspy.HighsLp()
     rows = program.rows
     lp.num_col_, lp.num_row_ = len(program.gain), len(rows.lower)
-    # as a minimisation: PDLP's answers to what is maximised come out of HiGHS 1.15's postsolve with dual values of the
-    # wrong sign, and are then called "unknown"
+    # as a minimisation: where PDLP maximises, the postsolve of HiGHS 1.15 returns dual values of the wrong sign, and
+    # the status is "unknown"
     lp.col_cost_, lp.col_lower_, lp.col_upper_ = -program.gain, program.lower, program.upper
     lp.row_lower_, lp.row_upper_ = rows.lower, rows.upper
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
@@ -110,7 +110,7 @@ class _Filling:
 
 @dataclass(frozen=True)
 class HighsRounds(Peer):
-    """Water filling as schedulers do it: a linear program a round, whose duals say who is held down.
+    """Water filling as schedulers do it: a linear program a round, whose duals show the users that cannot be raised.
 
     Each round raises the least ratio of the users still open. Users whose row has at least ``share`` of the average
     dual are fixed at the level; the next round begins from this one's basis, in the same HiGHS.

@@ -75,7 +75,7 @@ MODELS: Mapping[str, Callable[[SharedGpus], Any]] = {
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Drop what is written to the standard output: linopy makes a HiGHS before it tells it to be quiet."""
+    """Drop what is written to the standard output: linopy starts HiGHS before it switches its output off."""
     sys.stdout.flush()
     kept = os.dup(1)
     try:

@@ -1,4 +1,4 @@
-"""OR-Tools' CP-SAT on FFT's round, an integer program. Linear programs are none for it: all its variables are whole."""
+"""OR-Tools' CP-SAT on FFT's round, an integer program; without continuous variables it answers no linear program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairopt.bench.kinds import NoAnswer, TimedOut
 from fairopt.benchmarks.peers.ortools_linear import OrTools
-from fairopt.methods import GangAssignment
+from fairopt.methods.gang_assignment import GangAssignment
 
 
 @dataclass(frozen=True, eq=False)

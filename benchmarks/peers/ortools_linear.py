@@ -75,7 +75,7 @@ class OrToolsGlop(OrTools):
         return _Filled(program, model, solver, time_limit)
 
     def solve(self, built: _Filled) -> Any:
-        """Run the solver. Both have one status for a limit and for trouble with numbers: the clock tells them apart."""
+        """Run the solver. Time limit and numerical trouble have the same status in both; the clock tells them apart."""
         from ortools.linear_solver.python.model_builder_helper import SolveStatus
 
         begun = perf_counter()

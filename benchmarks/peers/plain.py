@@ -1,4 +1,4 @@
-"""What peers are given: arrays of floats, nothing of fairopt's own; and what all peers have in common."""
+"""What all peers have in common, and the arrays of floats that they are given: nothing of fairopt's own."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SharedGpus:
 
     @property
     def most(self) -> Floats:
-        """The upper bounds (n, k) of the shares: nothing where a user cannot run, else all that there is."""
+        """The upper bounds (n, k) of the shares: 0 where a user cannot run, else the type's capacity."""
         return np.where(self.speedup > 0, self.capacity, 0.0)
 
     @property
@@ -56,7 +56,7 @@ class SharedGpus:
 
 
 class Peer(Contender):
-    """A contender that needs ``modules``; `missing` says which are not installed and how to install them."""
+    """A contender that needs ``modules``; `missing` names those that are not installed, and how to install them."""
 
     modules: ClassVar[Sequence[str]] = ()
     #: What pip is to install for them; the modules themselves where it is empty.

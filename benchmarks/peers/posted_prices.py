@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from fairopt.bench.kinds import Contender, TimedOut
-from fairopt.benchmarks.tasks.posted_prices import told
+from fairopt.benchmarks.tasks.posted_prices import as_answer
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.reference import Best, Reference, Search
@@ -54,7 +54,7 @@ class _Packing(Contender):
     def solve(self, built: _Asked) -> dict[str, Any]:
         """Decide on the batch."""
         built.search.ends = perf_counter() + built.time_limit
-        return told(decide(PostedPricePacking(search=built.search), built.batch))
+        return as_answer(decide(PostedPricePacking(search=built.search), built.batch))
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ class _Loaded:
 class PyomoHighs(Peer):
     """Pyomo's persistent interface to HiGHS (APPSI); the model is handed over in "build".
 
-    It is told that nothing changes between then and the solve, so that it does not look for changes.
+    Its search for changes between then and the solve is switched off: nothing changes.
     """
 
     name = "pyomo-highs"
@@ -129,7 +129,7 @@ class PyomoHighs(Peer):
         solver.config.load_solution = False
         solver.highs_options = {"threads": threads, "output_flag": False}
         for look in solver.update_config:
-            if look != "treat_fixed_vars_as_params":  # all others say what to look for
+            if look != "treat_fixed_vars_as_params":  # the other options each switch on a search
                 setattr(solver.update_config, look, False)
         solver.set_instance(model)
         return _Loaded(model, solver, prepared.shape)

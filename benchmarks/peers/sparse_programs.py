@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairopt.benchmarks.peers.plain import Floats, SharedGpus
-from fairopt.methods import GangAssignment
+from fairopt.methods.gang_assignment import GangAssignment
 
 Indices = NDArray[np.int32]
 
@@ -89,7 +89,7 @@ def _shares(market: SharedGpus, gain: Floats, rows: Rows, more: int) -> SparsePr
 
 
 def _against_level(market: SharedGpus, unit: Floats, upper: object) -> SparseProgram:
-    """Return: raise one level t, while each user has between t and ``upper`` more than that, in units of its own."""
+    """Return the program that raises one level t; each user has between t and t + ``upper``, in units of its own."""
     n, k = market.shape
     columns = np.column_stack([np.arange(n * k).reshape(n, k), np.full(n, n * k)])
     values = np.column_stack([market.speedup / unit[:, None], np.full(n, -1.0)])
@@ -100,7 +100,7 @@ def _against_level(market: SharedGpus, unit: Floats, upper: object) -> SparsePro
 
 
 def max_min(market: SharedGpus) -> SparseProgram:
-    """Return: the least ratio to the own partition, as large as can be. The rows of the ratios are the first n.
+    """Return the program of the largest least ratio to the fair share. Its first n rows are those of the ratios.
 
     Source: Gavel, OSDI 2020, Sec. 4.1.
     """
@@ -108,7 +108,7 @@ def max_min(market: SharedGpus) -> SparseProgram:
 
 
 def oef_noncooperative(market: SharedGpus) -> SparseProgram:
-    """Return: one level that everybody has, by weight, as large as can be; the total is the level times all weights.
+    """Return the program of the largest common level, by weight; the total is the level times the sum of weights.
 
     Source: OEF Eq. (9).
     """
@@ -116,7 +116,7 @@ def oef_noncooperative(market: SharedGpus) -> SparseProgram:
 
 
 def oef_cooperative(market: SharedGpus) -> SparseProgram:
-    """Return: the largest total that nobody envies.
+    """Return the program of the largest total without envy.
 
     Each user's own throughput is a variable, so that a row of envy has k + 1 entries instead of 2 k: HiGHS's simplex is
     as fast with either, its interior-point method twice as fast with this one.

@@ -11,14 +11,14 @@ import numpy as np
 from fairopt.backends import Highs
 from fairopt.backends.solution import Status
 from fairopt.bench.kinds import Instance, Judgement, Task
-from fairopt.methods import GangAssignment, solve_gangs, usable_gpus
+from fairopt.methods.gang_assignment import GangAssignment, solve_gangs, usable_gpus
 
 WAITS = -1
 
 
 @dataclass(frozen=True)
 class FftRound(Task):
-    """The answer is (n,): the type that each job runs on, -1 where it waits.
+    """A round of FFT: the answer (n,) is the type that each job runs on, -1 where it waits.
 
     It is feasible or not, in whole numbers. Its cost is compared with a bound that no assignment can be below: HiGHS's
     own on the plain program, where it closes the gap within ``seconds``; else the one of fairopt's algorithm. The note
@@ -44,7 +44,7 @@ class FftRound(Task):
         if plain.status is Status.OPTIMAL and plain.objective is not None:
             return {"bound": float(plain.objective), "whose": "HiGHS, on the plain program to gap 0"}
         own = solve_gangs(problem).require_optimal()
-        return {"bound": float(own.bound if own.bound is not None else -math.inf), "whose": "fairopt's own algorithm"}
+        return {"bound": own.lower, "whose": "fairopt's own algorithm"}
 
     def judge(self, instance: Instance, answer: Any, reference: Any) -> Judgement:
         """Return what an assignment is worth: every constraint by a count, the cost by an exactly rounded sum."""

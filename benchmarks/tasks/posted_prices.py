@@ -13,15 +13,15 @@ from fairopt.models.astraea.posted_prices import PostedPricePacking, last_interv
 from fairopt.models.astraea.reference import Reference
 from fairopt.policy import Plan, decide
 from fairopt.problem.batch import Batch
-from fairopt.proofs import verify_schedule
-from fairopt.proofs.verify_schedule import Unreadable
+from fairopt.proofs.verifier import schedules as verify_schedule
+from fairopt.proofs.verifier.reading import Unreadable
 from fairopt.schedules.document import document
 
-#: What of a plan's document is the contender's; the batch is the instance's.
+#: The keys of a plan's document that are the answer; the batch is the instance's.
 ANSWER = ("policy", "bases", "schedules", "admissions", "payments")
 
 
-def told(plan: Plan) -> dict[str, Any]:
+def as_answer(plan: Plan) -> dict[str, Any]:
     """Return a plan as an answer: its document, without the batch."""
     whole = document(plan)
     return {key: whole[key] for key in ANSWER}
@@ -29,9 +29,9 @@ def told(plan: Plan) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PostedPrices(Task):
-    """The answer is a plan as `told` gives it: schedules, decisions and payments.
+    """Posted-price packing: the answer is a plan (`as_answer`), its schedules, decisions and payments.
 
-    ``proofs/verify_schedule.py``, which shares nothing with whoever made the plan, checks every constraint, price and
+    ``proofs/verify_schedule.py``, which shares no code with contenders, checks every constraint, price and
     payment. The paper's algorithms try every slot, number of workers (up to the job's chunks) and server: where the
     product of all chunks, the slots of the longest round and the servers is at most ``comparable``, they are run as
     they are printed, and the plan must be theirs, decision by decision. Beyond that there is no optimum to compare
@@ -53,7 +53,7 @@ class PostedPrices(Task):
         tries = int(batch.jobs.chunks.sum()) * 2 ** last_interval(batch) * len(batch.servers.names)
         if tries > self.comparable:
             return {"plan": None}
-        return {"plan": told(decide(PostedPricePacking(search=Reference()), batch))}
+        return {"plan": as_answer(decide(PostedPricePacking(search=Reference()), batch))}
 
     def judge(self, instance: Instance, answer: Any, reference: Any) -> Judgement:
         """Return what a plan is worth."""

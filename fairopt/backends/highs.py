@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Basis, Position, Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
-from fairopt.errors import BadInput, FairoptError
+from fairopt.errors import BadInput, NotSolved
 from fairopt.program import Number, Program, Sense, entry_names
 
 if TYPE_CHECKING:
@@ -119,11 +119,13 @@ def instance(options: Options) -> highspy.Highs:
 
 
 def _bad(status: Any) -> bool:
-    return bool(status.name == "kError")
+    import highspy
+
+    return bool(status == highspy.HighsStatus.kError)  # its name takes much longer to read
 
 
 def load(highs: highspy.Highs, program: Program) -> None:
-    """Pass a program in floats to HiGHS, in place of what it held; errors: `FairoptError` where HiGHS refuses it."""
+    """Pass a program in floats to HiGHS, in place of what it held; errors: `NotSolved` where HiGHS refuses a number."""
     rows, variables = program.shape
     maximize = program.sense is Sense.MAXIMIZE
     status = highs.passModel(
@@ -137,7 +139,9 @@ def load(highs: highspy.Highs, program: Program) -> None:
         program.integer.astype(np.int32),
     )  # fmt: skip
     if _bad(status):
-        raise FairoptError(f"HiGHS refuses the program {program.name!r}: a number is out of its range")
+        raise NotSolved(
+            f"numerically out of range for HiGHS: a number of {program.name!r}; decide with the exact back end"
+        )
 
 
 def _update(highs: highspy.Highs, old: Program, new: Program) -> None:

@@ -1,4 +1,4 @@
-"""Answers on their way from a contender's process to the judge: files that hold data and nothing that could run."""
+"""Answers as files, on their way from a contender's process to the judge: data only, nothing that could be executed."""
 
 from __future__ import annotations
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
-from importlib.metadata import EntryPoint
-from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from dataclasses import is_dataclass
+from typing import Any
 
 from fairopt import discovery
-from fairopt.errors import BadInput, NotInstalled
-from fairopt.problem.labels import nearest
-from fairopt.problem.numbers import shown
+from fairopt.bench.kinds import Contender, Family, Instance, Task
+from fairopt.bench.records import InstanceKey
+from fairopt.codec import decode
+from fairopt.errors import BadInput
 
 
 @contextmanager
 def placed(place: str) -> Iterator[None]:
-    """Name the place in every `BadInput` that is raised inside and has none."""
+    """Name the place in every `BadInput` that is raised inside and names none."""
     try:
         yield
     except BadInput as error:
@@ -26,58 +25,47 @@ def placed(place: str) -> Iterator[None]:
         ) from error.__cause__
 
 
-def made(group: str, name: str, kind: Any, settings: Mapping[str, Any]) -> Any:
-    """Return an object of the class registered as ``name``, or that MODULE:NAME names, with settings as its fields.
+def task(name: str) -> Task:
+    """Return the task of a name. Errors as `registered`."""
+    made: Task = registered(discovery.TASKS, name, Task)()
+    return made
 
-    Errors: `BadInput` for a name that there is not, what is no ``kind``, and settings that cannot be; `NotInstalled`
-    for what is registered and cannot be loaded.
+
+def family(name: str) -> Family:
+    """Return the family of instances of a name. Errors as `registered`."""
+    made: Family = registered(discovery.FAMILIES, name, Family)()
+    return made
+
+
+def drawn(key: InstanceKey) -> Instance:
+    """Return the instance again. Errors: `ValueError` where its content differs from that of the key."""
+    instance = family(key.family).draw(key.seed, key.parameters)
+    if key.digest and instance.digest != key.digest:
+        raise ValueError(f"{key.name} has the digest {instance.digest} on this machine, and not {key.digest}")
+    return instance
+
+
+def contender(name: str, settings: Mapping[str, Any], place: str = "") -> Contender:
+    """Return the contender of a name with settings as its fields.
+
+    Errors as `registered`, and `BadInput` for unknown settings and values of another type.
     """
-    if ":" in name:
-        try:
-            found = EntryPoint(name=name, value=name, group=group).load()
-        except Exception as error:  # whatever the module raises, it is what was named that is at fault
-            raise BadInput(f"{name!r} cannot be had: {error!r}", remedy="Check the module and the name") from error
-    else:
-        found = discovery.load(group, name)
+    found: type[Contender] = registered(discovery.CONTENDERS, name, Contender)
+    where = place or f"{name}, settings"
+    if is_dataclass(found):
+        return decode(found, settings, where)
+    if settings:
+        raise BadInput(f"there is no setting {next(iter(settings))!r}", place=where, remedy="It has no settings")
+    return found()
+
+
+def registered(group: str, name: str, kind: Any) -> Any:
+    """Return the class that is registered as ``name``, or that MODULE:NAME names.
+
+    Errors: `BadInput` for an unknown name and what is no ``kind``; `NotInstalled` for what is registered and cannot be
+    loaded.
+    """
+    found = discovery.named(name) if ":" in name else discovery.load(group, name)
     if not isinstance(found, type) or not issubclass(found, kind):
         raise BadInput(f"{name!r} is no {kind.__name__}", remedy="Name a class of that kind")
-    return found(**settings_checked(found, settings, f"{name}, settings"))
-
-
-def settings_checked(of: type, settings: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """Return settings in the types of the fields of a dataclass; `BadInput` where one is unknown or of another type."""
-    options = {each.name: each for each in fields(of) if each.init} if is_dataclass(of) else {}
-    hints = get_type_hints(of) if options else {}
-    checked = {}
-    for name, value in settings.items():
-        if name not in options:
-            raise BadInput(f"there is no setting {name!r}", place=place, remedy=nearest(name, options, "setting"))
-        checked[name] = _typed(hints[name], value, f"{place}, key {name!r}")
-    return checked
-
-
-def _typed(hint: Any, value: Any, place: str) -> Any:
-    if get_origin(hint) in (Union, UnionType):
-        kinds = [each for each in get_args(hint) if each is not type(None)]
-        for kind in kinds[:-1]:
-            try:
-                return _typed(kind, value, place)
-            except BadInput:
-                continue
-        return _typed(kinds[-1], value, place)
-    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    if hint is Any or (hint in (int, str, bool) and type(value) is hint):
-        return value
-    if get_origin(hint) in (tuple, list) and isinstance(value, list):
-        return tuple(value)
-    raise BadInput(f"got {shown(value)}", place=place, remedy=f"Give {getattr(hint, '__name__', hint)}")
-
-
-def broken(group: str, name: str, kind: type) -> str | None:
-    """Return why what is registered under a name cannot be had, None where it can."""
-    try:
-        made(group, name, kind, {})
-    except (BadInput, NotInstalled) as error:
-        return str(error)
-    return None
+    return found

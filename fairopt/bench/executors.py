@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import NamedTuple
 
-from fairopt.errors import BadInput, NotInstalled, NotSolved
+from fairopt.bench.libraries import library
+from fairopt.errors import BadInput, NotSolved
 
 
 class Place(NamedTuple):
@@ -22,8 +23,8 @@ class Place(NamedTuple):
 def place(workers: int, dask: str | None) -> Iterator[Place]:
     """Yield where to measure: ``workers`` processes (1: here), or the Dask cluster at an address, or "local:N".
 
-    Errors: `BadInput` for both at once and for an address that is none; `NotInstalled` without Dask; `NotSolved` where
-    no cluster answers.
+    Errors: `BadInput` for both at once and for a malformed address; `NotInstalled` without Dask; `NotSolved` where no
+    cluster answers.
     """
     if dask is None:
         if workers == 1:
@@ -44,22 +45,17 @@ def place(workers: int, dask: str | None) -> Iterator[Place]:
 
 @contextmanager
 def _on_dask(address: str) -> Iterator[Place]:
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise NotInstalled("--dask needs dask.distributed: pip install 'fairopt[bench]'") from error
+    distributed = library("distributed", "--dask")
     kind, _, count = address.partition(":")
     if kind == "local":
         if not count.isdecimal() or not int(count):
             raise BadInput(f"got {address!r}", place="--dask", remedy="Write local:N with N workers, such as local:2")
-        with (
-            LocalCluster(n_workers=int(count), processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
-            Client(cluster) as client,
-        ):
+        workers = {"n_workers": int(count), "processes": True, "threads_per_worker": 1, "dashboard_address": None}
+        with distributed.LocalCluster(**workers) as cluster, distributed.Client(cluster) as client:
             yield Place(client.get_executor(pure=False), int(count))
         return
     try:
-        client = Client(address, timeout=10)
+        client = distributed.Client(address, timeout=10)
     except (OSError, ValueError, TimeoutError) as error:
         raise NotSolved(f"no Dask scheduler answers at {address!r}: {error}") from error
     with client:

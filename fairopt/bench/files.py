@@ -9,27 +9,26 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TextIO
 
-from fairopt.bench.decoding import encoded
+from fairopt.bench.libraries import library
 from fairopt.bench.records import (
-    Clock,
     Environment,
     Measurement,
     Record,
-    Stages,
     environments,
     line_of,
     measurements,
     read_results,
     record_of,
 )
-from fairopt.errors import BadInput, NotInstalled
+from fairopt.codec import encode
+from fairopt.errors import BadInput
 
 
 class ResultsFile(AbstractContextManager["ResultsFile"]):
-    """A file of results that is gone on with: ``before`` is what it holds, `add` appends a line that is on the disk.
+    """A file of results that a run continues: ``before`` is what it holds, `add` appends a record.
 
-    A last line that was cut off is dropped, and ``say`` is told so; a whole one that lacks its end is kept. Another run
-    that writes the same file at the same time is refused.
+    A last line that was cut off is dropped, with a message to ``say``; a complete one without its line end is kept. A
+    second run that writes the same file at the same time is refused.
 
     Errors: `BadInput` for a file that cannot be written, or that holds something else.
     """
@@ -66,7 +65,7 @@ class ResultsFile(AbstractContextManager["ResultsFile"]):
     def _lock(self) -> None:
         try:
             import fcntl
-        except ImportError:  # not on this system: two runs at once are then not noticed
+        except ImportError:  # not on this system, where a second run is not noticed
             return
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -162,32 +161,22 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
 
 
 def _row(of: Measurement, known: Mapping[str, Environment]) -> dict[str, Any]:
-    plain = encoded(of)
-    stages: Stages = of.seconds
-    clocks: dict[str, Clock | None] = {
-        "build": stages.build,
-        "solve": stages.solve,
-        "certify": stages.certify,
-        "reference": of.reference_job,
-    }
-    judged = plain["judgement"] or dict.fromkeys(("violation", "gap", "objective", "note"))
-    instance = plain["instance"]
+    row: dict[str, Any] = encode(of, finite=True)
+    instance, judged, seconds = row["instance"], row["judgement"] or {}, row["seconds"]
+    clocks = {**seconds, "reference": row["reference_job"]}
     where = known.get(of.environment)
-    same = ("spec", "spec_digest", "task", "contender", "label", "repeat", "status", "message", "peak_bytes")
-    also = ("base_bytes", "started", "time_limit", "memory_limit", "threads", "concurrent", "environment")
-    return {
-        **{name: plain[name] for name in (*same, *also)},
-        **{name: instance[name] for name in ("family", "size", "seed")},
-        "instance": of.instance.name,
-        "instance_digest": of.instance.digest,
+    row |= {name: instance[name] for name in ("family", "size", "seed")}
+    row |= {f"{stage}_{clock}": took and took[clock] for stage, took in clocks.items() for clock in ("wall", "cpu")}
+    row |= {name: judged.get(name) for name in ("violation", "gap", "objective", "note")}
+    row |= {
+        "instance": instance["name"],
+        "instance_digest": instance["digest"],
         "parameters": _json(instance["parameters"]),
-        "settings": _json(plain["settings"]),
-        "contender_libraries": _json(plain["libraries"]),
-        **{f"{stage}_wall": None if clock is None else clock.wall for stage, clock in clocks.items()},
-        **{f"{stage}_cpu": None if clock is None else clock.cpu for stage, clock in clocks.items()},
-        **judged,
-        "environment_json": None if where is None else _json(encoded(where)),
+        "settings": _json(row["settings"]),
+        "contender_libraries": _json(row["libraries"]),
+        "environment_json": None if where is None else _json(encode(where, finite=True)),
     }
+    return row
 
 
 def _json(value: Any) -> str:
@@ -195,9 +184,4 @@ def _json(value: Any) -> str:
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow  # type: ignore[import-untyped]
-        import pyarrow.parquet  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise NotInstalled("--parquet needs pyarrow: pip install 'fairopt[parquet]'") from error
-    return pyarrow, pyarrow.parquet
+    return library("pyarrow", "--parquet", "parquet"), library("pyarrow.parquet", "--parquet", "parquet")

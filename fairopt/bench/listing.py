@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fairopt import discovery
-from fairopt.bench.configuring import made
-from fairopt.bench.kinds import Contender
+from fairopt.bench import configuring
 from fairopt.bench.spec import Spec, shipped
 from fairopt.errors import FairoptError
 
@@ -32,7 +31,7 @@ def contenders() -> Iterator[tuple[str, ...]]:
     """Yield (name, tasks, whether it can run here or why not) of each contender."""
     for name in discovery.names(discovery.CONTENDERS):
         try:
-            contender: Contender = made(discovery.CONTENDERS, name, Contender, {})
+            contender = configuring.contender(name, {})
             yield name, ", ".join(contender.tasks), contender.missing() or "available"
         except FairoptError as error:
             yield name, "", str(error)

@@ -1,4 +1,4 @@
-"""The machine that measures: what is written down of it, how threads are pinned, and the work that shows noise."""
+"""The machine that measures: its description, how threads are pinned, and the reference job that shows noise."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ import numpy as np
 
 from fairopt.bench.records import Clock, Environment
 
-#: Variables by which libraries are told how many threads to use.
+#: Variables by which libraries learn how many threads to use.
 THREAD_VARIABLES = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "BLIS_NUM_THREADS"),
     *("VECLIB_MAXIMUM_THREADS", "RAYON_NUM_THREADS", "POLARS_MAX_THREADS"),
 )
-#: Always written down, whatever contenders name.
+#: Libraries whose versions are always recorded.
 ALWAYS = ("fairopt", "numpy")
 _MATRIX, _SORTED, _COUNTED = 256, 200_000, 200_000
 
@@ -44,8 +44,8 @@ def versions(libraries: Iterable[str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the one that starts a run knows and machines that measure do not: it goes into every environment."""
+class Provenance:
+    """What only the process that starts a run knows; it goes into every environment."""
 
     commit: str
     dirty: bool
@@ -54,14 +54,14 @@ class Told:
     libraries: tuple[str, ...]
 
     @classmethod
-    def of(cls, spec_text: str, libraries: Iterable[str], command: Iterable[str] | None = None) -> Told:
+    def of(cls, spec_text: str, libraries: Iterable[str], command: Iterable[str] | None = None) -> Provenance:
         """Return what this process knows; the commit is that of the checkout that fairopt is run from, if any."""
         commit, dirty = checkout(Path(__file__).resolve().parent)
         words = sys.argv if command is None else command
         return cls(commit, dirty, spec_text, writable(" ".join(words)), tuple(sorted({*ALWAYS, *libraries})))
 
 
-def environment(told: Told, threads: int) -> Environment:
+def environment(provenance: Provenance, threads: int) -> Environment:
     """Return the environment of measurements on this machine."""
     return Environment.of(
         cpu=_cpu(),
@@ -70,23 +70,23 @@ def environment(told: Told, threads: int) -> Environment:
         system=platform.platform(),
         python=f"{platform.python_implementation()} {platform.python_version()}",
         threads=pinned(threads),
-        libraries=versions(told.libraries),
-        commit=told.commit,
-        dirty=told.dirty,
-        spec_text=told.spec_text,
-        command=told.command,
+        libraries=versions(provenance.libraries),
+        commit=provenance.commit,
+        dirty=provenance.dirty,
+        spec_text=provenance.spec_text,
+        command=provenance.command,
     )
 
 
 def writable(text: str) -> str:
-    """Return a text that can be written as UTF-8: halves of pairs, as names of files may hold, become "?"."""
+    """Return a text that UTF-8 can write: halves of surrogate pairs become "?"."""
     return text.encode("utf-8", "replace").decode()
 
 
 def checkout(folder: Path) -> tuple[str, bool]:
-    """Return the commit of the Git checkout that a folder's files are of, and whether any differs; else ("", False).
+    """Return the commit of the Git checkout that tracks a folder's files, and whether any differs; else ("", False).
 
-    A folder that only lies inside a checkout of something else, as an environment does, is of none.
+    A folder that Git does not track has none, even inside a checkout, as an installed package does.
     """
     try:
         _git(folder, "ls-files", "--error-unmatch", ".")
@@ -97,9 +97,9 @@ def checkout(folder: Path) -> tuple[str, bool]:
 
 
 def reference_job() -> Clock:
-    """Do the same small work as everywhere (multiply, sort, count: about 50 ms) and return what it took.
+    """Do a small job that is always the same (multiply, sort, count: about 50 ms) and return what it took.
 
-    Where it takes longer than before other measurements, the machine was busy or throttled.
+    Where it takes longer than usual, the machine was busy or throttled.
     """
     random = np.random.default_rng(0)
     matrix, values = random.random((_MATRIX, _MATRIX)), random.random(_SORTED)
@@ -115,7 +115,7 @@ def reference_job() -> Clock:
 
 
 def now() -> Clock:
-    """Return the clocks of this process as they stand; `since` says what has passed."""
+    """Return the present clocks of this process; `since` returns what has passed."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return Clock(perf_counter(), process_time() + children.ru_utime + children.ru_stime)
 

@@ -1,22 +1,21 @@
-"""One measurement: a job that can be sent anywhere, and what comes back from where it was done."""
+"""One measurement: a job that can be sent to any process, and the record that comes back."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from fairopt.bench import configuring
 from fairopt.bench.answers import read_answer
-from fairopt.bench.configuring import made
-from fairopt.bench.decoding import decoded, encoded
-from fairopt.bench.kinds import Contender, Family, Instance, Judgement, Task
-from fairopt.bench.machine import Told, environment, writable
-from fairopt.bench.process import Ended, run_child
-from fairopt.bench.records import Clock, Environment, InstanceKey, Judged, Measurement, Stages, Status
+from fairopt.bench.kinds import Contender, Instance, Judgement
+from fairopt.bench.machine import Provenance, environment, writable
+from fairopt.bench.process import Ending, run_child
+from fairopt.bench.records import Clock, Environment, InstanceKey, Judged, Measurement, Stages, Status, Trial
+from fairopt.codec import decode, encode
 
 #: Characters of a message that are kept.
 MESSAGE = 2000
@@ -26,33 +25,13 @@ MESSAGE = 2000
 class Job:
     """A measurement to be made; small, and the same wherever it is done. ``reference`` is what the task compares with.
 
-    ``skipped`` says why it is not to be made: then it is only written down.
+    ``skipped`` says why it is not to be made; then it is only written down.
     """
 
-    spec: str
-    spec_digest: str
-    task: str
-    contender: str
-    label: str
-    settings: Mapping[str, Any]
-    instance: InstanceKey
-    repeat: int
-    time_limit: float
-    memory_limit: int | None
-    threads: int
-    concurrent: int
-    told: Told
+    trial: Trial
+    provenance: Provenance
     reference: Any = None
     skipped: str = ""
-
-
-def drawn(key: InstanceKey) -> Instance:
-    """Return the instance again. Errors: `ValueError` where its content is another than that of the key."""
-    family: Family = made("fairopt.instances", key.family, Family, {})
-    instance = family.draw(key.seed, key.parameters)
-    if key.digest and instance.digest != key.digest:
-        raise ValueError(f"{key.name} has the digest {instance.digest} on this machine, and not {key.digest}")
-    return instance
 
 
 def key_of(instance: Instance) -> InstanceKey:
@@ -69,95 +48,73 @@ def key_of(instance: Instance) -> InstanceKey:
 
 def reference(task: str, key: InstanceKey) -> Any:
     """Return what answers of this instance are compared with."""
-    made_task: Task = made("fairopt.tasks", task, Task, {})
-    return made_task.reference(drawn(key))
+    return configuring.task(task).reference(configuring.drawn(key))
 
 
 def settings_of(contender: Contender) -> dict[str, Any]:
     """Return all settings of a contender, defaults included, as they are written down."""
     if not is_dataclass(contender):
         return {}
-    plain: dict[str, Any] = encoded({each.name: getattr(contender, each.name) for each in fields(contender)})
+    plain: dict[str, Any] = encode(contender, finite=True)
     return plain
 
 
 def measure(job: Job) -> tuple[Measurement, Environment]:
-    """Do a job in a process of its own, judge the answer in this one, and return what is written down of it."""
-    here = environment(job.told, job.threads)
+    """Do a job in another process, judge the answer in this one, and return what is written down of it."""
+    trial = job.trial
+    here = environment(job.provenance, trial.threads)
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
     if job.skipped:
-        return _record(job, here, started, Ended(Status.SKIPPED, job.skipped), None), here
-    with TemporaryDirectory(prefix="fairopt-bench-") as folder:
-        asked = {
-            "contender": job.contender,
-            "settings": job.settings,
-            "task": job.task,
-            "family": job.instance.family,
-            "parameters": job.instance.parameters,
-            "seed": job.instance.seed,
-            "digest": job.instance.digest,
-            "time_limit": job.time_limit,
-            "threads": job.threads,
-        }
-        (Path(folder) / "job.json").write_text(json.dumps(asked))
-        ended = run_child(Path(folder), time_limit=job.time_limit, memory_limit=job.memory_limit, threads=job.threads)
+        return _record(trial, here, started, Ending(Status.SKIPPED, job.skipped), None), here
+    with TemporaryDirectory(prefix="fairopt-bench-") as name:
+        folder = Path(name)
+        (folder / "job.json").write_text(json.dumps(encode(trial)))
+        ended = run_child(folder, time_limit=trial.time_limit, memory_limit=trial.memory_limit, threads=trial.threads)
         judgement = None
         if ended.status is Status.SOLVED:
-            ended, judgement = _judged(job, Path(folder), ended)
-    return _record(job, here, started, ended, judgement), here
+            ended, judgement = _judged(job, folder, ended)
+    return _record(trial, here, started, ended, judgement), here
 
 
-def _judged(job: Job, folder: Path, ended: Ended) -> tuple[Ended, Judgement | None]:
+def _judged(job: Job, folder: Path, ended: Ending) -> tuple[Ending, Judgement | None]:
     """Return how it ended once the answer is judged."""
-    task: Task = made("fairopt.tasks", job.task, Task, {})
+    task = configuring.task(job.trial.task)
     try:
-        judgement = task.judge(drawn(job.instance), read_answer(folder), job.reference)
-    except Exception as error:  # noqa: BLE001 - a judge that fails must not end the run, nor let the answer count
-        return Ended(Status.ERROR, f"judging failed: {error!r}", ended.peak_bytes, ended.told), None
+        judgement = task.judge(configuring.drawn(job.trial.instance), read_answer(folder), job.reference)
+    except Exception as error:  # noqa: BLE001 - a failing judge must neither end the run nor accept the answer
+        return Ending(Status.ERROR, f"judging failed: {error!r}", ended.peak_bytes, ended.reported), None
     status, message = Status.SOLVED, ended.message
     if not judgement.accepted:
         status, message = Status.WRONG, judgement.note
     if not judgement.proven:
         status, message = Status.ERROR, f"nothing proves how good the answer is: {judgement.note}"
-    taken = sum(ended.told["seconds"][stage]["wall"] for stage in ("build", "solve"))
-    if status is Status.SOLVED and taken > job.time_limit:
-        status, message = Status.TIMEOUT, f"answered after {taken:.3g} s; the limit is {job.time_limit:g} s"
-    return Ended(status, message, ended.peak_bytes, ended.told), judgement
+    taken = sum(ended.reported["seconds"][stage]["wall"] for stage in ("build", "solve"))
+    if status is Status.SOLVED and taken > job.trial.time_limit:
+        status, message = Status.TIMEOUT, f"answered after {taken:.3g} s; the limit is {job.trial.time_limit:g} s"
+    return Ending(status, message, ended.peak_bytes, ended.reported), judgement
 
 
 def _short(message: str) -> str:
-    """Return what can be written of a message that anybody may have made: its beginning."""
+    """Return the beginning of a message, in characters that can be written."""
     return writable(message if len(message) <= MESSAGE else message[:MESSAGE] + " ...")
 
 
-def _record(job: Job, here: Environment, started: str, ended: Ended, judgement: Judgement | None) -> Measurement:
-    told = ended.told
-    clock = told.get("reference_job")
+def _record(trial: Trial, here: Environment, started: str, ended: Ending, judgement: Judgement | None) -> Measurement:
+    reported = ended.reported
+    judged = None
+    if judgement is not None:
+        violation, gap, objective = (float(each) for each in (judgement.violation, judgement.gap, judgement.objective))
+        judged = Judged(violation, gap, objective, _short(judgement.note))
     return Measurement(
-        spec=job.spec,
-        task=job.task,
-        contender=job.contender,
-        settings=job.settings,
-        libraries=told.get("libraries", {}),
-        instance=job.instance,
-        repeat=job.repeat,
+        **vars(trial),
+        libraries=reported.get("libraries", {}),
         status=ended.status,
         message=_short(ended.message),
-        seconds=decoded(Stages, told.get("seconds", {}), "seconds"),
+        seconds=decode(Stages, reported.get("seconds", {}), "seconds"),
         peak_bytes=None if ended.status in (Status.MISSING, Status.SKIPPED) else ended.peak_bytes or None,
-        base_bytes=told.get("base_bytes"),
-        judgement=None
-        if judgement is None
-        else Judged(
-            float(judgement.violation), float(judgement.gap), float(judgement.objective), _short(judgement.note)
-        ),
-        reference_job=None if clock is None else decoded(Clock, clock, "reference_job"),
+        base_bytes=reported.get("base_bytes"),
+        judgement=judged,
+        reference_job=decode(Clock | None, reported.get("reference_job"), "reference_job"),
         started=started,
         environment=here.digest,
-        label=job.label,
-        spec_digest=job.spec_digest,
-        time_limit=job.time_limit,
-        memory_limit=job.memory_limit,
-        threads=job.threads,
-        concurrent=job.concurrent,
     )

@@ -21,7 +21,7 @@ from fairopt.bench.records import Status
 
 #: Seconds between two looks at the memory of the process.
 LOOK = 0.02
-#: What a contender may take beyond its limit to stop by itself, before it is killed: this part of it, at least so long.
+#: How long after its limit a contender is killed, which until then may stop by itself: a part of it, and at least.
 GRACE, LEAST_GRACE = 0.1, 1.0
 #: Seconds for what is not timed: imports, drawing the instance, warming up; and writing the answer down.
 SETUP = 900.0
@@ -29,16 +29,16 @@ _TAIL = 400
 
 
 @dataclass
-class Ended:
-    """How a process ended: ``status`` SOLVED means that it wrote an answer. ``told`` is what it said itself."""
+class Ending:
+    """How a process ended; SOLVED means that it wrote an answer. ``reported`` is the last line that it sent."""
 
     status: Status
     message: str = ""
     peak_bytes: int = 0
-    told: Mapping[str, Any] = field(default_factory=dict)
+    reported: Mapping[str, Any] = field(default_factory=dict)
 
 
-def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, threads: int) -> Ended:
+def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, threads: int) -> Ending:
     """Run the job in ``folder`` and return how it ended; the process and all that it started are then gone.
 
     The time limit holds for build and solve together, and again for certify.
@@ -49,12 +49,12 @@ def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, thre
         try:
             child = subprocess.Popen(
                 [sys.executable, "-P", "-m", "fairopt.bench.child", str(folder), str(writing)],
-                stdin=subprocess.PIPE,  # its end tells the child that this process is gone
+                stdin=subprocess.PIPE,  # closed when this process ends, and the child then ends too
                 stdout=log,
                 stderr=log,
                 pass_fds=(writing,),
                 env={**os.environ, **pinned(threads)},
-                start_new_session=True,  # Ctrl-C is for this process, which then stops the child
+                start_new_session=True,  # Ctrl-C reaches this process only, which then stops the child
             )
         finally:
             os.close(writing)
@@ -62,32 +62,32 @@ def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, thre
         try:
             ended = watch.until_ended(pipe)
         finally:
-            # also after an answer: a contender may have left processes behind, which would disturb what comes next
+            # also after an answer: processes that a contender left behind would disturb the next measurement
             _kill(child)
     if ended is not None:
         return ended
     tail = (folder / "log.txt").read_bytes()[-_TAIL:].decode(errors="replace").strip()
     message = f"{_how(child.returncode)} in {watch.stage}{': ' if tail else ''}{tail}"
     ran_out = child.returncode == -signal.SIGKILL and memory.kills() > kills
-    return Ended(Status.MEMORY if ran_out else Status.ERROR, message, watch.peak, watch.told)
+    return Ending(Status.MEMORY if ran_out else Status.ERROR, message, watch.peak, watch.reported)
 
 
 class _Watch:
-    """What is seen of a process while it runs."""
+    """Watches a process while it runs: what it reports, its memory and its time."""
 
     def __init__(self, child: subprocess.Popen[bytes], time_limit: float, memory_limit: int | None) -> None:
         self.child, self.time_limit, self.memory_limit = child, time_limit, memory_limit
         self.stage, self.peak, self.used = "setup", 0, 0.0
         self.began = monotonic()
-        self.told: Mapping[str, Any] = {}
+        self.reported: Mapping[str, Any] = {}
 
-    def until_ended(self, pipe: Any) -> Ended | None:
-        """Return how it ended, None where it ended without saying so."""
+    def until_ended(self, pipe: Any) -> Ending | None:
+        """Return how it ended, None where it ended without a report."""
         text = b""
         with selectors.DefaultSelector() as selector:
             selector.register(pipe, selectors.EVENT_READ)
             while True:
-                # looked at first, so that what it said before it ended is read
+                # asked first, so that what was sent before the end is still read
                 gone = self.child.poll() is not None
                 if selector.select(LOOK):
                     read = os.read(pipe.fileno(), 1 << 16)
@@ -95,7 +95,7 @@ class _Watch:
                         return None
                     *lines, text = (text + read).split(b"\n")
                     for line in lines:
-                        ended = self._said(json.loads(line))
+                        ended = self._read(json.loads(line))
                         if ended is not None:
                             return ended
                 elif gone:  # a process that it left behind holds the pipe open
@@ -104,34 +104,34 @@ class _Watch:
                 if over is not None:
                     return over
 
-    def _said(self, data: Mapping[str, Any]) -> Ended | None:
-        self.told = data
+    def _read(self, data: Mapping[str, Any]) -> Ending | None:
+        self.reported = data
         if data["stage"] == "ended":
-            return Ended(Status(data["status"]), data["message"], max(self.peak, data["peak_bytes"]), data)
-        # solve has what build left of the limit, certify has it for itself
+            return Ending(Status(data["status"]), data["message"], max(self.peak, data["peak_bytes"]), data)
+        # solve has what build left of the limit; certify has a limit of its own
         self.used = monotonic() - self.began if data["stage"] == "solve" else 0.0
         self.stage, self.began = data["stage"], monotonic()
         return None
 
-    def _over(self) -> Ended | None:
+    def _over(self) -> Ending | None:
         timed = self.stage in ("build", "solve", "certify")
         now = memory.resident(self.child.pid)
         if timed:
             self.peak = max(self.peak, now)
         if self.memory_limit is not None and now > self.memory_limit:
             text = f"{now:,} bytes in {self.stage}; the limit is {self.memory_limit:,}"
-            return Ended(Status.MEMORY, text, max(self.peak, now), self.told)
+            return Ending(Status.MEMORY, text, max(self.peak, now), self.reported)
         limit = self.time_limit + max(LEAST_GRACE, GRACE * self.time_limit) if timed else SETUP
         passed = self.used + monotonic() - self.began
         if passed > limit:
             allowed = f"the limit is {self.time_limit:g} s" if timed else f"{SETUP:g} s are allowed"
             status = Status.TIMEOUT if timed else Status.ERROR
-            return Ended(status, f"stopped in {self.stage} after {passed:.3g} s; {allowed}", self.peak, self.told)
+            return Ending(status, f"stopped in {self.stage} after {passed:.3g} s; {allowed}", self.peak, self.reported)
         return None
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError):  # all have ended
+    with suppress(ProcessLookupError):  # all processes have ended
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
     if child.stdin is not None:

@@ -1,4 +1,4 @@
-"""What a benchmark leaves behind: a line of JSON for each measurement, and for the environment it was made in.
+"""What a benchmark writes: a line of JSON for each measurement, and for the environment that it was made in.
 
 A file of results (``*.jsonl``) holds one object a line. ``kind`` is "environment" or "measurement"; a measurement names
 its environment by digest, and the environment's line stands before it. Lines are only ever appended.
@@ -7,6 +7,7 @@ its environment by digest, and the environment's line stands before it. Lines ar
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -15,7 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from fairopt.bench.decoding import decoded, encoded
+from fairopt.codec import decode, encode
 from fairopt.errors import BadInput
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
@@ -38,7 +39,7 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Clock:
-    """Seconds of one stage: on the wall, and of the processor (all threads, and processes that were waited for)."""
+    """Seconds of one stage: wall time, and processor time of all threads and of child processes that have ended."""
 
     wall: float
     cpu: float
@@ -46,11 +47,22 @@ class Clock:
 
 @dataclass(frozen=True)
 class Stages:
-    """Seconds of each stage; None where it was not reached, or gives nothing (`Contender.certifies`)."""
+    """Seconds of each stage; None for one that was not reached, and for certify without evidence."""
 
     build: Clock | None = None
     solve: Clock | None = None
     certify: Clock | None = None
+
+    def wall(self, stage: str) -> float | None:
+        """Return the wall seconds of a stage by name; None where it was not reached."""
+        clock: Clock | None = getattr(self, stage)
+        return None if clock is None else clock.wall
+
+    @property
+    def cpu(self) -> float | None:
+        """Processor seconds of all stages; None where none was reached."""
+        clocks = [clock for clock in (self.build, self.solve, self.certify) if clock is not None]
+        return math.fsum(clock.cpu for clock in clocks) if clocks else None
 
 
 @dataclass(frozen=True)
@@ -75,36 +87,21 @@ class Judged:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """One contender on one instance, once.
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One contender on one instance, once, and its limits: what is measured.
 
     ``contender`` is the registered name, ``label`` what tables call it (the name, unless the specification says
-    otherwise); ``settings`` all of its options, defaults included. ``seconds`` are in stages. ``base_bytes`` is the
-    resident memory of the process right before "build", with the instance and the libraries loaded, ``peak_bytes``
-    the most from there on, processes started by it included. ``reference_job`` is the same small work done right
-    before each measurement. ``concurrent`` is the number of measurements that the run may have had under way at once,
-    this one included. ``judgement`` is None where there is no answer.
+    otherwise); ``settings`` are all of its options, defaults included. ``concurrent`` is the number of measurements
+    that may have run at once, this one included.
     """
-
-    kind: ClassVar[str] = "measurement"
 
     spec: str
     task: str
     contender: str
     settings: Mapping[str, Any]
-    libraries: Mapping[str, str]
     instance: InstanceKey
     repeat: int
-    status: Status
-    message: str
-    seconds: Stages
-    peak_bytes: int | None
-    base_bytes: int | None
-    judgement: Judged | None
-    reference_job: Clock | None
-    started: str
-    environment: str
     label: str = ""
     spec_digest: str = ""
     time_limit: float = float("inf")
@@ -118,6 +115,45 @@ class Measurement:
         return self.label or self.contender
 
     @property
+    def condition(self) -> str:
+        """Task, contender, settings and limits, as text."""
+        limits = self.time_limit, self.memory_limit, self.threads
+        return json.dumps([self.task, self.contender, dict(self.settings), *limits], sort_keys=True)
+
+    @property
+    def identity(self) -> str:
+        """What makes two trials the same, as text.
+
+        The specification's name is part of it, so that each specification has all its measurements where several share
+        a file; and the label, so that one contender can be entered twice, to show what differs by chance.
+        """
+        return json.dumps([self.condition, self.spec, self.called, self.instance.digest, self.repeat])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement(Trial):
+    """A trial and its outcome.
+
+    ``seconds`` are in stages. ``base_bytes`` is the resident memory of the process right before "build", with the
+    instance and the libraries loaded, ``peak_bytes`` the most from there on, processes started by it included.
+    ``reference_job`` is a small job, always the same, done right before each measurement. ``judgement`` is None where
+    there is no answer.
+    """
+
+    kind: ClassVar[str] = "measurement"
+
+    libraries: Mapping[str, str]
+    status: Status
+    message: str
+    seconds: Stages
+    peak_bytes: int | None
+    base_bytes: int | None
+    judgement: Judged | None
+    reference_job: Clock | None
+    started: str
+    environment: str
+
+    @property
     def solved(self) -> bool:
         """Whether there is an answer that was accepted: only then do the seconds count."""
         return self.status is Status.SOLVED
@@ -125,19 +161,25 @@ class Measurement:
     @property
     def to_answer(self) -> float | None:
         """Wall seconds from the plain problem to the answer: build and solve; None where there is no answer."""
-        build, solve = self.seconds.build, self.seconds.solve
-        return None if build is None or solve is None else build.wall + solve.wall
+        build, solve = self.seconds.wall("build"), self.seconds.wall("solve")
+        return None if build is None or solve is None else build + solve
 
     @property
     def to_evidence(self) -> float | None:
         """Wall seconds to the answer and its evidence: certify too, where the contender gives any."""
-        certify = self.seconds.certify
-        return None if self.to_answer is None else self.to_answer + (0.0 if certify is None else certify.wall)
+        return None if self.to_answer is None else self.to_answer + (self.seconds.wall("certify") or 0.0)
+
+    @property
+    def added_bytes(self) -> int | None:
+        """How far the peak is above the memory before "build"; None where either is unknown."""
+        if self.peak_bytes is None or self.base_bytes is None:
+            return None
+        return max(self.peak_bytes - self.base_bytes, 0)
 
 
 @dataclass(frozen=True)
 class Environment:
-    """Where measurements were made. ``digest`` is the hash of all the rest.
+    """Where measurements were made. ``digest`` is the hash of everything else.
 
     ``threads`` are the variables that pin threads; ``libraries`` the versions of all libraries that contenders of the
     specification name, as installed; ``commit`` and ``dirty`` the state of the checkout, "" and False without one.
@@ -161,7 +203,7 @@ class Environment:
     @classmethod
     def of(cls, **parts: Any) -> Environment:
         """Return the environment with its digest."""
-        text = json.dumps(encoded(parts), sort_keys=True)
+        text = json.dumps(encode(parts, finite=True), sort_keys=True)
         return cls(digest=sha256(text.encode()).hexdigest(), **parts)
 
 
@@ -171,14 +213,15 @@ _KINDS: Mapping[str, type[Measurement] | type[Environment]] = {each.kind: each f
 
 def line_of(record: Record) -> str:
     """Return the line of a record, without the line's end."""
-    return json.dumps({"schema": SCHEMA, "kind": record.kind, **encoded(record)}, ensure_ascii=False, allow_nan=False)
+    data = {"schema": SCHEMA, "kind": record.kind, **encode(record, finite=True)}
+    return json.dumps(data, ensure_ascii=False, allow_nan=False)
 
 
 def record_of(line: str, place: str = "") -> Record:
     """Return the record in a line; `BadInput` names the key that cannot be read."""
     try:
         data = json.loads(line)
-    except ValueError as error:  # RecursionError is not one: a line is never deep
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"not JSON: {error}", place=place, remedy="Each line is one object; drop this one") from error
     if not isinstance(data, dict):
         raise BadInput(f"got {shown(data)}", place=place, remedy="Give one object a line")
@@ -188,7 +231,7 @@ def record_of(line: str, place: str = "") -> Record:
         raise BadInput(f"schema {shown(schema)}", place=place, remedy=f"This version reads schema {SCHEMA}")
     if kind not in _KINDS:
         raise BadInput(f"kind {shown(kind)}", place=place, remedy=nearest(kind, _KINDS, "kind"))
-    record: Record = decoded(_KINDS[kind], data, place)
+    record: Record = decode(_KINDS[kind], data, place)
     return record
 
 

@@ -1,30 +1,28 @@
-"""A run of a specification: what is measured in which order, on whatever executes jobs, and gone on with."""
+"""A run of a specification: what is measured in which order, by which executor, and what is left after an end."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from fairopt.bench.configuring import made
-from fairopt.bench.kinds import Family
-from fairopt.bench.machine import Told
+from fairopt.bench import configuring
+from fairopt.bench.machine import Provenance
 from fairopt.bench.measure import Job, key_of, measure, reference, settings_of
-from fairopt.bench.records import Environment, InstanceKey, Measurement, Record, Status
+from fairopt.bench.records import Environment, InstanceKey, Measurement, Record, Status, Trial
 from fairopt.bench.spec import Entrant, Spec
 from fairopt.errors import FairoptError, NotInstalled, NotSolved
 
 T = TypeVar("T")
-#: Endings that mean that more of the same is no use.
+#: Statuses after which trying again on this or a larger instance is no use.
 _SPENT: Mapping[Status, str] = {Status.TIMEOUT: "timed out", Status.MEMORY: "ran out of memory"}
-#: Endings that may be others when the same is tried again later, on the same machine.
+#: Statuses that may differ when the same is tried later on the same machine.
 _PASSING = (Status.MISSING, Status.SKIPPED)
 
 
 class Here(Executor):
-    """Does what is submitted at once, in this process, and lets its errors out: the executor of a run not spread."""
+    """An executor that runs each job in this process when it is submitted, and lets its errors out."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Return a future that is done."""
@@ -39,15 +37,15 @@ def run_spec(
     *,
     concurrent: int = 1,
     before: Iterable[Record] = (),
-    told: Told | None = None,
+    provenance: Provenance | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Record]:
     """Measure what a specification asks for; yield each measurement when it is made, after its environment's record.
 
-    For each instance, contenders take turns in each repeat, in an order that is rotated from one to the next.
-    ``executor`` does the work, here if None; at most ``concurrent`` measurements are under way at once, which disturb
-    each other where they share a machine. ``before`` are records of an earlier run, whose measurements are not made
-    again; those that were skipped, or lacked a library, are looked at again. ``say`` is told what goes on.
+    For each instance, contenders take turns in each repeat, in an order that rotates. ``executor`` does the work, this
+    process if None; at most ``concurrent`` measurements run at once, which disturb each other on one machine.
+    ``before`` are records of an earlier run, whose measurements are not repeated, except those that were skipped or
+    lacked a library. ``say`` is called with messages on progress.
 
     Errors: `BadInput` for parameters that a family refuses; `NotSolved` where an executor failed.
     """
@@ -55,7 +53,7 @@ def run_spec(
         spec=spec,
         executor=executor or Here(),
         concurrent=concurrent,
-        told=told or Told.of(spec.source, library_names(spec)),
+        provenance=provenance or Provenance.of(spec.source, library_names(spec)),
         say=say,
     )
     yield from run.go(tuple(before))
@@ -78,13 +76,13 @@ class _Run:
     spec: Spec
     executor: Executor
     concurrent: int
-    told: Told
+    provenance: Provenance
     say: Callable[[str], None]
-    pending: dict[Future[tuple[Measurement, Environment]], Job] = field(default_factory=dict)
+    pending: dict[Future[tuple[Measurement, Environment]], Trial] = field(default_factory=dict)
     environments: set[str] = field(default_factory=set)
     spent: list[Measurement] = field(default_factory=list)
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: What was missing before, and need not be said again.
+    #: Identities of trials that lacked a library before; that is not written again.
     missing: set[str] = field(default_factory=set)
 
     def go(self, before: Sequence[Record]) -> Iterator[Record]:
@@ -93,29 +91,29 @@ class _Run:
             if isinstance(record, Environment):
                 self.environments.add(record.digest)
             else:
-                done[_identity(record)] = record
+                done[record.identity] = record
                 self._remember(record)
         self.missing = {identity for identity, record in done.items() if record.status is Status.MISSING}
         self.settings = {each.label: self._settings(each) for each in self.spec.contenders}
         self._say_what_is_old(done.values(), {each.digest: each for each in before if isinstance(each, Environment)})
         try:
-            for key in list(self._instances()):  # all at once: a parameter that cannot be ends the run at its begin
+            for key in list(self._instances()):  # first of all, so that no bad parameter ends the run half way
                 compared: list[Any] = []  # the reference, once it is needed
                 for repeat, entrant in self._turns(key):
-                    job = self._job(entrant, key, repeat)
-                    known = done.get(_identity(job))
-                    if known is not None and not self._may_differ(known, job):
+                    trial = self._trial(entrant, key, repeat)
+                    known = done.get(trial.identity)
+                    # a library that was missing may be installed by now
+                    if known is not None and (known.status not in _PASSING or self._why_not(entrant, trial)):
                         continue
                     while len(self.pending) >= self.concurrent:
                         yield from self._collect()
-                    # what has ended meanwhile may be a reason not to go on
-                    job = self._job(entrant, key, repeat)
-                    if not job.skipped:
-                        if not compared:
-                            compared.append((yield from self._reference(key)))
-                        job = self._job(entrant, key, repeat, compared[0])
+                    skipped = self._why_not(entrant, trial)  # also for how the ones just collected have ended
+                    if not skipped and not compared:
+                        compared.append((yield from self._reference(key)))
+                        skipped = self._why_not(entrant, trial)
                     self.say(f"{key.name}, repeat {repeat + 1} of {self.spec.repeats}: {entrant.label}")
-                    self.pending[self._submitted(measure, job)] = job
+                    job = Job(trial, self.provenance, None if skipped else compared[0], skipped)
+                    self.pending[self._submitted(measure, job)] = trial
             while self.pending:
                 yield from self._collect()
         finally:
@@ -123,18 +121,18 @@ class _Run:
                 future.cancel()
 
     def _say_what_is_old(self, done: Iterable[Measurement], known: Mapping[str, Environment]) -> None:
-        """Say how many measurements of the specification are kept that were made with another state of the code."""
+        """Say how many of the kept measurements of the specification were made by another state of the code."""
         ours = [known[each.environment] for each in done if each.spec == self.spec.name and each.environment in known]
-        other = sum((each.commit, each.dirty) != (self.told.commit, self.told.dirty) for each in ours)
+        other = sum((each.commit, each.dirty) != (self.provenance.commit, self.provenance.dirty) for each in ours)
         if other:
             self.say(f"{other} of {len(ours)} measurements that are kept were made at another commit")
 
     # -- what is next ----------------------------------------------------------------------------------------------
     def _instances(self) -> Iterator[InstanceKey]:
         for block in self.spec.instances:
-            family: Family = made("fairopt.instances", block.family, Family, {})
+            family = configuring.family(block.family)
             for parameters, seed in block.combinations():
-                # the registered name, so that whoever draws it again finds the family
+                # the family by its registered name, so that a worker can draw the instance again
                 key = key_of(family.draw(seed, parameters))
                 yield InstanceKey(block.family, key.name, key.size, seed, parameters, key.digest)
 
@@ -144,9 +142,9 @@ class _Run:
             first = (key.seed + repeat) % len(entrants)
             yield from ((repeat, each) for each in (*entrants[first:], *entrants[:first]))
 
-    def _job(self, entrant: Entrant, key: InstanceKey, repeat: int, compared: Any = None) -> Job:
+    def _trial(self, entrant: Entrant, key: InstanceKey, repeat: int) -> Trial:
         spec = self.spec
-        return Job(
+        return Trial(
             spec=spec.name,
             spec_digest=spec.digest,
             task=spec.task,
@@ -159,21 +157,19 @@ class _Run:
             memory_limit=spec.memory_limit,
             threads=spec.threads,
             concurrent=self.concurrent,
-            told=self.told,
-            reference=compared,
-            skipped=self._why_not(entrant, key),
         )
 
     def _settings(self, entrant: Entrant) -> dict[str, Any]:
         contender = _contender(entrant)
         return dict(entrant.settings) if contender is None else settings_of(contender)
 
-    def _why_not(self, entrant: Entrant, key: InstanceKey) -> str:
+    def _why_not(self, entrant: Entrant, trial: Trial) -> str:
         """Return why a contender is not tried, "" where it is."""
+        key = trial.instance
         if entrant.largest is not None and key.size > entrant.largest:
             return f"size {key.size:,} is above {entrant.largest:,}, the largest that the specification tries it on"
         for each in self.spent if self.spec.give_up else ():
-            if _condition(each) != _condition_of(self.spec, entrant, self.settings[entrant.label]):
+            if each.condition != trial.condition:
                 continue
             if each.instance.digest == key.digest:
                 return f"{_SPENT[each.status]} on this instance in repeat {each.repeat + 1}"
@@ -181,20 +177,15 @@ class _Run:
                 return f"{_SPENT[each.status]} at size {each.instance.size:,} ({each.instance.name})"
         return ""
 
-    @staticmethod
-    def _may_differ(known: Measurement, job: Job) -> bool:
-        """Whether a measurement that there is already may come out otherwise: a library may be there by now."""
-        return known.status in _PASSING and not job.skipped
-
     # -- what has come -------------------------------------------------------------------------------------------------
     def _collect(self) -> Iterator[Record]:
-        """Wait until something is done, and yield what is."""
+        """Wait until a measurement is done, and yield the records of all that are."""
         ended, _ = wait(self.pending, return_when=FIRST_COMPLETED)
         for future in ended:
-            job = self.pending.pop(future)
-            measurement, environment = _result(future, f"{job.instance.name}, {job.label}")
+            trial = self.pending.pop(future)
+            measurement, environment = _result(future, f"{trial.instance.name}, {trial.label}")
             self._remember(measurement)
-            if measurement.status is Status.MISSING and _identity(measurement) in self.missing:
+            if measurement.status is Status.MISSING and measurement.identity in self.missing:
                 continue
             if environment.digest not in self.environments:
                 self.environments.add(environment.digest)
@@ -202,7 +193,7 @@ class _Run:
             yield measurement
 
     def _reference(self, key: InstanceKey) -> Any:
-        """Compute the reference where the work is done, collecting meanwhile what comes; returns it."""
+        """Return the reference, computed by the executor; records that arrive meanwhile are yielded."""
         self.say(f"{key.name}: what answers are compared with")
         future = self._submitted(reference, self.spec.task, key)
         while not future.done():
@@ -233,28 +224,6 @@ def _result(future: Future[T], what: str) -> T:
 
 def _failed(what: str, error: BaseException) -> NotSolved:
     return NotSolved(f"{what}: {error!r}; what was measured is kept, and the same command goes on from there")
-
-
-def _condition(of: Measurement | Job) -> str:
-    """Return under which conditions which contender answered: what measurements must share to be the same."""
-    return json.dumps(
-        [of.task, of.contender, dict(of.settings), of.time_limit, of.memory_limit, of.threads], sort_keys=True
-    )
-
-
-def _condition_of(spec: Spec, entrant: Entrant, settings: Mapping[str, Any]) -> str:
-    parts = [spec.task, entrant.contender, dict(settings), spec.time_limit, spec.memory_limit, spec.threads]
-    return json.dumps(parts, sort_keys=True)
-
-
-def _identity(of: Measurement | Job) -> str:
-    """Return what makes a measurement the same as another one.
-
-    Its specification's name and its label are part of it, so that every specification's tables are whole where several
-    share a file, and so that one contender can be entered twice, to show what differs by chance alone.
-    """
-    label = of.label or of.contender
-    return json.dumps([_condition(of), of.spec, label, of.instance.digest, of.repeat])
 
 
 def _no_easier(new: InstanceKey, old: InstanceKey) -> bool:

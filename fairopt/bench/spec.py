@@ -7,32 +7,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from enum import Enum
 from hashlib import sha256
 from importlib import resources
 from itertools import product
+from math import isfinite
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from fairopt.bench.configuring import made, settings_checked
-from fairopt.bench.kinds import Contender, Family, Task
-from fairopt.bench.spec_values import amount, flag, reader, table, tables, text, whole
+from fairopt.bench import configuring
+from fairopt.bench.configuring import placed
+from fairopt.bench.kinds import Contender, Task
+from fairopt.codec import decode
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.problem.files.documents import parse_toml
 from fairopt.problem.files.storage import naming, read_text
 from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import shown
 
+T = TypeVar("T")
 SCHEMA = 1
 #: Where the specifications that come with fairopt are.
 SHIPPED = "fairopt.benchmarks.specs"
-_TOP = (
-    *("schema", "name", "title", "task", "time_limit", "memory_limit", "repeats", "shift", "threads", "give_up"),
-    *("instances", "contenders", "goals"),
-)
+_PLAIN_VALUE = "Give a number, a string, true or false, or a list"
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
@@ -50,8 +50,15 @@ class Instances:
     """A block of instances: every combination of ``parameters`` and ``seeds``, of one family."""
 
     family: str
-    parameters: Mapping[str, tuple[Any, ...]]
-    seeds: tuple[int, ...]
+    parameters: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    seeds: tuple[int, ...] = (0,)
+
+    def __post_init__(self) -> None:
+        _require_text(self, "family")
+        for name, values in self.parameters.items():
+            _require_values(values, f"parameter {name!r}")
+        _require_values(self.seeds, "key 'seeds'")
+        _require(min(self.seeds) >= 0, "seeds", min(self.seeds), "Give whole numbers, at least 0")
 
     def combinations(self) -> list[tuple[dict[str, Any], int]]:
         """Return (parameters, seed) of each instance; the last parameter changes fastest, seeds faster still."""
@@ -72,18 +79,32 @@ class Entrant:
     settings: Mapping[str, Any] = field(default_factory=dict)
     largest: int | None = None
 
+    def __post_init__(self) -> None:
+        _require_text(self, "contender", "label")
+        _require_counts(self, 0, "largest")
+
     def make(self) -> Contender:
         """Return the contender with its settings. Errors: `BadInput`, and `NotInstalled` for a broken plug-in."""
-        contender: Contender = made("fairopt.contenders", self.contender, Contender, self.settings)
-        return contender
+        return configuring.contender(self.contender, self.settings)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which instances a goal is about: of ``family`` ("": any), of ``size`` (None: any), with equal ``parameters``."""
+
+    family: str = ""
+    size: int | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _require_counts(self, 0, "size")
 
 
 @dataclass(frozen=True)
 class Goal:
     """A row of the table of goals: on the instances chosen, the statistic of the contender keeps the limit.
 
-    ``contender`` and ``against`` are labels. Instances are chosen by ``family`` ("": all), ``size`` (None: all) and
-    ``parameters`` (values that must be equal).
+    ``contender`` and ``against`` are labels; ``against`` goes with the statistic `Statistic.RATIO` only.
     """
 
     text: str
@@ -91,35 +112,55 @@ class Goal:
     statistic: Statistic
     limit: float
     against: str = ""
-    family: str = ""
-    size: int | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    instances: Choice = field(default_factory=Choice)
+
+    def __post_init__(self) -> None:
+        _require_text(self, "text")
+        _require_positive(self, "limit")
+        if (self.statistic is Statistic.RATIO) != bool(self.against):
+            raise BadInput(
+                "it goes with the statistic 'ratio', and with no other",
+                place="key 'against'",
+                remedy="Name the contender whose seconds are divided by those of the first",
+            )
 
     def chooses(self, family: str, size: int, parameters: Mapping[str, Any]) -> bool:
         """Whether an instance counts for this goal."""
-        fits = self.family in ("", family) and self.size in (None, size)
-        return fits and all(parameters.get(name) == value for name, value in self.parameters.items())
+        of = self.instances
+        fits = of.family in ("", family) and of.size in (None, size)
+        return fits and all(parameters.get(name) == value for name, value in of.parameters.items())
 
 
 @dataclass(frozen=True)
-class Spec:
+class _Settings:
+    """What stands at the top of a specification."""
+
+    name: str
+    title: str
+    task: str
+    time_limit: float
+    memory_limit: int | None = None
+    repeats: int = 1
+    shift: float = 0.01
+    threads: int = 1
+    give_up: bool = True
+
+    def __post_init__(self) -> None:
+        _require_text(self, "name", "title", "task")
+        _require_positive(self, "time_limit", "shift")
+        _require_counts(self, 1, "repeats", "threads")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec(_Settings):
     """A specification. Seconds and bytes; ``source`` is the text that it was read from, ``digest`` the hash of that.
 
     ``shift`` is that of the shifted geometric mean. ``give_up``: a contender that ran out of time or memory is not
     tried again on that instance, nor on larger ones of the family.
     """
 
-    name: str
-    title: str
-    task: str
-    time_limit: float
     instances: tuple[Instances, ...]
     contenders: tuple[Entrant, ...]
-    memory_limit: int | None = None
-    repeats: int = 1
-    shift: float = 0.01
-    threads: int = 1
-    give_up: bool = True
     goals: tuple[Goal, ...] = ()
     source: str = ""
 
@@ -130,8 +171,7 @@ class Spec:
 
     def make_task(self) -> Task:
         """Return the task. Errors: `BadInput`, `NotInstalled`."""
-        task: Task = made("fairopt.tasks", self.task, Task, {})
-        return task
+        return configuring.task(self.task)
 
     @classmethod
     def parse(cls, source: str, file: str = "") -> Spec:
@@ -163,35 +203,28 @@ def shipped() -> dict[str, str]:
 
 
 def check_names(spec: Spec) -> None:
-    """Refuse tasks, families, contenders and settings that there are not, and contenders that have another task.
+    """Refuse unknown tasks, families, contenders and settings, and contenders that do not answer the task.
 
     A plug-in that cannot be loaded is left for the run, which records it as missing.
     """
-    with _at("key 'task'"):
-        spec.make_task()
+    with placed("key 'task'"):
+        task = spec.make_task()
     for number, block in enumerate(spec.instances, start=1):
-        with _at(f"instances {number}, key 'family'"):
-            made("fairopt.instances", block.family, Family, {})
+        with placed(f"instances {number}, key 'family'"):
+            configuring.family(block.family)
     for number, entrant in enumerate(spec.contenders, start=1):
         place = f"contenders {number} ({entrant.label})"
         try:
-            with _at(f"{place}, key 'contender'"):
-                plain: Contender = made("fairopt.contenders", entrant.contender, Contender, {})
-            settings_checked(type(plain), entrant.settings, f"{place}, settings")
+            with placed(f"{place}, key 'contender'"):
+                made = configuring.contender(entrant.contender, entrant.settings, f"{place}, settings")
         except NotInstalled:
             continue
-        if spec.task not in plain.tasks and spec.make_task().name not in plain.tasks:
+        if not {spec.task, task.name} & set(made.tasks):
             raise BadInput(
                 f"{entrant.contender!r} does not answer {spec.task!r}",
                 place=place,
-                remedy=f"It answers {', '.join(plain.tasks) or 'nothing'}",
+                remedy=f"It answers {', '.join(made.tasks) or 'nothing'}",
             )
-
-
-def _at(place: str) -> Any:
-    from fairopt.bench.configuring import placed
-
-    return placed(place)
 
 
 def _source(path_or_name: str | PathLike[str]) -> tuple[str, str]:
@@ -212,134 +245,46 @@ def _source(path_or_name: str | PathLike[str]) -> tuple[str, str]:
 
 # -- reading the text --------------------------------------------------------------------------------------------------
 def _spec(source: str) -> Spec:
-    data = parse_toml(source)
-    check_keys(data, _TOP, ("schema", "name", "task", "time_limit", "instances", "contenders"), "the top level")
-    if data["schema"] != SCHEMA:
-        raise BadInput(f"got {shown(data['schema'])}", place="key 'schema'", remedy=f"Write schema = {SCHEMA}")
-    read = reader(data, "")
-    name = read("name", text)
-    entrants = tuple(_entrant(each, place) for each, place in tables(data, "contenders"))
-    _refuse_twins(entrants)
-    return Spec(
-        name=name,
-        title=read("title", text, name),
-        task=read("task", text),
-        time_limit=read("time_limit", amount(above=0)),
-        memory_limit=read("memory_limit", _bytes, None),
-        repeats=read("repeats", whole(least=1), 1),
-        shift=read("shift", amount(above=0), Spec.shift),
-        threads=read("threads", whole(least=1), 1),
-        give_up=read("give_up", flag, True),
-        instances=tuple(_instances(each, place) for each, place in tables(data, "instances")),
-        contenders=entrants,
-        goals=tuple(_goal(each, place, entrants) for each, place in tables(data, "goals", required=False)),
-        source=source,
-    )
+    data = _plain(parse_toml(source), "")
+    known = ["schema", *(each.name for each in fields(Spec) if each.name != "source")]
+    check_keys(data, known, ("schema", "name", "task", "time_limit", "instances", "contenders"), "the top level")
+    if (schema := data.pop("schema")) != SCHEMA:
+        raise BadInput(f"got {shown(schema)}", place="key 'schema'", remedy=f"Write schema = {SCHEMA}")
+    instances = _blocks(Instances, data, "instances", _with_lists)
+    contenders = _blocks(Entrant, data, "contenders", lambda each, _: {"label": each.get("contender"), **each})
+    goals = _blocks(Goal, data, "goals", _in_bytes) if data.get("goals", []) != [] else ()
+    _check_labels(contenders, goals)
+    if "memory_limit" in data:
+        data["memory_limit"] = _bytes(data["memory_limit"], "key 'memory_limit'")
+    top = {"title": data["name"], **{key: data[key] for key in data if key not in ("instances", "contenders", "goals")}}
+    return Spec(**vars(decode(_Settings, top)), instances=instances, contenders=contenders, goals=goals, source=source)
 
 
-def _instances(data: Mapping[str, Any], place: str) -> Instances:
-    check_keys(data, ("family", "parameters", "seeds"), ("family",), place)
-    read = reader(data, place)
-    parameters = {}
-    for name, values in read("parameters", table, {}).items():
-        many = values if isinstance(values, list) else [values]
-        inside = f"{place}, parameter {name!r}"
-        if not many:
-            raise BadInput("got an empty list", place=inside, remedy="Give at least one value")
-        parameters[name] = tuple(_plain(value, inside) for value in many)
-        _refuse_repeated(parameters[name], inside)
-    seeds = read("seeds", _seeds, (0,))
-    _refuse_repeated(seeds, f"{place}, key 'seeds'")
-    return Instances(read("family", text), parameters, seeds)
+def _blocks(
+    kind: type[T], data: Mapping[str, Any], key: str, prepared: Callable[[dict[str, Any], str], dict[str, Any]]
+) -> tuple[T, ...]:
+    """Return what the tables [[key]] describe; each is ``prepared`` for the codec, which takes one form only."""
+    given = data[key]
+    if not isinstance(given, list) or not given or not all(isinstance(each, dict) for each in given):
+        raise BadInput(f"got {shown(given)}", place=f"key {key!r}", remedy=f"Give tables [[{key}]]")
+    places = [f"{key} {number}" for number in range(1, len(given) + 1)]
+    return tuple(decode(kind, prepared(each, place), place) for each, place in zip(given, places, strict=True))
 
 
-def _entrant(data: Mapping[str, Any], place: str) -> Entrant:
-    check_keys(data, ("contender", "label", "settings", "largest"), ("contender",), place)
-    read = reader(data, place)
-    name = read("contender", text)
-    settings = read("settings", table, {})
-    return Entrant(
-        contender=name,
-        label=read("label", text, name),
-        settings={key: _plain(value, f"{place}, settings, key {key!r}") for key, value in settings.items()},
-        largest=read("largest", whole(least=0), None),
-    )
+def _with_lists(block: dict[str, Any], _: str) -> dict[str, Any]:
+    """Return a block of instances in which seeds and parameters are lists: one value may stand by itself."""
+    parameters = block.get("parameters", {})
+    if isinstance(parameters, dict):
+        parameters = {name: value if isinstance(value, list) else [value] for name, value in parameters.items()}
+    seeds = block.get("seeds", [0])
+    return {**block, "parameters": parameters, "seeds": seeds if isinstance(seeds, list) else [seeds]}
 
 
-def _goal(data: Mapping[str, Any], place: str, entrants: Sequence[Entrant]) -> Goal:
-    keys = ("text", "contender", "statistic", "limit", "against", "instances")
-    check_keys(data, keys, keys[:4], place)
-    read = reader(data, place)
-    labels = [each.label for each in entrants]
-    statistic = read("statistic", _statistic)
-    if (statistic is Statistic.RATIO) != ("against" in data):
-        raise BadInput(
-            "it goes with the statistic 'ratio', and with no other",
-            place=f"{place}, key 'against'",
-            remedy="Name the contender whose seconds are divided by those of the first",
-        )
-    chosen = read("instances", table, {})
-    inside = f"{place}, instances"
-    check_keys(chosen, ("family", "size", "parameters"), (), inside)
-    pick = reader(chosen, inside)
-    return Goal(
-        text=read("text", text),
-        contender=read("contender", _one_of(labels)),
-        statistic=statistic,
-        limit=float(read("limit", _bytes if statistic is Statistic.BYTES else amount(above=0))),
-        against=read("against", _one_of(labels), ""),
-        family=pick("family", text, ""),
-        size=pick("size", whole(least=0), None),
-        parameters={key: _plain(value, inside) for key, value in pick("parameters", table, {}).items()},
-    )
-
-
-def _refuse_twins(entrants: Sequence[Entrant]) -> None:
-    seen: set[str] = set()
-    for number, each in enumerate(entrants, start=1):
-        if each.label in seen:
-            raise BadInput(
-                f"the label {each.label!r} stands twice", place=f"contenders {number}", remedy="Give labels that differ"
-            )
-        seen.add(each.label)
-
-
-def _refuse_repeated(values: Sequence[Any], place: str) -> None:
-    for number, value in enumerate(values):
-        if value in values[:number]:
-            raise BadInput(f"{shown(value)} stands twice", place=place, remedy="Leave one of them out")
-
-
-def _plain(value: Any, place: str) -> Any:
-    """Return a setting as JSON would have it; decimals become floats."""
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, list):
-        return [_plain(each, place) for each in value]
-    if isinstance(value, str | int | float | bool):
-        return value
-    raise BadInput(f"got {shown(value)}", place=place, remedy="Give a number, a string, true or false, or a list")
-
-
-def _seeds(value: Any, place: str) -> tuple[int, ...]:
-    many = value if isinstance(value, list) else [value]
-    if not many:
-        raise BadInput("got an empty list", place=place, remedy="Give at least one seed")
-    return tuple(whole(least=0)(each, place) for each in many)
-
-
-def _statistic(value: Any, place: str) -> Statistic:
-    known = {each.value: each for each in Statistic}
-    return known[_one_of(list(known))(value, place)]
-
-
-def _one_of(names: Sequence[str]) -> Callable[[Any, str], str]:
-    def read(value: Any, place: str) -> str:
-        if value not in names:
-            raise BadInput(f"there is no {shown(value)}", place=place, remedy=nearest(value, names))
-        return str(value)
-
-    return read
+def _in_bytes(goal: dict[str, Any], place: str) -> dict[str, Any]:
+    """Return a goal whose limit, where it is one of memory, is a number of bytes."""
+    if goal.get("statistic") != Statistic.BYTES.value or "limit" not in goal:
+        return goal
+    return {**goal, "limit": _bytes(goal["limit"], f"{place}, key 'limit'")}
 
 
 def _bytes(value: Any, place: str) -> int:
@@ -347,10 +292,70 @@ def _bytes(value: Any, place: str) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", value) if isinstance(value, str) else None
-    if (
-        found is None
-        or found[2].upper() not in _UNITS
-        or not (bytes_ := int(float(found[1]) * _UNITS[found[2].upper()]))
-    ):
+    size = int(float(found[1]) * _UNITS.get(found[2].upper(), 0)) if found else 0
+    if not size:
         raise BadInput(f"got {shown(value)}", place=place, remedy='Give bytes, or a string such as "8 GB" or "512 MiB"')
-    return bytes_
+    return size
+
+
+def _plain(value: Any, place: str) -> Any:
+    """Return what TOML holds in the types of JSON; decimals become floats."""
+    if isinstance(value, dict):
+        return {key: _plain(each, f"{place}, key {key!r}".removeprefix(", ")) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each, place) for each in value]
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, str | int):
+        return value
+    raise BadInput(f"got {shown(value)}", place=place, remedy=_PLAIN_VALUE)
+
+
+# -- what cannot be ----------------------------------------------------------------------------------------------------
+def _check_labels(contenders: Sequence[Entrant], goals: Sequence[Goal]) -> None:
+    """Refuse labels that stand twice, and goals of labels that nobody has."""
+    labels = [each.label for each in contenders]
+    for number, label in enumerate(labels, start=1):
+        if label in labels[: number - 1]:
+            place = f"contenders {number}"
+            raise BadInput(f"the label {label!r} stands twice", place=place, remedy="Give labels that differ")
+    for number, goal in enumerate(goals, start=1):
+        for key, label in (("contender", goal.contender), ("against", goal.against or labels[0])):
+            if label not in labels:
+                place = f"goals {number}, key {key!r}"
+                raise BadInput(f"there is no {shown(label)}", place=place, remedy=nearest(label, labels))
+
+
+def _require(fits: bool, key: str, value: Any, remedy: str) -> None:
+    if not fits:
+        raise BadInput(f"got {shown(value)}", place=f"key {key!r}", remedy=remedy)
+
+
+def _require_text(of: object, *keys: str) -> None:
+    for key in keys:
+        _require(bool(getattr(of, key).strip()), key, getattr(of, key), "Give a string")
+
+
+def _require_positive(of: object, *keys: str) -> None:
+    for key in keys:
+        value = getattr(of, key)
+        _require(isfinite(value) and value > 0, key, value, "Give a number above 0")
+
+
+def _require_counts(of: object, least: int, *keys: str) -> None:
+    for key in keys:
+        value = getattr(of, key)
+        _require(value is None or value >= least, key, value, f"Give a whole number, at least {least}")
+
+
+def _require_values(values: Sequence[Any], place: str) -> None:
+    """Refuse an empty list, values that stand twice, and tables among them."""
+    if not values:
+        raise BadInput("got an empty list", place=place, remedy="Give at least one value")
+    for number, value in enumerate(values):
+        if isinstance(value, Mapping):
+            raise BadInput(
+                f"got {shown(value)}", place=place, remedy="Give a number, a string, true or false, or a list"
+            )
+        if value in values[:number]:
+            raise BadInput(f"{shown(value)} stands twice", place=place, remedy="Leave one of them out")

@@ -5,10 +5,10 @@ is written here is a proposal, and only that program's "accepted" makes it a pro
 """
 
 from fairopt.certificates.allocations import Dominance, Envy, Judgement, ParetoProof
-from fairopt.certificates.certificate import SCHEMA, Certificate, certificate_schema, read_certificate
+from fairopt.certificates.certificate import SCHEMA, Certificate, certificate_schema, market_digest, read_certificate
 from fairopt.certificates.decisions import Extreme, Levels, MarketBound, NashEquilibrium, Optimality, Partial, Trace
 from fairopt.certificates.misreports import Lie
-from fairopt.certificates.programs import Bound, Infeasibility, OutOfReach
+from fairopt.certificates.programs import Bound, Infeasibility, OutOfReach, OutsideDecision
 from fairopt.certificates.rows import bare_duals, other_variables, row_duals
 
 __all__ = [
@@ -26,11 +26,13 @@ __all__ = [
     "NashEquilibrium",
     "Optimality",
     "OutOfReach",
+    "OutsideDecision",
     "ParetoProof",
     "Partial",
     "Trace",
     "bare_duals",
     "certificate_schema",
+    "market_digest",
     "other_variables",
     "read_certificate",
     "row_duals",

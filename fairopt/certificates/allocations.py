@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, TypeAlias
 
 from fairopt.certificates.certificate import Certificate
+from fairopt.certificates.parts import Part, Prices, Shares, User, rows_of
 from fairopt.problem import Market
 from fairopt.program import Array
+
+#: The properties that are decided by computing them.
+PROPERTIES = ["feasibility", "sharing_incentive", "envy_freeness", "work_conservation", "adjacent_types"]
+MostOfEach: TypeAlias = Annotated[
+    Sequence[Certificate], Part(rows_of("extreme"), "The most that each user gets at any optimum, in order.")
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,9 +24,9 @@ class Judgement(Certificate):
 
     kind: ClassVar[str] = "property"
     market: Market
-    allocation: Array
-    property: str
-    answer: str
+    allocation: Shares
+    property: Annotated[str, Part({"enum": PROPERTIES}, "The property, by name.")]
+    answer: Annotated[str, Part({"enum": ["HOLDS", "FAILS"]}, "Whether it holds.")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +35,9 @@ class Envy(Certificate):
 
     kind: ClassVar[str] = "envy"
     market: Market
-    allocation: Array
-    user: str
-    envied: str
+    allocation: Shares
+    user: User
+    envied: Annotated[str, Part("name", "Whose shares the user would rather have.")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +50,9 @@ class Dominance(Certificate):
 
     kind: ClassVar[str] = "dominance"
     market: Market
-    allocation: Array
-    better: Array
-    optima: Sequence[Certificate] | None = None
+    allocation: Shares
+    better: Annotated[Array, Part("table", "The better allocation.")]
+    optima: MostOfEach | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +64,7 @@ class ParetoProof(Certificate):
 
     kind: ClassVar[str] = "pareto_weights"
     market: Market
-    allocation: Array
-    weights: Array
-    prices: Array
-    rents: Array | None = None
+    allocation: Shares
+    weights: Annotated[Array, Part("numbers", "A weight for each user.")]
+    prices: Prices
+    rents: Annotated[Array, Part("numbers", "What a right to one more GPU is worth to each user.")] | None = None

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
+from hashlib import sha256
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from fairopt.certificates.parts import Part
 from fairopt.errors import BadInput
 from fairopt.problem import Market, exact
+from fairopt.problem.numbers import in_full
 from fairopt.program import INFINITY, Program
 
 SCHEMA = 1
@@ -27,6 +30,8 @@ class Certificate:
     """
 
     kind: ClassVar[str]
+    #: Whether it says what a policy decides, or how far its choice reaches; such ones stand in other certificates.
+    decision: ClassVar[bool] = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as JSON types; every number is an integer or a string "p/q"."""
@@ -38,12 +43,68 @@ class Certificate:
         """Write the certificate to a file."""
         Path(path).write_text(json.dumps(self.to_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
+    @classmethod
+    def form(cls) -> dict[str, Any]:
+        """Return the JSON Schema of the kind, from its fields; those with a default may be left out."""
+        hints, told = get_type_hints(cls, include_extras=True), fields(cls)
+        head = {
+            "schema": {"description": "The version of this schema.", "$ref": "#/$defs/version"},
+            "certificate": {"description": "Which statement it is.", "const": cls.kind},
+        }
+        return {
+            "description": " ".join(str(cls.__doc__).partition("\n\n")[0].split()),
+            "type": "object",
+            "properties": head | {field.name: _part(hints[field.name]) for field in told},
+            "required": [*head, *(field.name for field in told if field.default is MISSING)],
+            "additionalProperties": False,
+        }
+
+
+def every_certificate(of: type[Certificate] = Certificate) -> Iterator[type[Certificate]]:
+    """Yield every class of certificates; several may be of one kind."""
+    for each in of.__subclasses__():
+        yield each
+        yield from every_certificate(each)
+
 
 def certificate_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of certificates of every kind; it says what one looks like, no more."""
     text = resources.files("fairopt.certificates").joinpath("certificate.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
+    forms: dict[str, list[dict[str, Any]]] = {}
+    for each in every_certificate():
+        forms.setdefault(each.kind, []).append(each.form())
+    decisions = sorted({each.kind for each in every_certificate() if each.decision})
+    schema["$defs"] |= {kind: found[0] if len(found) == 1 else {"anyOf": found} for kind, found in forms.items()}
+    schema["$defs"]["any"] = {
+        "description": "A certificate; its kind says which other keys it has.",
+        "type": "object",
+        "properties": {"certificate": {"description": "Which statement it is.", "enum": sorted(forms)}},
+        "required": ["schema", "certificate"],
+        "allOf": [
+            {"if": {"properties": {"certificate": {"const": kind}}}, "then": {"$ref": f"#/$defs/{kind}"}}
+            for kind in sorted(forms)
+        ],
+    }
+    schema["$defs"]["decided"] = {
+        "description": "A decision, or how far its choices reach.",
+        "allOf": [{"$ref": "#/$defs/any"}],
+        "properties": {"certificate": {"enum": decisions}},
+    }
     return schema
+
+
+def _part(hint: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a field by its type; a field that may be None is written only where it is not."""
+    if get_origin(hint) is Annotated:
+        part: Part = get_args(hint)[1]
+        return part.to_json()
+    if hint in _PARTS:
+        return {"$ref": f"#/$defs/{_PARTS[hint]}"}
+    return _part(get_args(hint)[0])
+
+
+_PARTS = {Market: "market", Program: "program"}
 
 
 def read_certificate(path: str | Path) -> dict[str, Any]:
@@ -73,13 +134,17 @@ def _written(value: Any) -> Any:
         return program_json(value)
     if isinstance(value, np.ndarray):
         return [_written(entry) for entry in value.tolist()]
-    if isinstance(value, str | int):  # booleans and indices among them
+    if isinstance(value, str | bool):
         return value
+    if isinstance(value, int):  # an index, or a number
+        return value if abs(value) < 2**63 else in_full(value)
+    if isinstance(value, Fraction):
+        return in_full(value)
     if isinstance(value, Mapping):
         return {key: _written(entry) for key, entry in value.items() if entry is not None}
     if isinstance(value, list | tuple):
         return [_written(entry) for entry in value]
-    return str(exact(value, "certificate"))
+    return in_full(exact(value, "certificate", tiny=True))
 
 
 def market_json(market: Market) -> dict[str, Any]:
@@ -90,12 +155,23 @@ def market_json(market: Market) -> dict[str, Any]:
     market = market.as_(Fraction)
     users = []
     for i, name in enumerate(market.users):
-        row = {"name": name, "speedup": [str(value) for value in market.speedup[i]]}
-        row |= {} if market.weight[i] == 1 else {"weight": str(market.weight[i])}
-        row |= {} if market.limit[i] == INFINITY else {"demand": str(market.limit[i])}
+        row = {"name": name, "speedup": [in_full(value) for value in market.speedup[i]]}
+        row |= {} if market.weight[i] == 1 else {"weight": in_full(market.weight[i])}
+        row |= {} if market.limit[i] == INFINITY else {"demand": in_full(market.limit[i])}
         users.append(row)
-    capacity = [str(value) for value in market.capacity]
+    capacity = [in_full(value) for value in market.capacity]
     return {"schema": 1, "types": list(market.types), "capacity": capacity, "user": users}
+
+
+def market_digest(market: Market) -> str:
+    """Return the digest by which ``proofs/verify.py`` names a market in what it prints.
+
+    128 bits of the SHA-256 of its names and its numbers in lowest terms; see `Market.canonical` there.
+    """
+    told = market_json(market)
+    users = [[u["name"], u["speedup"], u.get("weight", "1"), u.get("demand")] for u in told["user"]]
+    text = json.dumps(["market", told["types"], told["capacity"], users], separators=(",", ":"))
+    return sha256(text.encode("ascii")).hexdigest()[:32]
 
 
 def program_json(program: Program) -> dict[str, Any]:
@@ -109,16 +185,16 @@ def program_json(program: Program) -> dict[str, Any]:
     rows = program.rows
     terms: list[list[list[Any]]] = [[] for _ in range(len(rows))]
     for r, j, value in zip(rows.row.tolist(), rows.column.tolist(), rows.value, strict=True):
-        terms[r].append([j, str(value)])
+        terms[r].append([j, in_full(value)])
 
     def side(value: Any) -> str | None:
-        return None if abs(value) == INFINITY else str(value)
+        return None if abs(value) == INFINITY else in_full(value)
 
     return {
         "sense": program.sense.value,
-        "offset": str(program.offset),
+        "offset": side(program.offset),
         "variables": [
-            {"cost": str(cost), "lower": side(low), "upper": side(high), "integer": bool(integer)}
+            {"cost": in_full(cost), "lower": side(low), "upper": side(high), "integer": bool(integer)}
             for cost, low, high, integer in zip(
                 program.cost, program.lower, program.upper, program.integer, strict=True
             )

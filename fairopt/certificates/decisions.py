@@ -5,15 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from fairopt.backends.solution import Solution
 from fairopt.certificates.certificate import Certificate
+from fairopt.certificates.parts import (
+    Duals,
+    Gap,
+    KnownPolicy,
+    Objective,
+    Part,
+    Prices,
+    Shares,
+    UpTo,
+    Variables,
+    rows_of,
+)
 from fairopt.certificates.rows import other_variables, row_duals
 from fairopt.problem import Market
 from fairopt.program import Array, Program, Sense
+
+TRADES = {"type": "array", "items": {"$ref": "#/$defs/trade"}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,12 +38,13 @@ class Optimality(Certificate):
     """
 
     kind: ClassVar[str] = "optimality"
+    decision: ClassVar[bool] = True
     market: Market
-    policy: str
-    allocation: Array
-    value: Fraction
-    duals: Sequence[Sequence[Any]]
-    variables: Mapping[str, Fraction] | None = None
+    policy: KnownPolicy
+    allocation: Shares
+    value: Objective
+    duals: Duals
+    variables: Variables | None = None
 
     @classmethod
     def of(cls, market: Market, policy: str, program: Program, solution: Solution) -> Optimality:
@@ -52,13 +67,13 @@ class MarketBound(Certificate):
 
     kind: ClassVar[str] = "bound"
     market: Market
-    policy: str
-    allocation: Array
-    value: Fraction
-    bound: Fraction
-    gap: Fraction
-    duals: Sequence[Sequence[Any]]
-    variables: Mapping[str, Fraction] | None = None
+    policy: KnownPolicy
+    allocation: Shares
+    value: Objective
+    bound: UpTo
+    gap: Gap
+    duals: Duals
+    variables: Variables | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +81,10 @@ class Levels(Certificate):
     """``allocation`` is lexicographically max-min: ``rounds`` of {"level", "fixed", "duals"}, as water filling goes."""
 
     kind: ClassVar[str] = "levels"
+    decision: ClassVar[bool] = True
     market: Market
-    allocation: Array
-    rounds: Sequence[Mapping[str, Any]]
+    allocation: Shares
+    rounds: Annotated[Sequence[Mapping[str, Any]], Part(rows_of("level"), "The rounds, in order.")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +92,10 @@ class NashEquilibrium(Certificate):
     """``allocation`` maximises Nash welfare: at ``prices`` (k,), with weights as budgets, all hold their best buys."""
 
     kind: ClassVar[str] = "equilibrium"
+    decision: ClassVar[bool] = True
     market: Market
-    allocation: Array
-    prices: Array
+    allocation: Shares
+    prices: Prices
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +106,14 @@ class Partial(Certificate):
     """
 
     kind: ClassVar[str] = "partial"
+    decision: ClassVar[bool] = True
     market: Market
-    allocation: Array
-    kept: Array
-    together: Mapping[str, Array]
-    apart: Sequence[Mapping[str, Array]]
+    allocation: Shares
+    kept: Annotated[Array, Part("numbers", "What part of its bundle each user keeps.")]
+    together: Annotated[Mapping[str, Array], Part("shared", "The bundles of all users.")]
+    apart: Annotated[
+        Sequence[Mapping[str, Array]], Part(rows_of("shared_or_none"), "The bundles without each user in turn.")
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +121,10 @@ class Trace(Certificate):
     """``allocation`` is where ``trades`` lead from the equal split; without trades (None) it is the equal split."""
 
     kind: ClassVar[str] = "trace"
+    decision: ClassVar[bool] = True
     market: Market
-    allocation: Array
-    trades: Sequence[Mapping[str, Any]] | None = None
+    allocation: Shares
+    trades: Annotated[Sequence[Mapping[str, Any]], Part(TRADES, "The trades, in order.")] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +135,14 @@ class Extreme(Certificate):
     """
 
     kind: ClassVar[str] = "extreme"
-    of: Certificate
-    sense: str
-    weights: Array
-    allocation: Array
-    value: Fraction
-    duals: Sequence[Sequence[Any]]
-    variables: Mapping[str, Fraction] | None = None
+    decision: ClassVar[bool] = True
+    of: Annotated[Certificate, Part("decided", "The decision.")]
+    sense: Annotated[str, Part("sense", "Which way the sum goes.")]
+    weights: Annotated[Array, Part("table", "A weight for each share.")]
+    allocation: Shares
+    value: Objective
+    duals: Duals
+    variables: Variables | None = None
 
     @classmethod
     def over(cls, choices: Program, weights: Array, sense: Sense, decision: Certificate, solve: Any) -> Extreme:

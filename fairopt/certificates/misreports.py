@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from fairopt.certificates.certificate import Certificate
+from fairopt.certificates.parts import Part, Policy, User
 from fairopt.problem import Market
 from fairopt.program import Array
 
@@ -21,9 +22,9 @@ class Lie(Certificate):
 
     kind: ClassVar[str] = "misreport"
     market: Market
-    policy: str
-    user: str
-    report: Array
-    gain: Fraction
-    truth: Certificate
-    lie: Certificate
+    policy: Policy
+    user: User
+    report: Annotated[Array, Part("numbers", "What it reports.")]
+    gain: Annotated[Fraction, Part("number", "What it gains.")]
+    truth: Annotated[Certificate, Part("decided", "The decision on the truth, or its best for the user.")]
+    lie: Annotated[Certificate, Part("decided", "The decision on the lie, or its worst for the user.")]

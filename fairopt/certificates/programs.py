@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar, TypeAlias
+
+import numpy as np
 
 from fairopt.backends.solution import Solution
 from fairopt.certificates.certificate import Certificate
+from fairopt.certificates.parts import BareDuals, Duals, Gap, Objective, Part, Policy, UpTo, rows_of
 from fairopt.certificates.rows import bare_duals
 from fairopt.problem import Market
 from fairopt.program import Array, Program, Sense
+
+Point: TypeAlias = Annotated[
+    Array, Part({"type": "array", "items": {"$ref": "#/$defs/number"}}, "A number for each variable.")
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +30,11 @@ class Bound(Certificate):
 
     kind: ClassVar[str] = "bound"
     program: Program
-    point: Array
-    value: Fraction
-    bound: Fraction
-    gap: Fraction
-    duals: Sequence[Sequence[Any]]
+    point: Point
+    value: Objective
+    bound: UpTo
+    gap: Gap
+    duals: BareDuals
 
     @classmethod
     def of_optimum(cls, program: Program, solution: Solution) -> Bound:
@@ -39,12 +46,40 @@ class Bound(Certificate):
 
 
 @dataclass(frozen=True, eq=False)
+class OutsideDecision(Certificate):
+    """The optimum of a program that only a policy's author knows how to write, and which variables are the shares.
+
+    ``shares`` (n, k) are positions of variables. What the verifier says of it begins with what it takes for granted:
+    that the program is the policy's.
+    """
+
+    kind: ClassVar[str] = "bound"
+    decision: ClassVar[bool] = True
+    market: Market
+    policy: Policy
+    program: Program
+    point: Point
+    shares: Annotated[Array, Part(rows_of("positions"), "Which variable is which share.")]
+    value: Objective
+    bound: UpTo
+    gap: Gap
+    duals: BareDuals
+
+    @classmethod
+    def of(cls, market: Market, policy: str, program: Program, solution: Solution) -> OutsideDecision:
+        """Return the certificate of an exact optimum."""
+        best = Bound.of_optimum(program, solution)
+        shares = program.variable("share", np.arange(len(program.cost)))
+        return cls(market, policy, program, best.point, shares, best.value, best.bound, best.gap, best.duals)
+
+
+@dataclass(frozen=True, eq=False)
 class Infeasibility(Certificate):
     """No point satisfies the rows and bounds of ``program``: ``duals`` are multipliers that contradict them."""
 
     kind: ClassVar[str] = "infeasibility"
     program: Program
-    duals: Sequence[Sequence[Any]]
+    duals: BareDuals
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,5 +88,5 @@ class OutOfReach(Certificate):
 
     kind: ClassVar[str] = "infeasibility"
     market: Market
-    at_least: Sequence[tuple[str, Fraction]]
-    duals: Sequence[Sequence[Any]]
+    at_least: Annotated[Sequence[tuple[str, Fraction]], Part(rows_of("at_least"), "What each user should get.")]
+    duals: Duals

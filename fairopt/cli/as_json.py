@@ -36,7 +36,8 @@ def decision(decision: Allocation, unique: Uniqueness, *, exact: bool = False) -
         "utilities": plain(decision.utilities, exact=exact),
         "unique": unique.shares,
         "unique_utilities": unique.utilities,
-        "evidence": plain(decision.evidence, exact=exact),
+        # what a method proves of its answer is its evidence, unless it has more to show
+        "evidence": plain(decision.evidence or (decision.method and _proven(decision.solution)), exact=exact),
         "solver": None if decision.solver is None else decision.solver.name,
         "proven": plain(_proven(decision.solution), exact=exact),
         "seconds": {"build": seconds.build, "solve": seconds.solve, "certify": seconds.certify},

@@ -13,7 +13,7 @@ from fairopt.bench.spec import Spec
 
 
 class Progress:
-    """Tells how measurements ended, and how many of how many there are."""
+    """Prints how each measurement ended, and how many of all are done."""
 
     def __init__(self, spec: Spec, before: Iterable[Record]) -> None:
         places = sum(len(block.combinations()) for block in spec.instances)
@@ -21,7 +21,7 @@ class Progress:
         self._done = {_measured(each) for each in before if isinstance(each, Measurement)}
 
     def tell(self, record: Record, say: Callable[[str], None]) -> None:
-        """Tell how a measurement ended."""
+        """Say how a measurement ended."""
         if not isinstance(record, Measurement):
             return
         self._done.add(_measured(record))
@@ -57,13 +57,13 @@ def results(measured: Sequence[Measurement]) -> None:
 
 def _cells(several: Sequence[Measurement]) -> list[str]:
     solved = [each for each in several if each.solved]
-    # repeats that were skipped say nothing that the first does not
+    # skipped repeats are left out where another was tried
     tried = [each for each in several if each.status is not Status.SKIPPED] or several
     return [
         ", ".join(dict.fromkeys(each.status.value for each in tried)),
-        *(_middle(solved, stage) for stage in ("build", "solve", "certify")),
-        _sum_of_cpu(solved),
-        _shown([each.peak_bytes / 1e6 for each in solved if each.peak_bytes is not None], ".0f"),
+        *(_shown([each.seconds.wall(stage) for each in solved], ".3g") for stage in ("build", "solve", "certify")),
+        _shown([each.seconds.cpu for each in solved], ".3g"),
+        _shown([each.peak_bytes and each.peak_bytes / 1e6 for each in solved], ".0f"),
         _shown([each.judgement.gap for each in solved if each.judgement is not None], ".1e"),
     ]
 
@@ -78,15 +78,6 @@ def listing(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -
     Console().print(table)
 
 
-def _middle(solved: Sequence[Measurement], stage: str) -> str:
-    clocks = [getattr(each.seconds, stage) for each in solved]
-    return _shown([clock.wall for clock in clocks if clock is not None], ".3g")
-
-
-def _sum_of_cpu(solved: Sequence[Measurement]) -> str:
-    stages = [(each.seconds.build, each.seconds.solve, each.seconds.certify) for each in solved]
-    return _shown([sum(clock.cpu for clock in clocks if clock is not None) for clocks in stages], ".3g")
-
-
-def _shown(values: Sequence[float], form: str) -> str:
-    return format(median(values), form) if values else "-"
+def _shown(values: Iterable[float | None], form: str) -> str:
+    known = [value for value in values if value is not None]
+    return format(median(known), form) if known else "-"

@@ -27,7 +27,11 @@ class _RunByDefault(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_RunByDefault, no_args_is_help=True, rich_markup_mode=None, help="Measure solvers beside each other."
+    cls=_RunByDefault,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Measure solvers beside each other.",
 )
 
 
@@ -70,7 +74,10 @@ def run_command(
     if parquet is not None:
         require_parquet(parquet)
     if report is not None:
+        from fairopt.bench.report.page import require_libraries
+
         _require_folder(report, "--report")
+        require_libraries()
     records: list[Record] = []
     progress = bench_tables.Progress(asked, records)
     interrupted = False
@@ -148,8 +155,8 @@ def figures_command(
     They stand between <!-- bench NAME: begin --> and <!-- bench NAME: end -->. NAME is goals (asked, measured, reached)
     or speed (ratios to others, and where they are faster).
     """
-    from fairopt.bench.figures import write_figures
     from fairopt.bench.records import environments
+    from fairopt.bench.report.figures import write_figures
 
     records = _read(results)
     commands = dict.fromkeys(each.command for each in environments(records).values())
@@ -192,7 +199,7 @@ def _title(texts: list[str]) -> str:
 
 
 def _write_report(records: list[Any], path: Path, title: str) -> None:
-    from fairopt.bench.report import write_report
+    from fairopt.bench.report.page import write_report
 
     write_report(records, path, title)
     _say(f"wrote {path}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from time import perf_counter
@@ -20,42 +20,28 @@ from fairopt.errors import BadInput, FairoptError, NotInstalled, NotSolved
 from fairopt.evidence import Piece, certify_bound, evidence, evidence_of_verdicts
 from fairopt.ledger import Entry, Finding, Ruling, ledger
 from fairopt.policy import Formulated, Policy
-from fairopt.problem import Market
+from fairopt.problem import Market, exact
 from fairopt.program import Array
-from fairopt.proofs import verify, verify_run, verify_schedule
+from fairopt.proofs import verify
 from fairopt.properties import AllocationProperty, Property, Verdict
 
 
 def check(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Certificates, runs or schedules (JSON), or folders of certificates."),
+        typer.Argument(metavar="FILE...", help="Certificates, runs or schedules (JSON), or folders of them."),
     ],
+    tolerance: Annotated[
+        str | None,
+        typer.Option(help="What numbers of runs (0) and schedules (1e-9) in floats may be off by."),
+    ] = None,
 ) -> None:
-    """Decide certificates, recorded runs and schedules, as the programs in `proofs` do: they are the same programs.
+    """Decide certificates, recorded runs and schedules, as `proofs/verify.py` does: it is the same program.
 
-    `proofs/verify.py` decides certificates, `verify_run.py` what `fairopt run --json` wrote, `verify_schedule.py` what
-    `fairopt schedule --json` wrote. Exit status: 0 all accepted, 1 one is rejected, 2 one cannot be read.
+    Which of the three a file is, its contents say. Exit status: 0 all accepted, 1 one rejected, 2 one cannot be read.
     """
-    groups: dict[Callable[[list[str]], int], list[str]] = {}
-    for file in files:
-        groups.setdefault(_verifier(file), []).append(str(file))
-    raise typer.Exit(max(decide(group) for decide, group in groups.items()))
-
-
-def _verifier(file: Path) -> Callable[[list[str]], int]:
-    """Return the program that decides a file, by what the file holds; certificates' own for what cannot be read."""
-    try:
-        keys = json.loads(file.read_text(encoding="utf-8")).keys() if file.is_file() else ()
-    except (
-        OSError,
-        ValueError,
-        AttributeError,
-        RecursionError,
-    ):  # said, with the reason, by the program that then reads it
-        keys = ()
-    held_by = {"rounds": verify_run.main, "schedules": verify_schedule.main}
-    return next((main for key, main in held_by.items() if key in keys), verify.main)
+    slack = [] if tolerance is None else [f"--tolerance={exact(tolerance, '--tolerance')}"]
+    raise typer.Exit(verify.main([*slack, "--", *map(str, files)]))
 
 
 def claims(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from fairopt import discovery
 from fairopt.backends import Method, Solver
 from fairopt.cli import round_json, round_tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.journal import Journal, Resumed, header, read_journal
+from fairopt.cli.journal import Journal, Resumed, read_journal
 from fairopt.cli.settings import configured
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy, chosen
@@ -23,7 +24,8 @@ from fairopt.problem import Cluster, Queue, Trace, exact, read_cluster, read_tra
 from fairopt.problem.files.storage import naming
 from fairopt.problem.numbers import shown
 from fairopt.simulation import History, Mechanics, Round, run
-from fairopt.simulation.measures import Measures, measure
+from fairopt.simulation.measures import measure
+from fairopt.simulation.recording import Recorder, header
 from fairopt.simulation.run import check_matches
 
 
@@ -47,6 +49,10 @@ def run_command(
     parquet: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a row for each job and round.")] = None,
     state: Annotated[Path | None, typer.Option(metavar="FILE", help="Write down how to go on from any round.")] = None,
     resume: Annotated[Path | None, typer.Option(metavar="FILE", help="Go on from what --state wrote.")] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write what changed, round by round (.jsonl.gz), for proofs/verify.py."),
+    ] = None,
 ) -> None:
     """Play a trace on a cluster, round after round, and measure what came of it.
 
@@ -71,20 +77,18 @@ def run_command(
     if seconds <= 0:
         raise BadInput(f"got {shown(seconds)}", place="--length", remedy="Give the seconds of a round, positive")
     solver = discovery.solver(rule, backend)
-    began = header(
-        policy,
-        settings or [],
-        given,
-        there,
-        length=seconds,
-        mechanics=mechanics,
-        backend=backend,
-        floats=floats,
-    )
-    before = None if resume is None else read_journal(resume, began, rule.states)
+    if floats:
+        given = given.as_(float)
+    began = header(policy, given, there, length=seconds, mechanics=mechanics, options=settings or [], backend=backend)
+    before = None if resume is None else read_journal(resume, began, given, there, mechanics, rule.states)
     chosen(rule, solver)  # refused before anything is played
-    played = _Played(rule, given.as_(float) if floats else given, there, mechanics, seconds)
-    played.play(solver, rounds, before, None if state is None else Journal(state, began, before))
+    books: list[Recorder] = []
+    if state is not None:
+        books.append(Journal(state, began, given, there, before))
+    if record is not None:
+        books.append(Recorder(record, began, given, there, before=before.rounds if before else (), place="--record"))
+    played = _Played(rule, given, there, mechanics, seconds)
+    played.play(solver, rounds, before, books)
     if played.error is not None and not played.records:  # nothing came of it that could be shown
         raise played.error
     found = measure(played.history)
@@ -98,7 +102,7 @@ def run_command(
             options=settings or [],
             mechanics=mechanics,
             length=seconds,
-            stopped=played.stopped(found),
+            stopped=played.stopped,
         )
         print(json.dumps(data, ensure_ascii=False, allow_nan=False))
     else:
@@ -126,12 +130,13 @@ class _Played:
         return History.of(self.trace, self.cluster, self.records)
 
     def play(
-        self, solver: Solver | Method | None, rounds: int | None, before: Resumed | None, journal: Journal | None
+        self, solver: Solver | Method | None, rounds: int | None, before: Resumed | None, books: Sequence[Recorder]
     ) -> None:
         """Play the rounds; an interruption and an error of fairopt's keep what there is, and are remembered."""
         self.records = [] if before is None else list(before.rounds)
         with ExitStack() as stack:
-            book = None if journal is None else stack.enter_context(journal)
+            for book in books:
+                stack.enter_context(book)
             advance = stack.enter_context(round_tables.progress(self.trace, rounds, self.records))
             try:
                 for record in run(
@@ -145,22 +150,32 @@ class _Played:
                     after=None if before is None else before.snapshot,
                 ):
                     self.records.append(record)
-                    if book is not None:
+                    for book in books:
                         book.add(record)
                     advance(record)
             except KeyboardInterrupt:
                 self.interrupted = True
             except FairoptError as error:
                 self.error = error
+            for book in books:
+                book.outcome = {"complete": self.complete, "stopped": self.stopped}
 
-    def stopped(self, found: Measures) -> str | None:
-        """Return why the run ended before all jobs that can run were done; None where it did not."""
+    @property
+    def complete(self) -> bool:
+        """Whether every job has arrived, and every job that can run is done."""
+        if not self.records:
+            return False
+        last, names = self.records[-1], self.trace.jobs.names
+        return last.after.arrived == len(names) and all(names[row] in last.misfits for row in last.after.present)
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the run ended before that; None where it did not."""
         if self.error is not None:
             return str(self.error)
         if self.interrupted:
             return "interrupted"
-        done = found.jobs == len(self.trace.jobs) and not found.unfinished
-        return None if done else "--rounds"
+        return None if self.complete else "--rounds"
 
     def leave(self) -> None:
         """Say how the run ended, by error or exit status."""

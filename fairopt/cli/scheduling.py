@@ -23,7 +23,8 @@ from fairopt.problem.files.columns import check_version
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.storage import naming, read_text
 from fairopt.problem.labels import check_keys
-from fairopt.proofs import verify_schedule
+from fairopt.proofs.verifier import schedules as verify_schedule
+from fairopt.proofs.verifier.plan import BESIDE
 from fairopt.schedules.document import SCHEMA, document, number
 
 #: What a schedule by anyone need not tell.
@@ -105,7 +106,7 @@ def verify(
 def _judged(batch: Batch, data: Mapping[str, Any]) -> str:
     """Return the document to be judged: what was told of schedules, on the batch of our own file."""
     ours = document(Plan(policy="", batch=batch, schedules=()))
-    check_keys(data, [*ours, *verify_schedule.BESIDE.split()], ["schedules"], "the top level")
+    check_keys(data, [*ours, *BESIDE.split()], ["schedules"], "the top level")
     told = {**UNTOLD, **{key: data[key] for key in ours if key in data}}
     check_version(told)
     plain = json.loads(json.dumps(told, default=float))  # decimals, as the floats that they were written for

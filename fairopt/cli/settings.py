@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import Field, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from importlib.metadata import EntryPoint
 from inspect import signature
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from fairopt import discovery
+from fairopt.codec import decode
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy
 from fairopt.problem import Market, exact
 from fairopt.problem.labels import nearest
 
-P = TypeVar("P", Policy, Policy)
+P = TypeVar("P", bound=Policy)
+_PLAIN = (bool, int, float, Fraction, str)
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -65,32 +67,35 @@ def _value(text: str, hint: Any, place: str) -> Any:
 
 
 def _of_kind(text: str, kind: Any, place: str) -> Any:
-    if kind is bool:
-        if text.lower() not in _TRUTH:
-            raise BadInput(f"got {text!r}", place=place, remedy="Give true or false")
-        return _TRUTH[text.lower()]
-    if kind is str:
-        return text
-    if kind is int:
-        number = exact(text, place)
-        if number.denominator != 1:
-            raise BadInput(f"got {text!r}", place=place, remedy="Give a whole number")
-        return int(number)
-    if kind in (Fraction, object):  # an option of no type takes whatever is a number, and None
-        return None if kind is object and text.lower() == "none" else exact(text, place)
-    if kind is float:
-        return float(exact(text, place))
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        names = [str(each.value) for each in kind]
-        if text not in names:
-            raise BadInput(f"got {text!r}", place=place, remedy=nearest(text, names, "value"))
-        return next(each for each in kind if str(each.value) == text)
+    if kind is object:  # an option of no type takes any number, and None
+        return None if text.lower() == "none" else exact(text, place)
     if kind is Policy:
         return discovery.policy(text, Market)
     if get_origin(kind) in (Sequence, tuple, list):
         of = get_args(kind)[0]
         return tuple(_value(part.strip(), of, place) for part in text.split(",") if part.strip())
+    if kind in _PLAIN or (isinstance(kind, type) and issubclass(kind, Enum)):
+        return _plain(text, kind, place)
     return _named(text, kind, place)
+
+
+def _plain(text: str, kind: Any, place: str) -> Any:
+    """Return the first meaning of a text that the codec takes for a type; its error speaks of the text itself."""
+    for meaning in _meanings(text):
+        with suppress(BadInput):
+            return decode(kind, meaning, place)
+    return decode(kind, text, place)
+
+
+def _meanings(text: str) -> Iterator[object]:
+    """Yield a text as itself, as a truth value, and as a number in each form that the codec has for numbers."""
+    yield text
+    if text.lower() in _TRUTH:
+        yield _TRUTH[text.lower()]
+    with suppress(BadInput, OverflowError):
+        number = exact(text, "")
+        yield int(number) if number.denominator == 1 else f"{number.numerator}/{number.denominator}"
+        yield float(number)
 
 
 def _named(text: str, kind: Any, place: str) -> Any:
@@ -106,13 +111,12 @@ def _named(text: str, kind: Any, place: str) -> Any:
             place=place,
             remedy="Name a function or class by MODULE:NAME; others can be given in Python only",
         )
-    try:
-        found = EntryPoint(name=place, value=text, group="").load()
-        made = found() if isinstance(found, type) else found
-    except Exception as error:  # whatever the module or the class raises, it is what was named that is at fault
-        raise BadInput(
-            f"{text!r} cannot be had: {error!r}", place=place, remedy="Check the module and the name"
-        ) from error
+    made = discovery.named(text, place)
+    if isinstance(made, type):
+        try:
+            made = made()
+        except Exception as error:  # whatever the class raises
+            raise BadInput(f"{text!r} cannot be made: {error!r}", place=place, remedy="Name another one") from error
     if function:
         fits = _takes(made, len(get_args(kind)[0]))
     elif getattr(kind, "_is_protocol", False):

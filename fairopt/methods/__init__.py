@@ -1,16 +1,16 @@
-"""Algorithms of our own: where a program's structure lets it be solved faster than by a solver, and proven as well."""
+"""Methods: where a problem's structure lets it be solved faster than by a solver, and proven as well.
 
-from fairopt.methods.gang_assignment.problem import IDLE, Effort, GangAssignment, GangSolution, Multipliers
-from fairopt.methods.gang_assignment.solve import exact_bound, solve_gangs
-from fairopt.methods.gang_assignment.usable_gpus import usable_gpus
+A method works on arrays in floats and knows no policy. Each folder solves one problem, and its package holds what is
+to be called:
 
-__all__ = [
-    "IDLE",
-    "Effort",
-    "GangAssignment",
-    "GangSolution",
-    "Multipliers",
-    "exact_bound",
-    "solve_gangs",
-    "usable_gpus",
-]
+* `fairopt.methods.level`: `raise_level`, the largest common level that all users can reach (max-min, equal throughput);
+* `fairopt.methods.water_filling`: `fill`, level after level until nobody can be raised;
+* `fairopt.methods.envy_free`: `envy_free_shares`, the largest total throughput that nobody envies;
+* `fairopt.methods.eisenberg_gale`: `maximal_nash_welfare`, `exact_equilibrium`, and `nash_bound` on how far shares are;
+* `fairopt.methods.gang_assignment`: `solve_gangs`, which jobs run on which type of GPU in one round;
+* `fairopt.methods.columns`: schedules of jobs with workers and parameter servers, by columns and prices.
+
+What comes back has the optimum between ``lower`` and ``upper``, whatever was rounded, and the duals that prove it
+(`fairopt.methods.result`). Files say their role: ``problem`` (what is asked, in the method's own units), ``solve`` (the
+entry), ``bounds`` (what is proved), ``warm_start`` (where the next, similar problem begins).
+"""

@@ -1,4 +1,8 @@
-"""A linear program that grows: rows and columns are added to a loaded HiGHS, which goes on from its last basis."""
+"""Linear programs that the methods build block by block, load into HiGHS once, and solve again after adding to them.
+
+`Blocks` collects named blocks of columns, rows and entries into a `Program`; `IncrementalLP` holds one in HiGHS, where
+the simplex goes on from the last basis.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairopt.backends.solution import Solution, Status
+from fairopt.backends.highs import instance, load
+from fairopt.backends.solution import Position, Solution, Status
+from fairopt.backends.solver import Options
 from fairopt.errors import NotSolved
-from fairopt.program import INFINITY, Array
+from fairopt.program import INFINITY, Array, Program, Sense
+from fairopt.program.program import Block, Rows
 
 if TYPE_CHECKING:
     import highspy
 
-#: Feasibility and optimality tolerances. At HiGHS's least, `FINE`, it can end without a status after many seconds where
-#: numbers are far apart. What they leave, the proofs count.
-TOLERANCE, FINE = 1e-9, 1e-10
-#: So often what is left of a basis' equations is solved again; a vertex further than this from HiGHS's is not taken.
+#: The least feasibility and optimality tolerance of HiGHS, and the one for a second attempt: with the first HiGHS can
+#: end without a status where numbers are far apart. What either leaves, the proofs count.
+FINE, TOLERANCE = 1e-10, 1e-9
+#: How often the equations of a basis are solved again for what is left of them. A vertex that then differs from
+#: HiGHS's by more than `NEAR` is not taken.
 REFINED, NEAR = 2, 1e-6
-#: HiGHS's numbers for the primal simplex and for its own choice.
-PRIMAL, CHOOSE = 4, 0
+#: Positions in a basis as plain integers, which NumPy compares with faster.
+LOWER, BASIC, UPPER, ZERO = (int(position) for position in Position)
+#: HiGHS's numbers for the ways of its simplex: its own choice, the dual, which is its default, and the primal.
+CHOOSE, DUAL, PRIMAL = 0, 1, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,128 +60,219 @@ class Sparse:
     def __len__(self) -> int:
         return len(self.start)
 
+    @property
+    def row(self) -> Array:
+        """The row of each entry."""
+        return np.repeat(np.arange(len(self)), np.diff(np.append(self.start, len(self.index))))
 
-class GrowingProgram:
-    """Maximise cost . x over x >= 0 subject to rows with bounds; both can be added to.
 
-    ``primal`` asks for the primal simplex, which is right where columns are what is added.
+class Blocks:
+    """A program in the making: blocks of columns and of rows, and the entries where they meet.
+
+    `columns` and `rows` return the numbers of what they add, which `entries` and the reading of a solution go by.
     """
 
-    def __init__(self, cost: Array, lower: Array, upper: Array, rows: Sparse, *, primal: bool = False) -> None:
-        import highspy
+    def __init__(self) -> None:
+        self._columns: list[tuple[Array, ...]] = []
+        self._rows: list[tuple[Array, ...]] = []
+        self._entries: list[tuple[Array, Array, Array]] = []
+        self._count = {"columns": 0, "rows": 0}
 
-        self._highs: highspy.Highs = highspy.Highs()
-        # small and started from a basis most of the time: presolve would cost more than it saves
-        for name, value in (
-            ("output_flag", False),
-            ("presolve", "off"),
-            ("simplex_strategy", PRIMAL if primal else CHOOSE),
-            ("primal_feasibility_tolerance", TOLERANCE if primal else FINE),
-            ("dual_feasibility_tolerance", TOLERANCE if primal else FINE),
-        ):
-            self._highs.setOptionValue(name, value)
-        program = highspy.HighsLp()
-        program.num_col_, program.num_row_ = len(cost), len(rows)
-        program.sense_ = highspy.ObjSense.kMaximize
-        program.col_cost_, program.col_lower_ = cost, np.zeros(len(cost))
-        program.col_upper_ = np.full(len(cost), INFINITY)
-        program.row_lower_, program.row_upper_ = lower, upper
-        program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        program.a_matrix_.start_ = np.append(rows.start, len(rows.index)).astype(np.int32)
-        program.a_matrix_.index_, program.a_matrix_.value_ = rows.index, rows.value
-        self._highs.passModel(program)
-        self._rows, self._bounds = [rows], [(lower, upper)]
+    def columns(
+        self, gain: Array, lower: Array | float = 0.0, upper: Array | float = INFINITY, *, integer: bool = False
+    ) -> Array:
+        """Add a variable for each ``gain``, its coefficient in the objective, and return their numbers."""
+        size = len(gain)
+        self._columns.append((gain, *(_filled(each, size) for each in (lower, upper)), np.full(size, integer)))
+        return self._numbered("columns", size)
+
+    def rows(self, lower: Array | float, upper: Array | float, size: int) -> Array:
+        """Add ``size`` rows between bounds, without entries as yet, and return their numbers."""
+        self._rows.append((_filled(lower, size), _filled(upper, size)))
+        return self._numbered("rows", size)
+
+    def entries(self, row: Array, column: Array, value: Array) -> None:
+        """Set the coefficients of ``column`` in ``row``, each pair once; zeros are left out."""
+        self._entries.append((row, column, value))
+
+    def program(self, name: str, sense: Sense = Sense.MAXIMIZE) -> Program:
+        """Return the program."""
+        gain, lower, upper, integer = (np.concatenate(part) for part in zip(*self._columns, strict=True))
+        least, most = (np.concatenate(part) for part in zip(*self._rows, strict=True))
+        row, column, value = (np.concatenate(part) for part in zip(*self._entries, strict=True))
+        order = np.argsort(row * len(gain) + column)
+        order = order[value[order] != 0]
+        rows = Rows(row[order], column[order], value[order], least, most)
+        return _program(name, sense, gain, (lower, upper), integer, rows)
+
+    def _numbered(self, what: str, size: int) -> Array:
+        first = self._count[what]
+        self._count[what] += size
+        return np.arange(first, first + size)
+
+
+def _filled(value: Array | float, size: int) -> Array:
+    return value.astype(float) if isinstance(value, np.ndarray) else np.full(size, float(value))
+
+
+def _program(name: str, sense: Sense, gain: Array, bounds: tuple[Array, Array], integer: Array, rows: Rows) -> Program:
+    objective = Block("objective", (), 0, 0)
+    return Program(name, sense, gain.astype(float), 0.0, *bounds, integer, rows, (), (), objective)
+
+
+def rowwise(name: str, gain: Array, lower: Array, upper: Array, rows: Sparse) -> Program:
+    """Return the program: maximise ``gain @ x`` over x >= 0 with ``rows`` between ``lower`` and ``upper``."""
+    bounds = np.zeros(len(gain)), np.full(len(gain), INFINITY)
+    table = Rows(rows.row, rows.index, rows.value, lower, upper)
+    return _program(name, Sense.MAXIMIZE, gain, bounds, np.zeros(len(gain), dtype=bool), table)
+
+
+@dataclass(frozen=True, eq=False)
+class Optimal:
+    """An optimal vertex: ``x`` by column, ``dual`` by row (d objective / d bound), ``reduced`` costs by column."""
+
+    x: Array
+    dual: Array
+    reduced: Array
+
+
+class IncrementalLP:
+    """A linear program in HiGHS to which rows and columns can be added; each solve goes on from the last basis.
+
+    ``strategy``: of the simplex; `PRIMAL` is right where columns are added. ``tolerance``: of the first attempt; a
+    second one, from nothing and with presolve, has ``second``. ``presolve`` costs more than it saves where a program
+    is small or starts from a basis.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        strategy: int = DUAL,
+        presolve: bool = False,
+        tolerance: float = FINE,
+        second: float = TOLERANCE,
+    ) -> None:
+        self._highs: highspy.Highs = instance(Options(tolerance=tolerance))
+        self._highs.setOptionValue("presolve", "choose" if presolve else "off")
+        if strategy != DUAL:
+            self._highs.setOptionValue("simplex_strategy", strategy)
+        load(self._highs, program)
+        self._program, self._second = program, second
+        self._added: list[tuple[Array, Array, Sparse]] = []
         self.iterations = 0
 
     def add_rows(self, lower: Array, upper: Array, rows: Sparse) -> None:
         """Add rows; each is basic, so that the last basis stays one."""
-        self._rows.append(rows)
-        self._bounds.append((lower, upper))
+        self._added.append((lower, upper, rows))
         self._highs.addRows(len(rows), lower, upper, len(rows.index), rows.start, rows.index, rows.value)
 
-    def add_columns(self, cost: Array, columns: Sparse) -> None:
+    def add_columns(self, gain: Array, columns: Sparse) -> None:
         """Add variables that are not negative; each is at zero, so that the last basis stays one."""
         count = len(columns)
         none, free = np.zeros(count), np.full(count, INFINITY)
-        self._highs.addCols(count, cost, none, free, len(columns.index), columns.start, columns.index, columns.value)
+        self._highs.addCols(count, gain, none, free, len(columns.index), columns.start, columns.index, columns.value)
 
     def start(self, columns: Array, rows: Array) -> None:
-        """Start from a basis: positions as in `Basis`, by HiGHS's own numbers (0 lower, 1 basic, 2 upper)."""
+        """Start from a basis: a `Position` for each column and each row."""
         import highspy
 
-        kinds = (highspy.HighsBasisStatus.kLower, highspy.HighsBasisStatus.kBasic, highspy.HighsBasisStatus.kUpper)
+        words = highspy.HighsBasisStatus
+        known = (words.kLower, words.kBasic, words.kUpper, words.kZero)  # in the order of `Position`
         basis = highspy.HighsBasis()
-        basis.col_status, basis.row_status = [kinds[i] for i in columns], [kinds[i] for i in rows]
+        basis.col_status, basis.row_status = ([known[i] for i in each.tolist()] for each in (columns, rows))
         basis.valid = True
         self._highs.setBasis(basis)
 
     def basis(self) -> tuple[Array, Array]:
         """Return the last basis in the form that `start` takes."""
         basis = self._highs.getBasis()
-        columns, rows = (
-            np.array([int(status) for status in statuses], dtype=np.int8)
-            for statuses in (basis.col_status, basis.row_status)
-        )
+        columns, rows = (np.array(list(map(int, each)), dtype=np.int8) for each in (basis.col_status, basis.row_status))
         return columns, rows
 
-    def polished(self, x: Array) -> Array:
-        """Return the vertex of the last basis to the last digits, where it can be had near ``x``; else ``x``.
+    def solve(self) -> Optimal:
+        """Return an optimal vertex. Errors: `NotSolved` where two attempts come to none."""
+        found = self._run()
+        if found is None:
+            # a basis from before can mislead, and tolerances can be too small for the numbers: once more from nothing
+            self._highs.setOptionValue("presolve", "on")
+            self._highs.setOptionValue("primal_feasibility_tolerance", self._second)
+            self._highs.setOptionValue("dual_feasibility_tolerance", self._second)
+            self._highs.clearSolver()
+            found = self._run()
+        if found is None:
+            word = self._highs.modelStatusToString(self._highs.getModelStatus())
+            failed = Solution(status=Status.FAILED, raw_status=word, backend="highs")
+            raise NotSolved(f"HiGHS ended {self._program.name} with {word}", failed)
+        self.iterations += max(0, int(self._highs.getInfo().simplex_iteration_count))
+        return found
 
-        Only rows may have been added. What HiGHS leaves of a vertex is 1e-10; solving the basis' equations, and once
-        more for what is left of them in longer numbers, leaves 1e-16.
-        """
-        columns, positions = self.basis()
-        basic, tight = np.flatnonzero(columns == 1), np.flatnonzero(positions != 1)
-        if len(basic) != len(tight) or not len(basic):
-            return x
-        rows = Sparse.joined(self._rows)
-        lower, upper = (np.concatenate(side) for side in zip(*self._bounds, strict=True))
-        side = np.where(positions == 2, upper, lower)[tight]
-        place = np.full(len(columns), -1)
-        place[basic] = np.arange(len(basic))
-        ends = np.append(rows.start[1:], len(rows.index))
-        counts = (ends - rows.start)[tight]
-        entry = np.repeat(rows.start[tight] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-        entry += np.arange(len(entry))
-        row, column = np.repeat(np.arange(len(tight)), counts), place[rows.index[entry]]
-        held = column >= 0
-        row, column, value = row[held], column[held], rows.value[entry][held]
-        matrix = np.zeros((len(tight), len(basic)))
-        matrix[row, column] = value
-        try:
-            found = np.linalg.solve(matrix, side)
-            exactly = value.astype(np.longdouble)
-            for _ in range(REFINED):
-                left = side.astype(np.longdouble)
-                np.subtract.at(left, row, exactly * found[column])
-                found = found + np.linalg.solve(matrix, left.astype(float))
-        except np.linalg.LinAlgError:
-            return x
-        near = np.abs(found - x[basic]) <= NEAR * max(1.0, float(x.max(initial=0.0)))
-        if not (np.isfinite(found).all() and near.all()):
-            return x
-        polished = np.zeros_like(x)
-        polished[basic] = np.maximum(found, 0.0)
-        return polished
-
-    def solve(self) -> tuple[Array, Array]:
-        """Return the optimal x and the duals of the rows, d objective / d bound; `NotSolved` where there is none."""
+    def _run(self) -> Optimal | None:
         import highspy
 
         self._highs.run()
-        status = self._highs.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            # a basis from before can mislead: once more from nothing
-            self._highs.setOptionValue("presolve", "on")
-            self._highs.setOptionValue("primal_feasibility_tolerance", TOLERANCE)
-            self._highs.setOptionValue("dual_feasibility_tolerance", TOLERANCE)
-            self._highs.clearSolver()
-            self._highs.run()
-            status = self._highs.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            raw = self._highs.modelStatusToString(status)
-            solution = Solution(status=Status.FAILED, raw_status=raw, backend="highs")
-            raise NotSolved(f"HiGHS ended a part of the program with {raw}", solution)
-        self.iterations += max(0, int(self._highs.getInfo().simplex_iteration_count))
-        solution_ = self._highs.getSolution()
-        return np.maximum(solution_.col_value, 0.0), np.array(solution_.row_dual)
+        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        found = self._highs.getSolution()
+        if not found.value_valid or not found.dual_valid:
+            return None
+        return Optimal(np.array(found.col_value), np.array(found.row_dual), np.array(found.col_dual))
+
+    def polished(self, found: Optimal, most: int | None = None) -> Optimal:
+        """Return the vertex of the last basis to the last digits where it can be had near ``found``; else ``found``.
+
+        Only rows may have been added. HiGHS leaves errors of the size of its tolerances. Solving the equations of the
+        basis, and solving again for what is left of them in longer numbers, leaves about 1e-16. Bases with more than
+        ``most`` rows are left as they are.
+        """
+        columns, positions = self.basis()
+        basic, tight = np.flatnonzero(columns == BASIC), np.flatnonzero(positions != BASIC)
+        if len(basic) != len(tight) or not len(basic) or (most is not None and len(positions) > most):
+            return found
+        row, column, value, sides = self._table()
+        lower, upper = self._program.lower, self._program.upper
+        at_side = np.where(columns == UPPER, upper, lower)
+        x = np.where((columns == BASIC) | (columns == ZERO), 0.0, at_side)
+        equation, unknown = (_places(len(where), which) for where, which in ((positions, tight), (columns, basic)))
+        inside = (equation[row] >= 0) & (unknown[column] >= 0)
+        r, c, entry = equation[row[inside]], unknown[column[inside]], value[inside].astype(np.longdouble)
+        matrix = np.zeros((len(tight), len(basic)))
+        matrix[r, c] = value[inside]
+        fixed = np.bincount(row, value * x[column], minlength=len(positions))[tight]
+        side = np.where(positions == UPPER, sides[1], sides[0])[tight] - fixed
+        gain = self._program.cost
+        try:
+            inverse = np.linalg.inv(matrix)
+        except np.linalg.LinAlgError:
+            return found
+        point, multipliers = inverse @ side, gain[basic] @ inverse
+        for _ in range(REFINED):
+            left, short = side.astype(np.longdouble), gain[basic].astype(np.longdouble)
+            np.subtract.at(left, r, entry * point[c])
+            np.subtract.at(short, c, entry * multipliers[r])
+            point = point + inverse @ left.astype(float)
+            multipliers = multipliers + short.astype(float) @ inverse
+        near = np.abs(point - found.x[basic]) <= NEAR * max(1.0, float(np.abs(found.x).max()))
+        if not (np.isfinite(multipliers).all() and near.all()):
+            return found
+        x[basic] = point
+        dual = np.zeros(len(positions))
+        dual[tight] = multipliers
+        return Optimal(x, dual, gain - np.bincount(column, value * dual[row], minlength=len(gain)))
+
+    def _table(self) -> tuple[Array, Array, Array, tuple[Array, Array]]:
+        """Return row, column and value of all entries, added rows included, and the rows' bounds."""
+        rows = self._program.rows
+        parts, first = [(rows.row, rows.column, rows.value, rows.lower, rows.upper)], len(rows)
+        for lower, upper, added in self._added:
+            parts.append((added.row + first, added.index, added.value, lower, upper))
+            first += len(added)
+        row, column, value, lower, upper = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return row, column, value, (lower, upper)
+
+
+def _places(size: int, which: Array) -> Array:
+    """Return for each of ``size`` things its place among ``which``, -1 where it is not there."""
+    place = np.full(size, -1)
+    place[which] = np.arange(len(which))
+    return place

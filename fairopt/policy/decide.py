@@ -118,6 +118,12 @@ def decide(
     ``solver`` None means the policy's best way; `How` says what else may be asked. Errors: `NotSolved` (carries what
     was found), `NotCapable`, `NotInstalled`, `BadInput`.
     """
+    if not isinstance(problem, policy.problem):
+        raise BadInput(
+            f"got a {type(problem).__name__}",
+            place=policy.name,
+            remedy=f"Give a {policy.problem.__name__}, which is what it decides on",
+        )
     at = how.get("at")
     if at is None:
         exact, vertex = how.get("exact", False), how.get("vertex", False)

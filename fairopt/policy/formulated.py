@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from fairopt.backends import Method, ProgramMethod, Session
 from fairopt.backends.optimal_face import cut_to_optima, with_optimum
 from fairopt.backends.solution import Solution, not_negative, refuse_broken, written_out
-from fairopt.certificates import Bound, Certificate, Optimality
+from fairopt.certificates import Certificate, Optimality, OutsideDecision
 from fairopt.errors import NotCapable
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Seconds
@@ -111,7 +111,7 @@ class Formulated(Policy):
             raise NotCapable(f"this decision of {self.name} was made without duals; decide with the exact back end")
         if self.rebuilt:
             return Optimality.of(decision.market, self.name, program, solution)
-        return Bound.of_optimum(program, solution)
+        return OutsideDecision.of(decision.market, self.name, program, solution)
 
 
 class Computed(Policy):

@@ -82,9 +82,10 @@ class Policy(ABC):
     """A rule that says who gets what.
 
     ``problem`` is what it decides on: `Market`, `Queue` or `Batch`. Its options, if it has any, are the fields of a
-    frozen dataclass, each with a default. Its state is made of frozen dataclasses (named in ``states``), tuples,
-    dicts, frozensets, strings and numbers, so that it can be written down and read back; nothing is kept in the
-    object. The same problem and state give the same decision: randomness is seeded from the options and the problem.
+    frozen dataclass, each with a default. Its state is None or a frozen dataclass (named in ``states``), whose fields
+    hold dataclasses, tuples, mappings, frozensets, strings and numbers and say so by their type hints: so
+    `fairopt.codec` writes it down and reads it back. Nothing is kept in the object. The same problem and state give the
+    same decision: randomness is seeded from the options and the problem.
 
     ``methods`` are its own ways to its answer, the best first. A policy that back ends can solve declares
     `Trait.PROGRAM`; it may do without methods.

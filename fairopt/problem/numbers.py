@@ -15,6 +15,8 @@ from fairopt.errors import BadInput
 #: Sizes beyond these are slips of the keyboard or attacks on memory, not clusters.
 MOST_DIGITS = 400
 LARGEST_EXPONENT = 30
+#: Exact allocations are longer: those of partial allocation have 1,600 digits for 200 users.
+MOST_DIGITS_SOLVED = 20_000
 #: No gang is larger; a slip of the keyboard is.
 MOST_GPUS = 1_000_000
 #: How a number may be written as a string.
@@ -27,9 +29,9 @@ def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
 
     Takes ints, Fractions, Decimals, floats (by their shortest decimal form), NumPy numbers, and strings such as
     "3", "2.5", "1e3" or "5/4". Anything else, NaN, infinities and absurd sizes are a `BadInput` that names ``place``;
-    with ``tiny`` a number may be as small as it likes, since solvers leave 1e-40 where they mean 0.
+    with ``tiny`` a number may be as small as it likes, since solvers leave 1e-40 where they mean 0, and long.
     """
-    number = _meant(value, place)
+    number = _meant(value, place, MOST_DIGITS_SOLVED if tiny else MOST_DIGITS)
     least = 0 if tiny else Fraction(1, 10**LARGEST_EXPONENT)
     if number and not least <= abs(number) <= 10**LARGEST_EXPONENT:
         raise BadInput(
@@ -58,12 +60,12 @@ def whole(value: object, place: str, *, least: int = 1) -> int:
     return int(number)
 
 
-def _meant(value: object, place: str) -> Fraction:
+def _meant(value: object, place: str, most: int) -> Fraction:
     if isinstance(value, bool | np.bool_):
         raise BadInput(f"got {value}, a truth value", place=place, remedy="Give a number")
     if isinstance(value, int | Fraction):
         bits = max(value.numerator.bit_length(), value.denominator.bit_length())
-        _refuse_long(bits * 30103 // 100_000 + 1, place)  # log10(2) = 0.30103
+        _refuse_long(bits * 30103 // 100_000 + 1, place, most)  # log10(2) = 0.30103
         return Fraction(value)
     if isinstance(value, np.integer):
         return Fraction(int(value))
@@ -76,26 +78,28 @@ def _meant(value: object, place: str) -> Fraction:
             raise BadInput(f"got {value!s:.20}", place=place, remedy="Give a finite number")
         value = str(value)
     if isinstance(value, str):
-        _refuse_long(max(len(part) for part in value.split("/")), place)
+        _refuse_long(max(len(part) for part in value.split("/")), place, most)
         if not _WRITTEN.fullmatch(value):
             raise BadInput(f"got {shown(value)}, not a number", place=place, remedy='Write 3, 2.5, 1e3 or "5/4"')
         compact = "".join(value.split())
-        if "/" in compact and int(compact.split("/")[1]) == 0:
+        # Decimals, unlike int(), take more than 4,300 digits
+        top, _, bottom = compact.partition("/")
+        if bottom and Decimal(bottom) == 0:
             raise BadInput(f"got {shown(value)}, a division by zero", place=place, remedy="Give a positive denominator")
         _, _, exponent = compact.lower().partition("e")
-        if exponent and abs(int(exponent)) > LARGEST_EXPONENT + MOST_DIGITS:
+        if exponent and abs(int(exponent)) > LARGEST_EXPONENT + most:
             raise BadInput(
                 f"got {shown(value)}, which is beyond 1e±{LARGEST_EXPONENT}",
                 place=place,
                 remedy="Choose units in which the numbers are of ordinary size",
             )
-        return Fraction(compact)
+        return Fraction(Decimal(top)) / Fraction(Decimal(bottom)) if bottom else Fraction(Decimal(top))
     raise BadInput(f"got {shown(value)} of type {type(value).__name__}", place=place, remedy="Give a number")
 
 
-def _refuse_long(digits: int, place: str) -> None:
-    if digits > MOST_DIGITS:
-        raise BadInput(f"got a number of {digits} digits", place=place, remedy=f"Round it to {MOST_DIGITS} at most")
+def _refuse_long(digits: int, place: str, most: int) -> None:
+    if digits > most:
+        raise BadInput(f"got a number of {digits} digits", place=place, remedy=f"Round it to {most} at most")
 
 
 def written(value: object, place: str) -> int | float | str:
@@ -109,6 +113,15 @@ def written(value: object, place: str) -> int | float | str:
         return int(number) if abs(number) < 2**63 else str(number)
     near = float(number)
     return near if Fraction(repr(near)) == number else str(number)
+
+
+def in_full(number: Fraction | int) -> str:
+    """Return an exact number as "p" or "p/q", however many digits it has.
+
+    For what is written: limits are for what comes from outside, and Python's own stops at 4,300 digits.
+    """
+    top, bottom = Decimal(number.numerator), Decimal(number.denominator)
+    return str(top) if bottom == 1 else f"{top}/{bottom}"
 
 
 def shown(value: object) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from fairopt.problem.numbers import in_full
 from fairopt.program import Number
 
 #: What a float allocation may miss by, relative to the size of what is compared: HiGHS and the conic solvers are asked
@@ -90,7 +91,7 @@ def plain(value: Any, *, exact: bool = False) -> Any:
     Fractions become "p/q" strings where ``exact``, else decimals.
     """
     if isinstance(value, Fraction):
-        return str(value) if exact else float(value)
+        return in_full(value) if exact else float(value)
     if isinstance(value, np.ndarray):
         return [plain(entry, exact=exact) for entry in value.tolist()]
     if isinstance(value, float | np.floating):

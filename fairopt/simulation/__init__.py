@@ -1,7 +1,5 @@
 """Scheduling in rounds: policies with memory, the loop that plays them over a trace, and its record."""
 
-from fairopt.policy import BrokenSchedule, Policy, Schedule, Trait
-from fairopt.simulation.codec import snapshot_from, snapshot_text
 from fairopt.simulation.greedy import by_throughput, choose, placed
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
@@ -9,23 +7,20 @@ from fairopt.simulation.placement import Consolidated, Placement, Want
 from fairopt.simulation.record import Change, Ran, Round, Snapshot, Standing
 from fairopt.simulation.run import Stalled, advance, begin, next_queue, present, run
 from fairopt.simulation.setting import Setting
+from fairopt.simulation.snapshots import snapshot_from, snapshot_text
 
 __all__ = [
-    "BrokenSchedule",
     "Change",
     "Consolidated",
     "History",
     "Mechanics",
     "Placement",
-    "Policy",
     "Ran",
     "Round",
-    "Schedule",
     "Setting",
     "Snapshot",
     "Stalled",
     "Standing",
-    "Trait",
     "Want",
     "advance",
     "begin",

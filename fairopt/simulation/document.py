@@ -1,4 +1,6 @@
-"""A run as one self-contained JSON document, which ``proofs/verify_run.py`` replays without anything of fairopt.
+"""A run as one JSON document with the whole record of every round: what ``fairopt run --json`` prints.
+
+It grows with rounds times jobs; `recording` writes the changes only. ``proofs/verify.py`` decides both.
 
 The document holds what went in (cluster, trace, mechanics, length of a round) and every record that came out. Its keys:
 
@@ -29,10 +31,10 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.problem import Cluster, Jobs, Spots, Trace, exact
+from fairopt.problem import Cluster, Jobs, Trace, exact
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import Ran, Round
+from fairopt.simulation.record import Ran, Round, Standing
 
 SCHEMA = 1
 
@@ -42,7 +44,7 @@ def document(history: History, mechanics: Mechanics, length: object, policy: str
 
     Errors: `BadInput` where the history begins in the middle of a run: what came before cannot be replayed.
     """
-    rounds = history.rounds
+    rounds, jobs = history.rounds, history.trace.jobs
     first = set(rounds[0].arrived) if rounds else set()
     if rounds and first != {*rounds[0].waiting, *(ran.job for ran in rounds[0].ran)}:
         raise BadInput(
@@ -54,16 +56,22 @@ def document(history: History, mechanics: Mechanics, length: object, policy: str
         "schema": SCHEMA,
         "policy": policy,
         "length": number(exact(length, "length")),
-        "mechanics": _mechanics(mechanics),
-        "cluster": _cluster(history.cluster),
-        "trace": _trace(history.trace),
+        "mechanics": mechanics_to_json(mechanics),
+        "cluster": cluster_to_json(history.cluster),
+        "trace": trace_to_json(history.trace, [job_to_json(jobs, row) for row in range(len(jobs))]),
         "rounds": [_round(record) for record in rounds],
-        "standing": _standing(history),
+        "standing": [
+            standing_to_json(history.trace.jobs.names[row], one, history.cluster)
+            for row, one in (rounds[-1].after.present.items() if rounds else ())
+        ],
     }
 
 
 def number(value: Any) -> int | float | str | None:
-    """Return a number as the document holds it; infinity is null, and so is None."""
+    """Return a number as a record holds it: an int or a string "p/q" where it is exact, else a float.
+
+    Infinity is null, and so is None.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, int):
@@ -78,7 +86,8 @@ def numbers(values: Iterable[Any]) -> list[int | float | str | None]:
     return [number(value) for value in values]
 
 
-def _mechanics(mechanics: Mechanics) -> dict[str, Any]:
+def mechanics_to_json(mechanics: Mechanics) -> dict[str, Any]:
+    """Return a model of a cluster by its options, and by its class where that is not `Mechanics`."""
     known = {
         "restart": number(mechanics.restart),
         "launch": number(mechanics.launch),
@@ -89,7 +98,8 @@ def _mechanics(mechanics: Mechanics) -> dict[str, Any]:
     return known if kind is Mechanics else known | {"model": f"{kind.__module__}.{kind.__qualname__}"}
 
 
-def _cluster(cluster: Cluster) -> dict[str, Any]:
+def cluster_to_json(cluster: Cluster) -> dict[str, Any]:
+    """Return a cluster, host by host."""
     columns = zip(cluster.hosts, cluster.kind, cluster.gpus, cluster.bandwidth, strict=True)
     return {
         "types": list(cluster.types),
@@ -101,22 +111,21 @@ def _cluster(cluster: Cluster) -> dict[str, Any]:
     }
 
 
-def _trace(trace: Trace) -> dict[str, Any]:
-    jobs = trace.jobs
+def trace_to_json(trace: Trace, jobs: Any) -> dict[str, Any]:
+    """Return a trace with what is to be said of its ``jobs``."""
+    whose = zip(trace.jobs.tenants, trace.jobs.tenant_weight, strict=True)
     return {
-        "types": list(jobs.types),
-        "tenants": [
-            {"name": name, "weight": number(weight)}
-            for name, weight in zip(jobs.tenants, jobs.tenant_weight, strict=True)
-        ],
-        "jobs": [_job(jobs, row) for row in range(len(jobs))],
+        "types": list(trace.jobs.types),
+        "tenants": [{"name": name, "weight": number(weight)} for name, weight in whose],
+        "jobs": jobs,
         "outages": [
             {"host": each.host, "begin": number(each.begin), "end": number(each.end)} for each in trace.outages
         ],
     }
 
 
-def _job(jobs: Jobs, row: int) -> dict[str, Any]:
+def job_to_json(jobs: Jobs, row: int) -> dict[str, Any]:
+    """Return a job of a trace."""
     return {
         "name": jobs.names[row],
         "tenant": jobs.tenants[jobs.tenant[row]],
@@ -171,23 +180,15 @@ def _ran(ran: Ran) -> dict[str, Any]:
     }
 
 
-def _standing(history: History) -> list[dict[str, Any]]:
-    if not history.rounds:
-        return []
-    return [
-        {
-            "job": history.trace.jobs.names[row],
-            "remaining": number(each.remaining),
-            "attained": number(each.attained),
-            "setup": number(each.setup),
-            "last": _named(history.cluster, each.last),
-            "running": bool(each.running),
-            "lease": number(each.lease),
-            "started": number(each.started),
-        }
-        for row, each in history.rounds[-1].after.present.items()
-    ]
-
-
-def _named(cluster: Cluster, spots: Spots) -> list[list[Any]]:
-    return [[cluster.hosts[host], int(gpus)] for host, gpus in spots]
+def standing_to_json(job: str, one: Standing, cluster: Cluster) -> dict[str, Any]:
+    """Return how a job stands between two rounds."""
+    return {
+        "job": job,
+        "remaining": number(one.remaining),
+        "attained": number(one.attained),
+        "setup": number(one.setup),
+        "last": [[cluster.hosts[host], int(gpus)] for host, gpus in one.last],
+        "running": bool(one.running),
+        "lease": number(one.lease),
+        "started": number(one.started),
+    }

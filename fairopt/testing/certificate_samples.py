@@ -14,6 +14,7 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.certificates import Bound, Certificate, Dominance, Infeasibility, Lie, MarketBound, OutOfReach
+from fairopt.certificates.certificate import every_certificate
 from fairopt.certificates.rows import bare_duals, other_variables, row_duals
 from fairopt.discovery import PROPERTIES, load, names, policies
 from fairopt.evidence import extreme, throughput_of
@@ -196,10 +197,4 @@ def fractions(values: Any) -> Array:
 
 def every_kind() -> frozenset[str]:
     """Return the kinds that certificates of fairopt have, by the word in their JSON."""
-    found: set[str] = set()
-    waiting: list[type[Certificate]] = [Certificate]
-    while waiting:
-        subclasses = waiting.pop().__subclasses__()
-        waiting += subclasses
-        found |= {each.kind for each in subclasses}
-    return frozenset(found)
+    return frozenset(each.kind for each in every_certificate())

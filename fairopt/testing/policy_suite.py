@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -26,18 +27,29 @@ from fairopt.program import Array, Number
 from fairopt.properties import Answer, Effort, Feasibility, MechanismProperty, Verdict
 from fairopt.testing.claim_checks import check_names
 from fairopt.testing.samples import sample_markets
-from fairopt.testing.suite import Suite, Traits, check
+from fairopt.testing.suite import Check, Suite, Traits, check
 
 #: Two ways to the same number agree to this, relative to its size: ten times what the loosest back end is asked for.
 AGREE = 1e-6
 
 
-def policy_suite(expected_failures: Mapping[str, Mapping[str, str]] | None = None) -> Suite[Policy]:
-    """Return the suite; ``expected_failures`` maps a policy's name to {check: measured reason}."""
+def policy_suite(
+    expected_failures: Mapping[str, Mapping[str, str]] | None = None, *, searches: int = 4
+) -> Suite[Policy]:
+    """Return the suite; ``expected_failures`` maps a policy's name to {check: measured reason}.
+
+    ``searches`` is the number of markets on which misreports are searched for, for each claim about them.
+    """
     known = expected_failures or {}
 
     def traits(policy: Policy) -> Traits:
-        said = {"claims": policy.checkable_claims, "examples": policy.examples, "methods": _solves_program(policy)}
+        said = {
+            "claims": any(claim.refuted_by is None for claim in policy.checkable_claims),
+            "refuted claims": any(claim.refuted_by is not None for claim in policy.checkable_claims),
+            "examples": policy.examples,
+            "methods": _solves_program(policy),
+            "a state": policy.start(next(sample_markets(1))) is not None,
+        }
         declared = {*policy.traits, *(what for what, there in said.items() if there)}
         return Traits(policy.name, frozenset(declared), "", known.get(policy.name, {}))
 
@@ -60,10 +72,10 @@ def policy_suite(expected_failures: Mapping[str, Mapping[str, str]] | None = Non
             check(some_back_end_can, Trait.PROGRAM),
             check(canonical_choice_does_not_depend_on_the_solver, Trait.PROGRAM, Trait.EXACT),
             check(examples_hold_exactly, "examples"),
-            check(claims_hold, "claims"),
-            check(refuted_claims_stay_refuted, "claims"),
+            Check("claims hold", lambda policy: claims_hold(policy, searches), frozenset({"claims"}), CLAIMS),
+            check(refuted_claims_stay_refuted, "refuted claims"),
             check(run_is_a_fold_of_decide),
-            check(state_survives_serialisation),
+            check(state_survives_serialisation, "a state"),
         ],
         traits,
     )
@@ -195,6 +207,7 @@ def back_ends_agree(policy: Policy) -> None:
 
 def methods_bracket_the_exact_optimum(policy: Policy) -> None:
     """Guards against a fast answer to another question, and against bounds that rounding has made false."""
+    proven: Counter[str] = Counter()
     for market in (*sample_markets(15, seed=16), *sample_markets(15, seed=17, demands=True)):
         market = market.as_(float)  # what is proven is proven of the market in floats
         exact_ = allocate(policy, market.as_(Fraction), Exact())
@@ -208,6 +221,9 @@ def methods_bracket_the_exact_optimum(policy: Policy) -> None:
                 continue
             lower, upper = Fraction(solution.lower), Fraction(solution.upper)
             assert lower <= exact_.objective <= upper, f"{solution.summary()} on {market}"
+            proven[method.name] += 1
+    for method in policy.methods:
+        assert proven[method.name] > 15, f"{method.name} proves {proven[method.name]} of 30 answers"
 
 
 def some_back_end_can(policy: Policy) -> None:
@@ -231,12 +247,17 @@ def examples_hold_exactly(policy: Policy) -> None:
         assert not wrong, f"{example.source}: {wrong}"
 
 
-def claims_hold(policy: Policy) -> None:
-    """Guards against claims that are taken over from a paper and do not hold: they do on generated markets."""
+#: What `claims_hold` guards against.
+CLAIMS = "Guards against claims that are taken over from a paper and do not hold: they do on generated markets."
+
+
+def claims_hold(policy: Policy, searches: int) -> None:
+    """Check each claim that is not refuted on generated markets; on ``searches`` where misreports are searched for."""
     for claim in policy.checkable_claims:
         if claim.refuted_by is not None:
             continue
-        for market in sample_markets(12, seed=13, weights=False, zeros=not claim.assumes, ties=False):
+        count = searches if issubclass(load(PROPERTIES, claim.property), MechanismProperty) else 12
+        for market in sample_markets(count, seed=13, weights=False, zeros=not claim.assumes, ties=False):
             verdict = _verdict(claim, policy, market)
             assert verdict.answer is not Answer.FAILS, f"{claim.source} fails on {market.speedup.tolist()}: {verdict}"
 
@@ -263,8 +284,9 @@ def run_is_a_fold_of_decide(policy: Policy) -> None:
 
 def state_survives_serialisation(policy: Policy) -> None:
     """Guards against states that cannot be stored between rounds."""
-    market = next(iter(sample_markets(1, seed=15)))
+    market = next(sample_markets(1, seed=15))
     for state in (policy.start(market), allocate(policy, market).state):
+        assert state is not None, "a policy that starts with a state keeps one"
         assert pickle.loads(pickle.dumps(state)) == state
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from random import Random
+from typing import Any
 
+from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Outage, Pattern, Trace
 from fairopt.program import INFINITY, Number
-from fairopt.simulation import Mechanics, Setting
+from fairopt.simulation import History, Mechanics, Setting, run
+from fairopt.simulation.document import document
 
 #: The length of a round. No job ever loads that long, so that whoever runs for a whole round gets on.
 LENGTH = Fraction(60)
@@ -138,3 +141,32 @@ def _spare(cluster: Cluster, jobs: Jobs, host: str) -> bool:
         )
 
     return all(fits(row, rest) or not fits(row, whole) for row in range(len(jobs)))
+
+
+def documented(policy: Policy, setting: Setting, rounds: int | None = None) -> dict[str, Any]:
+    """Return the document of a run."""
+    cluster, trace, mechanics = setting.cluster, setting.trace, setting.mechanics
+    records = run(policy, trace, cluster, length=setting.length, mechanics=mechanics, rounds=rounds)
+    return document(History.of(trace, cluster, records), mechanics, setting.length, policy.name)
+
+
+def by_hand() -> Setting:
+    """Return a setting with a gang on two hosts, a misfit, a failure, data and state to move."""
+    cluster = Cluster.of(
+        ["old", "old", "new"], [2, 2, 2], memory={"old": 12}, bandwidth=[1, 2, None], hosts=["a", "b", "c"]
+    )
+    jobs = Jobs.of(
+        gpus=[4, 2, 1, 9],
+        work=[150, 60, 20, 10],
+        types=cluster.types,
+        throughput=[[1, 2], [1, "3/2"], [2, 0], [1, 1]],
+        arrival=[0, 0, 130, 70],
+        tenant=["X", "Y", "X", "Y"],
+        tenant_weight={"Y": "5/2"},
+        memory=[8, 16, 0, 0],
+        state_size=[10, 4, 1, 1],
+        dataset=["images", "", "words", ""],
+        dataset_size=[6, 0, 8, 0],
+    )
+    outages = (Outage("b", Fraction(90), Fraction(125)),)
+    return Setting(cluster, Trace(jobs, outages), Mechanics(Fraction(5), Fraction(1), Fraction(1, 2), True))

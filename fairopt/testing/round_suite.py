@@ -1,8 +1,8 @@
 """The conformance suite of policies of rounds: what every `Policy` must do, and what it declares of itself.
 
-from fairopt.proofs import verify_run
+from fairopt.proofs.verifier import runs
 from fairopt.testing.round_suite import round_suite
-report = round_suite(verify_run.decide).run([MyPolicy()])
+report = round_suite(runs.decide).run([MyPolicy()])
 print(report)
 report.require_complete()
 """
@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairopt.backends import Session
+from fairopt.codec import encode
 from fairopt.discovery import BACKENDS, load, names, policies
 from fairopt.errors import NotCapable
 from fairopt.policy import Policy, Schedule, Trait, decide
@@ -40,7 +41,6 @@ from fairopt.simulation import (
     snapshot_from,
     snapshot_text,
 )
-from fairopt.simulation.codec import encode
 from fairopt.simulation.document import document
 from fairopt.simulation.placement import Consolidated
 from fairopt.testing.claim_checks import check_claims, check_names, check_refuted
@@ -340,6 +340,7 @@ class Checks:
 class Lender(Policy):
     """Places whom it can, and leases GPUs at random, for up to five rounds; what other policies must put up with."""
 
+    problem: ClassVar[type] = Queue
     name: ClassVar[str] = "lender"
     source: ClassVar[str] = "the conformance suite"
     seed: int = 0

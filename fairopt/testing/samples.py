@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt.problem import Market
+from fairopt.program import Array
 
 
 def sample_markets(
@@ -21,12 +22,14 @@ def sample_markets(
     zeros: bool = True,
     demands: bool = False,
     ties: bool = True,
+    alike: bool = False,
 ) -> Iterator[Market]:
     """Yield ``count`` exact markets with users and types within the given ranges.
 
     Speedups, capacities and weights are integers up to ``most``; ``weights``, ``zeros`` (users that cannot run on a
     type) and ``demands`` switch these on in about half of the markets. Without ``ties`` no two ratios of speedups are
-    the same, so that the decision of a policy does not depend on the order of the users.
+    the same, so that the decision of a policy does not depend on the order of the users. ``alike`` makes, in about half
+    of the markets, users alike or in proportion, types in proportion, and types without GPUs.
     """
     random = np.random.default_rng(seed)
     for _ in range(count):
@@ -41,12 +44,26 @@ def sample_markets(
             for i in range(n):
                 if not any(speedup[i] > 0):
                     speedup[i, int(random.integers(k))] = 1
+        capacity = random.integers(1, most + 1, k)
+        if alike and random.random() < 0.5:
+            _make_alike(random, speedup, capacity)
         yield Market.of(
             speedup.tolist(),
-            random.integers(1, most + 1, k).tolist(),
+            capacity.tolist(),
             weight=random.integers(1, 4, n).tolist() if weights and random.random() < 0.5 else None,
             demand=random.integers(1, most + 1, n).tolist() if demands and random.random() < 0.5 else None,
         )
+
+
+def _make_alike(random: np.random.Generator, speedup: Array, capacity: Array) -> None:
+    n, k = speedup.shape
+    speedup[n - n // 2 :] = speedup[: n // 2] * int(random.integers(1, 3))
+    if k > 1 and random.random() < 0.5:
+        runs = speedup[:, 0] > 0
+        speedup[runs, -1] = 2 * speedup[runs, 0]
+    spare = random.integers(k)
+    if (np.delete(speedup, spare, axis=1) > 0).any(axis=1).all():
+        capacity[spare] = 0
 
 
 def _primes(count: int) -> list[int]:

@@ -1,6 +1,6 @@
 """The conformance suite of policies of schedules: what every `Policy` must do, and what it declares and claims.
 
-from fairopt.proofs import verify_schedule
+from fairopt.proofs.verifier import schedules as verify_schedule
 from fairopt.testing.schedule_suite import schedule_suite
 report = schedule_suite(verify_schedule.decide).run([MyPolicy()])
 print(report)

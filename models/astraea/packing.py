@@ -15,7 +15,7 @@ from fairopt.backends import Capability, Options, Session
 from fairopt.backends.solution import Solution
 from fairopt.errors import BadInput
 from fairopt.methods.columns.columns import Times, columns
-from fairopt.methods.columns.integer_search import SLACK, Found, answer, search
+from fairopt.methods.columns.integer_search import SLACK, BestSchedules, answer, search
 from fairopt.methods.columns.pricing import Prices
 from fairopt.methods.columns.restricted_program import Relaxation, packing_program, relax
 from fairopt.policy import Claim, Plan, Policy, Seconds, Trait, decide
@@ -112,7 +112,7 @@ class CompactExponentialPacking(Policy):
             closed = solution.bound is not None and float(solution.bound) <= float(revenue) + SLACK * max(
                 1.0, float(revenue)
             )
-            found = Found(taken, revenue, closed, 0)
+            found = BestSchedules(taken, revenue, closed, 0)
         else:
             looked_at = list(relaxation.columns)
             found = search(problem, times, relaxation, solve, self.most_cuts)
@@ -185,7 +185,7 @@ def _revenue(plan: Plan) -> Fraction:
     return sum((Fraction(value) for value in plan.utilities.values()), start=Fraction(0))
 
 
-def _proof(found: Found, relaxation: Relaxation) -> Proof:
+def _proof(found: BestSchedules, relaxation: Relaxation) -> Proof:
     if found.revenue >= relaxation.bound:
         return Proof.PRICES
     return Proof.SEARCH if found.optimal else Proof.NONE

@@ -1,6 +1,6 @@
 """What the policies that raise a common level share: the method by prices, and its certificate.
 
-Their program is that of `fairopt.methods.level.solve`: everybody reaches ``rate * t``, and t is as large as can be.
+Their program is that of `fairopt.methods.level`: everybody reaches ``rate * t``, and t is as large as can be.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from fairopt.backends import ProgramMethod
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable
-from fairopt.methods.level.solve import raise_level
-from fairopt.methods.proven import ROUNDING
+from fairopt.methods.directed_rounding import ROUNDING
+from fairopt.methods.level import raise_level
 from fairopt.policy import Allocation
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
@@ -50,7 +50,7 @@ class Levelled(Protocol):
 
 
 class PriceMethod(ProgramMethod):
-    """Raise the common level by the prices of the types, which are its dual (`fairopt.methods.level.solve`)."""
+    """Raise the common level by the prices of the types, which are its dual (`fairopt.methods.level`)."""
 
     name = "prices"
     number = float
@@ -71,15 +71,15 @@ class PriceMethod(ProgramMethod):
             status=Status.OPTIMAL,
             raw_status="proved by prices",
             backend="auto",
-            objective=raised.level * worth,
+            objective=raised.lower * worth,
             bound=raised.upper * worth,
             lower=raised.lower * worth * (1 - 2 * ROUNDING),
             upper=raised.upper * worth * (1 + 2 * ROUNDING),
-            values={"share": raised.shares, policy.level_variable: np.array(raised.level)},
+            values={"share": raised.shares, policy.level_variable: np.array(raised.lower)},
             duals=blocks,
-            effort=raised.effort,
-            seconds=raised.effort["solve"],
-            warm_start=(market.types, raised),
+            effort={**raised.effort, "prepare": raised.seconds["build"], "certify": raised.seconds["certify"]},
+            seconds=raised.seconds["solve"],
+            warm_start=(market.types, raised.warm_start),
         )
 
     def certify(self, policy: Levelled, decision: Allocation) -> MarketBound:

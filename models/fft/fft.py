@@ -13,7 +13,7 @@ import numpy as np
 from fairopt.backends import Capability, Method, Session
 from fairopt.backends.solution import Solution, refuse_broken
 from fairopt.errors import BadInput
-from fairopt.methods import IDLE, Multipliers, solve_gangs, usable_gpus
+from fairopt.methods.gang_assignment import IDLE, Multipliers, solve_gangs, usable_gpus
 from fairopt.models.fft.fairness import FairPart, FFTState, FluidPart, FullRound, Served, advance, refreshed
 from fairopt.models.fft.placement import HierarchicalPlacement
 from fairopt.models.fft.program import OneRound, Room, Terms, UsableGpus, terms
@@ -148,7 +148,7 @@ class FFT(Policy):
         type_of = np.asarray(found.type_of)
         x = (type_of[:, None] == np.arange(len(gangs.capacity))[None, :]).astype(float).ravel()
         word = found.status.value
-        solution = Solution(found.status, word, "auto", found.objective, found.bound, x, seconds=spent)
+        solution = Solution(found.status, word, "auto", found.objective, found.lower, x, seconds=spent)
         return _Answer(type_of, state, solution, None, found, Seconds(build=built - begun, solve=spent))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fairopt.methods import GangAssignment
+from fairopt.methods.gang_assignment import GangAssignment
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, cast
 

@@ -15,8 +15,8 @@ from fairopt.backends.solution import Solution, Status, not_negative, refuse_bro
 from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import Levels as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
-from fairopt.methods.proven import ROUNDING
-from fairopt.methods.water_filling.solve import Filled, fill
+from fairopt.methods.directed_rounding import ROUNDING
+from fairopt.methods.water_filling import FillingResult, fill
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
 from fairopt.policy.allocation import same_utilities
 from fairopt.problem import Market
@@ -223,7 +223,7 @@ class WaterFilling(Formulated):
         return replace(exact, seconds=decision.seconds)
 
 
-def _of_the_least(filled: Filled, first: Solution) -> Solution | None:
+def _of_the_least(filled: FillingResult, first: Solution) -> Solution | None:
     """Return what is proved of the least level, or None where others' levels are assumed for it."""
     least = int(filled.level.argmin())
     lower = float(filled.reached * filled.level[least] * (1 - ROUNDING))
@@ -234,7 +234,7 @@ def _of_the_least(filled: Filled, first: Solution) -> Solution | None:
     return None
 
 
-def _proven(filled: Filled, market: Market) -> tuple[Solution, ...]:
+def _proven(filled: FillingResult, market: Market) -> tuple[Solution, ...]:
     """Return what is proved of each round, in the rows of the policy's program."""
     fair = market.fair_utility()
     found = []
@@ -243,6 +243,6 @@ def _proven(filled: Filled, market: Market) -> tuple[Solution, ...]:
         if market.demand is not None:
             duals["demand"] = each.rents
         effort = {"fixed": each.fixed.sum(), "capped": each.capped.sum()}
-        how = Solution(Status.OPTIMAL, "proved by prices", "auto", objective=each.level, duals=duals, effort=effort)
-        found.append(replace(how, lower=each.level, upper=each.upper))
+        how = Solution(Status.OPTIMAL, "proved by prices", "auto", objective=each.lower, duals=duals, effort=effort)
+        found.append(replace(how, lower=each.lower, upper=each.upper))
     return tuple(found)

@@ -11,7 +11,7 @@ from fairopt.backends.solution import OnDemand, Solution, Status
 from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable
 from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
-from fairopt.methods.envy_free.problem import Answer, envy_free_shares
+from fairopt.methods.envy_free import EnvyFreeResult, envy_free_shares
 from fairopt.models.oef.envy_bound import exact_bound
 from fairopt.policy import Allocation, Claim, Example, Formulated, Trait
 from fairopt.problem import Market
@@ -60,7 +60,7 @@ class EnvyFreeMethod(ProgramMethod):
             bound=answer.upper,
             lower=answer.lower,
             upper=answer.upper,
-            values=OnDemand({"share": lambda: answer.shares, "bundle": answer.bundles}),
+            values=OnDemand({"share": lambda: answer.shares, "bundle": lambda: answer.bundle}),
             duals=OnDemand(
                 {
                     "capacity": lambda: answer.prices,
@@ -68,9 +68,9 @@ class EnvyFreeMethod(ProgramMethod):
                     "envy_free": lambda: _against_envy(answer, weight),
                 }
             ),
-            effort={**answer.effort, "prepare": seconds["begin"], "certify": seconds["prove"]},
+            effort={**answer.effort, "prepare": seconds["build"], "certify": seconds["certify"]},
             seconds=seconds["solve"],
-            warm_start=answer.ended,
+            warm_start=answer.warm_start,
         )
 
     def certify(self, policy: Formulated, decision: Allocation) -> MarketBound:
@@ -155,7 +155,7 @@ def by_weight(problem: Market) -> Any:
     return problem.weight[:, None] / problem.weight[None, :]
 
 
-def _against_envy(answer: Answer, weight: Array) -> tuple[Array, Array]:
+def _against_envy(answer: EnvyFreeResult, weight: Array) -> tuple[Array, Array]:
     """Return (2, m) who envies and who is envied, and the duals (m,) of the rows that forbid it."""
     envious, envied, multiplier = answer.multipliers()
     # the program's row is weight times that in bundles per weight

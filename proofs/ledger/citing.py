@@ -39,6 +39,11 @@ class Stored:
     statement: str
 
     @property
+    def said(self) -> str:
+        """The statement without what follows it in brackets: the market and the allocation that it speaks of."""
+        return self.statement.partition(" [")[0]
+
+    @property
     def market(self) -> Market:
         """The market that it speaks of."""
         data = self.data

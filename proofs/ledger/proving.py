@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends.exact import Exact
-from fairopt.certificates import Certificate, Dominance, Judgement, Lie, Optimality
+from fairopt.certificates import Bound, Certificate, Dominance, Judgement, Lie, Optimality
 from fairopt.errors import NotCapable
 from fairopt.evidence import extreme, throughput_of
 from fairopt.models import SecondPriceTrading
@@ -25,6 +25,7 @@ from fairopt.policy.optima import is_extreme
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Program, Sense
+from fairopt.proofs.ledger.checking import found as there
 from fairopt.proofs.ledger.measuring import exactly, extreme_as_written, of_share
 from fairopt.proofs.ledger.searching import FalseReport
 from fairopt.properties import Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
@@ -249,7 +250,9 @@ def rewarded_above_fair_shares(lie: FalseReport) -> Certificates | None:
         decision = exactly(policy, each)
         end = extreme_as_written(policy, decision, throughput_of(market, i), sense)
         ends.append(end.value)
-        found |= {f"{name}-total": policy.certify(decision), f"{name}-{'most' if sense is MOST else 'least'}": end}
+        program, solution = there(decision.program, "the program"), there(decision.solution, "its solution")
+        total = Bound.of_optimum(program, solution)
+        found |= {f"{name}-total": total, f"{name}-{'most' if sense is MOST else 'least'}": end}
     return found if ends[1] > ends[0] else None
 
 

@@ -9,14 +9,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import bench_records
 import pytest
+from bench_records import environment
 
 from fairopt.bench.files import COLUMNS, ResultsFile, write_parquet
 from fairopt.bench.records import (
     Clock,
-    Environment,
-    InstanceKey,
     Judged,
     Measurement,
     Stages,
@@ -39,7 +40,7 @@ repeats = {repeats}
 family = "uniform"
 parameters = {{ users = [4, 5], types = 2 }}
 [[contenders]]
-contender = "fairopt.testing.bench_fakes:{fake}"
+contender = "bench_fakes:{fake}"
 label = "it"
 """
 
@@ -58,43 +59,14 @@ def command(*words: object, monkeypatch: pytest.MonkeyPatch) -> int:
     return int(left.value.code or 0)
 
 
-def environment() -> Environment:
-    return Environment.of(
-        cpu="a processor",
-        cores=2,
-        memory_bytes=8 * 10**9,
-        system="Linux",
-        python="CPython 3.11",
-        threads={"OMP_NUM_THREADS": "1"},
-        libraries={"numpy": "2.0"},
-        commit="",
-        dirty=False,
-        spec_text="",
-        command="fairopt bench small",
-    )
-
-
-def measurement(**changes: object) -> Measurement:
-    parts: dict[str, object] = {
-        "spec": "small",
-        "task": "max-min",
-        "contender": "it",
+def measurement(**changes: Any) -> Measurement:
+    made: dict[str, Any] = {
         "settings": {"delay": 0.5},
-        "libraries": {"numpy": "2.0"},
-        "instance": InstanceKey("uniform", "uniform (users 4)", 4, 1, {"users": 4}, "abc"),
-        "repeat": 0,
-        "status": Status.SOLVED,
-        "message": "",
         "seconds": Stages(Clock(0.5, 0.25), Clock(1.0, 1.0)),
-        "peak_bytes": 1000,
-        "base_bytes": 500,
         "judgement": Judged(0.0, float("nan"), 1.5, "checked"),
-        "reference_job": Clock(0.05, 0.05),
-        "started": "2026-01-01T00:00:00+00:00",
-        "environment": environment().digest,
         **changes,
     }
-    return Measurement(**parts)  # type: ignore[arg-type]
+    return bench_records.measurement(environment(), **made)
 
 
 # -- lines and files --------------------------------------------------------------------------------------------------
@@ -119,6 +91,7 @@ def test_lines_come_back_as_they_were() -> None:
         ('"wall": 0.5', '"wall": "x"', "key 'seconds', key 'build', key 'wall'"),
         ('"task": "max-min", ', "", "'task' is missing"),
         ('{"schema"', '["schema"', "not JSON"),
+        ('{"schema"', "[" * 100_000 + '{"schema"', "not JSON"),
     ],
 )
 def test_malformed_lines_are_refused_with_their_place(tmp_path: Path, old: str, new: str, words: str) -> None:
@@ -164,7 +137,7 @@ def test_a_parquet_table_has_the_columns_that_are_documented(tmp_path: Path) -> 
     first, second = table.to_pylist()
     assert (first["build_wall"], first["solve_cpu"], first["certify_wall"], first["gap"]) == (0.5, 1.0, None, None)
     assert json.loads(first["settings"]) == {"delay": 0.5}
-    assert json.loads(first["environment_json"])["cpu"] == "a processor"
+    assert json.loads(first["environment_json"])["cpu"] == "A CPU"
     assert (second["status"], second["build_wall"], second["note"]) == ("skipped", None, None)
     text = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     for name, kind, says in COLUMNS:
@@ -288,4 +261,24 @@ def test_one_file_for_two_purposes_is_refused(
     results = tmp_path / "results"
     assert command(spec, "--json", results, twice, results, monkeypatch=monkeypatch) == 2
     assert "is the file of --json as well" in capsys.readouterr().err
+    assert not results.exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "hidden", "extra"),
+    [("--report", "jinja2", "bench"), ("--report", "scipy.stats", "bench"), ("--parquet", "pyarrow", "parquet")],
+)
+def test_a_missing_library_is_told_before_anything_is_measured(
+    spec: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    option: str,
+    hidden: str,
+    extra: str,
+) -> None:
+    monkeypatch.setitem(sys.modules, hidden, None)
+    results = tmp_path / "results.jsonl"
+    assert command(spec, "--json", results, option, tmp_path / "written", monkeypatch=monkeypatch) == 3
+    assert f"pip install 'fairopt[{extra}]'" in capsys.readouterr().err
     assert not results.exists()

@@ -23,7 +23,7 @@ repeats = 2
 family = "uniform"
 parameters = { users = [4, 5], types = 2 }
 [[contenders]]
-contender = "fairopt.testing.bench_fakes:Sound"
+contender = "bench_fakes:Sound"
 """
 
 

@@ -17,7 +17,7 @@ from fairopt.bench.run import Here, run_spec
 from fairopt.bench.spec import Spec
 from fairopt.errors import BadInput, NotSolved
 
-FAKES = "fairopt.testing.bench_fakes"
+FAKES = "bench_fakes"
 
 
 def specification(
@@ -217,12 +217,12 @@ def test_neither_another_label_nor_another_specification_passes_for_the_same() -
 def test_what_was_measured_at_another_commit_is_kept_and_told() -> None:
     from dataclasses import replace
 
-    from fairopt.bench.machine import Told
+    from fairopt.bench.machine import Provenance
 
     spec, heard = specification("Failing", Failing="largest = 1"), list[str]()
-    told = Told.of(spec.source, [], ["test"])
-    records = list(run_spec(spec, told=replace(told, commit="old")))
-    assert measured(spec, before=records, told=replace(told, commit="new"), say=heard.append) == []
+    provenance = Provenance.of(spec.source, [], ["test"])
+    records = list(run_spec(spec, provenance=replace(provenance, commit="old")))
+    assert measured(spec, before=records, provenance=replace(provenance, commit="new"), say=heard.append) == []
     assert heard == ["1 of 1 measurements that are kept were made at another commit"]
 
 

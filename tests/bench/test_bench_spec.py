@@ -22,12 +22,12 @@ parameters = { users = [4, 8], types = 3 }
 seeds = [1, 2]
 
 [[contenders]]
-contender = "fairopt.testing.bench_fakes:Sound"
+contender = "bench_fakes:Sound"
 label = "sound"
 settings = { delay = 1 }
 
 [[contenders]]
-contender = "fairopt.testing.bench_fakes:Content"
+contender = "bench_fakes:Content"
 label = "content"
 largest = 4
 
@@ -62,6 +62,11 @@ def test_a_specification_says_what_it_says(tmp_path: Path) -> None:
     assert spec.contenders[0].make().delay == 1.0  # type: ignore[attr-defined]
 
 
+def test_a_specification_may_have_no_goals(tmp_path: Path) -> None:
+    before, _, _ = GOOD.partition("[[goals]]")
+    assert read(tmp_path, before).goals == read(tmp_path, "goals = []\n" + before).goals == ()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -81,9 +86,9 @@ def test_a_specification_says_what_it_says(tmp_path: Path) -> None:
         ("seeds = [1, 2]", "sedes = [1, 2]", ["instances 1", "Did you mean 'seeds'"]),
         ("bench_fakes:Sound", "bench_fakes:Sond", ["contenders 1 (sound)", "cannot be had", "Sond"]),
         ("bench_fakes:Sound", "bench_fakes:np", ["contenders 1 (sound)", "is no Contender"]),
-        ('"fairopt.testing.bench_fakes:Sound"', '"higs"', ["contenders 1 (sound)", "'higs'", "highs"]),
-        ('"fairopt.testing.bench_fakes:Sound"', '"scip-pip"', ["contenders 1 (sound)", "scip"]),
-        ("delay = 1", 'delay = "long"', ["contenders 1 (sound), settings, key 'delay'", "'long'", "float"]),
+        ('"bench_fakes:Sound"', '"higs"', ["contenders 1 (sound)", "'higs'", "highs"]),
+        ('"bench_fakes:Sound"', '"scip-pip"', ["contenders 1 (sound)", "scip"]),
+        ("delay = 1", 'delay = "long"', ["contenders 1 (sound), settings, key 'delay'", "'long'", "Give a number"]),
         ("delay = 1", "dealy = 1", ["contenders 1 (sound), settings", "'dealy'", "Did you mean 'delay'"]),
         ('label = "content"', 'label = "sound"', ["contenders 2", "'sound' stands twice"]),
         ("largest = 4", "largest = 4.5", ["contenders 2, key 'largest'", "4.5"]),

@@ -13,8 +13,8 @@ import pytest
 
 from fairopt import discovery
 from fairopt.backends.exact import Exact
-from fairopt.bench.configuring import made
-from fairopt.bench.kinds import Family, Instance, Task
+from fairopt.bench import configuring
+from fairopt.bench.kinds import Instance, Task
 from fairopt.benchmarks.tasks.shares import Duals, fair
 from fairopt.errors import BadInput
 from fairopt.policy import allocate, decide
@@ -26,11 +26,11 @@ Floats = Any
 
 
 def drawn(family: str, seed: int, **parameters: object) -> Instance:
-    return made(discovery.FAMILIES, family, Family, {}).draw(seed, parameters)  # type: ignore[no-any-return]
+    return configuring.family(family).draw(seed, parameters)
 
 
 def task_of(name: str) -> Task:
-    return made(discovery.TASKS, name, Task, {})  # type: ignore[no-any-return]
+    return configuring.task(name)
 
 
 def answer(name: str, market: Market) -> Floats:

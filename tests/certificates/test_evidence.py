@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from fractions import Fraction as F
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import Bound, Certificate, MarketBound, Optimality, OutOfReach, bare_duals, row_duals
 from fairopt.errors import NotCapable
-from fairopt.evidence import certify_bound, certify_search, certify_solution
+from fairopt.evidence import certify_bound, certify_lie, certify_search, certify_solution
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
 from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
@@ -71,7 +73,7 @@ def test_an_exact_optimum_of_a_minimisation_has_no_gap() -> None:
     certificate = certify_solution(program, Exact().solve(program))
     assert isinstance(certificate, Bound)
     assert certificate.gap == 0
-    assert accepted(certificate).endswith("optimal")
+    assert ": optimal [program " in accepted(certificate)
 
 
 def test_infeasibility_is_proved() -> None:
@@ -84,7 +86,7 @@ def test_infeasibility_is_proved() -> None:
     program = p.program()
     solution = Exact().solve(program)
     assert solution.status is Status.INFEASIBLE
-    assert accepted(certify_solution(program, solution)) == "no point satisfies the program"
+    assert accepted(certify_solution(program, solution)).startswith("no point satisfies the program [program ")
 
 
 def test_throughputs_out_of_reach() -> None:
@@ -92,7 +94,7 @@ def test_throughputs_out_of_reach() -> None:
     market = Market.of([[1, 2], [1, 5]], [1, 1])
     wanted = [("u1", F(3, 2)), ("u2", F(4))]
     duals = [["capacity", 0, F(1)], ["capacity", 1, F(2)], ["at_least", 0, F(-1)], ["at_least", 1, F(-2, 5)]]
-    assert "no allocation" in accepted(OutOfReach(market, wanted, duals))
+    assert "no feasible allocation gives 'u1' 3/2 and 'u2' 4 [market" in accepted(OutOfReach(market, wanted, duals))
 
 
 def test_a_float_point_that_breaks_a_row_by_a_hair_proves_nothing() -> None:
@@ -156,3 +158,26 @@ def test_a_certificate_file_reads_back(tmp_path: Path) -> None:
         read_certificate(tmp_path / "c.json")
     with pytest.raises(BadInput, match=r"nothing\.json"):
         read_certificate(tmp_path / "nothing.json")
+
+
+class ByAnotherAuthor(MaxEfficiency):
+    """A program that the verifier does not know how to write; it happens to be that of another policy."""
+
+    name = "by-another-author"
+    rebuilt = False
+
+
+def test_a_lie_to_a_policy_of_others_is_proved_up_to_what_its_program_is() -> None:
+    market = Market.of([[1, 2], [1, 5]], [1, 1])
+    policy = ByAnotherAuthor()
+    program = r"the embedded program [0-9a-f]{32}: 4 variables, 2 rows, which the policy's author wrote, is that of "
+    condition = program + "'by-another-author'"
+    said = accepted(policy.certify(allocate(policy, market, Exact())))
+    assert re.match(f"if {condition}: the allocation is optimal for it, objective 6 \\[market ", said)
+    found = StrategyProofness().search(policy, market, effort=Effort(60)).by_misreport["larger"].witness
+    for every_optimum in (False, True):
+        witness = replace(found, user="u1", report=np.array([F(1), F(6)], dtype=object), every_optimum=every_optimum)
+        said = accepted(certify_lie(policy, market, witness))
+        conditions = f"if {condition} on the truth, and {condition} on the misreport"
+        assert re.match(f"{conditions}: 'by-another-author' rewards 'u1' for reporting \\(1, 6\\): ", said)
+        assert "2 more, by the two decisions given; where optima tie, the policy may choose others" in said

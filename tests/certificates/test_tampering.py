@@ -1,6 +1,6 @@
 """Certificates with one thing changed: what the verifier still accepts must be true, whoever decides that.
 
-``fairopt.testing.certificate_truth`` decides it without the verifier and without the proof: by exact optima, by the
+``fairopt.testing.certificate_kinds`` decides it without the verifier and without the proof: by exact optima, by the
 properties' own checks, by solving programs. Counts stand at the end of a test run.
 """
 
@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
+from math import inf
 from random import Random
 from typing import Any
 
 import pytest
 
 from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
-from fairopt.proofs import verify as program
+from fairopt.proofs.verifier import market, programs
 from fairopt.proofs.verify import Rejected, verify
+from fairopt.testing.certificate_kinds import BY_HAND, require_true
+from fairopt.testing.certificate_kinds.truth import Untrue
 from fairopt.testing.certificate_samples import Sample, of_market, of_programs
-from fairopt.testing.certificate_truth import Untrue, require_true
-from fairopt.testing.certificates_by_hand import BY_HAND
 from fairopt.testing.samples import sample_markets
 from fairopt.testing.tampering import Change, changes, places, tampered
 
@@ -116,37 +117,36 @@ def test_every_change_of_what_is_worked_out_by_hand(name: str, conformance: Call
 
 
 # -- the tests themselves: a verifier with a hole is found out --------------------------------------------------------
-def no_duals(self: program.Program, x: Any, *duals: Any) -> Any:
-    return VALUE(self, x)
+def no_duals(self: programs.Program, x: Any, duals: Any) -> Any:
+    return self.value(x)
 
 
 def no_signs(rate: Any, low: Any, high: Any) -> Any:
     side = high if rate > 0 else low
-    return rate * side if abs(side) != program.INF else program.NONE
+    return rate * side if abs(side) != inf else market.ZERO
 
 
-def no_capacity(self: program.Market, shares: Any) -> bool:
-    return min(map(min, shares)) < 0
+def no_capacity(self: market.Market, shares: Any) -> bool:
+    return min(map(min, shares)) >= 0
 
 
-def no_demand(self: program.Market, i: int, bundle: Any) -> Any:
-    return [x if s else program.NONE for s, x in zip(self.speedup[i], bundle, strict=True)]
+def no_demand(self: market.Market, i: int, bundle: Any) -> Any:
+    return [x if s else market.ZERO for s, x in zip(self.speedup[i], bundle, strict=True)]
 
 
-def no_weights(self: program.Market, shares: Any, i: int, other: int) -> Any:
+def no_weights(self: market.Market, shares: Any, i: int, other: int) -> Any:
     return self.worth(i, shares[other])
 
 
-VALUE = program.Program.value
 #: What is broken in the verifier, and a certificate that shows it.
 HOLES: list[tuple[Any, str, Any, str]] = [
-    (program.Program, "value", no_duals, "EFFICIENT"),
-    (program.Program, "value", no_duals, "MOST"),
-    (program, "at_most", no_signs, "LEAST_OF_A"),
-    (program, "at_most", no_signs, "WHOLE"),
-    (program.Market, "overbooked", no_capacity, "DOMINANCE"),
-    (program.Market, "used", no_demand, "DEMANDING"),
-    (program.Market, "envied", no_weights, "WEIGHTED"),
+    (programs.Program, "optimum", no_duals, "EFFICIENT"),
+    (programs.Program, "optimum", no_duals, "MOST"),
+    (programs, "at_most", no_signs, "LEAST_OF_A"),
+    (programs, "at_most", no_signs, "WHOLE"),
+    (market.Market, "feasible", no_capacity, "DOMINANCE"),
+    (market.Market, "used", no_demand, "DEMANDING"),
+    (market.Market, "out_of_shares", no_weights, "WEIGHTED"),
 ]
 
 

@@ -21,7 +21,7 @@ from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.price_bases import Admissible, Given
 from fairopt.policy import decide
 from fairopt.problem.files.batch import write_batch
-from fairopt.proofs import verify_schedule
+from fairopt.proofs.verifier import schedules as verify_schedule
 
 EXAMPLE = dataset_path("astraea_example.toml")
 ALGORITHMS = ("posted-prices", "batch-private", "fcfs")

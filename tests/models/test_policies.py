@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fairopt.models import EqualSplit, MaxMin, NonCooperativeOEF
-from fairopt.policy import Claim, Example, Trait, allocate
+from fairopt.backends import Session
+from fairopt.models import EqualSplit, MaxMin, NonCooperativeOEF, WaterFilling
+from fairopt.policy import Allocation, Claim, Example, Trait, allocate
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.testing.policy_suite import installed, policy_suite
@@ -22,6 +24,12 @@ def test_policy_conforms(policy: Any, conformance: Callable[[object], None]) -> 
     counts = ", ".join(f"{count} {outcome.value}" for outcome, count in report.counts.items())
     conformance(f"policy {policy.name}: {counts} of {len(report.rows)} checks ('-' is not declared)")
     report.require_complete()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", installed(), ids=lambda policy: policy.name)
+def test_policy_conforms_where_many_misreports_are_searched_for(policy: Any) -> None:
+    policy_suite(searches=12).run([policy]).require_complete()
 
 
 class FirstComeFirstServed(EqualSplit):
@@ -65,6 +73,62 @@ class Undecided(EqualSplit):
         return problem.equal_split() * random.random(), None
 
 
+def less_than_there_is(decision: Allocation) -> Allocation:
+    """Return the decision with an upper bound that is wrong, where it has one."""
+    solution = decision.solution
+    if solution is None or solution.lower is None:
+        return decision
+    return replace(decision, solution=replace(solution, upper=solution.lower * 0.9))
+
+
+class Unbracketed(MaxMin):
+    """Proves less than there is."""
+
+    name = "unbracketed"
+
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
+        return less_than_there_is(super().decide(problem, state, solve))
+
+
+class UnbracketedLevels(WaterFilling):
+    """Proves less than there is of the least level."""
+
+    name = "unbracketed-levels"
+
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
+        return less_than_there_is(super().decide(problem, state, solve))
+
+
+class Unproven(WaterFilling):
+    """Proves nothing."""
+
+    name = "unproven"
+
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
+        return replace(super().decide(problem, state, solve), solution=None)
+
+
+class Forgetful(EqualSplit):
+    """Starts with a state and keeps none."""
+
+    name = "forgetful"
+
+    def start(self, problem: Market) -> Any:
+        return 0
+
+
+class Unwritable(Forgetful):
+    """Has a state that cannot be stored: what is read is another object."""
+
+    name = "unwritable"
+
+    def start(self, problem: Market) -> Any:
+        return object()
+
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
+        return replace(super().decide(problem, state, solve), state=object())
+
+
 class Overclaiming(MaxMin):
     """Claims what max-min does not have, and an example that it does not give."""
 
@@ -100,6 +164,11 @@ class UnitFree(NonCooperativeOEF):
         (Overclaiming, "examples hold exactly"),
         (Unrefuted, "refuted claims stay refuted"),
         (UnitFree, "units do not matter"),
+        (Unbracketed, "methods bracket the exact optimum"),
+        (UnbracketedLevels, "methods bracket the exact optimum"),
+        (Unproven, "methods bracket the exact optimum"),
+        (Forgetful, "state survives serialisation"),
+        (Unwritable, "state survives serialisation"),
     ],
 )
 def test_the_suite_catches(policy: Any, check: str) -> None:

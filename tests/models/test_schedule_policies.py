@@ -16,7 +16,7 @@ from fairopt.models.astraea.counterexamples import RUN_TOO_LATE, TWO_TENANTS
 from fairopt.models.astraea.fcfs import FirstComeFirstServed
 from fairopt.policy import Claim, Payment, Plan, Policy, Trait, decide
 from fairopt.problem.batch import Batch
-from fairopt.proofs import verify_schedule
+from fairopt.proofs.verifier import schedules as verify_schedule
 from fairopt.testing.schedule_suite import schedule_suite
 from fairopt.testing.suite import Outcome
 

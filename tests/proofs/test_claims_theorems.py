@@ -25,6 +25,7 @@ OURS = [row for row in ROWS.values() if f"{row.package}.{row.run}".partition(":"
 PAPERS = ("gandiva", "fft", "ltgf", "astraea")
 
 
+@pytest.mark.usefixtures("theorems_compiled")
 @pytest.mark.parametrize("row", OURS, ids=lambda row: row.id)
 def test_the_verdict_follows(row: Entry) -> None:
     try:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace
-from fairopt.proofs import verify_run
+from fairopt.proofs.verifier import runs as verify_run
 from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.document import document
 from fairopt.simulation.measures import UNITS, Spread, measure
@@ -32,6 +32,7 @@ class Scripted(Policy):
 
     plan: tuple[Mapping[str, Spots], ...] = ()
 
+    problem: ClassVar[type] = Queue
     name = "scripted"
     source = "none"
 

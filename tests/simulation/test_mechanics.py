@@ -146,6 +146,7 @@ def test_faster_links_and_smaller_states_never_cost_more(queue: Queue, data: st.
 class Script(Policy):
     """Places job by job what it is told, round by round; where it is told nothing, nobody runs."""
 
+    problem: ClassVar[type] = Queue
     name: ClassVar[str] = "script"
     source: ClassVar[str] = "the test"
     told: tuple[Mapping[str, Spots], ...] = ()

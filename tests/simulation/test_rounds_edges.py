@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction as F
 from math import floor
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -15,9 +15,10 @@ from fairopt.backends import Session
 from fairopt.errors import BadInput
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.models.baselines.themis import Themis
+from fairopt.models.fft.fft import FFT
 from fairopt.policy import BrokenSchedule, Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
-from fairopt.simulation import History, Mechanics, Stalled, choose, run, snapshot_from
+from fairopt.simulation import History, Mechanics, Stalled, choose, run, snapshot_from, snapshot_text
 from fairopt.simulation.measures import measure
 
 SRTF = ShortestRemainingTimeFirst()
@@ -82,6 +83,7 @@ class Told(Policy):
     """Decides what a function says."""
 
     say: Callable[[Queue], Schedule]
+    problem: ClassVar[type] = Queue
     name = "told"
     source = "none"
 
@@ -126,11 +128,23 @@ def test_a_schedule_is_of_the_queue_that_was_asked_about() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ['{"record": "Snapshot", "fields": {"index": 1}}', '{"record": "Snapshot"}', '{"/": "1/0"}', '{"map": [[1]]}'],
+    ['{"index": 1}', "{}", "[]", '{"index": "1", "now": 0, "arrived": 0, "present": {}, "held": []}'],
 )
 def test_a_damaged_snapshot_is_refused(body: str) -> None:
-    with pytest.raises(BadInput, match="not a snapshot"):
-        snapshot_from(f'{{"schema": 1, "snapshot": {body}}}', ())
+    with pytest.raises(BadInput, match="snapshot"):
+        snapshot_from(f'{{"schema": 2, "snapshot": {body}}}', ())
+
+
+def test_a_snapshot_of_an_earlier_fairopt_is_refused_with_what_to_do() -> None:
+    with pytest.raises(BadInput, match=r"it has schema 1, and this fairopt reads schema 2. Begin the run anew"):
+        snapshot_from('{"schema": 1, "snapshot": {"record": "Snapshot", "fields": {"index": 1}}}', ())
+
+
+def test_a_snapshot_of_another_policy_is_refused() -> None:
+    after = next(run(FFT(), Trace(jobs_of()), ONE, length=10)).after
+    assert snapshot_from(snapshot_text(after), FFT.states) == after
+    with pytest.raises(BadInput, match="it holds a 'FFTState', which is no state of this policy"):
+        snapshot_from(snapshot_text(after), SRTF.states)
 
 
 def test_a_snapshot_of_another_cluster_or_trace_is_refused() -> None:

@@ -25,15 +25,15 @@ from fairopt.backends.exact.sums import ZERO, excesses, finite, objective, reduc
 from fairopt.backends.exact.vertex import OutOfReach, Vertex, vertex_of
 from fairopt.program import INFINITY, Array, Program, Sense, entry_name, fractions
 
-#: By how much sides are moved inwards to find a point that breaks none, one after the other.
+#: By how much bounds are moved inwards to find a point that breaks none: one is tried after the other.
 DEPTHS = tuple(Fraction(1, 2**power) for power in (30, 22, 14, 8))
-#: Repairs of one variable can unsettle another that has no bound; after so many rounds there is no bound.
+#: Mending one variable can break another that has no bound; after so many rounds no bound is proved.
 ROUNDS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class ExactBound:
-    """What a point and multipliers are worth, exactly.
+    """What a point and multipliers prove, exactly.
 
     ``violations`` are by how much the point breaks rows, bounds or integrality, by name. ``bound`` is one that no
     feasible point beats, proved by the row multipliers ``dual`` (signs as in `fairopt.backends.solution`); both are
@@ -135,9 +135,9 @@ class _Repair:
         self._starts = np.searchsorted(column[self._by_column], np.arange(len(program.cost) + 1))
 
     def once(self) -> bool:
-        """Bring rates to 0 that ask for a bound which is not there, as far as may be; return whether none is left."""
+        """Bring rates to 0 that ask for a bound which does not exist, where possible; return whether none is left."""
         wrong = (self._rate > 0) & ~self._upper | (self._rate < 0) & ~self._lower
-        # free variables first: what mends one may unsettle others, which have a bound to fall back on
+        # free variables first: mending one may break others, which have a bound to fall back on
         for column in sorted(np.flatnonzero(wrong), key=lambda j: bool(self._upper[j] or self._lower[j])):
             self._mend(int(column))
         return not ((self._rate > 0) & ~self._upper | (self._rate < 0) & ~self._lower).any()
@@ -145,7 +145,7 @@ class _Repair:
     def _mend(self, column: int) -> None:
         rate = self._rate[column]
         if not rate or (self._upper[column] if rate > 0 else self._lower[column]):
-            return  # mended meanwhile, together with another
+            return  # another repair has mended it
         best: tuple[Any, int, Fraction] | None = None
         for entry in self._by_column[self._starts[column] : self._starts[column + 1]].tolist():
             row = int(self._rows.row[entry])
@@ -156,7 +156,7 @@ class _Repair:
                 continue
             safe = bool(self._safe_up[row] if step > 0 else self._safe_down[row])
             price = float(abs(step)) * (abs(float(side)) if after else 0.0)
-            # an unsafe row had best be one that counts already: a free variable's rows must balance
+            # among unsafe rows one with a large multiplier is best: a free variable's rows must balance
             worth = (not safe, price if safe else -abs(float(self.multipliers[row])))
             if best is None or worth < best[0]:
                 best = worth, row, step
@@ -183,7 +183,8 @@ def best_bound(program: Program, candidates: list[Array]) -> tuple[Fraction, Arr
 def feasible_point(program: Program, vertex: Vertex | None, deadline: float = INFINITY) -> Array | None:
     """Return an exactly feasible point near the optimum, None where none was found before ``deadline``.
 
-    Where the vertex breaks something, that is moved inwards a little and HiGHS asked again; what breaks then joins it.
+    The bounds that the vertex breaks are moved inwards a little and HiGHS is asked again; those that its answer breaks
+    are moved inwards next time.
     """
     if vertex is not None and not vertex.infeasible:
         return vertex.x
@@ -207,10 +208,10 @@ def feasible_point(program: Program, vertex: Vertex | None, deadline: float = IN
 
 
 def _points(program: Program, x: Array, basis: Any, deadline: float) -> list[Array]:
-    """Return what a float answer may stand for exactly: its basis's point, and itself within the bounds."""
+    """Return exact points near a float answer: that of its basis, and itself moved within the bounds."""
     within = np.minimum(np.maximum(rational(x), program.lower), program.upper)
     try:
         vertex = None if basis is None else vertex_of(program, basis, deadline)
     except OutOfReach:
-        vertex = None  # the float point is all there is
+        vertex = None  # the float point is the only one
     return [within] if vertex is None else [vertex.x, within]

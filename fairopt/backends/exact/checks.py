@@ -1,6 +1,6 @@
-"""The last word of the exact back end: checks of a finished proof against the program as it was given.
+"""The last step of the exact back end: checks of a finished proof against the program as it was given.
 
-They know nothing of bases or of how an answer was found, and have no tolerance. What fails here is a defect.
+They know nothing of bases or of how an answer was found, and have no tolerance. A check that fails shows a defect.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def worst(weight: Array, lower: Array, upper: Array, sign: int) -> Fraction | No
 def refuted(program: Program, multipliers: Array) -> tuple[str, ...]:
     """Return the names of the constraints in a proof of infeasibility, after checking the proof exactly.
 
-    With y the multipliers, the rows demand that ``y @ A @ x`` be at least some number, and all points within the
-    bounds have less; signs are as in ``farkas`` of `fairopt.backends.solution.Solution`. Errors: `FairoptError`.
+    With y the multipliers, the rows demand that ``y @ A @ x`` be at least some number, while all points within
+    the bounds have less; signs are as in ``farkas`` of `fairopt.backends.solution.Solution`. Errors: `FairoptError`.
     """
     _require(contradict(program, multipliers), "the multipliers do not contradict the constraints")
     product = np.asarray(program.cost - reduced_cost(program, multipliers))

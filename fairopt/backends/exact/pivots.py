@@ -1,9 +1,9 @@
 """Exact simplex bases: solve one in rationals, judge it without tolerance, and pivot until it is right.
 
-The form worked on: minimise ``cost @ x`` with ``A x - s = 0``, where each entry of (x, s) has a `Kind`: one bound, no
-bound, or a fixed value. Whatever has two bounds was given a row of its own for the upper one, so that least-index
-rules that are proven finite for one-sided bounds apply as they stand. With J the basic variables and R the rows whose
-slack is not basic, only the square matrix A[R, J] is ever solved: basic slacks drop out.
+The form worked on: minimise ``cost @ x`` with ``A x - s = 0``, where each entry of (x, s) has a `BoundKind`: one
+bound, no bound, or a fixed value. Where there are two bounds, the upper one was given a row of its own, so that the
+least-index rules that are proven finite for one-sided bounds apply as they are. With J the basic variables and R the
+rows whose slack is not basic, only the square matrix A[R, J] is ever solved: basic slacks drop out.
 
 Source: Terlaky, A convergent criss-cross method, 1985; Fukuda and Terlaky, Criss-cross methods: a fresh view on pivot
 algorithms, 1997.
@@ -25,7 +25,7 @@ from fairopt.program import Array
 ZERO = fmpq(0)
 
 
-class Kind(enum.IntEnum):
+class BoundKind(enum.IntEnum):
     """What holds a variable or slack back."""
 
     FROM_BELOW = 1
@@ -34,7 +34,7 @@ class Kind(enum.IntEnum):
     FIXED = 2
 
 
-class End(enum.Enum):
+class PivotEnd(enum.Enum):
     """How pivoting ended."""
 
     OPTIMAL = "optimal"
@@ -52,7 +52,7 @@ class OneSided:
 
     cost: list[Any]
     matrix: list[dict[int, Any]]
-    kind: list[Kind]
+    kind: list[BoundKind]
     bound: list[Any]
 
     @property
@@ -62,14 +62,14 @@ class OneSided:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class PivotResult:
     """Where pivoting ended.
 
     ``x`` belongs to the basis; ``dual`` are its row duals for OPTIMAL, and multipliers that prove it for INFEASIBLE;
     ``ray`` is a direction without end for UNBOUNDED.
     """
 
-    end: End
+    end: PivotEnd
     basic: frozenset[int]
     pivots: int
     x: list[Any]
@@ -77,30 +77,30 @@ class Found:
     ray: list[Any]
 
 
-def pivot(form: OneSided, basic: Iterable[int], deadline: float = float("inf"), most: int | None = None) -> Found:
+def pivot(form: OneSided, basic: Iterable[int], deadline: float = float("inf"), most: int | None = None) -> PivotResult:
     """Go from a basis (columns and slacks, by index) to the end, by the least-index criss-cross method.
 
-    It needs neither feasibility nor a phase one, and no basis comes twice. A set that is no basis is repaired first.
-    It ends with LIMIT at ``deadline`` (on the clock of `time.perf_counter`) and after ``most`` pivots.
+    It needs neither feasibility nor a phase one, and no basis comes twice. A set that is not a basis is repaired
+    first. It ends with LIMIT at ``deadline`` (on the clock of `time.perf_counter`) and after ``most`` pivots.
     """
     state = _Tableau(form, _repaired(form, set(basic)))
     pivots = 0
     while True:
         step = state.next_pivot()
-        if isinstance(step, End):
+        if isinstance(step, PivotEnd):
             break
         if time.perf_counter() > deadline or pivots == most:
-            return state.found(End.LIMIT, pivots)
+            return state.found(PivotEnd.LIMIT, pivots)
         leaving, entering = step
         state = _Tableau(form, (state.basic - {leaving}) | {entering})
         pivots += 1
-    if step is not End.UNBOUNDED:
+    if step is not PivotEnd.UNBOUNDED:
         return state.found(step, pivots)
-    # a dual without points leaves open whether the primal has one: ask for any point, with all costs 0
+    # an infeasible dual leaves open whether the primal has a point: ask for any point, with all costs 0
     ray = state.ray
     point = pivot(OneSided([ZERO] * form.variables, form.matrix, form.kind, form.bound), state.basic, deadline, most)
-    end = End.UNBOUNDED if point.end is End.OPTIMAL else point.end
-    return Found(end, point.basic, pivots + point.pivots, point.x, point.dual, ray)
+    end = PivotEnd.UNBOUNDED if point.end is PivotEnd.OPTIMAL else point.end
+    return PivotResult(end, point.basic, pivots + point.pivots, point.x, point.dual, ray)
 
 
 class _Tableau:
@@ -121,36 +121,38 @@ class _Tableau:
         self.ray: list[Any] = []
         self.proof: list[Any] = []
 
-    def next_pivot(self) -> End | tuple[int, int]:
+    def next_pivot(self) -> PivotEnd | tuple[int, int]:
         """Return (leaving, entering), or how it ended: the least index that is wrong, with the least that helps."""
         for index in range(len(self.form.kind)):
             wrong = self._infeasible(index) if index in self.basic else self._improving(index)
             if wrong:
                 return self._leave(index, wrong) if index in self.basic else self._enter(index, wrong)
-        return End.OPTIMAL
+        return PivotEnd.OPTIMAL
 
-    def found(self, end: End, pivots: int) -> Found:
-        return Found(end, self.basic, pivots, self.x, self.proof if end is End.INFEASIBLE else self.dual, self.ray)
+    def found(self, end: PivotEnd, pivots: int) -> PivotResult:
+        return PivotResult(
+            end, self.basic, pivots, self.x, self.proof if end is PivotEnd.INFEASIBLE else self.dual, self.ray
+        )
 
     def _infeasible(self, index: int) -> int:
         """Return the direction (1 or -1) in which a basic entry must move to hold its bound, 0 if it does."""
         kind = self.form.kind[index]
-        if kind is Kind.FREE:
+        if kind is BoundKind.FREE:
             return 0
         short = self.form.bound[index] - self._value(index)
-        if kind is Kind.FIXED:
+        if kind is BoundKind.FIXED:
             return int(short > 0) - int(short < 0)
         return int(kind) if short * int(kind) > 0 else 0
 
     def _improving(self, index: int) -> int:
         """Return the direction in which moving a non-basic entry would lower the cost, 0 if there is none."""
         kind, rate = self.form.kind[index], self.rate[index]
-        if kind is Kind.FIXED or rate == 0:
+        if kind is BoundKind.FIXED or rate == 0:
             return 0
         down = -1 if rate > 0 else 1
-        return down if kind is Kind.FREE or int(kind) == down else 0
+        return down if kind is BoundKind.FREE or int(kind) == down else 0
 
-    def _leave(self, leaving: int, direction: int) -> End | tuple[int, int]:
+    def _leave(self, leaving: int, direction: int) -> PivotEnd | tuple[int, int]:
         form, first = self.form, self.form.variables
         if leaving < first:
             weight = [ZERO] * len(self.inner)
@@ -162,17 +164,17 @@ class _Tableau:
         multipliers = self._multipliers(weight)
         effect = self._rates([own.get(j, ZERO) for j in range(first)], multipliers)
         for entering, change in enumerate(effect):
-            if entering in self.basic or change == 0 or form.kind[entering] is Kind.FIXED:
+            if entering in self.basic or change == 0 or form.kind[entering] is BoundKind.FIXED:
                 continue
-            if form.kind[entering] is Kind.FREE or change * int(form.kind[entering]) * direction > 0:
+            if form.kind[entering] is BoundKind.FREE or change * int(form.kind[entering]) * direction > 0:
                 return leaving, entering
         # no entry can move it on: with the row's own weight, the multipliers contradict the bounds
         self.proof = [-value for value in multipliers]
         if leaving >= first:
             self.proof[leaving - first] = fmpq(1)
-        return End.INFEASIBLE
+        return PivotEnd.INFEASIBLE
 
-    def _enter(self, entering: int, direction: int) -> End | tuple[int, int]:
+    def _enter(self, entering: int, direction: int) -> PivotEnd | tuple[int, int]:
         form, first = self.form, self.form.variables
         if entering < first:
             move = self._solve([-form.matrix[r].get(entering, ZERO) * direction for r in self.tight])
@@ -186,12 +188,12 @@ class _Tableau:
         for leaving in sorted(self.basic):
             kind = form.kind[leaving]
             change = ray[leaving] if leaving < first else _dot(form.matrix[leaving - first], ray)
-            if kind is Kind.FREE or change == 0:
+            if kind is BoundKind.FREE or change == 0:
                 continue
-            if kind is Kind.FIXED or change * int(kind) < 0:
+            if kind is BoundKind.FIXED or change * int(kind) < 0:
                 return leaving, entering
         self.ray = ray
-        return End.UNBOUNDED
+        return PivotEnd.UNBOUNDED
 
     def _value(self, index: int) -> Any:
         first = self.form.variables

@@ -1,7 +1,7 @@
 """Programs whose exact optimum proves that another one has none: the nearest point, and the steepest direction.
 
 Both are feasible and bounded whatever they are made of, so that the way to an exact optimum is the same as for any
-other program. The nearest point leaves as small a part as may be of the errors of a first guess; where that is not 0,
+other program. The nearest point leaves the smallest possible part of the errors of a first guess; where that is not 0,
 its duals prove infeasibility. The steepest direction is the best one within a box that never leaves the feasible set;
 if it improves the objective, the program is unbounded once it has a point.
 
@@ -23,7 +23,7 @@ ONE = Fraction(1)
 
 
 def nearest_point(program: Program, kept: Array) -> Program:
-    """Return the program: how small a part of a first guess's errors must be left for the rows ``kept`` to hold.
+    """Return the program that asks which part of a first guess's errors must be left for the rows ``kept`` to hold.
 
     The guess is a point within the bounds, so that the program has a point. Its variables are those of ``program``,
     then the part that is left, from 0; its rows are those kept and no others.
@@ -54,7 +54,7 @@ def nearest_point(program: Program, kept: Array) -> Program:
 
 
 def steepest_direction(program: Program) -> Program:
-    """Return the program: the most improving direction, no entry beyond 1, that no bound or row ever stops."""
+    """Return the program of the most improving direction, with entries up to 1, that no bound or row ever stops."""
     lower, upper = (
         objects([ZERO if isinstance(end, Fraction) else free for end in ends])
         for ends, free in ((program.lower, -ONE), (program.upper, ONE))

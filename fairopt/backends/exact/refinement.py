@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairopt.backends.exact.sums import Ratios, float_ratio, nonzero
+from fairopt.backends.exact.sums import UnreducedRatios, float_ratio, nonzero
 from fairopt.backends.exact.vertex import OutOfReach, Vertex, settled, vertex_of
 from fairopt.backends.highs import PRESOLVE_FROM, Highs, basis_of, instance, load, outcome_of, run
 from fairopt.backends.scaling import scaled
@@ -29,9 +29,9 @@ from fairopt.program import INFINITY, Array, Program
 if TYPE_CHECKING:
     import highspy
 
-#: Rounds after which refinement is given up; two or three do where one helps.
+#: Refinement is given up after so many rounds; where it helps, two or three are enough.
 MOST_ROUNDS = 20
-#: An error is blown up by no more than this at once: HiGHS is at a loss with numbers that are very far apart.
+#: An error is blown up by no more than this at once: HiGHS fails where numbers are very far apart.
 LARGEST_STEP = 40  # as a power of two
 
 
@@ -75,7 +75,7 @@ class FloatProgram:
         rows, variables = exact.shape
         priced = nonzero(vertex.dual)
         cost = _blown(vertex.reduced, dual) * (into.column / into.objective)
-        values = Ratios([value.numerator for value in vertex.x], [value.denominator for value in vertex.x])
+        values = UnreducedRatios([value.numerator for value in vertex.x], [value.denominator for value in vertex.x])
         bounds = [np.ldexp(values.distance(bound), primal) / into.column for bound in (exact.lower, exact.upper)]
         sides = [
             np.ldexp(vertex.activity.distance(side), primal) / into.row for side in (exact.rows.lower, exact.rows.upper)
@@ -149,7 +149,7 @@ def refine(program: Program, floats: FloatProgram, proposed: Solution, deadline:
         except OutOfReach:
             if vertex is None:
                 raise
-            found = None  # the vertex before is what there is
+            found = None  # the last vertex is the result
         if found is None:
             break
         seen.add(key)

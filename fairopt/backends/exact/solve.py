@@ -39,7 +39,7 @@ from fairopt.backends.trivial import settle
 from fairopt.program import INFINITY, Array, Program, Sense
 
 if TYPE_CHECKING:
-    from fairopt.backends.exact.pivots import Found
+    from fairopt.backends.exact.pivots import PivotResult
 
 #: Programs with more non-zeros are not pivoted on: one pivot takes seconds.
 LARGEST_PIVOTED = 50_000
@@ -147,7 +147,7 @@ class _Search:
         """Return an exactly optimal vertex, None where refinement does not come to one."""
         floats = self._floats = self._floats or FloatProgram(self.program, self.deadline)
         refined = refine(self.program, floats, self.proposed, self.deadline)
-        if refined.vertex is None and not self._said:  # the caller's basis is none, and HiGHS has not been asked
+        if refined.vertex is None and not self._said:  # the caller's basis is singular, and HiGHS has not been asked
             self.ask()
             refined = refine(self.program, floats, self.proposed, self.deadline)
         self._vertex, self.proposed = refined.vertex, refined.proposed
@@ -189,20 +189,20 @@ class _Search:
 
     # -- step 4 ------------------------------------------------------------------------------------------------------
     def _after_pivots(self) -> Solution:
-        from fairopt.backends.exact.pivots import End
+        from fairopt.backends.exact.pivots import PivotEnd
 
         form, found = self._pivot()
         x, multipliers = form.back(found)
-        if found.end is End.INFEASIBLE:
+        if found.end is PivotEnd.INFEASIBLE:
             return self._refuted(multipliers if contradict(self.program, multipliers) else -multipliers)
-        if found.end is End.UNBOUNDED:
+        if found.end is PivotEnd.UNBOUNDED:
             return self._endless(x, as_fractions(found.ray))
-        if found.end is End.OPTIMAL:
+        if found.end is PivotEnd.OPTIMAL:
             return self._optimal(x, self._dual(multipliers), form.basis(found))
         self._point = None if excesses(self.program, x) else x
         return self._limit("exact pivots took too long", self._dual(multipliers))
 
-    def _pivot(self) -> tuple[Standard, Found]:
+    def _pivot(self) -> tuple[Standard, PivotResult]:
         from fairopt.backends.exact.pivots import pivot
 
         nonzeros = len(self.program.rows.value)

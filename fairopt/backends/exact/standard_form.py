@@ -11,11 +11,11 @@ from fairopt.backends.solution import Basis, Position
 from fairopt.program import INFINITY, Array, Program, Sense, objects
 
 if TYPE_CHECKING:
-    from fairopt.backends.exact.pivots import Found, OneSided
+    from fairopt.backends.exact.pivots import OneSided, PivotResult
 
 
 class Standard:
-    """A program in the one-sided form of `exact_pivots`, and the way back.
+    """A program in the one-sided form of `fairopt.backends.exact.pivots`, and the way back.
 
     Rows of the form: one a row of the program, one more for each row with two different finite sides, and one for each
     variable with two different finite bounds; the added ones hold the upper side. ``above`` maps an entry of the
@@ -25,7 +25,7 @@ class Standard:
     def __init__(self, program: Program) -> None:
         from flint import fmpq
 
-        from fairopt.backends.exact.pivots import Kind, OneSided
+        from fairopt.backends.exact.pivots import BoundKind, OneSided
 
         def rational(value: Fraction) -> Any:
             return fmpq(value.numerator, value.denominator)
@@ -36,25 +36,25 @@ class Standard:
         matrix: list[dict[int, Any]] = [{} for _ in range(self.rows)]
         for r, j, value in zip(rows.row.tolist(), rows.column.tolist(), rows.value.tolist(), strict=True):
             matrix[r][j] = rational(value)
-        kind: list[Kind] = []
+        kind: list[BoundKind] = []
         bound: list[Any] = []
         tops: list[tuple[int, Any]] = []
         sides = zip([*program.lower, *rows.lower], [*program.upper, *rows.upper], strict=True)
         for entry, (low, high) in enumerate(sides):
             if low == high:
-                kind.append(Kind.FIXED)
+                kind.append(BoundKind.FIXED)
             elif low != -INFINITY:
-                kind.append(Kind.FROM_BELOW)
+                kind.append(BoundKind.FROM_BELOW)
                 tops += [(entry, rational(high))] if high != INFINITY else []
             else:
-                kind.append(Kind.FROM_ABOVE if high != INFINITY else Kind.FREE)
+                kind.append(BoundKind.FROM_ABOVE if high != INFINITY else BoundKind.FREE)
             held = low if low != -INFINITY else high
             bound.append(fmpq(0) if held == INFINITY else rational(held))
         self.above: dict[int, int] = {}
         for entry, top in tops:
             self.above[entry] = self.variables + len(matrix)
             matrix.append({entry: fmpq(1)} if entry < self.variables else matrix[entry - self.variables])
-            kind.append(Kind.FROM_ABOVE)
+            kind.append(BoundKind.FROM_ABOVE)
             bound.append(top)
         sign = -1 if program.sense is Sense.MAXIMIZE else 1
         self.form: OneSided = OneSided([sign * rational(value) for value in program.cost], matrix, kind, bound)
@@ -71,7 +71,7 @@ class Standard:
                 out = (out - {top}) | {entry}
         return out
 
-    def basis(self, found: Found) -> Basis:
+    def basis(self, found: PivotResult) -> Basis:
         """Return the program's basis of where pivoting ended."""
         lows = [*self.program.lower, *self.program.rows.lower]
         highs = [*self.program.upper, *self.program.rows.upper]
@@ -88,7 +88,7 @@ class Standard:
         positions = np.array(place, dtype=np.int8)
         return Basis(positions[: self.variables], positions[self.variables :])
 
-    def back(self, found: Found) -> tuple[Array, Array]:
+    def back(self, found: PivotResult) -> tuple[Array, Array]:
         """Return x and the rows' multipliers in Fractions; those of added rows join the row that they came from."""
         x, given = as_fractions(found.x), as_fractions(found.dual)
         multipliers = given[: self.rows].copy()

@@ -1,4 +1,4 @@
-"""Sums of many fractions, fast: common denominators and whole numbers, no fraction is reduced before it is wanted.
+"""Fast sums of many fractions: common denominators and whole numbers; no fraction is reduced before it is needed.
 
 Adding fractions one by one takes a greatest common divisor each; the numbers of an exact vertex have hundreds of
 digits and one denominator in common, so that a sum of whole numbers does. Terms that are zero are never touched.
@@ -34,7 +34,7 @@ def nonzero(values: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Ratios:
+class UnreducedRatios:
     """Numbers ``top / bottom``, not reduced; each ``bottom`` is positive."""
 
     top: list[int]
@@ -68,7 +68,7 @@ class Ratios:
         return objects([Fraction(*pair) if pair[0] else ZERO for pair in zip(self.top, self.bottom, strict=True)])
 
 
-def totals(size: int, target: Array, source: Array, value: Array, x: Array) -> Ratios:
+def totals(size: int, target: Array, source: Array, value: Array, x: Array) -> UnreducedRatios:
     """Return for each target the sum of ``value[t] * x[source[t]]`` over the triplets t with that target."""
     used = np.zeros(len(x), dtype=bool)
     used[nonzero(x)] = True
@@ -87,7 +87,7 @@ def totals(size: int, target: Array, source: Array, value: Array, x: Array) -> R
             factor.numerator * (shared // factor.denominator) * weight[column]
             for factor, column in zip(inside, columns[first:last], strict=True)
         )
-    return Ratios(top, bottom)
+    return UnreducedRatios(top, bottom)
 
 
 def whole(values: Array) -> tuple[list[int], int]:
@@ -103,7 +103,7 @@ def dot(left: Array, right: Array) -> Fraction:
     return Fraction(sum(a * b for a, b in zip(lefts, rights, strict=True)), first * second)
 
 
-def activity(program: Program, x: Array) -> Ratios:
+def activity(program: Program, x: Array) -> UnreducedRatios:
     """Return the value of each row at ``x``."""
     rows = program.rows
     return totals(len(rows), rows.row, rows.column, rows.value, x)
@@ -116,12 +116,12 @@ def reduced_cost(program: Program, dual: Array) -> Array:
     return np.asarray(program.cost - product)
 
 
-def excesses(program: Program, x: Array, rows_at_x: Ratios | None = None) -> dict[int, Fraction]:
+def excesses(program: Program, x: Array, rows_at_x: UnreducedRatios | None = None) -> dict[int, Fraction]:
     """Return by how much ``x`` breaks bounds and rows: a variable by its number, row r by variables + r.
 
     ``rows_at_x`` are the values of the rows, if they are known.
     """
-    values = Ratios([value.numerator for value in x], [value.denominator for value in x])
+    values = UnreducedRatios([value.numerator for value in x], [value.denominator for value in x])
     found = values.excess(program.lower, program.upper)
     rows = (rows_at_x or activity(program, x)).excess(program.rows.lower, program.rows.upper)
     return found | {len(program.cost) + row: amount for row, amount in rows.items()}
@@ -136,5 +136,5 @@ def float_ratio(top: int, bottom: int) -> float:
     """Return ``top / bottom``, rounded once."""
     try:
         return top / bottom
-    except OverflowError:  # beyond the floats: as good as endless
+    except OverflowError:  # beyond the largest float
         return float("inf") if top > 0 else -float("inf")

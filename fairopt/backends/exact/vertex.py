@@ -20,7 +20,7 @@ import numpy as np
 
 from fairopt.backends.exact.sums import (
     ZERO,
-    Ratios,
+    UnreducedRatios,
     activity,
     excesses,
     finite,
@@ -33,7 +33,7 @@ from fairopt.program import Array, Program, Sense, objects
 
 #: Seconds that flint takes to solve a dense system of n equations, over n cubed (2.4 s for 800, 19 s for 1,600).
 SECONDS_PER_CUBE = 5e-9
-#: What takes less seconds than this is done even at the deadline: something is better than nothing.
+#: What takes fewer seconds than this is done even after the deadline: some answer is better than none.
 NO_TIME = 0.1
 #: Nuclei with more rows than this are out of reach (about two minutes for each of point and multipliers).
 LARGEST_NUCLEUS = 3000
@@ -54,7 +54,7 @@ class Vertex:
     basis: Basis
     x: Array
     dual: Array
-    activity: Ratios
+    activity: UnreducedRatios
     reduced: Array
     infeasible: Fraction
     improving: Fraction
@@ -87,7 +87,7 @@ def vertex_of(program: Program, basis: Basis, deadline: float = float("inf")) ->
     try:
         solved = kernel.solve(side)
         multipliers = kernel.solve_transposed(program.cost[inner])
-    except ZeroDivisionError:  # flint's word for a singular matrix
+    except ZeroDivisionError:  # flint's error for a singular matrix
         return None
     x[inner] = solved
     dual = zeros(len(program.rows))
@@ -99,7 +99,7 @@ def vertex_of(program: Program, basis: Basis, deadline: float = float("inf")) ->
 
 
 def settled(program: Program, basis: Basis) -> Basis:
-    """Return ``basis`` with what is not basic put at a bound that it has."""
+    """Return ``basis`` with every variable and row that is not basic put at a bound that it has."""
     columns = _settled(basis.columns, program.lower, program.upper)
     return Basis(columns, _settled(basis.rows, program.rows.lower, program.rows.upper))
 
@@ -207,7 +207,7 @@ def _peeled(rows: list[dict[int, Any]], columns: list[dict[int, Any]]) -> tuple[
     by_column: list[tuple[int, int]] = []
     queue = [(True, r) for r, left in enumerate(row_left) if len(left) == 1]
     queue += [(False, j) for j, left in enumerate(column_left) if len(left) == 1]
-    for of_row, index in _growing(queue):
+    for of_row, index in _queued(queue):
         left = row_left[index] if of_row else column_left[index]
         if len(left) != 1:
             continue  # taken meanwhile, with another pivot
@@ -227,8 +227,8 @@ def _peeled(rows: list[dict[int, Any]], columns: list[dict[int, Any]]) -> tuple[
     return by_row, by_column
 
 
-def _growing(queue: list[tuple[bool, int]]) -> Iterator[tuple[bool, int]]:
-    """Yield what stands in the queue, also what is added on the way."""
+def _queued(queue: list[tuple[bool, int]]) -> Iterator[tuple[bool, int]]:
+    """Yield what is in the queue, also what is added meanwhile."""
     place = 0
     while place < len(queue):
         yield queue[place]

@@ -18,7 +18,7 @@ Spots = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Kind:
+class RunMode:
     """How a job may run, apart from where and from when on.
 
     ``worker`` and ``ps``: types. ``together``: whether all is on one server (zeta_j). ``workers``: how many in all.
@@ -38,27 +38,28 @@ class Times:
 
     ``first`` (n,): the first slot that a job may run in. ``last`` (n,): the last slot in which its completion is worth
     more than nothing, 0 where there is none; completing later is never better than not to run. ``worth``: for each job
-    f(t - r) at t = 1, ..., ``slots``, 0 before ``first``. ``kinds``: for each job the ways in which it may run.
+    f(t - r) at t = 1, ..., ``slots``, 0 before ``first``. ``modes``: how each job may run.
     """
 
     slots: int
     first: tuple[int, ...]
     last: tuple[int, ...]
     worth: tuple[tuple[Number, ...], ...]
-    kinds: tuple[tuple[Kind, ...], ...]
+    modes: tuple[tuple[RunMode, ...], ...]
 
     @classmethod
     def of(cls, batch: Batch, slots: int | None = None, in_slot_of_arrival: bool = False) -> Times:
         """Return the times of a batch; ``slots`` None for as many as the optimum can need, see `needed_slots`.
 
         A job that arrives at r runs from slot r + 1 on, as slot r has passed: it is the interval (r - 1, r]. (3l) as
-        printed allows slot r too: ``in_slot_of_arrival``. Errors: `BadInput` where the slots or an f(0) are none.
+        printed allows slot r too: ``in_slot_of_arrival``. Errors: `BadInput` where ``slots`` is no whole number from
+        1, or an f(0) is infinite.
         """
         if slots is not None and (not isinstance(slots, int) or isinstance(slots, bool) or slots < 1):
             raise BadInput(f"got {slots!r}", place="option slots", remedy="Give a whole number from 1, or None")
         if slots is not None and slots > MOST_SLOTS:
             raise BadInput(f"got {slots}", place="option slots", remedy=f"Give at most {MOST_SLOTS}")
-        ways = tuple(kinds(batch, job) for job in range(len(batch.jobs)))
+        ways = tuple(run_modes(batch, job) for job in range(len(batch.jobs)))
         count = _needed(batch, ways) if slots is None else slots
         first = tuple(max(1, int(r) + (0 if in_slot_of_arrival else 1)) for r in batch.jobs.arrival)
         worth = tuple(
@@ -85,15 +86,15 @@ def needed_slots(batch: Batch) -> int:
     """Return a number of slots within which some optimal schedule ends; 1 at least.
 
     No job runs for nothing, so that none completes after the last slot in which its utility is positive. And after the
-    last arrival no slot is left empty, so that all jobs end within the sum of their longest durations; also the i-th to
-    complete does so at most the shortest durations of itself and of all that complete later after the one before, else
-    these would all complete sooner one by one. The least of the three is taken.
+    last arrival no slot is left empty, so that all jobs end within the sum of their longest durations. Also, the time
+    from one completion to the next is at most the sum of the shortest durations of the jobs that are still to complete:
+    else all of these would complete sooner when run one after the other. The least of the three is taken.
     """
-    return _needed(batch, [kinds(batch, job) for job in range(len(batch.jobs))])
+    return _needed(batch, [run_modes(batch, job) for job in range(len(batch.jobs))])
 
 
-def _needed(batch: Batch, ways: Sequence[Sequence[Kind]]) -> int:
-    durations = [[kind.slots for kind in each] for each in ways]
+def _needed(batch: Batch, ways: Sequence[Sequence[RunMode]]) -> int:
+    durations = [[mode.slots for mode in each] for each in ways]
     runnable = [each for each in durations if each]
     latest = int(batch.jobs.arrival.max(initial=0))
     ranked = sorted(min(each) for each in runnable)
@@ -107,8 +108,8 @@ def _needed(batch: Batch, ways: Sequence[Sequence[Kind]]) -> int:
     return max(1, min(cap, useful))
 
 
-def kinds(batch: Batch, job: int) -> tuple[Kind, ...]:
-    """Return the ways in which a job may run; those with more workers that take as many slots are left out.
+def run_modes(batch: Batch, job: int) -> tuple[RunMode, ...]:
+    """Return how a job may run; modes with more workers that take as many slots are left out.
 
     Fewer workers in as many slots use less on the same servers, so that no optimum is lost, of whatever prices.
 
@@ -123,9 +124,9 @@ def kinds(batch: Batch, job: int) -> tuple[Kind, ...]:
             before = 0
             for workers in range(1, min(int(batch.jobs.chunks[job]), int(most)) + 1):
                 slots = batch.duration(job, workers, together, worker, ps)
-                kind = Kind(worker, ps, together, workers, slots)
-                if slots != before and (together or _placeable(batch, kind)):
-                    found.append(kind)
+                mode = RunMode(worker, ps, together, workers, slots)
+                if slots != before and (together or _placeable(batch, mode)):
+                    found.append(mode)
                     before = slots
     return tuple(found)
 
@@ -140,45 +141,45 @@ def ps_needed(batch: Batch, worker: int, ps: int, elsewhere: int) -> int:
     return max(1, ceil(elsewhere * ratio))
 
 
-def hosts(batch: Batch, kind: Kind) -> Iterator[tuple[int, int, int]]:
-    """Yield (server of the PS, workers there, PS there) for a kind, with as few PS as (3g) and (3i) let it.
+def hosts(batch: Batch, mode: RunMode) -> Iterator[tuple[int, int, int]]:
+    """Yield (server of the PS, workers there, PS there) for a mode, with as few PS as (3g) and (3i) allow.
 
     (3i) as printed holds of servers without PS too, and then forbids every placement on one server; it is read of
     servers with PS. Each of them must then serve all workers elsewhere, so that a second one is never of use.
     """
     servers = batch.servers
-    needed = [ps_needed(batch, kind.worker, kind.ps, count) for count in range(kind.workers + 1)]
-    for server, (here, there) in enumerate(zip(servers.workers[:, kind.worker], servers.ps[:, kind.ps], strict=True)):
-        least, most = (kind.workers, kind.workers) if kind.together else (0, kind.workers - 1)
+    needed = [ps_needed(batch, mode.worker, mode.ps, count) for count in range(mode.workers + 1)]
+    for server, (here, there) in enumerate(zip(servers.workers[:, mode.worker], servers.ps[:, mode.ps], strict=True)):
+        least, most = (mode.workers, mode.workers) if mode.together else (0, mode.workers - 1)
         for workers in range(least, min(most, int(here)) + 1):
-            ps = needed[kind.workers - workers]
+            ps = needed[mode.workers - workers]
             if ps <= there:
                 yield server, workers, ps
 
 
-def placements(batch: Batch, kind: Kind) -> Iterator[tuple[Spots, Spots]]:
-    """Yield every (workers, PS) by server of a kind, with no more PS than needed."""
-    room = [int(each) for each in batch.servers.workers[:, kind.worker]]
-    for server, workers, ps in hosts(batch, kind):
+def placements(batch: Batch, mode: RunMode) -> Iterator[tuple[Spots, Spots]]:
+    """Yield every (workers, PS) by server of a mode, with no more PS than needed."""
+    room = [int(each) for each in batch.servers.workers[:, mode.worker]]
+    for server, workers, ps in hosts(batch, mode):
         others = [(other, there) for other, there in enumerate(room) if other != server and there]
-        for rest in _spread(kind.workers - workers, others):
+        for rest in _spread(mode.workers - workers, others):
             yield tuple(sorted([*rest, *([(server, workers)] if workers else [])])), ((server, ps),)
 
 
 def columns(batch: Batch, job: int, times: Times) -> Iterator[JobSchedule]:
-    """Yield the schedules of a job that (5) needs: for each way and place to run, every slot to start in.
+    """Yield the schedules of a job that (5) needs: for each mode and placement, every slot to start in.
 
-    Left out are only schedules that another one is at least as good as with no more of anything: longer than (3k) asks
-    for, with more PS than (3g) and (3i) ask for, worth nothing.
+    A schedule is left out only where another one is as good and uses no more of anything: where it is longer than (3k)
+    asks for, has more PS than (3g) and (3i) ask for, or is worth nothing.
 
     Source: Astraea (posted prices) Sec. 4.4, L_j of Eq. (5).
     """
-    for kind in times.kinds[job]:
-        starts = range(times.first[job], times.last[job] - kind.slots + 2)
+    for mode in times.modes[job]:
+        starts = range(times.first[job], times.last[job] - mode.slots + 2)
         if starts:
-            for workers, ps in placements(batch, kind):
+            for workers, ps in placements(batch, mode):
                 for first in starts:
-                    yield JobSchedule(job, first, first + kind.slots - 1, workers, ps, kind.worker, kind.ps)
+                    yield JobSchedule(job, first, first + mode.slots - 1, workers, ps, mode.worker, mode.ps)
 
 
 def _spread(count: int, room: list[tuple[int, int]]) -> Iterator[Spots]:
@@ -192,10 +193,10 @@ def _spread(count: int, room: list[tuple[int, int]]) -> Iterator[Spots]:
                 yield ((server, here), *rest) if here else rest
 
 
-def _placeable(batch: Batch, kind: Kind) -> bool:
-    total = int(batch.servers.workers[:, kind.worker].sum())
-    there = batch.servers.workers[:, kind.worker]
-    return any(total - int(there[server]) >= kind.workers - workers for server, workers, _ in hosts(batch, kind))
+def _placeable(batch: Batch, mode: RunMode) -> bool:
+    total = int(batch.servers.workers[:, mode.worker].sum())
+    there = batch.servers.workers[:, mode.worker]
+    return any(total - int(there[server]) >= mode.workers - workers for server, workers, _ in hosts(batch, mode))
 
 
 def _last_positive(batch: Batch, job: int, cap: int) -> int:

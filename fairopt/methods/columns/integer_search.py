@@ -1,8 +1,13 @@
-"""The integer optimum of (5) where its columns are too many: first when jobs run, then where, till both agree."""
+"""The integer optimum of (5) where its columns are too many: when jobs run first, then where, until both agree.
+
+A first program chooses when each job runs, and how, within what all servers hold together: a relaxation of (5), made
+tighter by families of cuts (`_rows`). A second one looks for servers. Where not all that was chosen finds its place, a
+least set of jobs that does not is forbidden, with all that asks for at least as much, and the first is asked again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -11,7 +16,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.backends.solution import Solution, Status
-from fairopt.methods.columns.columns import Kind, Spots, Times, hosts, ps_needed
+from fairopt.methods.columns.columns import RunMode, Spots, Times, hosts, ps_needed
 from fairopt.methods.columns.pricing import Pricing
 from fairopt.methods.columns.restricted_program import Relaxation, weighted_sums
 from fairopt.problem.batch import Batch, JobSchedule
@@ -28,16 +33,16 @@ class Slot(NamedTuple):
 
     job: int
     first: int
-    kind: Kind
+    mode: RunMode
 
     @property
     def last(self) -> int:
         """The slot of completion."""
-        return self.first + self.kind.slots - 1
+        return self.first + self.mode.slots - 1
 
 
 @dataclass(frozen=True)
-class Found:
+class BestSchedules:
     """The best schedules found, and what they earn; ``optimal``: whether the search has ruled out all better ones.
 
     ``cuts``: how many sets of jobs were found that cannot be placed together.
@@ -49,16 +54,12 @@ class Found:
     cuts: int
 
 
-def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Session, most_cuts: int) -> Found:
+def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Session, most_cuts: int) -> BestSchedules:
     """Return the integer optimum, or the best that ``most_cuts`` sets that cannot be placed lead to.
 
-    A first program chooses when each job runs, and how, within what all servers hold together: a relaxation of (5). A
-    second one looks for servers. Where not all that was chosen finds its place, a least set of jobs that does not is
-    forbidden, with all that asks for at least as much, and the first is asked again.
-
     Times that cannot belong to a schedule that earns more than some goal, by the prices of the relaxation, are left
-    out. The goal is just below the bound at first, and lower from time to time; where as much as the goal is earned,
-    nothing better was left out.
+    out. The goal is just below the bound at first, and is lowered until as much as the goal is earned: then nothing
+    better was left out.
 
     Errors: `NotSolved`.
     """
@@ -71,7 +72,7 @@ def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Session, m
         optimal = _rounds(batch, times, promising, solve, best, relaxation.bound, most_cuts) if promising else True
         if best.revenue >= goal or not optimal:
             proved = best.revenue >= relaxation.bound or optimal
-            return Found(best.schedules, best.revenue, proved, best.cuts)
+            return BestSchedules(best.schedules, best.revenue, proved, best.cuts)
         distance *= FARTHER
 
 
@@ -111,9 +112,9 @@ def _rounds(
 
 
 def _losses(batch: Batch, times: Times, relaxation: Relaxation) -> list[tuple[Fraction, Slot]]:
-    """Return all times and kinds with how far below the bound the revenue is of any schedule with the job there.
+    """Return all slots of jobs, and by how much the revenue of any schedule that uses one is below the bound.
 
-    It is what the cheapest such schedule gains less than the job's best, at the prices of the relaxation.
+    That is what the cheapest schedule there gains less than the job's best one, at the prices of the relaxation.
     """
     whole, common = relaxation.prices.whole()
     pricing = Pricing(batch, times, whole, every_slot=True)
@@ -121,10 +122,10 @@ def _losses(batch: Batch, times: Times, relaxation: Relaxation) -> list[tuple[Fr
     for job in range(len(batch.jobs)):
         worth = [Fraction(value) for value in times.worth[job]]
         gains = []
-        for number, kind in enumerate(times.kinds[job]):
+        for number, mode in enumerate(times.modes[job]):
             cost = pricing.cheapest(job, number).cost.tolist()
             gains += [
-                (worth[at] - Fraction(int(each), common), Slot(job, at - kind.slots + 2, kind))
+                (worth[at] - Fraction(int(each), common), Slot(job, at - mode.slots + 2, mode))
                 for at, each in enumerate(cost)
                 if each < pricing.most
             ]
@@ -136,43 +137,19 @@ def _losses(batch: Batch, times: Times, relaxation: Relaxation) -> list[tuple[Fr
 def _choose(
     batch: Batch, times: Times, slots: Sequence[Slot], cuts: Sequence[tuple[Slot, ...]], solve: Session
 ) -> tuple[float, list[Slot]]:
-    """Choose at most one slot a job, within what all servers hold together, and how many servers can hold so much."""
+    """Return a bound on the revenue, and the slots that reach it, by what can be said without servers.
+
+    ``cuts``: sets of slots that cannot be placed together. Infinity and nothing where a limit ended the back end.
+    """
     if not slots:
         return 0.0, []
-    servers = batch.servers
     p = Formulation("when jobs run")
     o = p.variable("chosen", (len(slots),), lower=0, upper=1, integer=True)
     unit = times.unit or Fraction(1)  # whole numbers let a back end round its bounds
     worth = np.array([float(Fraction(times.worth[each.job][each.last - 1]) / unit) for each in slots])
     p.maximize((worth * o).sum())
-    span = np.array([(each.first, each.last) for each in slots])
-    active = (span[:, :1] <= np.arange(1, times.slots + 1)) & (np.arange(1, times.slots + 1) <= span[:, 1:])
-    starts = np.unique(span[:, 0]) - 1  # use rises only where something starts
-    job = np.array([each.job for each in slots])
-    p.constrain("once", weighted_sums(o, (job == np.arange(len(batch.jobs))[:, None]).astype(np.int64)) <= 1)
-    spots = [list(hosts(batch, each.kind)) for each in slots]
-    fewest = [min(ps for _, _, ps in each) for each in spots]
-    beside = [min(workers for _, workers, _ in each) for each in spots]  # workers on the server of the PS
-    rows: dict[str, tuple[Array, int]] = {}
-    for worker in range(len(servers.worker_types)):
-        of = [each.kind.worker == worker for each in slots]
-        room = servers.workers[:, worker]
-        rows[f"workers {worker}"] = np.array([each.kind.workers for each in slots]) * of, int(room.sum())
-        alone = np.array(beside) * of
-        for least in np.unique(alone[alone > 1]):
-            most = np.minimum(room // least, servers.ps.sum(axis=1)).sum()
-            rows[f"workers {worker} on one server, {least}"] = (alone >= least).astype(np.int64), int(most)
-    for ps in range(len(servers.ps_types)):
-        of = [each.kind.ps == ps for each in slots]
-        room, needed = servers.ps[:, ps], np.array(fewest) * of
-        rows[f"ps {ps}"] = needed, int(room.sum())
-        for least in np.unique(needed[needed > 1]):
-            rows[f"ps {ps}, {least}"] = (needed >= least).astype(np.int64), int((room // least).sum())
-    for name, (weight, most) in rows.items():
-        p.constrain(name, weighted_sums(o, active[:, starts].T * weight) <= most)
-    for number, cut in enumerate(cuts):
-        asks = [any(_at_least(each, other) for other in cut) for each in slots]
-        p.constrain(f"cut {number}", weighted_sums(o, np.array([asks], dtype=np.int64)) <= len(cut) - 1)
+    for name, weights, most in _rows(batch, times, slots, cuts):
+        p.constrain(name, weighted_sums(o, weights) <= most)
     solution = solve(p.program())
     if solution.status is Status.LIMIT and solution.x is None:
         return float("inf"), []
@@ -182,21 +159,67 @@ def _choose(
     return float(solution.bound) * float(unit), chosen
 
 
-def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) -> tuple[list[JobSchedule], bool]:
-    """Return schedules, with servers, for as much of ``chosen`` as can be placed, by utility; and whether it is that.
+#: A name, weights (rows, slots) and the most that each weighted sum of chosen slots may come to.
+Rows = tuple[str, Array, int]
+#: Where each slot's PS can be, by `hosts`: the server, the workers there and the PS there.
+HostsOf = Sequence[Sequence[tuple[int, int, int]]]
 
-    It may be less only where a limit stopped the back end.
+
+def _rows(batch: Batch, times: Times, slots: Sequence[Slot], cuts: Sequence[tuple[Slot, ...]]) -> Iterator[Rows]:
+    """Yield the rows of the first program, family by family."""
+    job = np.array([each.job for each in slots])
+    yield "once", (job == np.arange(len(batch.jobs))[:, None]).astype(np.int64), 1
+    span, now = np.array([(each.first, each.last) for each in slots]), np.arange(1, times.slots + 1)
+    active = ((span[:, :1] <= now) & (now <= span[:, 1:])).T
+    starts = np.unique(span[:, 0]) - 1  # use rises only where something starts
+    spots = [list(hosts(batch, each.mode)) for each in slots]
+    for name, weight, most in (*_worker_rows(batch, slots, spots), *_ps_rows(batch, slots, spots)):
+        yield name, active[starts] * weight, most
+    for number, cut in enumerate(cuts):
+        asks = [any(_at_least(each, other) for other in cut) for each in slots]
+        yield f"cut {number}", np.array([asks], dtype=np.int64), len(cut) - 1
+
+
+def _worker_rows(
+    batch: Batch, slots: Sequence[Slot], spots: Sequence[Sequence[tuple[int, int, int]]]
+) -> Iterator[Rows]:
+    """Yield for each type how many workers there are, and how many servers have so many beside a PS."""
+    beside = np.array([min(workers for _, workers, _ in each) for each in spots])  # on the server of the PS
+    workers = np.array([each.mode.workers for each in slots])
+    for type_, room in enumerate(batch.servers.workers.T):
+        of_type = np.array([each.mode.worker == type_ for each in slots])
+        yield f"workers {type_}", workers * of_type, int(room.sum())
+        alone = beside * of_type
+        for least in np.unique(alone[alone > 1]):
+            most = np.minimum(room // least, batch.servers.ps.sum(axis=1)).sum()
+            yield f"workers {type_} on one server, {least}", (alone >= least).astype(np.int64), int(most)
+
+
+def _ps_rows(batch: Batch, slots: Sequence[Slot], spots: HostsOf) -> Iterator[Rows]:
+    """Yield for each type how many PS there are, and how many servers have so many."""
+    fewest = np.array([min(ps for _, _, ps in each) for each in spots])
+    for type_, room in enumerate(batch.servers.ps.T):
+        needed = fewest * np.array([each.mode.ps == type_ for each in slots])
+        yield f"ps {type_}", needed, int(room.sum())
+        for least in np.unique(needed[needed > 1]):
+            yield f"ps {type_}, {least}", (needed >= least).astype(np.int64), int((room // least).sum())
+
+
+def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) -> tuple[list[JobSchedule], bool]:
+    """Return schedules, with servers, for those of ``chosen`` that can be placed at the largest utility.
+
+    And whether that was proved: it was not only where a limit stopped the back end.
     """
     if not chosen:
         return [], True
     servers = batch.servers
     n, count = len(chosen), len(servers.names)
-    workers = np.array([each.kind.workers for each in chosen])
-    together = np.array([each.kind.together for each in chosen])
-    room = np.stack([servers.workers[:, each.kind.worker] for each in chosen])
-    ps_room = np.stack([servers.ps[:, each.kind.ps] for each in chosen])
+    workers = np.array([each.mode.workers for each in chosen])
+    together = np.array([each.mode.together for each in chosen])
+    room = np.stack([servers.workers[:, each.mode.worker] for each in chosen])
+    ps_room = np.stack([servers.ps[:, each.mode.ps] for each in chosen])
     ratio = [
-        servers.worker_bandwidth[each.kind.worker] / servers.ps_bandwidth[each.kind.ps] for each in chosen
+        servers.worker_bandwidth[each.mode.worker] / servers.ps_bandwidth[each.mode.ps] for each in chosen
     ]  # PS that a worker elsewhere asks for
     p = Formulation("where jobs run")
     o = p.variable("placed", (n,), lower=0, upper=1, integer=True)
@@ -215,8 +238,8 @@ def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) ->
     for start in sorted({each.first for each in chosen}):
         active = np.array([each.first <= start <= each.last for each in chosen])
         for name, use, there, types in (
-            ("workers", y, servers.workers, [each.kind.worker for each in chosen]),
-            ("ps", z, servers.ps, [each.kind.ps for each in chosen]),
+            ("workers", y, servers.workers, [each.mode.worker for each in chosen]),
+            ("ps", z, servers.ps, [each.mode.ps for each in chosen]),
         ):
             for type in range(there.shape[1]):
                 counted = np.flatnonzero(active & (np.array(types) == type))
@@ -255,8 +278,8 @@ def _least_unplaceable(batch: Batch, times: Times, chosen: Sequence[Slot], solve
 
 
 def _at_least(slot: Slot, other: Slot) -> bool:
-    """Whether wherever ``slot`` is placed, ``other`` could be: the same types, no fewer slots, no fewer workers."""
-    mine, its = slot.kind, other.kind
+    """Return whether ``other`` could be placed wherever ``slot`` is: the same types, no fewer slots and workers."""
+    mine, its = slot.mode, other.mode
     return (
         slot.job == other.job
         and slot.first <= other.first
@@ -268,13 +291,13 @@ def _at_least(slot: Slot, other: Slot) -> bool:
 
 
 def _shortest(batch: Batch, slot: Slot, workers: Spots, ps: Spots) -> JobSchedule:
-    """Return the schedule, with no PS too many; where all came to lie on one server unasked, it takes fewer slots."""
-    kind = slot.kind
+    """Return the schedule with no PS too many. Where all workers happen to be on one server, it takes fewer slots."""
+    mode = slot.mode
     host = ps[0][0]
-    ps = ((host, ps_needed(batch, kind.worker, kind.ps, kind.workers - dict(workers).get(host, 0))),)
-    schedule = JobSchedule(slot.job, slot.first, slot.last, workers, ps, kind.worker, kind.ps)
-    slots = batch.duration(slot.job, kind.workers, schedule.together, kind.worker, kind.ps)
-    return JobSchedule(slot.job, slot.first, slot.first + slots - 1, workers, ps, kind.worker, kind.ps)
+    ps = ((host, ps_needed(batch, mode.worker, mode.ps, mode.workers - dict(workers).get(host, 0))),)
+    schedule = JobSchedule(slot.job, slot.first, slot.last, workers, ps, mode.worker, mode.ps)
+    slots = batch.duration(slot.job, mode.workers, schedule.together, mode.worker, mode.ps)
+    return JobSchedule(slot.job, slot.first, slot.first + slots - 1, workers, ps, mode.worker, mode.ps)
 
 
 def _spots(counts: Array) -> Spots:

@@ -9,7 +9,7 @@ from math import lcm
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.methods.columns.columns import Kind, Times, ps_needed
+from fairopt.methods.columns.columns import RunMode, Times, ps_needed
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Array
 
@@ -59,12 +59,12 @@ class Prices:
 class Cheapest:
     """For one job and each slot t = 1..T, the cheapest schedule that completes there: its ``cost``, and which it is.
 
-    ``cost`` (T,) is `Pricing.most` where there is none; ``kind``, ``host`` and ``here`` (T,) int: the place in `kinds`,
-    the server of the PS and the workers on it.
+    ``cost`` (T,) is `Pricing.most` where there is none; ``mode``, ``host`` and ``here`` (T,) int: the place in
+    `Times.modes`, the server of the PS and the workers on it.
     """
 
     cost: Array
-    kind: Array
+    mode: Array
     host: Array
     here: Array
 
@@ -73,9 +73,9 @@ class Pricing:
     """The pricing problem of (5): the cheapest schedule of a job for each slot of completion, over all schedules.
 
     Workers away from the PS go to the cheapest servers over the slots that the job runs in, which is best as each takes
-    any number; which server has the PS, and how many workers are with it, is tried out. Arithmetic is that of the
-    prices: floats, integers of 64 bits, or Python's, where sums could be too large. After the last slot with a price,
-    and the last arrival, a later start is never better: without ``every_slot`` such are not listed.
+    any number. For the server of the PS, and the number of workers on it, all possibilities are tried. Arithmetic is
+    that of the prices: floats, integers of 64 bits, or Python's, where sums could be too large. After the last slot
+    with a price, and the last arrival, a later start is never better: such slots are listed with ``every_slot`` only.
 
     Source: Astraea (posted prices) Eq. (6a), (7).
     """
@@ -93,9 +93,9 @@ class Pricing:
         self.most = self.income * 2 + 1
         if prices.workers.dtype == object and self.most < LARGEST:
             prices = Prices(prices.workers.astype(np.int64), prices.ps.astype(np.int64))
-        self._kinds = times.kinds
+        self._modes = times.modes
         priced = [np.flatnonzero(each.any(axis=(0, 1))).max(initial=-1) + 1 for each in (prices.workers, prices.ps)]
-        longest = max((kind.slots for each in self._kinds for kind in each), default=0)
+        longest = max((mode.slots for each in self._modes for mode in each), default=0)
         enough = max(*priced, *times.first, 1) + longest
         #: Slots of completion that are listed.
         self._slots = times.slots if every_slot else min(times.slots, int(enough))
@@ -105,72 +105,72 @@ class Pricing:
             (*servers.workers[s], *servers.ps[s], *prices.workers[s].ravel(), *prices.ps[s].ravel()): s
             for s in reversed(range(len(servers.names)))
         }
-        #: Servers that can have the PS; of those that are alike in all, one will do.
+        #: Servers that can have the PS; of identical ones, one will do.
         self._hosts = np.array(sorted(alike.values()), dtype=np.int64)
-        largest = max((kind.workers for each in self._kinds for kind in each), default=0)
+        largest = max((mode.workers for each in self._modes for mode in each), default=0)
         #: PS that a server must give, by worker type, PS type and workers elsewhere.
         self._ps = [
             [[ps_needed(batch, worker, ps, count) for count in range(largest + 1)] for ps in range(servers.ps.shape[1])]
             for worker in range(servers.workers.shape[1])
         ]
         self._needed: dict[tuple[int, int], int] = {}
-        for kind in (kind for each in self._kinds for kind in each if not kind.together):
-            key = kind.worker, kind.slots
-            self._needed[key] = max(self._needed.get(key, 0), kind.workers)
+        for mode in (mode for each in self._modes for mode in each if not mode.together):
+            key = mode.worker, mode.slots
+            self._needed[key] = max(self._needed.get(key, 0), mode.workers)
         self._elsewhere: dict[tuple[int, int], Array] = {}
 
     def cheapest(self, job: int, only: int | None = None) -> Cheapest:
-        """Return the cheapest schedules of a job, of all kinds or of the one at place ``only`` in `kinds`."""
+        """Return the cheapest schedules of a job, of all modes or of the one at place ``only`` in `modes`."""
         slots = self.times.slots
-        kind_at, host_at, here_at = np.zeros((3, slots), dtype=np.int64)
-        best = Cheapest(np.full(slots, self.most, dtype=self._totals[0].dtype), kind_at, host_at, here_at)
-        for number, kind in enumerate(self._kinds[job]):
+        mode_at, host_at, here_at = np.zeros((3, slots), dtype=np.int64)
+        best = Cheapest(np.full(slots, self.most, dtype=self._totals[0].dtype), mode_at, host_at, here_at)
+        for number, mode in enumerate(self._modes[job]):
             if only not in (None, number):
                 continue
-            starts = slice(self.times.first[job] - 1, max(0, min(self.times.last[job], self._slots) - kind.slots + 1))
+            starts = slice(self.times.first[job] - 1, max(0, min(self.times.last[job], self._slots) - mode.slots + 1))
             if starts.start >= starts.stop:
                 continue
-            ends = slice(starts.start + kind.slots - 1, starts.stop + kind.slots - 1)
-            most_here = min(kind.workers - 1, int(self.batch.servers.workers[:, kind.worker].max()))
-            for here in [kind.workers] if kind.together else range(most_here + 1):
-                self._offer(best, kind, number, here, starts, ends)
+            ends = slice(starts.start + mode.slots - 1, starts.stop + mode.slots - 1)
+            most_here = min(mode.workers - 1, int(self.batch.servers.workers[:, mode.worker].max()))
+            for here in [mode.workers] if mode.together else range(most_here + 1):
+                self._offer(best, mode, number, here, starts, ends)
         return best
 
-    def _offer(self, best: Cheapest, kind: Kind, number: int, here: int, starts: slice, ends: slice) -> None:
+    def _offer(self, best: Cheapest, mode: RunMode, number: int, here: int, starts: slice, ends: slice) -> None:
         """Enter the schedules with ``here`` workers beside the PS where they are cheaper."""
         servers, hosts = self.batch.servers, self._hosts
-        ps = self._ps[kind.worker][kind.ps][kind.workers - here]
-        fits = (servers.workers[hosts, kind.worker] >= here) & (servers.ps[hosts, kind.ps] >= ps)
+        ps = self._ps[mode.worker][mode.ps][mode.workers - here]
+        fits = (servers.workers[hosts, mode.worker] >= here) & (servers.ps[hosts, mode.ps] >= ps)
         if not fits.any():
             return
         hosts = hosts[fits]
-        cost = self._window(1, kind.ps, kind.slots)[hosts, starts] * ps
+        cost = self._window(1, mode.ps, mode.slots)[hosts, starts] * ps
         if here:
-            cost = cost + self._window(0, kind.worker, kind.slots)[hosts, starts] * here
-        if here < kind.workers:
-            cost = cost + self._others(kind.worker, kind.slots)[fits, kind.workers - here, starts]
+            cost = cost + self._window(0, mode.worker, mode.slots)[hosts, starts] * here
+        if here < mode.workers:
+            cost = cost + self._others(mode.worker, mode.slots)[fits, mode.workers - here, starts]
         row = cost.argmin(axis=0)
         least = cost[row, np.arange(cost.shape[1])]
         better = least < best.cost[ends]
         best.cost[ends][better] = least[better]
-        best.kind[ends][better] = number
+        best.mode[ends][better] = number
         best.host[ends][better] = hosts[row[better]]
         best.here[ends][better] = here
 
     def schedule(self, job: int, last: int, best: Cheapest) -> JobSchedule:
         """Return the schedule behind an entry of `Pricing.cheapest`: the one that completes in slot ``last``."""
         at = last - 1
-        kind = self._kinds[job][int(best.kind[at])]
-        host, here, first = int(best.host[at]), int(best.here[at]), last - kind.slots + 1
-        price = self._window(0, kind.worker, kind.slots)[:, first - 1]
-        spots, missing = [(host, here)] if here else [], kind.workers - here
+        mode = self._modes[job][int(best.mode[at])]
+        host, here, first = int(best.host[at]), int(best.here[at]), last - mode.slots + 1
+        price = self._window(0, mode.worker, mode.slots)[:, first - 1]
+        spots, missing = [(host, here)] if here else [], mode.workers - here
         for server in np.argsort(price, kind="stable"):
-            count = min(missing, int(self.batch.servers.workers[server, kind.worker]))
+            count = min(missing, int(self.batch.servers.workers[server, mode.worker]))
             if server != host and count:
                 spots.append((int(server), count))
                 missing -= count
-        ps = ((host, self._ps[kind.worker][kind.ps][kind.workers - here]),)
-        return JobSchedule(job, first, last, tuple(sorted(spots)), ps, kind.worker, kind.ps)
+        ps = ((host, self._ps[mode.worker][mode.ps][mode.workers - here]),)
+        return JobSchedule(job, first, last, tuple(sorted(spots)), ps, mode.worker, mode.ps)
 
     def _window(self, which: int, type: int, slots: int) -> Array:
         """Return (S, T - slots + 1): the price of one worker (0) or PS (1) over so many slots from each start on."""
@@ -197,9 +197,9 @@ class Pricing:
 
 
 def exact_upper_bound(batch: Batch, prices: Prices, times: Times) -> Fraction:
-    """Return what no schedule within ``times`` earns more than, proved by ``prices`` of whatever origin.
+    """Return a bound on what any schedule within ``times`` earns, proved by ``prices`` of whatever origin.
 
-    `weak_duality`, down to the next multiple of `Times.unit`, as all revenues are multiples of it.
+    It is `weak_duality`'s, rounded down to a multiple of `Times.unit`, as all revenues are multiples of it.
     """
     return times.rounded(weak_duality(batch, prices, times))
 

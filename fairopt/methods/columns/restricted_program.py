@@ -17,7 +17,7 @@ from fairopt.program import Affine, Array, Formulation, Program
 SOURCE = "Astraea (posted prices)"
 #: Columns of a job that are added in one round, those of the largest gain.
 MOST_ADDED = 8
-#: The relaxation counts as solved when its bound is above its value by no more than this part of it.
+#: The relaxation is solved when its bound is above its value by no more than this part of the value.
 CLOSE = 1e-7
 
 
@@ -140,13 +140,13 @@ def _use(
 
 
 def weighted_sums(variables: Affine, weights: Array) -> Affine:
-    """Return ``weights @ variables`` for weights (rows, variables) that mostly are 0; these leave no trace."""
+    """Return ``weights @ variables`` for weights (rows, variables) of which most are 0 and make no entry."""
     row, column = np.nonzero(weights)
     return _sums(variables, row, column, weights[row, column], weights.shape[:1])
 
 
 def _sums(variables: Affine, row: Array, column: Array, value: Array, shape: tuple[int, ...]) -> Affine:
-    """Return the expressions ``sum value * variables[column]`` by ``row``; written out whole they would be too many."""
+    """Return the expressions ``sum value * variables[column]`` by ``row``; a dense table of them would be too large."""
     size = int(np.prod(shape))
     order = np.argsort(row, kind="stable")
     start = np.searchsorted(row[order], np.arange(size + 1))

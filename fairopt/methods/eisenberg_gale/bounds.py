@@ -7,13 +7,12 @@ from math import fsum, log
 
 import numpy as np
 
+from fairopt.methods.directed_rounding import ROUNDING
 from fairopt.program import INFINITY, Array
 
-#: Half the distance between 1 and the next float: a rounded result is off by at most this part of itself.
-ROUNDING = float(np.finfo(float).eps) / 2
 #: NumPy's logarithm is off by at most four units in the last place; here twice that.
 LOGARITHM = 16 * ROUNDING
-#: Outside of this range underflow or overflow could hide what the factors below count.
+#: Outside of this range results may have underflowed or overflowed, which the factors below do not count.
 SMALLEST, LARGEST = 1e-250, 1e250
 
 
@@ -22,8 +21,8 @@ class NashBound:
     """The largest sum of w_i log u_i lies between ``lower`` and ``upper``; ``gap`` is the distance by unit of weight.
 
     ``gap`` is that of the weighted mean of the logarithms: no allocation has a weighted geometric mean of utilities
-    that is more than e^gap times what the shares have. It is proved without a logarithm, and is much smaller than
-    the distance between ``lower`` and ``upper`` where these numbers are so large that floats resolve them no better.
+    that is more than e^gap times that of the shares. It is proved without a logarithm. Where ``lower`` and ``upper``
+    are so large that floats cannot tell them apart any better, it is much smaller than their distance.
     """
 
     lower: float
@@ -42,8 +41,8 @@ def nash_bound(
 
     With b_i = w_i max_j s_ij / (p_j + q_i) / u_i, for utilities u_i of the shares, the right-hand side less what the
     shares reach is sum_i w_i log b_i + p.m + q.d - sum_i w_i, and log b_i <= b_i - 1: at an equilibrium all b_i are 1.
-    What the shares overbook by rounding is taken off all of them. The numbers given may be rounded themselves, each
-    by half a unit in the last place.
+    Where the shares overbook a type by rounding, all of them are scaled down. The numbers given may be rounded
+    themselves, each by half a unit in the last place.
 
     Source: the dual of Eisenberg and Gale 1959.
     """

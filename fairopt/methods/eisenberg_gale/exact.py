@@ -12,9 +12,9 @@ from fairopt.methods.eisenberg_gale.money_flow import spend
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
 
-#: Two values in floats that differ by more than this part of themselves differ; all that goes into one is a quotient.
+#: Two floats that differ by more than this part of themselves are different numbers: each is a quotient, rounded once.
 APART = 1e-12
-#: Prices in floats are off by no more than this part, after a chain of quotients and sums over all users.
+#: Prices in floats are off by no more than this part: they come of a chain of quotients, and sums over all users.
 CHAINED = 1e-10
 #: Between the smallest number to divide by and the largest quotient, floats have all of their digits.
 SMALLEST, LARGEST = 1e-140, 1e140
@@ -26,11 +26,11 @@ def exact_equilibrium(market: Market, shares: Array) -> tuple[Equilibrium, Array
     The shares only suggest who buys what. A forest of those pairs gives the prices exactly: two types of one user stand
     in the ratio of its speedups, and in each tree the GPUs cost what its users have. Then it is checked exactly that
     no user has a better buy, and money is sent over the best buys until every budget is spent and every GPU paid for.
-    Demands are not looked at. Among several equilibria (prices and utilities are the same in all) the choice does not
+    Demands are ignored. Among several equilibria (prices and utilities are the same in all) the choice does not
     depend on the order of the users, and users with the same best buys get the same by weight.
 
-    A market in floats is taken for the fractions that its numbers are. Floats only spare exact work: they discard
-    forests that are far from an equilibrium, and settle comparisons that no rounding can turn.
+    A float of the market is the fraction that it is. Floats only save exact work: they discard forests that are far
+    from an equilibrium, and decide comparisons that no rounding can change.
 
     Source: the structure is that of Devanur, Papadimitriou, Saberi and Vazirani, J. ACM 2008, Sec. 3.
     """
@@ -46,7 +46,7 @@ def exact_equilibrium(market: Market, shares: Array) -> tuple[Equilibrium, Array
 
 
 def _plausible(floats: Market, edges: Array) -> bool:
-    """Return whether the edges may all be best buys at the prices that they imply: False is certain."""
+    """Return False where, for certain, not all edges are best buys at the prices that they imply."""
     with np.errstate(all="ignore"):
         prices = forest_prices(floats, edges, float)
         wanted = (floats.speedup > 0) & (floats.capacity > 0)
@@ -90,7 +90,7 @@ def _bought(market: Market, floats: Market, prices: Array) -> tuple[Equilibrium,
                     spending[i, j] = weights[i] * part
                     shares[i, j] = spending[i, j] / prices[j]
     worth = prices.copy()
-    for j in np.flatnonzero(floats.capacity == 0):  # nobody can buy those: they cost what somebody would pay
+    for j in np.flatnonzero(floats.capacity == 0):  # nobody can buy those: they cost the most that anybody would pay
         offers = (
             Fraction(market.speedup[i, j])
             * prices[(at := on_sale[np.argmax(best[i])])]

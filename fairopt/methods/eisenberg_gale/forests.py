@@ -10,15 +10,16 @@ import numpy as np
 from fairopt.problem import Market
 from fairopt.program import Array
 
-#: Float noise: a slack or a spending below this tells nothing about whether an edge is used.
+#: A slack or a spending below this is rounding, and says nothing about whether an edge is used.
 NOISE = 1e-15
 
 
 def edges_of(floats: Market, shares: Array) -> Iterator[Array]:
     """Yield forests of pairs (user, type) that may carry all spending (edges, 2), the likeliest first.
 
-    Pairs are taken by how much is spent on them over how much worse than the best buy they are, as Kruskal does. Each
-    tree has a user and a type, so there are at most min(n, k) places where the list of edges can end.
+    Pairs are added, as in Kruskal's algorithm, in the order of how much is spent on them over how much worse than the
+    best buy they are. Each tree has a user and a type, so there are at most min(n, k) places where the list of edges
+    can end.
     """
     usable = (floats.speedup > 0) & (floats.capacity > 0)
     shares = np.where(usable, np.maximum(shares.astype(float), 0.0), 0.0)
@@ -42,7 +43,7 @@ def _spanning(key: Array, usable: int) -> Array:
     """Return the edges (edges, 2) of a spanning forest of largest keys, in falling order of these."""
     n, k = key.shape
     order = np.argsort(-key, axis=None, kind="stable")[:usable]
-    first = [-1] * n  # the type that a user's first edge leads to: they are in the same tree from then on
+    first = [-1] * n  # the type of a user's first edge, which is in the user's tree from then on
     tree = list(range(k))
     chosen: list[tuple[int, int]] = []
     for flat in order.tolist():

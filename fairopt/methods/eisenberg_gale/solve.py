@@ -11,22 +11,21 @@ import numpy as np
 from fairopt.problem import Market
 from fairopt.program import Array
 
-#: How small the method makes what is left to do (complementarity and residuals, as a part of all money) if it can.
+#: The method stops at this error (complementarity and residuals, as a part of all money), if it can be reached.
 TARGET = 3e-15
 #: A step goes this part of the way to the boundary.
 TO_BOUNDARY = 0.995
 MOST_STEPS = 100
-#: So many steps without progress are the end of it; early ones are allowed to go uphill. Where weights are far apart
-#: what is left to do rises for long while the mean product falls: that by this part of itself is progress as well.
-PROGRESS = 0.9
-STALLED = 12
+#: The method stops after so many steps without progress; the first steps may increase the error. Where weights are far
+#: apart the error rises for long while the mean product falls: if that falls to this part, it is progress as well.
+STALLED, PROGRESS = 12, 0.9
 #: A step shorter than this is replaced by a centering step.
 BLOCKED = 0.1
-#: No product of a pair may be less than this part of their mean: steps away from the central path get shortened (by
-#: `SHORTER`, down to `SHORTEST`), or iterates may run in circles.
+#: No product of a pair may be less than this part of their mean: else steps are shortened (by `SHORTER`, down to
+#: `SHORTEST`), since far from the central path iterates may cycle.
 CENTRAL = 1e-3
 SHORTER, SHORTEST = 0.8, 1e-3
-#: Variables that go to zero, as the rent of a demand that does not bind, stop here: they are divided by.
+#: The least value of variables that go to zero, as the rent of a demand that does not bind: they are divisors.
 TINY = 1e-100
 #: Added to the diagonal (ones, before what demands take off) of the reduced system: singular in the limit where
 #: prices are not unique, and up to rounding where demands use everything up.
@@ -34,7 +33,7 @@ REGULAR = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
-class Optimum:
+class NashOptimum:
     """What the method found, in the units of the market.
 
     Shapes: ``shares`` (n, k); ``rents`` (n,) duals of the demands, 0 where one is absent. ``residual`` is the worst
@@ -71,11 +70,11 @@ class _Point:
         return self.y, self.s, self.p, self.z, self.q, self.r, self.v
 
 
-def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -> Iterator[Optimum]:
+def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -> Iterator[NashOptimum]:
     """Maximise sum_i w_i log u_i over the shares of ``market`` by a primal-dual Newton method.
 
-    Yields one answer for each of the falling ``targets``: the first for which what is left to do, as a part of all
-    money, is no more than that, or the best one where rounding allows no progress.
+    Yields an answer for each of the falling ``targets``: the first with an error, as a part of all money, of at most
+    that, or the best one where rounding allows no progress.
 
     The unknowns are the parts y_ij of each type that i can use. A Newton system splits by users: user i's block is
     diagonal plus one rank for the curvature of its logarithm, so that everything reduces to one equation for each
@@ -100,11 +99,11 @@ def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -
         yield _optimum(market, columns, problem, problem.polished(best), steps)
 
 
-def _optimum(market: Market, columns: Array, problem: _Problem, point: _Point, steps: int) -> Optimum:
+def _optimum(market: Market, columns: Array, problem: _Problem, point: _Point, steps: int) -> NashOptimum:
     shares = np.zeros(market.shape)
     shares[:, columns] = np.where(problem.usable, point.y, 0.0) * market.capacity[columns]
     rents = np.where(problem.limited, point.q * market.weight.sum() / np.where(problem.limited, market.limit, 1.0), 0.0)
-    return Optimum(shares, rents, problem.residual(point), steps)
+    return NashOptimum(shares, rents, problem.residual(point), steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +112,8 @@ class _Problem:
 
     ``a`` (n, k) is what all of a type is worth; ``g`` (n, k) all of a type as a part of the demand, 0 without one.
 
-    All that is measured of a user is measured by its weight, as if it were so many copies: pairs of a user with ten
-    times the weight have products ten times as large. Else a user of small weight would look solved from the start.
+    Errors of a user are measured by its weight, as if it were so many copies: pairs of a user with ten times the weight
+    have products ten times as large. Else a user of small weight would look solved from the start.
     """
 
     a: Array
@@ -144,8 +143,8 @@ class _Problem:
         marginal = self.marginal(y)
         p = 1.5 * (self.a / (0.9 * self.a.sum(axis=1, keepdims=True))).max(axis=0)
         unpaid = np.where(self.g > 0, (1.5 * marginal - p) / np.where(self.g > 0, self.g, 1.0), 0.0)
-        # what is worth w in all is worth no more than w / y_ij each: that is no more than 2 count w g_ij where y_ij is
-        # a part of the demand, so that rents need not be larger than 2 count w, and no more than 2 where it is one of w
+        # the marginal worth of y_ij is at most w / y_ij. Where y_ij is a part of the demand that is at most 2 count w
+        # g_ij, so that rents need not exceed 2 count w; where it is a part of the weight, it is at most 2
         enough = np.clip(unpaid.max(axis=1), self.w, 2 * count * self.w)
         p = np.maximum(p, (1.5 * marginal - enough[:, None] * self.g).max(axis=0))
         q = np.where(self.limited, enough, TINY)
@@ -176,7 +175,7 @@ class _Problem:
         return np.where(self.usable, off, 0.0)
 
     def error(self, point: _Point) -> float:
-        """Return what is left to do: complementarity, dual residuals and primal residuals, as parts of all money."""
+        """Return the error: complementarity, dual residuals and primal residuals, as parts of all money."""
         return float(
             self.slackness(point)
             + np.abs(point.y * self.dual_gap(point) / self.copies[:, None]).max()
@@ -186,7 +185,7 @@ class _Problem:
         )
 
     def products(self, point: _Point) -> Array:
-        """Return the product of each pair, by a copy of its user: all the same on the central path, 0 at a solution."""
+        """Return the product of each pair, for one copy of its user: equal on the central path, 0 at a solution."""
         of_users = point.y * point.s / self.copies[:, None], point.q * point.r / self.copies
         pairs = of_users[0][self.usable], point.p * point.z, of_users[1][self.limited]
         return np.concatenate(pairs)
@@ -228,10 +227,10 @@ class _Problem:
         possible = min(1.0, self.longest(point, affine))
         reached = self.slackness(point.moved(affine, possible))
         target = mu * min(1.0, max(reached / mu, 0.0)) ** 3
-        # products of steps that cannot be gone in full say little about the step that can
+        # where a full step is not possible, products of the full step say little about the one that is
         step = system.step(target, affine, possible**2)
         length = self.longest(point, step)
-        if length < BLOCKED:  # too near the boundary in some places: back to the central path, without aiming lower
+        if length < BLOCKED:  # too near the boundary somewhere: back to the central path, at the present mean product
             step = system.step(mu)
             length = self.longest(point, step)
         length = min(1.0, TO_BOUNDARY * length)

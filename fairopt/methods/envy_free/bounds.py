@@ -1,10 +1,12 @@
 """What an envy-free answer in floats proves: bounds on the optimum in which every rounding is counted.
 
-Above: any multipliers against envy give prices, and these a bound. Below: bundles that a solver returns are envied by a
-rounding error here and there. Where that goes round in no circle, each bundle is made smaller than those whose holders
-may envy it, by a little more than the error. What is left is mixed with a little of bundles that are strictly free of
-envy: a user of speedups v gets v / |v|, in the capacities as units, and by Cauchy and Schwarz values that most, by the
-more the directions differ. The mixture is an allocation of real numbers; its total is the lower bound.
+Upper bound: any multipliers against envy give prices, and these a bound.
+
+Lower bound: bundles that a solver returns are envied by a rounding error here and there. Where that envy has no cycles,
+each bundle is made a little smaller, by more than the error, than those of the users who may envy it. What is left is
+mixed away with a little of bundles that are strictly free of envy: a user of speedups v gets v / |v|, in the capacities
+as units, and by Cauchy and Schwarz values that most; the more directions differ, the stricter this is. The mixture is
+an allocation of real numbers, and its total is the lower bound.
 """
 
 from __future__ import annotations
@@ -15,20 +17,21 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.methods.proven import ROUNDING
+from fairopt.methods.directed_rounding import ROUNDING, rounded_down, rounded_up
 from fairopt.program import INFINITY, Array
 
-#: Rows of the table of envy between all pairs that are looked at together, in entries.
+#: So many entries of the table of envy between all pairs are computed at a time.
 BLOCK = 4_000_000
-#: So many users at most are eased, those that cost the bound most, each if it costs more than this part of the bound.
-EASED, COSTS = 100, 1e-11
+#: At most so many users are relieved of a shortfall, those that cost the bound most; each if it costs more than this
+#: part of the bound.
+RELIEVED, COSTS = 100, 1e-11
 #: Bundles that differ by less, as a part of all GPUs per weight, are made the same.
 SAME = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Menu:
-    """What is held: ``bundle`` (c, k) per weight and ``holds`` (n,) which is whose, a little made smaller to fit.
+class Bundles:
+    """What is held: ``bundle`` (c, k) per weight and ``holds`` (n,) which is whose, made a little smaller to fit.
 
     ``mixed`` is the part of the strictly envy-free bundles that the proven allocation has in it.
     """
@@ -37,9 +40,13 @@ class Menu:
     holds: Array
     mixed: float
 
+    def of_users(self) -> Array:
+        """Return what each user holds per weight (n, k)."""
+        return np.asarray(self.bundle[self.holds])
+
 
 @dataclass(frozen=True, eq=False)
-class Above:
+class DualBound:
     """No total is above ``bound``, which is made of ``prices`` (k,), ``rents`` (n,) and ``multipliers`` (l, i, y)."""
 
     bound: float
@@ -56,7 +63,7 @@ def upper_bound(
     multipliers: tuple[Array, Array, Array],
     prices: Array,
     rents: Array,
-) -> Above:
+) -> DualBound:
     """Return a bound on the largest total throughput without envy.
 
     ``multipliers`` are (l, i, y): y >= 0 for "s_l . b_l >= s_l . b_i" with bundles per weight; ``rents`` (n,) >= 0 for
@@ -65,14 +72,14 @@ def upper_bound(
     s_lt (1 + sum_i y_li / w_l) - sum_i y_il s_it / w_l - rent_l.
 
     The ``prices`` (k,) and ``rents`` (n,) of a solver are short of that by a rounding error, which is large per weight
-    where a weight is tiny. Whoever would pay more has its rent raised, or else the price is; or it is envied a little
-    by somebody of more weight (`_eased`). The least bound is taken. ``weight`` and ``demand`` may be off by one
+    where a weight is tiny. For users who would pay more, the rent is raised, or else the price; or the shortfall is
+    moved to users of larger weight (`_relieved`). The least bound is taken. ``weight`` and ``demand`` may be off by one
     rounding.
     """
     rents = np.where(demand < INFINITY, rents, 0.0)
     pays = _pays(speedup, weight, multipliers)
     above = _least(pays, capacity, demand, prices, rents, multipliers)
-    more = _eased(speedup, capacity, weight, pays, np.maximum(prices, 0.0), rents, COSTS * above.bound)
+    more = _relieved(speedup, capacity, weight, pays, np.maximum(prices, 0.0), rents, COSTS * above.bound)
     if not len(more[0]):
         return above
     envious, envied, y = (np.concatenate(both) for both in zip(multipliers, more, strict=True))
@@ -102,47 +109,48 @@ def _least(
     prices: Array,
     rents: Array,
     multipliers: tuple[Array, Array, Array],
-) -> Above:
+) -> DualBound:
     """Return the least of the bounds that raise prices or rents to what is paid."""
     limited = demand < INFINITY
     found = [_bound(pays, capacity, demand, limited, (pays - rents[:, None]).max(axis=0))]
-    # a rent costs by the demand, a price by the capacity: rents for whose demand is small, or for all who have one
+    # a rent costs by the demand, a price by the capacity: rents are raised for small demands only, or for all
     for raised in (limited & (demand < capacity.max()), limited):
         least = (pays - np.where(raised, INFINITY, rents)[:, None]).max(axis=0)
         found.append(_bound(pays, capacity, demand, limited, np.maximum(prices, least)))
-    # a bound that is not a number is none
-    return Above(*min(found, key=lambda each: each[0] if each[0] == each[0] else INFINITY), multipliers)
+    # NaN means no bound
+    return DualBound(*min(found, key=lambda each: INFINITY if math.isnan(each[0]) else each[0]), multipliers)
 
 
 def _bound(pays: Array, capacity: Array, demand: Array, limited: Array, prices: Array) -> tuple[float, Array, Array]:
     """Return the bound at these prices, the prices, and the rents that are still needed; roundings are up."""
-    prices = np.maximum(prices, 0.0) * (1 + 4 * ROUNDING)
-    short = np.maximum((pays - prices).max(axis=1), 0.0) * (1 + 4 * ROUNDING)
+    prices = rounded_up(np.maximum(prices, 0.0), 4)
+    short = rounded_up(np.maximum((pays - prices).max(axis=1), 0.0), 4)
     rents = np.where(limited, short, 0.0)
     bound = math.fsum([*(prices * capacity).tolist(), *(rents[limited] * demand[limited]).tolist()])
-    return bound * (1 + 6 * ROUNDING), prices, rents
+    return rounded_up(bound, 6), prices, rents
 
 
-def _eased(
+def _relieved(
     speedup: Array, capacity: Array, weight: Array, pays: Array, prices: Array, rents: Array, least: float
 ) -> tuple[Array, Array, Array]:
     """Return further multipliers (l, i, y) for users i who pay more than the prices, by more than ``least`` in all.
 
-    What is short for a tiny weight is next to nothing for a large one: l takes as much off i as i is short of, and pays
-    that over its own weight.
+    The shortfall is moved to a user of larger weight: l takes off i what i is short of, and pays that by its own
+    weight, where it is much less.
     """
     excess = np.maximum(pays - prices - rents[:, None], 0.0)
     costs = (excess * capacity).max(axis=1)
     found: list[tuple[int, int, float]] = []
-    for i in np.argsort(-costs)[:EASED].tolist():
+    for i in np.argsort(-costs)[:RELIEVED].tolist():
         if not costs[i] > least:
             break
         short = excess[i] > 0
-        # of those who can run on all these types, who would pay least for it
+        # of the heavier users who run on all these types, the one who pays least for it is taken
         able = np.flatnonzero((speedup[:, short] > 0).all(axis=1) & (weight > weight[i]))
         if not len(able):
             continue
-        y = (excess[i, short] * weight[i] / speedup[able][:, short]).max(axis=1) * (1 + 16 * ROUNDING)
+        y = (excess[i, short] * weight[i] / speedup[able][:, short]).max(axis=1)
+        y = rounded_up(y, 16)
         paid = (speedup[able] * capacity).max(axis=1) * y / weight[able]
         best = int(paid.argmin())
         if paid[best] < costs[i]:
@@ -153,13 +161,13 @@ def _eased(
 
 def lower_bound(
     speedup: Array, capacity: Array, weight: Array, demand: Array, bundle: Array, holds: Array, direction: Array
-) -> tuple[float, Menu]:
+) -> tuple[float, Bundles]:
     """Return a total that an envy-free allocation near the given bundles reaches, and these made to fit.
 
-    ``direction`` (n,) numbers users so that those with proportional speedups have the same number. Among them all
-    must value their bundles the same: where they hold different ones (since demands differ), each is made smaller by a
-    rounding error, to the least of their values. Where they are proportional up to rounding only, envy between them is
-    left to the mixture, which then may have to be of strict bundles alone.
+    ``direction`` (n,) is the same number for users with proportional speedups. These must all value their bundles the
+    same: where they hold different ones (since demands differ), each is made smaller by a rounding error, to the least
+    of their values. Where they are proportional up to rounding only, envy between them is left to the mixture, which
+    may then consist of strict bundles alone.
     """
     k = speedup.shape[1]
     per_weight = np.where(capacity > 0, capacity, 1.0) / weight.sum()
@@ -178,18 +186,18 @@ def lower_bound(
         np.minimum.at(least, direction, own / top)
         own = np.where(unequal, least[direction] * top, own)
     elif len(bundle) > 1:
-        bundle = bundle * _stairs(speedup, bundle, holds, own)[:, None]
+        bundle = bundle * _shrinking(speedup, bundle, holds, own)[:, None]
         own = (speedup * bundle[holds]).sum(axis=1)
     mixed = _mixed(speedup, bundle, holds, own, strict, value_strict, direction, unequal)
     total = math.fsum((weight * ((1 - mixed) * own + mixed * value_strict)).tolist())
-    return total * (1 - ROUNDING * (2 * k + 20)), Menu(bundle, holds, mixed)
+    return rounded_down(total, 2 * k + 20), Bundles(bundle, holds, mixed)
 
 
-def _stairs(speedup: Array, bundle: Array, holds: Array, own: Array) -> Array:
-    """Return factors (c,) a little below 1 that leave no envy between bundles, unless it goes round in a circle.
+def _shrinking(speedup: Array, bundle: Array, holds: Array, own: Array) -> Array:
+    """Return factors (c,) a little below 1 that leave no envy between bundles, unless that has a cycle.
 
     The factor f_d of a bundle must be at most f_c divided by how many times the holders of c value d as much as their
-    own. In logarithms these are longest paths, found by Bellman's and Ford's steps; where a circle gains at every turn
+    own. In logarithms these are longest paths, found by Bellman's and Ford's steps; where a cycle gains at every turn
     the steps are stopped, and the rest is left to the mixture.
     """
     c = len(bundle)
@@ -199,7 +207,7 @@ def _stairs(speedup: Array, bundle: Array, holds: Array, own: Array) -> Array:
     for begin in range(0, len(speedup), step):
         rows = slice(begin, begin + step)
         np.maximum.at(times, holds[rows], relative[rows] @ bundle.T)
-    # what is rounded here, in the factors and in the bundles that they make
+    # for what is rounded here, in the factors and in the bundles that they make
     rounding = 4 * ROUNDING * (2 * speedup.shape[1] + 20)
     with np.errstate(divide="ignore"):
         length = np.log(times) + rounding
@@ -214,7 +222,7 @@ def _stairs(speedup: Array, bundle: Array, holds: Array, own: Array) -> Array:
 
 
 def _hold_different(direction: Array, holds: Array) -> Array:
-    """Return which users (n,) have a user beside them with the same direction and another bundle."""
+    """Return which users (n,) share their direction with a user who holds another bundle."""
     low, high = (np.full(direction.max() + 1, start) for start in (holds.max() + 1, -1))
     np.minimum.at(low, direction, holds)
     np.maximum.at(high, direction, holds)
@@ -245,7 +253,7 @@ def _mixed(
 ) -> float:
     """Return how much of the strict bundles must be mixed in so that, whatever was rounded, nobody envies anybody."""
     n, k = speedup.shape
-    # of a product of k terms, and of the bundles made above
+    # for a product of k terms, and for the bundles made above
     rounding = ROUNDING * (2 * k + 20)
     order = np.argsort(holds, kind="stable")
     used = np.unique(holds)
@@ -255,7 +263,7 @@ def _mixed(
     for begin in range(0, n, step):
         rows = slice(begin, min(begin + step, n))
         short = (speedup[rows] @ bundle[used].T) * (1 + rounding) - own[rows, None] * (1 - rounding)
-        # who holds the same bundle is not envied, rounding or not, unless one of them is made smaller
+        # users with the same bundle do not envy each other, whatever was rounded, unless one of them is made smaller
         short[(used[None, :] == holds[rows, None]) & ~unequal[rows, None]] = 0.0
         if not (short > 0).any():
             continue
@@ -290,4 +298,4 @@ def _fit(shares: Array, capacity: Array, demand: Array) -> float:
     held = shares[limited].sum(axis=1)
     some = held > 0
     factor = min(factor, float(np.min(demand[limited][some] / held[some], initial=1.0)))
-    return float(factor * (1 - ROUNDING * (2 * k + 16)))
+    return rounded_down(factor, 2 * k + 16)

@@ -1,35 +1,39 @@
-"""The program of envy-free shares, restricted: most users hold one type only and share one bundle.
+"""The program of envy-free shares, restricted: most users hold one type only, and share one bundle of it.
 
 Two users who hold nothing but the same type hold the same number of GPUs per weight, since otherwise one would envy the
-other. In an optimum most users are like that, so that they need no variables of their own: those who are expected to
-hold type j only are the core of type j, and one variable says what each of them holds. The others are free: they have a
-variable for each type that they may hold. Rows against envy are added where they are violated.
+other. In an optimum most users are like that and need no variables of their own: users who are expected to hold type j
+only are the *single-type group* of j, and one variable says what each of them holds. The other users are *free*: they
+have a variable for each type that they may hold. Rows against envy are added where they are violated.
 
 Units: a user's row of speedups is divided by its largest entry, GPUs are counted in parts of the type's capacity and
 weights in parts of all, so that every capacity is one. A bundle is what a user holds per weight.
+
+Everything is keyed by *holders*: holder j < k is the single-type group of type j, holder k + i is user i. Row h of a
+table of bundles is what holder h holds; the variable (h, j) is how much of type j that is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairopt.methods.incremental_lp import GrowingProgram, Sparse
+from fairopt.methods.incremental_lp import BASIC, CHOOSE, LOWER, UPPER, IncrementalLP, Sparse, rowwise
 from fairopt.program import INFINITY, Array
 
 #: Envy below this part of a user's own bundle is left to the proof.
 NO_ENVY = 1e-11
-#: For each user so many rows a round, against those it envies most.
+#: For each free user so many rows a round, against the holders that it envies most.
 AGAINST = 2
-#: For each core so many rows a round, each by its member that envies most.
-OF_CORE = 10
-_BASIC, _LOWER, _UPPER = 1, 0, 2
+#: For each single-type group so many rows a round, each by the member that envies most.
+OF_GROUP = 10
+#: Up to so many free users all rows among them are there from the start.
+FEW = 30
 
 
 @dataclass(frozen=True, eq=False)
 class Users:
-    """Who is to be made free of envy.
+    """The users among whom there is to be no envy.
 
     Shapes: ``value`` (n, k) speedups in the units above, the largest of each user is 1; ``gain`` (n,) what a unit of
     that counts in the objective; ``weight`` (n,), adds up to 1; ``limit`` (n,) GPUs per weight, infinity for no demand,
@@ -44,12 +48,11 @@ class Users:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class RestrictedOptimum:
     """An optimum of a restricted program, with its duals.
 
-    Shapes: ``bundle`` (k + n, k): first what a core of each type holds, then each free user's; ``holds`` (n,) which of
-    these rows is whose. ``prices`` (k,), ``rents`` (n,), and ``envy``: pairs (envious user, row of ``bundle``) with
-    their dual values.
+    Shapes: ``bundle`` (k + n, k) by holder; ``holds`` (n,) the holder whose bundle each user has. ``prices`` (k,),
+    ``rents`` (n,), and ``envy`` (q,): the duals of the rows "user ``envious`` does not envy holder ``envied``".
     """
 
     bundle: Array
@@ -62,163 +65,176 @@ class Held:
 
 
 @dataclass(frozen=True, eq=False)
-class Basis:
-    """What is basic: variables of users (n, k) and of cores (k,), rows of capacities (k,) and of demands (n,)."""
+class EnvyRows:
+    """Rows "user ``envious`` does not envy holder ``envied``"; ``tight``: those that the last basis binds; all (q,)."""
 
-    held: Array
-    core: Array
-    capacity: Array
-    demand: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """Where a restricted program begins: who is in which core (-1: free), what the free may hold, rows and a basis.
-
-    Shapes: ``core`` (n,), ``may_hold`` (n, k); ``envious``, ``envied`` (q,) rows as in `Held`, of which ``tight`` (q,)
-    are at their bound. ``givers``, ``takers``: pairs of users that are likely to carry multipliers within cores.
-    """
-
-    core: Array
-    may_hold: Array
     envious: Array
     envied: Array
     tight: Array
-    givers: Array
-    takers: Array
-    basis: Basis | None = None
 
     @classmethod
-    def cold(cls, core: Array, may_hold: Array) -> Start:
+    def none(cls) -> EnvyRows:
+        """Return no rows."""
+        return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool))
+
+    def only(self, kept: Array) -> EnvyRows:
+        """Return the rows that the mask ``kept`` (q,) says."""
+        return EnvyRows(self.envious[kept], self.envied[kept], self.tight[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedBasis:
+    """What is basic, whatever variables and rows a program has: ``held`` (k + n, k) by holder and type.
+
+    ``limits`` (k + n,) are the rows of the capacities, then those of the users' demands.
+    """
+
+    held: Array
+    limits: Array
+
+
+@dataclass(frozen=True, eq=False)
+class RestrictedStart:
+    """Where a restricted program begins.
+
+    Shapes: ``single_type`` (n,) the type whose group each user is in, -1 for the free; ``may_hold`` (n, k) what free
+    users may hold; ``rows`` to begin with. ``givers``, ``takers``: pairs of users that are likely to carry multipliers
+    within groups. ``basis`` None: none is known.
+    """
+
+    single_type: Array
+    may_hold: Array
+    rows: EnvyRows
+    givers: Array
+    takers: Array
+    basis: KeyedBasis | None = None
+
+    @classmethod
+    def cold(cls, single_type: Array, may_hold: Array) -> RestrictedStart:
         """Return a start without rows and basis."""
         none = np.zeros(0, dtype=np.int64)
-        return cls(core, may_hold, none, none, np.zeros(0, dtype=bool), none, none)
+        return cls(single_type, may_hold, EnvyRows.none(), none, none)
 
 
-class EnvyProgram:
-    """The restricted program: who is in which core (-1: free), and which types the free may hold."""
+class RestrictedLP:
+    """The restricted program, solved and relaxed in turns.
 
-    def __init__(self, users: Users, start: Start) -> None:
-        n, k = users.value.shape
-        self.users, self.core, self.may_hold = users, start.core.copy(), start.may_hold.copy()
-        self.envious, self.envied, self._tight = start.envious, start.envied, start.tight
-        self._known = set((self.envious * (n + k) + self.envied).tolist())
-        self._basis_known = start.basis is not None
-        known = start.basis or Basis(*(np.zeros(shape, dtype=bool) for shape in ((n, k), k, k, n)))
-        self._column_basic, self._core_basic = known.held.copy(), known.core.copy()
-        self._capacity_basic, self._demand_basic = known.capacity.copy(), known.demand.copy()
+    ``single_type`` (n,): the type whose group each user is in, -1 for the free; ``may_hold`` (n, k): what free users
+    may hold.
+    """
+
+    def __init__(self, users: Users, start: RestrictedStart) -> None:
+        self.users = users
+        self.single_type, self.may_hold = start.single_type.copy(), start.may_hold.copy()
+        self.rows = start.rows
+        self._basis = start.basis
         self.rounds = self.iterations = 0
+        self._set_known()
 
-    def as_start(self, givers: Array, takers: Array) -> Start:
+    @property
+    def types(self) -> int:
+        """The number of types."""
+        return len(self.users.size)
+
+    def as_start(self, givers: Array, takers: Array) -> RestrictedStart:
         """Return where a program of nearly the same users may begin."""
-        basis = Basis(self._column_basic, self._core_basic, self._capacity_basic, self._demand_basic)
-        return Start(self.core, self.may_hold, self.envious, self.envied, self._tight, givers, takers, basis)
+        return RestrictedStart(self.single_type, self.may_hold, self.rows, givers, takers, self._basis)
 
-    # -- changing the restriction --------------------------------------------------------------------------------
+    # -- changing the restriction --------------------------------------------------------------------------------------
     def free(self, members: Array, may_hold: Array, envious: Array, envied: Array) -> None:
-        """Give members of cores variables of their own, for their core's type and those of ``may_hold`` (q, k).
+        """Give members of groups variables of their own, for their group's type and those of ``may_hold`` (q, k).
 
-        Pairs of users ``envious``, ``envied`` carry multipliers within the core: rows that will be needed.
+        Pairs of users ``envious``, ``envied`` carry multipliers within the group: rows that will be needed.
         """
-        types = self.core[members]
+        k, types = self.types, self.single_type[members]
         self.may_hold[members] = may_hold
         self.may_hold[members, types] = True
-        # where they were is a vertex still: the new variable takes the core's value by a row that ties it to the core
-        stays = np.bincount(self.core[self.core >= 0], minlength=len(self._core_basic)) - np.bincount(
-            types, minlength=len(self._core_basic)
-        )
-        tied = stays[types] > 0
-        self._column_basic[members, types] = True
-        self.core[members] = -1
-        self._pool(members[tied], types[tied], tight=True)
-        of_freed = self.core[envied] < 0
-        self._pool(envious[of_freed], len(self._core_basic) + envied[of_freed])
+        remaining = np.bincount(self.single_type[self.single_type >= 0], minlength=k) - np.bincount(types, minlength=k)
+        # the last vertex stays one: the new variable takes the group's value, by a row that ties it to the group
+        tied = remaining[types] > 0
+        if self._basis is not None:
+            held = self._basis.held.copy()
+            held[k + members, types] = True
+            self._basis = replace(self._basis, held=held)
+        self.single_type[members] = -1
+        self._add(members[tied], types[tied], tight=True)
+        of_freed = self.single_type[envied] < 0
+        self._add(envious[of_freed], k + envied[of_freed])
 
     def allow(self, members: Array, types: Array) -> None:
         """Let free users hold further types."""
         self.may_hold[members, types] = True
 
-    def _pool(self, envious: Array, envied: Array, *, tight: bool = False) -> Array:
-        """Add rows that are not there yet, and return which of the given they are."""
-        stride = len(self.core) + len(self._core_basic)
-        keys = (envious * stride + envied).tolist()
-        new = np.zeros(len(keys), dtype=bool)
-        for place, key in enumerate(keys):
-            if key not in self._known:
-                self._known.add(key)
-                new[place] = True
-        self.envious = np.concatenate([self.envious, envious[new]])
-        self.envied = np.concatenate([self.envied, envied[new]])
-        self._tight = np.concatenate([self._tight, np.full(int(new.sum()), tight)])
-        return new
-
-    # -- solving -------------------------------------------------------------------------------------------------
-    def solve(self) -> Held:
+    # -- solving -------------------------------------------------------------------------------------------------------
+    def solve(self) -> RestrictedOptimum:
         """Return the optimum; rows are added until nobody envies anybody."""
         n, k = self.users.value.shape
-        self._drop_targets()
-        is_free = self.core < 0
+        groups = np.bincount(self.single_type[self.single_type >= 0], minlength=k) > 0
+        self._keep(np.append(groups, True)[np.minimum(self.rows.envied, k)])  # nobody holds an empty group's bundle
+        is_free = self.single_type < 0
         free = np.flatnonzero(is_free)
-        there = np.bincount(self.core[~is_free], minlength=k) > 0
+        exists = np.concatenate([np.diag(groups), self.may_hold & is_free[:, None]])
         column = np.full((k + n, k), -1)
-        column[np.flatnonzero(there), np.flatnonzero(there)] = np.arange(int(there.sum()))
-        who, what = np.nonzero(self.may_hold & is_free[:, None])
-        column[k + who, what] = int(there.sum()) + np.arange(len(who))
-        holds = np.where(is_free, k + np.arange(n), self.core)
-        program, limited = self._load(column, holds, there, who, what)
-        targets = np.concatenate([np.flatnonzero(there), k + free])
-        if not len(self.envious):
-            self._begin(program, column, holds, there, free)
+        column[exists] = np.arange(int(exists.sum()))
+        holds = np.where(is_free, k + np.arange(n), self.single_type)
+        limited = free[self.users.limit[free] < INFINITY]
+        program = self._load(exists, column, holds, limited)
+        holders = np.concatenate([np.flatnonzero(groups), k + free])
+        if not len(self.rows.envious):
+            self._add_to(program, column, holds, *self._likely(np.flatnonzero(groups), free))
         while True:
-            x, dual = program.solve()
+            found = program.solve()
             self.rounds += 1
-            bundle = np.where(column >= 0, x[np.maximum(column, 0)], 0.0)
-            envious, envied = self._violated(bundle, holds, targets)
-            new = self._pool(envious, envied)
-            if not new.any():
-                x = program.polished(x)
-                bundle = np.where(column >= 0, x[np.maximum(column, 0)], 0.0)
+            bundle = _table(column, found.x)
+            if not self._add_to(program, column, holds, *self._violated(bundle, holds, holders)):
+                bundle = _table(column, program.polished(found).x)
                 break
-            self._add(program, column, holds, envious[new], envied[new])
         self.iterations += program.iterations
-        held = (self.envious, self.envied)
-        self._remember(program, there, who, what, limited)
         rents = np.zeros(n)
-        rents[limited] = dual[k : k + len(limited)]
         first = k + len(limited)
-        return Held(bundle, holds, dual[:k], rents, *held, np.maximum(-dual[first:], 0.0))
+        rents[limited] = found.dual[k:first]
+        envious, envied = self.rows.envious, self.rows.envied
+        self._remember(program, exists, limited)
+        return RestrictedOptimum(
+            bundle, holds, found.dual[:k], rents, envious, envied, np.maximum(-found.dual[first:], 0.0)
+        )
 
-    def _load(self, column: Array, holds: Array, there: Array, who: Array, what: Array) -> tuple[GrowingProgram, Array]:
-        """Return the program with capacities, demands of the free and the rows known, and who has a demand row."""
-        users, k = self.users, self.users.value.shape[1]
-        cored = np.flatnonzero(self.core >= 0)
-        types = self.core[cored]
-        worth = np.bincount(types, users.gain[cored] * users.value[cored, types], minlength=k)
-        weight = np.bincount(types, users.weight[cored], minlength=k)
-        cost = np.concatenate([worth[there], users.gain[who] * users.value[who, what]])
-        width = 1 + int(np.bincount(what, minlength=k).max(initial=0))
-        place, value = np.full((k, width), -1), np.zeros((k, width))
-        for j in range(k):
-            mine = np.flatnonzero(what == j)
-            place[j, 0], value[j, 0] = column[j, j], weight[j]
-            place[j, 1 : 1 + len(mine)], value[j, 1 : 1 + len(mine)] = column[k + who[mine], j], users.weight[who[mine]]
-        limited = np.flatnonzero((self.core < 0) & (users.limit < INFINITY))
-        of_demand = np.where(column[k + limited] >= 0, users.size, 0.0)
-        scale = users.limit[limited]
-        upper = np.concatenate([np.ones(k), np.ones(len(limited))])
-        pool = self._rows(column, holds, self.envious, self.envied)
-        table = [Sparse.of(place, value), Sparse.of(column[k + limited], of_demand / scale[:, None]), pool]
-        lower = np.concatenate([np.full(len(upper), -INFINITY), np.zeros(len(pool))])
-        upper = np.concatenate([upper, np.full(len(pool), INFINITY)])
-        program = GrowingProgram(cost, lower, upper, Sparse.joined(table))
-        if self._basis_known:
-            columns = np.concatenate([self._core_basic[there], self._column_basic[who, what]]).astype(int)
-            first = np.concatenate([self._capacity_basic, self._demand_basic[limited]])
-            rows = np.concatenate([np.where(first, _BASIC, _UPPER), np.where(self._tight, _LOWER, _BASIC)])
-            program.start(*_counted(columns, rows))
-        return program, limited
+    def _load(self, exists: Array, column: Array, holds: Array, limited: Array) -> IncrementalLP:
+        """Return the program with the rows of capacities, of the demands of ``limited`` users, and those known."""
+        users, k = self.users, self.types
+        grouped = np.flatnonzero(self.single_type >= 0)
+        types = self.single_type[grouped]
+        weight = np.concatenate([np.bincount(types, users.weight[grouped], minlength=k), users.weight])
+        worth = np.bincount(types, users.gain[grouped] * users.value[grouped, types], minlength=k)
+        gain = np.concatenate([np.diag(worth), users.gain[:, None] * users.value])[exists]
+        holder, type_ = np.nonzero(exists)
+        by_type = np.argsort(type_, kind="stable")
+        starts = np.searchsorted(type_[by_type], np.arange(k)).astype(np.int32)
+        capacities = Sparse(starts, by_type.astype(np.int32), weight[holder[by_type]])
+        needs = np.where(column[k + limited] >= 0, users.size, 0.0) / users.limit[limited][:, None]
+        against_envy = self._sparse(column, holds, self.rows.envious, self.rows.envied)
+        limits, rows = np.ones(k + len(limited)), np.zeros(len(against_envy))
+        program = IncrementalLP(
+            rowwise(
+                "a restricted program of envy-free shares",
+                gain,
+                np.concatenate([np.full(len(limits), -INFINITY), rows]),
+                np.concatenate([limits, np.full(len(rows), INFINITY)]),
+                Sparse.joined([capacities, Sparse.of(column[k + limited], needs), against_envy]),
+            ),
+            strategy=CHOOSE,
+        )
+        if self._basis is not None:
+            basic = np.concatenate([self._basis.limits[:k], self._basis.limits[k + limited]])
+            positions = [
+                np.where(basic, BASIC, UPPER),
+                np.where(self.rows.tight, LOWER, BASIC),
+            ]
+            columns = np.where(self._basis.held[exists], BASIC, LOWER)
+            program.start(*_counted(columns, np.concatenate(positions)))
+        return program
 
-    def _rows(self, column: Array, holds: Array, envious: Array, envied: Array) -> Sparse:
+    def _sparse(self, column: Array, holds: Array, envious: Array, envied: Array) -> Sparse:
         """Return own bundle less the other's, at the envious user's speedups."""
         value = self.users.value[envious]
         return Sparse.of(
@@ -226,96 +242,108 @@ class EnvyProgram:
             np.concatenate([value, -value], axis=1),
         )
 
-    def _add(self, program: GrowingProgram, column: Array, holds: Array, envious: Array, envied: Array) -> None:
-        rows = self._rows(column, holds, envious, envied)
-        program.add_rows(np.zeros(len(rows)), np.full(len(rows), INFINITY), rows)
-
-    def _begin(self, program: GrowingProgram, column: Array, holds: Array, there: Array, free: Array) -> None:
-        """Add the rows that are likely to matter: the free against cores, cores against each other; all if few."""
-        k = self.users.value.shape[1]
-        cores = np.flatnonzero(there)
-        pairs = [(np.repeat(free, len(cores)), np.tile(cores, len(free)))]
-        for j in cores:
-            members = np.flatnonzero(self.core == j)
-            others = cores[cores != j]
-            ratio = self.users.value[members][:, others] / self.users.value[members, j][:, None]
+    def _likely(self, groups: Array, free: Array) -> tuple[Array, Array]:
+        """Return the rows that are likely to matter: the free against groups, groups against each other; all if few."""
+        k, value = self.types, self.users.value
+        pairs = [(np.repeat(free, len(groups)), np.tile(groups, len(free)))]
+        for j in groups:
+            members = np.flatnonzero(self.single_type == j)
+            others = groups[groups != j]
+            ratio = value[members][:, others] / value[members, j][:, None]
             pairs.append((members[ratio.argmax(axis=0)], others))
-        if len(free) <= SMALL:
+        if len(free) <= FEW:
             one, other = np.nonzero(~np.eye(len(free), dtype=bool))
             pairs.append((free[one], k + free[other]))
         envious, envied = (np.concatenate(each) for each in zip(*pairs, strict=True))
-        new = self._pool(envious, envied)
-        self._add(program, column, holds, envious[new], envied[new])
+        return envious, envied
 
-    def _violated(self, bundle: Array, holds: Array, targets: Array) -> tuple[Array, Array]:
-        """Return the rows to add: for each free user those it envies most, for each core its most envious members."""
-        k = self.users.value.shape[1]
+    def _violated(self, bundle: Array, holds: Array, holders: Array) -> tuple[Array, Array]:
+        """Return the rows to add: against whom each free user envies most, and by the most envious of each group."""
+        k = self.types
         # of equal bundles one will do; they are told apart by one number each
-        _, first = np.unique(np.round(bundle[targets] @ np.sqrt(np.arange(2, k + 2)), 9), return_index=True)
-        targets = targets[first]
-        envy = self.users.value @ bundle[targets].T
+        _, first = np.unique(np.round(bundle[holders] @ np.sqrt(np.arange(2, k + 2)), 9), return_index=True)
+        holders = holders[first]
+        envy = self.users.value @ bundle[holders].T
         own = (self.users.value * bundle[holds]).sum(axis=1)
         envy -= own[:, None]
         envy[envy <= NO_ENVY * np.maximum(own, own.mean())[:, None]] = 0.0
-        free = np.flatnonzero(self.core < 0)
+        free = np.flatnonzero(self.single_type < 0)
         of_free = envy[free]
-        most = min(AGAINST, len(targets))
+        most = min(AGAINST, len(holders))
         top = np.argpartition(-of_free, most - 1, axis=1)[:, :most] if len(free) else np.zeros((0, most), dtype=int)
         rows, places = np.nonzero(np.take_along_axis(of_free, top, axis=1) > 0)
-        envious, envied = [free[rows]], [targets[top[rows, places]]]
+        envious, envied = [free[rows]], [holders[top[rows, places]]]
         for j in range(k):
-            members = np.flatnonzero(self.core == j)
+            members = np.flatnonzero(self.single_type == j)
             if not len(members):
                 continue
-            of_core = envy[members]
-            worst = of_core.argmax(axis=0)
-            size = of_core[worst, np.arange(len(targets))]
-            against = np.argsort(-size)[:OF_CORE]
+            of_group = envy[members]
+            worst = of_group.argmax(axis=0)
+            size = of_group[worst, np.arange(len(holders))]
+            against = np.argsort(-size)[:OF_GROUP]
             against = against[size[against] > 0]
             envious.append(members[worst[against]])
-            envied.append(targets[against])
+            envied.append(holders[against])
         return np.concatenate(envious), np.concatenate(envied)
 
-    # -- from one restriction to the next ------------------------------------------------------------------------
-    def _remember(self, program: GrowingProgram, there: Array, who: Array, what: Array, limited: Array) -> None:
+    # -- rows and basis ------------------------------------------------------------------------------------------------
+    def _add_to(self, program: IncrementalLP, column: Array, holds: Array, envious: Array, envied: Array) -> bool:
+        """Add rows that are not there yet, to the program as well; return whether there were any."""
+        new = self._add(envious, envied)
+        rows = self._sparse(column, holds, envious[new], envied[new])
+        if len(rows):
+            program.add_rows(np.zeros(len(rows)), np.full(len(rows), INFINITY), rows)
+        return bool(new.any())
+
+    def _add(self, envious: Array, envied: Array, *, tight: bool = False) -> Array:
+        """Add rows that are not there yet, and return a mask of those among the given."""
+        new = np.zeros(len(envious), dtype=bool)
+        for place, key in enumerate(self._keys(envious, envied)):
+            if key not in self._known:
+                self._known.add(key)
+                new[place] = True
+        parts = self.rows, EnvyRows(envious[new], envied[new], np.full(int(new.sum()), tight))
+        names = ("envious", "envied", "tight")
+        self.rows = EnvyRows(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        return new
+
+    def _keep(self, kept: Array) -> None:
+        """Forget rows but for those that the mask ``kept`` says."""
+        self.rows = self.rows.only(kept)
+        self._set_known()
+
+    def _set_known(self) -> None:
+        self._known = set(self._keys(self.rows.envious, self.rows.envied))
+
+    def _keys(self, envious: Array, envied: Array) -> list[int]:
+        keys: list[int] = (envious * (len(self.single_type) + self.types) + envied).tolist()
+        return keys
+
+    def _remember(self, program: IncrementalLP, exists: Array, limited: Array) -> None:
+        """Keep the basis, and the rows that bind: others come back where they are violated."""
+        k = self.types
         columns, rows = program.basis()
-        count = int(there.sum())
-        self._core_basic[:] = False
-        self._column_basic[:] = False
-        self._core_basic[there] = columns[:count] == _BASIC
-        self._column_basic[who, what] = columns[count:] == _BASIC
-        k = len(self.users.size)
+        held, limits = np.zeros(exists.shape, dtype=bool), np.zeros(len(exists), dtype=bool)
+        held[exists] = columns == BASIC
         first = k + len(limited)
-        self._capacity_basic[:] = rows[:k] == _BASIC
-        self._demand_basic[:] = False
-        self._demand_basic[limited] = rows[k:first] == _BASIC
-        self._basis_known = True
-        self._tight = rows[first:] != _BASIC
-        # rows that do not bind come back where they are violated
-        self._keep(self._tight)
+        limits[np.concatenate([np.arange(k), k + limited])] = rows[:first] == BASIC
+        self._basis = KeyedBasis(held, limits)
+        binding = rows[first:] != BASIC
+        self.rows = replace(self.rows, tight=binding)
+        self._keep(binding)
 
-    def _keep(self, keep: Array) -> None:
-        stride = len(self.core) + len(self._core_basic)
-        self.envious, self.envied, self._tight = self.envious[keep], self.envied[keep], self._tight[keep]
-        self._known = set((self.envious * stride + self.envied).tolist())
 
-    def _drop_targets(self) -> None:
-        """Forget rows against cores that have no members any more: nobody holds such a bundle."""
-        k = len(self._core_basic)
-        there = np.bincount(self.core[self.core >= 0], minlength=k) > 0
-        self._keep(np.append(there, True)[np.minimum(self.envied, k)])
+def _table(column: Array, x: Array) -> Array:
+    """Return the bundles by holder."""
+    return np.where(column >= 0, np.maximum(x, 0.0)[np.maximum(column, 0)], 0.0)
 
 
 def _counted(columns: Array, rows: Array) -> tuple[Array, Array]:
     """Return the positions with as many basic as there are rows: users came and went, and their parts with them."""
-    missing = len(rows) - int((columns == _BASIC).sum() + (rows == _BASIC).sum())
+    missing = len(rows) - int((columns == BASIC).sum() + (rows == BASIC).sum())
     columns, rows = columns.copy(), rows.copy()
     if missing > 0:
-        rows[np.flatnonzero(rows != _BASIC)[::-1][:missing]] = _BASIC
+        rows[np.flatnonzero(rows != BASIC)[::-1][:missing]] = BASIC
     elif missing < 0:
-        columns[np.flatnonzero(columns == _BASIC)[::-1][:-missing]] = _LOWER
+        columns[np.flatnonzero(columns == BASIC)[::-1][:-missing]] = LOWER
     return columns, rows
-
-
-#: Up to so many free users all rows among them are there from the start.
-SMALL = 30

@@ -1,9 +1,9 @@
-"""Whether a core may stay one: multipliers against envy among its members, or who should leave it, and for which types.
+"""Whether a single-type group may stay one: multipliers against envy among its members, or who should leave it.
 
-The members of core j share one bundle of type j. They could hold bundles of their own, and whether that helps is a
-question of duality: the bundle is right for all if there are multipliers y_li >= 0 of "l does not envy i" among
-members, and a division of the multipliers of outsiders against the bundle over the members that hold it, such that for
-every member i and type t
+The members of the group of type j share one bundle of type j. They could hold bundles of their own, and whether that
+helps is a question of duality. The bundle is right for all if there are multipliers y_li >= 0 of "l does not envy i"
+among members, and a division of the multipliers of outsiders against the bundle over the members that hold it, such
+that for every member i and type t
 
     gain_i v_it + v_it (its multipliers) - sum over l of y_li v_lt <= weight_i price_t.
 
@@ -17,28 +17,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.methods.envy_free.restricted_lp import Held, Users
-from fairopt.methods.incremental_lp import GrowingProgram, Sparse
+from fairopt.methods.envy_free.restricted_lp import RestrictedOptimum, Users
+from fairopt.methods.incremental_lp import PRIMAL, TOLERANCE, IncrementalLP, Sparse, rowwise
 from fairopt.program import INFINITY, Array
 
-#: For each member so many others that its multipliers may go to, and come from, before any are priced.
+#: Each member's multipliers may go to so many others, and come from so many, before any are priced.
 NEAR = 5
-#: Up to so many pairs all are there from the start.
+#: Up to so many pairs, all are there from the start.
 FEW = 400
-#: A reduced cost, and a dual, below this is taken for zero.
+#: Reduced costs and duals below this count as zero.
 ZERO = 1e-9
-#: What is divided by a price is divided by this part of the largest price at least: a type may be free at first.
+#: Where rows are divided by prices, no price is less than this part of the largest: a type may be free at first.
 CHEAP = 1e-3
 #: Most multipliers added in a round, for each member.
 ADDED = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Flows:
-    """Multipliers (envious user, envied user, value) that complete a core's, and who should leave it.
+class GroupMultipliers:
+    """Multipliers (envious user, envied user, value) within a group, and who should leave it.
 
-    ``excess`` is by how much they fall short, in parts of the prices; ``leaving`` members with the types (q, k) that
-    each would take.
+    ``excess`` is by how much they fall short, in parts of the prices. ``leaving`` are the members that should leave,
+    ``takes`` (q, k) the types that each of them would gain from.
     """
 
     envious: Array
@@ -49,46 +49,48 @@ class Flows:
     takes: Array
 
 
-def high_price(held: Held) -> float:
-    """Return the largest price, or what one would be if all types were as dear: demands may leave all of them free."""
-    return max(float(held.prices.max()), 1 / len(held.prices))
+def high_price(found: RestrictedOptimum) -> float:
+    """Return the largest price, but at least the one that all types have where all are as dear: all may be free."""
+    return max(float(found.prices.max()), 1 / len(found.prices))
 
 
-def core_flows(users: Users, core: Array, j: int, held: Held, given: Array, near: tuple[Array, Array]) -> Flows:
-    """Return the multipliers within core ``j``; ``given`` (n,) are each user's own multipliers in ``held``.
+def group_multipliers(
+    users: Users, single_type: Array, j: int, found: RestrictedOptimum, given: Array, near: tuple[Array, Array]
+) -> GroupMultipliers:
+    """Return the multipliers within the group of type ``j``; ``given`` (n,) are each user's own in ``found``.
 
-    ``near``: pairs of users that carried multipliers in a program like this one; none where none is known.
+    ``near``: pairs of users that carried multipliers in a program like this one; empty where none are known.
     """
-    members = np.flatnonzero(core == j)
-    from_outside = (held.envied == j) & (held.envy > 0)
-    outside, amount = held.envious[from_outside], held.envy[from_outside]
-    prices = np.maximum(held.prices, high_price(held) * CHEAP)
+    members = np.flatnonzero(single_type == j)
+    from_outside = (found.envied == j) & (found.envy > 0)
+    outside, amount = found.envious[from_outside], found.envy[from_outside]
+    prices = np.maximum(found.prices, high_price(found) * CHEAP)
     scale = users.weight[members][:, None] * prices
     value = users.value[members]
-    room = users.weight[members][:, None] * held.prices - value * (users.gain[members] + given[members])[:, None]
+    room = users.weight[members][:, None] * found.prices - value * (users.gain[members] + given[members])[:, None]
     unit = np.concatenate([scale.max(axis=1), amount])
-    program = _CoreProgram(np.concatenate([value, users.value[outside]]), unit, scale, room / scale)
+    program = _GroupLP(np.concatenate([value, users.value[outside]]), unit, scale, room / scale)
     everyone = np.concatenate([members, outside])
     known = _known(everyone, len(members), near) if len(near[0]) else _near(program.speed, len(members), prices, j)
     program.add(*known)
-    flow, excess, gains = program.solve()
+    multipliers, excess, gains = program.solve()
     giver, taker = program.pairs
-    flowing = flow > 0
+    positive = multipliers > 0
     takes = gains > ZERO
     takes[:, j] = False
     leaving = np.flatnonzero(takes.any(axis=1)) if excess.max() > ZERO else np.zeros(0, dtype=np.int64)
-    return Flows(
-        everyone[giver[flowing]],
-        members[taker[flowing]],
-        (flow * unit[giver])[flowing],
+    return GroupMultipliers(
+        everyone[giver[positive]],
+        members[taker[positive]],
+        (multipliers * unit[giver])[positive],
         float(excess.max()),
         members[leaving],
         takes[leaving],
     )
 
 
-class _CoreProgram:
-    """The linear program of one core. Givers are the members, then the outsiders; takers are the members.
+class _GroupLP:
+    """The linear program of one group. Givers are the members, then the outsiders; takers are the members.
 
     A giver's multipliers count in its ``unit``: an outsider's add up to 1. Rows (i, t) are divided by ``scale``.
     """
@@ -105,12 +107,13 @@ class _CoreProgram:
         )
         lower = np.concatenate([np.full(cells, -INFINITY), np.ones(outsiders)])
         upper = np.concatenate([room.ravel(), np.ones(outsiders)])
-        self._program = GrowingProgram(-np.ones(cells), lower, upper, rows, primal=True)
+        program = rowwise("the multipliers of a single-type group", -np.ones(cells), lower, upper, rows)
+        self._program = IncrementalLP(program, strategy=PRIMAL, tolerance=TOLERANCE)
         self._known = np.eye(len(speed), self.q, dtype=bool)  # nobody envies itself
         self.pairs = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     def add(self, giver: Array, taker: Array) -> bool:
-        """Add the multipliers of these pairs that are not there; whether there were any."""
+        """Add the multipliers of these pairs that are not there; return whether there were any."""
         new = ~self._known[giver, taker]
         self._known[giver, taker] = True
         giver, taker = giver[new], taker[new]
@@ -137,7 +140,8 @@ class _CoreProgram:
         """Return the multipliers of all pairs, the excess (q, k), and what members would gain from types (q, k)."""
         cells = self.q * self.k
         while True:
-            x, dual = self._program.solve()
+            found = self._program.solve()
+            x, dual = np.maximum(found.x, 0.0), found.dual
             gains = np.maximum(dual[:cells].reshape(self.q, self.k), 0.0)
             # a multiplier helps where its giver would rather have what the taker would get
             worth = (self.speed * self.unit[:, None]) @ (gains / self.scale).T
@@ -150,7 +154,10 @@ class _CoreProgram:
 
 
 def _known(everyone: Array, q: int, near: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Return the pairs of ``near`` as places in ``everyone``, whose first q take; and one for who would have none."""
+    """Return the pairs of ``near`` as places in ``everyone``, of whom the first q are takers.
+
+    Every outsider has a pair: one that has none in ``near`` gets one, as its multipliers must go somewhere.
+    """
     most = int(max(everyone.max(), near[0].max(), near[1].max())) + 1
     place = np.full(most, -1)
     place[everyone] = np.arange(len(everyone))

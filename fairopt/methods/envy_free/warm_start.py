@@ -1,4 +1,10 @@
-"""Envy-free shares again, after a user changed, came or went: where the last answer ended is where to begin."""
+"""Where the restricted program begins: with prices of an equilibrium, or where a similar market ended.
+
+A competitive equilibrium from equal incomes is envy-free and already within a thousandth of the optimum on all that we
+tried; at its prices most users clearly want one type. So users in single-type groups, and the types that others may
+hold, are chosen by its prices. After a user changed, came or went, the restriction, rows and basis of the last answer
+are the better start.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +12,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.methods.envy_free.restricted_lp import Basis, Start
-from fairopt.methods.envy_free.solve import buys_at, room, wide
+from fairopt.methods.envy_free.restricted_lp import EnvyRows, KeyedBasis, RestrictedStart
 from fairopt.program import Array
 
-#: A newcomer whose second best buy is worse than this part of its best joins the core of its best.
+#: So many users are free at first: this times the number of users to the power of `GROWTH`.
+FREE, GROWTH = 1.6, 0.6
+#: A free user may at first hold types that are at most this much worse a buy than its best, and its two best.
+WIDE = 0.12
+#: A user is in a single-type group only if its demand allows this many times what it can buy there.
+ROOM = 1.25
+#: Prices are at least this part of the highest where speedups are divided by them.
+CHEAPEST = 1e-12
+#: A newcomer whose second best buy is worse than this part of its best joins the group of its best.
 CLEAR = 0.9
-#: A start is of use where at least this part of the kinds of users was there before.
+#: A warm start is of use where at least this part of the users was there before.
 SAME = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Met:
-    """The kinds of users of a market: a ``name`` for each, speedups (n, k), ``limit`` (n,), columns of the types."""
+class EnvyInstance:
+    """The users of a market once identical ones are merged, by ``name``: ``direction`` (n, k) speedups, ``limit`` (n,).
+
+    ``types``: the market's columns that the k types stand in.
+    """
 
     name: tuple[str, ...]
     direction: Array
@@ -27,65 +43,110 @@ class Met:
 
 
 @dataclass(frozen=True, eq=False)
-class Ended:
-    """Where an answer ended: for which kinds of users, the restricted program, prices (k,) of all GPUs of a type."""
+class EnvyFreeWarmStart:
+    """Where an answer ended: the users of which ``instance``, ``at`` which restriction, with which ``prices`` (k,).
 
-    met: Met
-    at: Start
+    A price is that of all GPUs of a type.
+    """
+
+    instance: EnvyInstance
+    at: RestrictedStart
     prices: Array
 
-    def fits(self, met: Met) -> bool:
-        """Whether it is of use for these users."""
-        if not np.array_equal(met.types, self.met.types):
+    def fits(self, instance: EnvyInstance) -> bool:
+        """Return whether the types are the same and enough users were there before."""
+        if not np.array_equal(instance.types, self.instance.types):
             return False
-        return bool((self._before(met) >= 0).sum() >= SAME * len(met.name))
+        return bool((self._before(instance) >= 0).sum() >= SAME * len(instance.name))
 
-    def _before(self, met: Met) -> Array:
-        """Return which kind each was before (n,), -1 for newcomers and for those who changed."""
-        known = {name: place for place, name in enumerate(self.met.name)}
-        before = np.array([known.get(name, -1) for name in met.name])
-        same = (met.direction == self.met.direction[before]).all(axis=1) & (met.limit == self.met.limit[before])
-        return np.where(same, before, -1)
+    def _before(self, instance: EnvyInstance) -> Array:
+        """Return which user each was before (n,), -1 for newcomers and for users who changed."""
+        known = {name: place for place, name in enumerate(self.instance.name)}
+        before = np.array([known.get(name, -1) for name in instance.name])
+        same = (instance.direction == self.instance.direction[before]).all(axis=1)
+        return np.where(same & (instance.limit == self.instance.limit[before]), before, -1)
 
-    def start_for(self, met: Met, value: Array, size: Array) -> Start:
+    def start_for(self, instance: EnvyInstance, value: Array, size: Array) -> RestrictedStart:
         """Return the start for users of speedups ``value`` (n, k), with ``size`` (k,) GPUs per weight in all.
 
-        Who was there is where it was. A newcomer joins the core of its best buy where that is clear; else it is free,
-        and at first tied to that core.
+        Users who were there before keep their place. A newcomer joins the single-type group of its best buy where that
+        is clear; else it is free, and at first tied to that group.
         """
-        at, before = self.at, self._before(met)
+        at, before = self.at, self._before(instance)
         n, k = value.shape
         there = before >= 0
-        core = np.where(there, at.core[before], -1)
+        single_type = np.where(there, at.single_type[before], -1)
         may_hold = np.where(there[:, None], at.may_hold[before], False)
-        basis = at.basis
-        held_basic = np.zeros((n, k), dtype=bool) if basis is None else basis.held[before] & there[:, None]
-        demand_basic = np.zeros(n, dtype=bool) if basis is None else basis.demand[before] & there
-        new_place = np.full(len(self.met.name), -1)
-        new_place[before[there]] = np.flatnonzero(there)
-        old_n, in_core = len(self.met.name), np.bincount(core[core >= 0], minlength=k) > 0
+        # where each old holder stands now: groups stay, users that are gone have none
+        holder = np.full(k + len(self.instance.name), -1)
+        holder[:k] = np.arange(k)
+        holder[k + before[there]] = k + np.flatnonzero(there)
+        in_group = np.bincount(single_type[single_type >= 0], minlength=k) > 0
 
         buys, second = buys_at(value, self.prices) if k > 1 else (np.ones((n, 1)), np.zeros(n))
         best, new = buys.argmax(axis=1), np.flatnonzero(~there)
-        joins = in_core[best[new]] & (second[new] < CLEAR) & (met.limit[new] > room(size, self.prices)[best[new]])
-        core[new[joins]] = best[new[joins]]
+        joins = (
+            in_group[best[new]] & (second[new] < CLEAR) & (instance.limit[new] > _room(size, self.prices)[best[new]])
+        )
+        single_type[new[joins]] = best[new[joins]]
         free = new[~joins]
-        may_hold[free] = wide(value, buys, second)[free]
-        held_basic[free, best[free]] = True
-        tied = free[in_core[best[free]]]
+        may_hold[free] = _wide(value, buys, second)[free]
+        tied = free[in_group[best[free]]]
 
-        target = np.concatenate([np.arange(k), np.where(new_place >= 0, k + new_place, -1)])
-        envious, envied = new_place[at.envious], target[at.envied]
+        envious, envied = holder[k + at.rows.envious] - k, holder[at.rows.envied]
         stay = (envious >= 0) & (envied >= 0)
-        givers, takers = new_place[np.minimum(at.givers, old_n - 1)], new_place[np.minimum(at.takers, old_n - 1)]
-        pair = (givers >= 0) & (takers >= 0)
-        return Start(
-            core,
-            may_hold,
+        rows = EnvyRows(
             np.concatenate([envious[stay], tied]),
             np.concatenate([envied[stay], best[tied]]),
-            np.concatenate([at.tight[stay], np.ones(len(tied), dtype=bool)]),
-            givers[pair],
-            takers[pair],
-            None if basis is None else Basis(held_basic, basis.core, basis.capacity, demand_basic),
+            np.concatenate([at.rows.tight[stay], np.ones(len(tied), dtype=bool)]),
         )
+        # outsiders of earlier groups may have left: pairs of users who are not there now are dropped
+        givers, takers = (holder[k + each] - k for each in (at.givers, at.takers))
+        pair = (givers >= 0) & (takers >= 0)
+        basis = None
+        if at.basis is not None:
+            held, limits = np.zeros((k + n, k), dtype=bool), np.zeros(k + n, dtype=bool)
+            kept = np.flatnonzero(holder >= 0)
+            held[holder[kept]], limits[holder[kept]] = at.basis.held[kept], at.basis.limits[kept]
+            held[k + free, best[free]] = True
+            basis = KeyedBasis(held, limits)
+        return RestrictedStart(single_type, may_hold, rows, givers[pair], takers[pair], basis)
+
+
+def everybody_free(value: Array) -> RestrictedStart:
+    """Return the start for few users, of speedups (n, k): there is nothing to save."""
+    return RestrictedStart.cold(np.full(len(value), -1), value > 0)
+
+
+def cold_start(value: Array, size: Array, limit: Array, prices: Array) -> RestrictedStart:
+    """Return the start at prices (k,) of an equilibrium.
+
+    Shapes: ``value`` (n, k), ``size`` (k,) all GPUs per weight, ``limit`` (n,) GPUs per weight.
+    """
+    n, k = value.shape
+    if k == 1:
+        return everybody_free(value)
+    buys, second = buys_at(value, prices)
+    single_type = buys.argmax(axis=1)
+    count = min(n, int(np.ceil(FREE * n**GROWTH)))
+    single_type[np.argpartition(-second, count - 1)[:count]] = -1
+    # users that a demand may limit are free: they cannot hold what the group holds
+    single_type[limit < _room(size, prices)[np.maximum(single_type, 0)]] = -1
+    return RestrictedStart.cold(single_type, _wide(value, buys, second))
+
+
+def buys_at(value: Array, prices: Array) -> tuple[Array, Array]:
+    """Return how good a buy each type is as a part of the user's best (n, k), and its second best (n,)."""
+    buys = np.where(value > 0, value / np.maximum(prices, prices.max() * CHEAPEST), 0.0)
+    buys /= buys.max(axis=1, keepdims=True)
+    return buys, np.partition(buys, -2, axis=1)[:, -2]
+
+
+def _room(size: Array, prices: Array) -> Array:
+    """Return how many GPUs per weight the demand of a group's members must allow (k,): more than they can buy."""
+    return np.asarray(ROOM * size * prices.sum() / np.maximum(prices, prices.max() * CHEAPEST))
+
+
+def _wide(value: Array, buys: Array, second: Array) -> Array:
+    """Return which types a free user may hold at first (n, k)."""
+    return np.asarray((value > 0) & (buys >= np.minimum(1 - WIDE, second)[:, None]))

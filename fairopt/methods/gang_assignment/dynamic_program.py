@@ -1,8 +1,8 @@
-"""The integer core by dynamic programming: what each type still lacks is the state, and few states matter.
+"""The deviations of least loss by dynamic programming: the state is what each type still lacks.
 
-Group after group deviates or stays; two ways that leave the same GPUs lacking are compared, and the dearer one ends.
-What is left to lose is bounded from below by how each type alone could be filled by the groups to come, exactly. Only
-the best states by that bound are kept; the least bound of those that were given up is what the answer is proven by.
+Group after group deviates or stays. Of two ways that leave the same GPUs lacking, the dearer one is dropped. What is
+still to be lost is bounded from below by how each type alone could be filled, exactly, by the groups to come. Only the
+best states by that bound are kept; the least bound of those that were given up is what proves the answer.
 """
 
 from __future__ import annotations
@@ -13,27 +13,35 @@ from time import perf_counter
 import numpy as np
 
 from fairopt.backends.solution import Status
-from fairopt.methods.gang_assignment.core import SAME, SMALL, CoreAnswer, Deviations, merged_alike, spread_out
+from fairopt.methods.directed_rounding import ROUNDING
+from fairopt.methods.gang_assignment.deviations import (
+    SAME,
+    SMALL,
+    DeviationOptimum,
+    Deviations,
+    merged_alike,
+    spread_out,
+)
 from fairopt.program import Array
 
 #: States kept after a group: more where fewer prove nothing.
 WIDTHS = (60, 600, 6400)
 #: Groups are taken job by job where they have at most so many, with one type to go to or with several.
 ONE_BY_ONE = (2, 8)
-#: Larger cores are not tried: so many steps, and so many numbers in the tables of bounds (48 MB).
+#: Larger problems are not tried: so many steps, and so many numbers in the tables of bounds (48 MB).
 MOST_STEPS, MOST_NUMBERS = 600, 6_000_000
-#: Relative rounding error of a sum of a few hundred regrets.
-ROUNDING = 2.0**-42
+#: What a sum of a few hundred regrets can be off by, as a part of it.
+SUMMED = 2048 * ROUNDING
 #: States are told apart by a random projection first.
 SEED = 20250102
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """``pieces`` like jobs of ``gang`` GPUs in all stay at ``base`` or go to one of ``to``; ``place``: deviations.
+class JobStep:
+    """A step: ``pieces`` identical jobs, of ``gang`` GPUs in all, stay at ``base`` or go to one of ``to``.
 
-    Of each way, the first of which is to stay: ``change`` (types, ways, 1) of what lacks, ``turn`` of its projection
-    and ``price`` (ways, 1).
+    ``place``: the deviations that these are. Each choice, of which the first is to stay, has a ``change`` (types, ways,
+    1) of what lacks, a ``turn`` of its projection and a ``price`` (ways, 1).
     """
 
     gang: int
@@ -47,7 +55,9 @@ class Step:
     price: Array
 
     @classmethod
-    def of(cls, gang: int, pieces: int, base: int, to: Array, regret: Array, place: Array, projection: Array) -> Step:
+    def of(
+        cls, gang: int, pieces: int, base: int, to: Array, regret: Array, place: Array, projection: Array
+    ) -> JobStep:
         """Return the step of some jobs; ``projection`` (types,)."""
         types, ways = len(projection), len(to) + 1
         change = np.zeros((types + 1, ways), dtype=np.int64)
@@ -58,49 +68,49 @@ class Step:
         return cls(gang * pieces, pieces, base, to, regret * pieces, place, change, turn, price)
 
 
-def solve_labels(
+def solve_by_states(
     deviations: Deviations, *, start: Array | None = None, slack: float = 0.0, time_limit: float | None = None
-) -> CoreAnswer | None:
-    """Return the moves of least loss among ``deviations``, proven to less than ``slack``; None for too large a core.
+) -> DeviationOptimum | None:
+    """Return the moves of least loss among ``deviations``, proven to less than ``slack``; None for too many.
 
     ``start``: moved jobs that satisfy the rows. The bound holds whatever the status; `Status.LIMIT` says that it is
     less than the loss, by ``slack`` or more, and less than the limit of the deviations. ``time_limit``: seconds.
     """
     ends = None if time_limit is None else perf_counter() + time_limit
     if not deviations.residual.any():
-        return CoreAnswer(Status.OPTIMAL, np.zeros(len(deviations), dtype=np.int64), 0.0, 0.0)
+        return DeviationOptimum(Status.OPTIMAL, np.zeros(len(deviations), dtype=np.int64), 0.0, 0.0)
     few, jobs, column = deviations, deviations.priced.groups.count, None
     if len(deviations) > SMALL:
         few, jobs, column = merged_alike(deviations)
     steps = _steps(few, jobs) if len(few) else []
     tables = Tables.of(few.residual, steps) if 0 < len(steps) <= MOST_STEPS else None
     if tables is None:
-        return None if len(few) else CoreAnswer(Status.INFEASIBLE, None, np.inf, np.inf)
+        return None if len(few) else DeviationOptimum(Status.INFEASIBLE, None, np.inf, np.inf)
     best = np.inf if start is None else float(start @ deviations.regret)
     moved, bound = start, 0.0
     for width in WIDTHS:
         found = _search(few, steps, tables, width, best - slack, ends)
-        bound = max(bound, found.bound * (1 - ROUNDING))
+        bound = max(bound, found.bound * (1 - SUMMED))
         if found.loss < best:
             if (np.bincount(few.group, weights=found.moved, minlength=len(jobs)) > jobs).any():
-                break  # a group has gone two ways with all its jobs; as a bound it counts
+                break  # a group has moved more jobs than it has, to two types; the loss is a bound still
             best, moved = found.loss, found.moved
             moved = moved if column is None else spread_out(deviations, moved, column)
             best = float(moved @ deviations.regret)
-        # merged deviations count the least of regrets that are the same to so much
+        # a merged deviation counts the least of its regrets, which differ by this much
         same = 0.0 if column is None or moved is None else SAME * deviations.largest * float(moved.sum())
-        if bound >= (1 - 3 * ROUNDING) * min(best - slack - same, deviations.limit):
+        if bound >= (1 - 3 * SUMMED) * min(best - slack - same, deviations.limit):
             status = Status.OPTIMAL if moved is not None else Status.INFEASIBLE
-            return CoreAnswer(status, moved, best, min(bound, best))
+            return DeviationOptimum(status, moved, best, min(bound, best))
         if ends is not None and perf_counter() > ends:
             break
-    return CoreAnswer(Status.LIMIT, moved, best, min(bound, best))
+    return DeviationOptimum(Status.LIMIT, moved, best, min(bound, best))
 
 
-def _steps(deviations: Deviations, jobs: Array) -> list[Step]:
-    """Return what can be decided one after the other, small gangs first: the large ones leave little choice then."""
+def _steps(deviations: Deviations, jobs: Array) -> list[JobStep]:
+    """Return the steps in order, large gangs first: the small ones can fill what these leave."""
     priced = deviations.priced
-    projection = np.random.default_rng(SEED).integers(1, 1 << 62, len(priced.wages))
+    projection = np.random.default_rng(SEED).integers(1, 1 << 62, len(priced.duals))
     order = np.argsort(deviations.group, kind="stable")
     group, first = np.unique(deviations.group[order], return_index=True)
     ends = np.append(first[1:], len(order))
@@ -110,23 +120,23 @@ def _steps(deviations: Deviations, jobs: Array) -> list[Step]:
         gang, base, count = int(priced.groups.gang[each]), int(priced.base[each]), int(jobs[each])
         to, regret = deviations.to[own], deviations.regret[own]
         if count <= ONE_BY_ONE[len(own) > 1]:
-            steps += [Step.of(gang, 1, base, to, regret, own, projection)] * count
+            steps += [JobStep.of(gang, 1, base, to, regret, own, projection)] * count
             continue
-        # 1, 2, 4, ... jobs at a time reach every number of them; that all types share them is checked at the end
+        # 1, 2, 4, ... jobs at a time reach every number of them; that types do not share one is checked at the end
         pieces = [1 << bit for bit in range((count + 1).bit_length() - 1)]
         pieces += [count - sum(pieces)] * (count > sum(pieces))
         for i in range(len(own)):
             part = slice(i, i + 1)
-            steps += [Step.of(gang, n, base, to[part], regret[part], own[part], projection) for n in pieces]
+            steps += [JobStep.of(gang, n, base, to[part], regret[part], own[part], projection) for n in pieces]
     return sorted(steps, key=lambda step: (-(step.gang // step.pieces), float(step.regret.min())))
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Bounds on what the steps from each one on lose, by what one type lacks: shape (steps + 1, 2, types, lacks).
+    """Bounds on the loss from each step on, by what one type lacks: ``alone_shared`` (steps + 1, 2, types, lacks).
 
-    Alone: each type counts the whole regret of what is moved to or from it, and the largest of them is a bound. Shared:
-    two types count half of it each, and their sum is a bound. ``zero``: where nothing lacks.
+    Alone: each type counts the whole regret of what is moved to or from it, and the largest is a bound. Shared: two
+    types count half of it each, and the sum is a bound. ``zero``: the place for a type that lacks nothing.
     """
 
     alone_shared: Array
@@ -134,14 +144,14 @@ class Tables:
     residual: Array
 
     @classmethod
-    def of(cls, residual: Array, steps: list[Step]) -> Tables | None:
+    def of(cls, residual: Array, steps: list[JobStep]) -> Tables | None:
         """Return the tables, None where they would be too large."""
         types = len(residual)
         reach = np.zeros(types + 1)
         for step in steps:
             reach[step.base] += step.gang
             reach[np.unique(step.to)] += step.gang
-        # a state that lacks more than what is to come can give has no finite bound, and one step leads no further
+        # a state that lacks more than the steps to come can give has no finite bound, so that the table covers the rest
         zero = int(max(float(reach[:types].max()), float(np.abs(residual).max()))) + max(step.gang for step in steps)
         lacks = 2 * zero + 1
         if (len(steps) + 1) * 2 * types * lacks > MOST_NUMBERS:
@@ -170,7 +180,7 @@ class Tables:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """The moves of least loss that a search came to, and the least bound of all that it gave up."""
+    """The moves of least loss that a search found, and the least bound of all states that it gave up."""
 
     moved: Array
     loss: float
@@ -178,7 +188,7 @@ class _Found:
 
 
 def _search(
-    deviations: Deviations, steps: list[Step], tables: Tables, width: int, ceiling: float, ends: float | None
+    deviations: Deviations, steps: list[JobStep], tables: Tables, width: int, ceiling: float, ends: float | None
 ) -> _Found:
     """Look for a loss below ``ceiling``, with at most ``width`` states after each step."""
     types = len(tables.residual)
@@ -217,7 +227,7 @@ def _search(
 
 
 def _cheapest(order: Array, key: Array, lack: Array) -> Array:
-    """Return the first of those in ``order`` that lack the same; like ones stand together there, cheapest first."""
+    """Return the first state in ``order`` of those that lack the same; these stand together there, cheapest first."""
     ordered = key[order]
     like = ordered[1:] == ordered[:-1]
     if not like.any():

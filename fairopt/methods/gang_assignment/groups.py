@@ -1,17 +1,48 @@
-"""From jobs to groups of like jobs and back."""
+"""From jobs to groups of identical jobs, and back."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from fairopt.methods.gang_assignment.bounds import Groups
 from fairopt.methods.gang_assignment.problem import IDLE, GangAssignment
 from fairopt.program import Array
 
+#: Groups priced at a time: a block and what is made of it stay in the cache.
+BLOCK = 1 << 14
 #: A group of jobs is found by a random projection of its numbers, and then compared number by number.
 SEED = 20250101
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Identical jobs together. Where GPUs may idle, a last group of gangs of one GPU stands for them.
+
+    Shapes: ``cost`` (k, g), infinite where the type is not allowed; ``gang`` (GPUs) and ``count`` (jobs) (g,);
+    ``capacity`` (k,) GPUs. ``waiting``: whether a group may wait (False: every job and idle GPU must be placed).
+    """
+
+    cost: Array
+    gang: Array
+    count: Array
+    capacity: Array
+    waiting: bool
+
+    @cached_property
+    def weight(self) -> Array:
+        """The GPUs that a whole group asks for."""
+        return (self.gang * self.count).astype(float)
+
+    @cached_property
+    def size(self) -> Array:
+        """The gangs as floats."""
+        return self.gang.astype(float)
+
+    def blocks(self) -> list[slice]:
+        """Return the groups in blocks."""
+        return [slice(first, first + BLOCK) for first in range(0, len(self.gang), BLOCK)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +73,7 @@ class Grouping:
 
 
 def grouped(problem: GangAssignment) -> Grouping:
-    """Return the groups of a tightened problem: jobs alike in gang, allowed types and costs are one group."""
+    """Return the groups of a tightened problem: jobs with the same gang, allowed types and costs are one group."""
     allowed, types = problem.allowed, len(problem.capacity)
     everywhere = bool(allowed.all())
     cost = problem.cost if everywhere else np.where(allowed, problem.cost, np.inf)
@@ -57,7 +88,7 @@ def grouped(problem: GangAssignment) -> Grouping:
         jobs, gang, cost = jobs[order], gang[order[starts]], cost[order[starts]]
     count = np.diff(first)
     idle = int(problem.capacity.sum()) - problem.least
-    # where all jobs must run nobody waits; the reward of Eq. (7) is then as large as it needs to be
+    # where all jobs must run none waits; the reward of Eq. (7) is then as large as it needs to be
     waiting = int(problem.gangs[some].sum()) > problem.least
     extra = int(idle > 0)
     table = np.empty((types, len(gang) + extra))
@@ -68,7 +99,7 @@ def grouped(problem: GangAssignment) -> Grouping:
 
 
 def _alike(cost: Array, gang: Array) -> tuple[Array, Array]:
-    """Return an order of the jobs in which like jobs stand together, and where each kind begins."""
+    """Return an order of the jobs in which identical ones stand together, and where each group begins."""
     everyone = np.arange(len(gang))
     draw = np.random.default_rng(SEED).uniform(1, 2, cost.shape[1] + 1)
     with np.errstate(invalid="ignore", over="ignore"):

@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from fairopt.backends.solution import Status
 from fairopt.errors import BadInput, NotSolved
 from fairopt.methods.gang_assignment.usable_gpus import GangClasses, fillable, gang_classes
-from fairopt.program import Array, Formulation, Program
+from fairopt.methods.result import MethodResult
+from fairopt.program import INFINITY, Array, Formulation, Program
 
 #: Waiting jobs have this for a type.
 IDLE = -1
@@ -49,9 +50,9 @@ class GangAssignment:
             raise BadInput(found, place="allowed", remedy=f"Give booleans of shape {cost.shape}, that of cost")
         broken = ~np.isfinite(cost) & allowed
         if broken.any():
-            job, kind = np.argwhere(broken)[0].tolist()
+            job, gpu_type = np.argwhere(broken)[0].tolist()
             remedy = "Give a finite cost, or say in allowed that the job cannot run there"
-            raise BadInput(f"got {cost[job, kind]}", place=f"cost[{job}, {kind}]", remedy=remedy)
+            raise BadInput(f"got {cost[job, gpu_type]}", place=f"cost[{job}, {gpu_type}]", remedy=remedy)
         gangs = _whole(self.gangs, "gangs", len(cost), 1)
         capacity = _whole(self.capacity, "capacity", cost.shape[1], 0)
         least = _whole([self.least], "least", 1, 0)
@@ -66,7 +67,7 @@ class GangAssignment:
     def tightened(self, classes: GangClasses) -> GangAssignment:
         """Return a problem with the same assignments: capacities that can be filled, a least that can be met exactly.
 
-        A gang that is larger than a type is forbidden there. All this is whole-number reasoning, no tolerance in it.
+        A gang that is larger than a type is forbidden there. All of this is counted in whole numbers.
         """
         capacity = fillable(classes, self.capacity)
         step = int(np.gcd.reduce(classes.gang)) if len(classes.gang) else 1
@@ -89,10 +90,10 @@ class GangAssignment:
     def violations(self, type_of: Array) -> tuple[str, ...]:
         """Return, in words, which constraints an assignment breaks; ``type_of`` (n,): a type, or -1 for waiting."""
         runs = np.flatnonzero(type_of != IDLE)
-        kind = type_of[runs]
+        chosen = type_of[runs]
         busy = np.zeros(len(self.capacity), dtype=np.int64)
-        np.add.at(busy, kind, self.gangs[runs])
-        found = [f"job {job} may not run on type {type_of[job]}" for job in runs[~self.allowed[runs, kind]].tolist()]
+        np.add.at(busy, chosen, self.gangs[runs])
+        found = [f"job {job} may not run on type {type_of[job]}" for job in runs[~self.allowed[runs, chosen]].tolist()]
         over = np.flatnonzero(busy > self.capacity).tolist()
         found += [f"type {i} has {self.capacity[i]} GPUs, {busy[i]} are asked of it" for i in over]
         if busy.sum() < self.least:
@@ -125,63 +126,45 @@ def _whole(values: object, place: str, count: int, least: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """Prices a GPU for Eq. (1), ``price`` (k,) >= 0, and the reward a busy GPU for Eq. (7), ``reward`` >= 0."""
+    """Duals of the program: ``price`` (k,) >= 0 of a GPU for Eq. (1), ``reward`` >= 0 of a busy GPU for Eq. (7)."""
 
     price: Array
     reward: float
 
 
-@dataclass(frozen=True)
-class Effort:
-    """What a solve took.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GangResult(MethodResult):
+    """Which type each job runs on: ``type_of`` (n,), -1 for waiting; None where no assignment was found.
 
-    ``groups`` of jobs that are alike in all numbers; ``linear`` programs for the wages, ``integer`` ones for the core,
-    0 where dynamic programming proved it; ``columns`` and ``nodes`` of the last core; ``dual_bound`` before the core;
-    ``seconds`` by stage.
-    """
-
-    groups: int = 0
-    linear: int = 0
-    integer: int = 0
-    columns: int = 0
-    nodes: int = 0
-    dual_bound: float = -np.inf
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    def plus(self, **changed: object) -> Effort:
-        """Return the effort with some figures replaced."""
-        return replace(self, **changed)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, eq=False)
-class GangSolution:
-    """Which type each job runs on, and what is proven about it.
-
-    ``type_of`` (n,): a type, -1 for waiting; None where nothing was found. ``objective``: its cost. ``bound``: no
-    assignment costs less. ``usable``: where the least was not reachable, the most GPUs that can be busy.
+    No assignment costs less than ``lower``; the one found costs ``upper``, infinity where there is none.
+    ``multipliers`` prove the dual bound, and are where the next round can begin. ``usable``: where the least was not
+    reachable, the most GPUs that can be busy. Effort: "groups" of identical jobs; "linear" programs for the duals,
+    "integer" ones for the deviations (0 where dynamic programming proved it); "columns" and "nodes" of the last of
+    these; "dual_bound" before them.
     """
 
     status: Status
     type_of: Array | None = None
-    objective: float | None = None
-    bound: float | None = None
+    lower: float = -INFINITY
+    upper: float = INFINITY
     multipliers: Multipliers | None = None
     usable: int | None = None
-    effort: Effort = field(default_factory=Effort)
 
     @property
-    def gap(self) -> float | None:
-        """The distance of objective and bound, relative to the objective; None where one of them is missing."""
-        if self.objective is None or self.bound is None:
-            return None
-        distance = max(0.0, self.objective - self.bound)
-        return distance / abs(self.objective) if distance and self.objective else distance
+    def objective(self) -> float | None:
+        """The cost of the assignment, None where there is none."""
+        return None if self.type_of is None else self.upper
 
-    def require_optimal(self) -> GangSolution:
-        """Return the solution itself if it is optimal, else raise `NotSolved`."""
+    @property
+    def warm_start(self) -> Multipliers | None:
+        """Where a round of nearly the same jobs can begin."""
+        return self.multipliers
+
+    def require_optimal(self) -> GangResult:
+        """Return the result itself if it is optimal, else raise `NotSolved`."""
         if self.status is Status.OPTIMAL:
             return self
         if self.status is Status.INFEASIBLE:
             raise NotSolved(f"no assignment keeps enough GPUs busy: at most {self.usable} can be")
-        found = "nothing found" if self.objective is None else f"best {self.objective}, bound {self.bound}"
+        found = "nothing found" if self.type_of is None else f"best {self.upper}, bound {self.lower}"
         raise NotSolved(f"the assignment is not decided ({self.status.value}): {found}")

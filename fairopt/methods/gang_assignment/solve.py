@@ -1,43 +1,38 @@
-"""An algorithm of our own for FFT's program of one round, proven optimal on every solve.
+"""FFT's program of one round, solved and proven optimal.
 
-Wages (one a type) from the dual leave nearly every job one best choice; a linear program over the few jobs that are
-close makes the wages exact; a core of the jobs whose regret is less than the remaining gap decides the rest, by dynamic
-programming or, where that has too many states, by an integer program. Who is not in the core cannot deviate without
-losing more than the gap, so its optimum is that of the whole.
+Duals (one a type, `fairopt.methods.gang_assignment.duals`) leave nearly every job one best choice. The few jobs whose
+regret for another choice is less than the remaining gap decide the rest: by dynamic programming or, where that has too
+many states, by an integer program. No other job can deviate without losing more than the gap, so that the optimum over
+these few deviations is that of the whole problem.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from time import perf_counter
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from fairopt.backends.solution import Status
 from fairopt.errors import BadInput, NotSolved
-from fairopt.methods.gang_assignment.bounds import EVERYTHING, Groups, Priced, smooth_wages
-from fairopt.methods.gang_assignment.core import CoreAnswer, Deviations, solve_core, solve_merged
-from fairopt.methods.gang_assignment.dynamic_program import solve_labels
-from fairopt.methods.gang_assignment.groups import Grouping, grouped
-from fairopt.methods.gang_assignment.problem import Effort, GangAssignment, GangSolution, Multipliers
+from fairopt.methods.gang_assignment.bounds import EVERYTHING, SUMMED, Priced, safe_value
+from fairopt.methods.gang_assignment.deviations import DeviationOptimum, Deviations, solve_merged
+from fairopt.methods.gang_assignment.duals import GROWTH, StageClock, best_duals
+from fairopt.methods.gang_assignment.dynamic_program import solve_by_states
+from fairopt.methods.gang_assignment.groups import Grouping, Groups, grouped
+from fairopt.methods.gang_assignment.problem import GangAssignment, GangResult, Multipliers
 from fairopt.methods.gang_assignment.usable_gpus import GangClasses, greedy_filling, most_busy
 from fairopt.program import Array
 
-#: Deviations in the first linear program; the linear and integer ones grow so many times where that is too few.
-LINEAR, GROWTH = 600, 4
-#: Deviations in the first core, where ties alone may do, and in the second, which finds a point near the best mostly.
+#: About so many deviations are looked at first, where ties alone may do, and second, which mostly finds a point near
+#: the best one.
 TIES, INTEGER = 8, 70
-#: Old wages are a start where about so many groups at most are at the wrong type with them, for so many programs.
-NEAR, TRIALS = 100, 2
 #: A proof with up to so many deviations is tried at once.
 AT_ONCE = 1000
-#: `OPTIMAL` without a gap: objective and bound differ by at most this part of the chosen costs' sizes and of the loss
-#: against the dual, added up, and by the rounding errors that were subtracted from the bound.
+#: `OPTIMAL` without a gap: the bounds differ by at most this part of the chosen costs' sizes and of the loss against
+#: the dual, added up, and by the rounding errors that were subtracted from the lower one.
 TOLERANCE = 1e-9
-#: A float operation errs by 2^-53 of its result; the sums below have a handful for each term.
-ROUNDING = 2.0**-50
 
 
 def solve_gangs(
@@ -46,16 +41,16 @@ def solve_gangs(
     start: Multipliers | None = None,
     gap: float = 0.0,
     time_limit: float | None = None,
-) -> GangSolution:
+) -> GangResult:
     """Return an assignment of least cost, and the proof of it as a bound.
 
-    ``start``: multipliers to begin with, those of the last round; they are dropped where they are far off, and never
-    change the cost. ``gap``: relative gap that counts as solved. ``time_limit``: seconds; the best assignment so far
-    comes back with `Status.LIMIT`. HiGHS, where it is needed, gets what is left and overruns it, as it looks at the
-    clock between its own steps only. `Status.INFEASIBLE`: ``least`` is more than can be kept busy, and ``usable`` says
-    how much can. `Status.OPTIMAL` with gap 0: objective - bound <= 1e-9 (sum of |cost| of who runs, where it runs, +
-    objective - dual bound) + rounding of the dual's sums (2^-50 of their terms' sizes). The bound holds in floats:
-    rounding is subtracted from the dual's part, and the tolerance of whatever decided the core from the core's.
+    ``start``: the `GangResult.warm_start` of the last round; it is dropped where it is far off, and never changes the
+    cost. ``gap``: relative gap that counts as solved. ``time_limit``: seconds; the best assignment so far comes back
+    with `Status.LIMIT`. HiGHS, where it is needed, gets what is left and overruns it, as it looks at the clock between
+    its own steps only. `Status.INFEASIBLE`: ``least`` is more than can be kept busy, and ``usable`` says how much can.
+    `Status.OPTIMAL` with gap 0: upper - lower <= 1e-9 (sum of |cost| of the jobs that run, where they run, + upper -
+    dual bound) + rounding of the dual's sums (2^-50 of their terms' sizes). The bound holds in floats: rounding is
+    subtracted from the dual's part, and from the deviations' part the tolerance of the program that decided them.
     Errors: `BadInput` for options.
     """
     if not gap >= 0 or (time_limit is not None and not time_limit >= 0):
@@ -63,172 +58,138 @@ def solve_gangs(
     if start is not None and start.price.shape != problem.capacity.shape:
         remedy = f"Give one price a type: {len(problem.capacity)}"
         raise BadInput(f"{len(start.price)} prices", place="start", remedy=remedy)
-    clock = Clock(perf_counter(), time_limit)
+    clock = StageClock(time_limit)
     classes = problem.classes()
     tight = problem.tightened(classes)
     try:
         usable = _usable(classes, tight, clock)
-    except NotSolved:
-        return GangSolution(Status.LIMIT)
+    except NotSolved:  # the time limit has passed: the status says so
+        return GangResult(status=Status.LIMIT)
     if usable < tight.least:
-        return GangSolution(Status.INFEASIBLE, usable=usable)
+        return GangResult(status=Status.INFEASIBLE, usable=usable)
     grouping = grouped(tight)
+    clock.lap("build")
     if not len(grouping.jobs):
-        nobody = np.full(len(problem.gangs), -1)
-        return GangSolution(Status.OPTIMAL, nobody, 0.0, 0.0, Multipliers(np.zeros(len(problem.capacity)), 0.0))
-    clock.lap("preparing")
-    priced, linear = _wages(grouping.groups, start, clock)
-    clock.lap("linear")
-    effort = Effort(len(grouping.first) - 1, linear, dual_bound=proven(priced))
-    solution = _decide(problem, grouping, priced, gap, clock, effort)
-    clock.lap("integer")
-    return solution
+        nobody, free = np.full(len(problem.gangs), -1), Multipliers(np.zeros(len(problem.capacity)), 0.0)
+        nothing = dict.fromkeys(("groups", "linear", "integer", "columns", "nodes", "dual_bound"), 0.0)
+        return GangResult(status=Status.OPTIMAL, type_of=nobody, lower=0.0, upper=0.0, multipliers=free, effort=nothing)
+    priced, linear = best_duals(grouping.groups, start, clock)
+    search = _Search(problem, grouping, priced, gap, clock)
+    search.effort |= {"groups": float(len(grouping.first) - 1), "linear": float(linear)}
+    return search.run()
 
 
-@dataclass
-class Clock:
-    """The time since the start, by stage, and what is left of a limit, in seconds."""
-
-    began: float
-    limit: float | None
-
-    def __post_init__(self) -> None:
-        self.last = self.began
-        self.stages: dict[str, float] = {}
-
-    def lap(self, stage: str) -> None:
-        """Note the time since the last lap as that of ``stage``."""
-        now = perf_counter()
-        self.stages[stage], self.last = now - self.last, now
-
-    @property
-    def left(self) -> float | None:
-        """What is left of the limit, None where there is none."""
-        return None if self.limit is None else max(0.0, self.limit - (perf_counter() - self.began))
-
-    @property
-    def over(self) -> bool:
-        """Whether the limit has passed."""
-        return self.left == 0.0
-
-
-def _usable(classes: GangClasses, tight: GangAssignment, clock: Clock) -> int:
+def _usable(classes: GangClasses, tight: GangAssignment, clock: StageClock) -> int:
     """Return the most GPUs that can be busy, or less where that is enough already."""
     enough = max(greedy_filling(classes, tight.capacity, freedom) for freedom in (False, True))
     return enough if enough >= tight.least else most_busy(classes, tight.capacity, clock.left)
 
 
-def _wages(groups: Groups, start: Multipliers | None, clock: Clock) -> tuple[Priced, int]:
-    """Return the groups at wages that maximise the dual, and how many linear programs that took.
+class _Search:
+    """The search for the best deviations from what the duals choose: more and more of them, until none is missing."""
 
-    Old multipliers are tried where few jobs are at the wrong type with them; if that does not do, they are dropped.
-    """
-    types = len(groups.capacity)
-    if len(groups.gang) * (types + 1) <= LINEAR:  # one linear program has all deviations, from any wages
-        return exact_wages(groups, Priced.at(groups, np.zeros(types)), clock)[:2]
-    programs = 0
-    if start is not None:
-        trial = Priced.at(groups, start.reward - start.price)
-        if trial.off <= NEAR and math.isfinite(trial.value):
-            priced, programs, exact = exact_wages(groups, trial, clock, most=TRIALS)
-            if exact:
-                return priced, programs
-    wages = smooth_wages(groups)
-    clock.lap("smoothing")
-    priced, more, _ = exact_wages(groups, Priced.at(groups, wages), clock)
-    return priced, programs + more
+    def __init__(
+        self, problem: GangAssignment, grouping: Grouping, priced: Priced, gap: float, clock: StageClock
+    ) -> None:
+        self.problem, self.grouping, self.priced, self.gap, self.clock = problem, grouping, priced, gap, clock
+        self.grain = _grain(grouping.groups)
+        self.dual = self.bound = safe_value(priced)
+        self.cost = np.inf
+        self.type_of: Array | None = None
+        #: The deviations looked at last, and the best moves known of some earlier ones.
+        self._count, self._limited = 0, False
+        self._moved: tuple[Deviations, Array] | None = None
+        # the error of one regret, counted as in `safe_value`
+        largest = float(np.abs(priced.duals).max()) * float(grouping.groups.size.max())
+        self._blur = SUMMED * (largest + float(np.abs(priced.reduced).max()))
+        self.effort = {"integer": 0.0, "columns": 0.0, "nodes": 0.0, "dual_bound": self.dual}
 
-
-def exact_wages(groups: Groups, priced: Priced, clock: Clock, most: int = 99) -> tuple[Priced, int, bool]:
-    """Return the groups at wages that maximise the dual, how many linear programs that took, and whether they do.
-
-    Each one knows the deviations near the present wages only; where its wages turn out worse for the groups that it
-    does not know, the next one knows more.
-    """
-    programs, done = 0, False
-    columns = max(LINEAR, int(4 * priced.off))
-    while not (clock.over or done or programs == most):
-        limit = priced.limit_for(columns)
-        answer = solve_core(Deviations.within(priced, limit), integer=False, time_limit=clock.left)
-        programs += 1
-        if answer.wages is not None:
-            better = Priced.at(groups, priced.wages + answer.wages)
-            reached = priced.value + answer.loss
-            done = better.value >= reached - TOLERANCE * 0.01 * size(better)
-            if better.value > priced.value:
-                priced = better
-        done = done or limit == EVERYTHING
-        columns *= GROWTH
-    return priced, programs, done
-
-
-def size(priced: Priced) -> float:
-    """Return the sum of the sizes of the dual's terms, in the unit of cost: what tolerances refer to."""
-    return float(np.abs(priced.wages) @ priced.groups.capacity + np.abs(priced.reduced) @ priced.groups.count)
-
-
-def proven(priced: Priced) -> float:
-    """Return the dual's value less all that rounding can have added to it."""
-    groups = priced.groups
-    chosen = np.flatnonzero(priced.reduced)
-    terms = (priced.reduced[chosen] * groups.count[chosen]).tolist() + (priced.wages * groups.capacity).tolist()
-    asked = float(np.abs(priced.wages).max()) * float(groups.weight.sum())
-    return math.fsum(terms) - ROUNDING * (asked + size(priced))
-
-
-def _decide(
-    problem: GangAssignment, grouping: Grouping, priced: Priced, gap: float, clock: Clock, effort: Effort
-) -> GangSolution:
-    groups, dual, grain = grouping.groups, effort.dual_bound, _grain(grouping.groups)
-    limit = priced.limit_for(TIES)
-    best: tuple[float, Array] | None = None
-    bound, columns = dual, INTEGER // GROWTH
-    # the error of one regret, as `proven` counts it
-    blur = ROUNDING * (
-        float(np.abs(priced.wages).max()) * float(groups.size.max()) + float(np.abs(priced.reduced).max())
-    )
-    noise = abs(priced.value - dual) + 2 * blur
-    status, moved = Status.LIMIT, None
-    while not clock.over:
-        deviations = Deviations.within(priced, limit)
-        start = None if moved is None else deviations.again(*moved)
-        slack = max(0.999 * grain, gap * abs(dual))
-        answer, programs = _core(deviations, start, slack, clock)
-        effort = effort.plus(integer=effort.integer + programs, columns=len(deviations), nodes=answer.nodes)
-        if answer.moved is not None:
-            point = _point(problem, grouping, deviations, answer)
-            best = point if best is None or point[0] < best[0] else best
-            moved = deviations, answer.moved
-        # whoever deviates by more than the limit loses at least that
-        bound = max(bound, _whole(dual + min(answer.bound, limit * (1 - ROUNDING) - blur), grain))
-        if best is not None and best[0] - bound <= max(_tolerance(problem, best, dual, noise), gap * abs(best[0])):
-            status = Status.OPTIMAL
-            break
-        # only who deviates by less than this can be in something better; a better point first, where those are many
-        needed = EVERYTHING if best is None else max(0.0, best[0] - dual - 0.999 * grain)
-        columns = max(columns, len(deviations)) * GROWTH
-        wider = (
-            EVERYTHING
-            if limit >= needed
-            else priced.limit_for(max(columns, AT_ONCE) if columns > 2 * INTEGER else columns)
+    def run(self) -> GangResult:
+        """Look within wider and wider limits until a cost is proved, time is over or nothing is left to try."""
+        status = None
+        for limit in self._limits():
+            if self.clock.over:
+                status = Status.LIMIT
+                break
+            self._look_within(limit)
+            if self._proved():
+                status = Status.OPTIMAL
+                break
+        self.clock.lap("solve")
+        return GangResult(
+            status=status or (Status.LIMIT if self._limited else Status.INACCURATE),
+            type_of=self.type_of,
+            lower=min(self.bound, self.cost),
+            upper=self.cost,
+            multipliers=_multipliers(self.priced),
+            effort=self.effort,
+            seconds=self.clock.stages,
         )
-        if best is None and limit < EVERYTHING:
-            limit = priced.limit_for(columns)
-        elif best is not None and limit != min(needed, wider):
-            limit = min(needed, wider)
-        else:
-            status = Status.LIMIT if answer.status is Status.LIMIT else Status.INACCURATE
-            break
-    effort = effort.plus(seconds=clock.stages)
-    multipliers = _multipliers(priced)
-    if best is None:
-        return GangSolution(status, None, None, bound, multipliers, effort=effort)
-    return GangSolution(status, best[1], best[0], min(bound, best[0]), multipliers, effort=effort)
+
+    def _limits(self) -> Iterator[float]:
+        """Yield limits on the regret of the deviations to look at; each takes account of what the last one led to."""
+        limit, columns = self.priced.limit_for(TIES), INTEGER // GROWTH
+        while True:
+            yield limit
+            columns = max(columns, self._count) * GROWTH
+            following = EVERYTHING
+            if self.type_of is None:
+                if limit < EVERYTHING:
+                    following = self.priced.limit_for(columns)
+            else:
+                # only deviations of less regret than this can be in something better; where those are many, a better
+                # point is looked for first
+                needed = max(0.0, self.cost - self.dual - 0.999 * self.grain)
+                if limit < needed:
+                    many = columns > 2 * INTEGER
+                    following = self.priced.limit_for(max(columns, AT_ONCE) if many else columns)
+                following = min(needed, following)
+            if following == limit:
+                return
+            limit = following
+
+    def _look_within(self, limit: float) -> None:
+        """Find the best deviations of a regret up to ``limit``: a better assignment, a better bound or both."""
+        deviations = Deviations.within(self.priced, limit)
+        start = None if self._moved is None else deviations.translated(*self._moved)
+        slack = max(0.999 * self.grain, self.gap * abs(self.dual))
+        answer, programs = _best_moves(deviations, start, slack, self.clock)
+        self._count, self._limited = len(deviations), answer.status is Status.LIMIT
+        self.effort["integer"] += programs
+        self.effort |= {"columns": float(len(deviations)), "nodes": float(answer.nodes)}
+        if answer.moved is not None:
+            self._moved = deviations, answer.moved
+            cost, type_of = self._assignment(deviations, answer.moved)
+            if cost < self.cost:
+                self.cost, self.type_of = cost, type_of
+        # a deviation beyond the limit loses at least that
+        loss = min(answer.bound, limit * (1 - SUMMED) - self._blur)
+        self.bound = max(self.bound, _whole(self.dual + loss, self.grain))
+
+    def _assignment(self, deviations: Deviations, moved: Array) -> tuple[float, Array]:
+        """Return the cost of the assignment that moves make, and each job's type."""
+        at = np.flatnonzero(moved)
+        moves = deviations.group[at], deviations.to[at], moved[at]
+        type_of = self.grouping.type_of(len(self.problem.gangs), self.priced.base, moves)
+        runs = np.flatnonzero(type_of >= 0)
+        return math.fsum(self.problem.cost[runs, type_of[runs]].tolist()), type_of
+
+    def _proved(self) -> bool:
+        """Return whether cost and bound are as near as they must be in an optimum, or as the caller's gap."""
+        if self.type_of is None:
+            return False
+        runs = np.flatnonzero(self.type_of >= 0)
+        sizes = float(np.abs(self.problem.cost[runs, self.type_of[runs]]).sum())
+        noise = abs(self.priced.value - self.dual) + 2 * self._blur
+        near = TOLERANCE * (sizes + abs(self.cost - self.dual)) + 2 * noise
+        return self.cost - self.bound <= max(near, self.gap * abs(self.cost))
 
 
-def _core(deviations: Deviations, start: Array | None, slack: float, clock: Clock) -> tuple[CoreAnswer, int]:
-    """Return how the core ended, and the integer programs that took: none where `solve_labels` proves it."""
-    states = solve_labels(deviations, start=start, slack=slack, time_limit=clock.left)
+def _best_moves(
+    deviations: Deviations, start: Array | None, slack: float, clock: StageClock
+) -> tuple[DeviationOptimum, int]:
+    """Return the best moves, and the integer programs that took: none where `solve_by_states` proves it."""
+    states = solve_by_states(deviations, start=start, slack=slack, time_limit=clock.left)
     if states is not None:
         if states.status is not Status.LIMIT or clock.over:
             return states, 0
@@ -238,25 +199,6 @@ def _core(deviations: Deviations, start: Array | None, slack: float, clock: Cloc
     if loss < answer.loss:
         answer = replace(answer, moved=start, loss=loss)
     return replace(answer, bound=min(max(answer.bound, states.bound if states else 0.0), answer.loss)), 1
-
-
-def _tolerance(problem: GangAssignment, best: tuple[float, Array], dual: float, noise: float) -> float:
-    """Return how far objective and bound may lie apart in an optimum."""
-    runs = np.flatnonzero(best[1] >= 0)
-    chosen = float(np.abs(problem.cost[runs, best[1][runs]]).sum())
-    return TOLERANCE * (chosen + abs(best[0] - dual)) + 2 * noise
-
-
-def _point(
-    problem: GangAssignment, grouping: Grouping, deviations: Deviations, answer: CoreAnswer
-) -> tuple[float, Array]:
-    """Return the assignment that the core's moves make, and its cost."""
-    assert answer.moved is not None
-    at = np.flatnonzero(answer.moved)
-    moves = deviations.group[at], deviations.to[at], answer.moved[at]
-    type_of = grouping.type_of(len(problem.gangs), deviations.priced.base, moves)
-    runs = np.flatnonzero(type_of >= 0)
-    return math.fsum(problem.cost[runs, type_of[runs]].tolist()), type_of
 
 
 def _grain(groups: Groups) -> float:
@@ -272,35 +214,16 @@ def _grain(groups: Groups) -> float:
 
 def _whole(bound: float, grain: float) -> float:
     """Return the least cost from ``bound`` on that is a multiple of ``grain``."""
-    return math.ceil(bound / grain * (1 - math.copysign(ROUNDING, bound))) * grain if grain else bound
+    return math.ceil(bound / grain * (1 - math.copysign(SUMMED, bound))) * grain if grain else bound
 
 
 def _multipliers(priced: Priced) -> Multipliers:
-    """Return the wages as prices and a reward."""
-    groups, wages = priced.groups, priced.wages
-    reward = max(0.0, float(wages.max()))
+    """Return the duals as prices and a reward."""
+    groups, duals = priced.groups, priced.duals
+    reward = max(0.0, float(duals.max()))
     if not groups.waiting:
         # nobody waits: the prices are relative, and the reward is what makes every job's best choice worth it
-        level = float(wages.max())
+        level = float(duals.max())
         reward = max(0.0, float((priced.reduced / groups.size).max()) + level)
-        return Multipliers(level - wages, reward)
-    return Multipliers(reward - wages, reward)
-
-
-def exact_bound(problem: GangAssignment, multipliers: Multipliers) -> Fraction:
-    """Return the Lagrangian bound of some multipliers, every float taken as the rational number that it is.
-
-    No assignment costs less, whatever the multipliers (negative ones count as 0). Capacities and the least are
-    tightened first, which is whole-number reasoning. It reads every allowed cost as a Fraction: a second for 100,000.
-
-    Source: Lagrangian relaxation of FFT (2025), Eq. (1) and (7).
-    """
-    tight = problem.tightened(problem.classes())
-    price = [max(Fraction(0), Fraction(float(each))) for each in multipliers.price]
-    reward = max(Fraction(0), Fraction(float(multipliers.reward)))
-    capacity = [int(each) for each in tight.capacity]
-    total = reward * tight.least - sum((p * most for p, most in zip(price, capacity, strict=True)), Fraction(0))
-    for job, gang in enumerate(tight.gangs.tolist()):
-        own = np.flatnonzero(tight.allowed[job]).tolist()
-        total += min([Fraction(0), *(Fraction(float(tight.cost[job, i])) + (price[i] - reward) * gang for i in own)])
-    return total
+        return Multipliers(level - duals, reward)
+    return Multipliers(reward - duals, reward)

@@ -16,7 +16,7 @@ MOST_TYPES = 40
 
 @dataclass(frozen=True, eq=False)
 class GangClasses:
-    """Jobs that are alike to capacity: the same gang size and the same allowed types.
+    """Classes of jobs with the same gang size and the same allowed types.
 
     Shapes: ``gang`` (GPUs) and ``count`` (jobs) have one entry a class, ``allowed`` a row a class and a column a type.
     """
@@ -103,7 +103,7 @@ def usable_gpus(gangs: Array, allowed: Array, capacity: Array, *, time_limit: fl
 
 
 def most_busy(classes: GangClasses, capacity: Array, time_limit: float | None = None) -> int:
-    """Return `usable_gpus` for jobs that are classed already; errors as there."""
+    """Return `usable_gpus` for the classes of jobs; errors as there."""
     room = fillable(classes, capacity)
     most = min(int(room.sum()), int(classes.gang @ classes.count))
     if max(greedy_filling(classes, room, freedom) for freedom in (False, True)) == most:
@@ -148,7 +148,7 @@ def _by_milp(classes: GangClasses, capacity: Array, most: int, time_limit: float
     if solution.status is not Status.OPTIMAL or solution.bound is None:
         raise NotSolved(f"how many GPUs can be kept busy was not decided: {solution.raw_status}", solution)
     jobs = np.rint(solution.point).astype(np.int64)
-    # the point is whole numbers and is checked as such; that nothing is better is HiGHS's word, to less than one GPU
+    # the point is checked in whole numbers; that none is better rests on HiGHS's bound, to less than one GPU
     if (at @ jobs > capacity).any() or (own @ jobs > classes.count).any() or float(solution.bound) >= gang @ jobs + 1:
         raise NotSolved("how many GPUs can be kept busy was not decided: HiGHS's answer does not hold", solution)
     return int(gang @ jobs)

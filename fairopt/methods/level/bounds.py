@@ -1,7 +1,7 @@
 """What shares and prices prove of the largest common level, all rounding counted.
 
-Every elementary operation is off by at most `ROUNDING` of its result; long sums are `math.fsum`'s, which are rounded
-once. What could be off is then moved to the safe side by a few roundings more than the operations can make.
+How, see `fairopt.methods.directed_rounding`: every step is moved to the safe side by a few roundings more than it
+can be off.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from math import fsum
 import numpy as np
 
 from fairopt.errors import NotSolved
+from fairopt.methods.directed_rounding import rounded_down, rounded_up
 from fairopt.methods.level.problem import BLOCK
-from fairopt.methods.proven import ROUNDING
 from fairopt.program import Array
 
-#: No price is less than this: dividing by a speed of 0 then gives infinity, never a number.
+#: No price is less than this: divided by a speed of 0 it gives infinity, where 0 would give NaN.
 LEAST = 1e-250
 
 
@@ -43,21 +43,19 @@ def upper_bound(
             cost = price if limits is None else price + rent[part, None]
             value[part] = (cost / speedup[part]).min(axis=1)
     needs = rate > 0 if floor is None else (rate > 0) | (floor > 0)
-    value = np.where(needs | np.isfinite(value), value, 0.0) * (1 - 4 * ROUNDING)
-    gain = fsum((rate * value).tolist()) * (1 - 4 * ROUNDING)
+    value = rounded_down(np.where(needs | np.isfinite(value), value, 0.0), 4)
+    gain = rounded_down(fsum((rate * value).tolist()), 4)
     if not gain > 0:
         raise NotSolved("the prices found bound no level")
     paid = (price[there] * capacity[there]).tolist()
     if limits is not None and demand is not None:
         paid += (rent[limits] * demand[limits]).tolist()
-    most = fsum(paid) * (1 + 4 * ROUNDING)
+    most = rounded_up(fsum(paid), 4)
     if floor is not None:
-        most -= fsum((floor * value).tolist()) * (1 - 4 * ROUNDING)
-        most += abs(most) * 2 * ROUNDING
+        most = rounded_up(most - rounded_down(fsum((floor * value).tolist()), 4), 2)
     if not there.all():
-        price[~there] = (speedup[:, ~there] * value[:, None]).max(axis=0, initial=0.0) * (1 + 4 * ROUNDING)
-    bound = most / gain
-    return bound + abs(bound) * 4 * ROUNDING, price / gain, rent / gain, value / gain
+        price[~there] = rounded_up((speedup[:, ~there] * value[:, None]).max(axis=0, initial=0.0), 4)
+    return rounded_up(most / gain, 4), price / gain, rent / gain, value / gain
 
 
 def lower_bound(
@@ -65,8 +63,8 @@ def lower_bound(
 ) -> float:
     """Scale each user's row of ``shares`` (n, k), in place, to one level that all can have; return that level.
 
-    Rows in these proportions that keep capacities and demands exactly, and reach exactly the level returned, are
-    within rounding of what is left in ``shares``. A user that is not to be raised is left at its floor.
+    There is an allocation that differs from the scaled shares by rounding only, keeps capacities and demands exactly,
+    and reaches the level exactly. A user that is not to be raised is left at its floor.
     Errors: `NotSolved` where a user has nothing.
     """
     n, k = shares.shape
@@ -78,7 +76,7 @@ def lower_bound(
     least = rising if floor is None else rising | (floor > 0)
     if not (reached[least] > 0).all():
         raise NotSolved("a user has been given nothing")
-    safe = (k + 12) * ROUNDING
+    safe = k + 12
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.where(least, rate / reached, 0.0)
         start = None if floor is None else np.where(least, floor / reached, 0.0)
@@ -91,20 +89,19 @@ def lower_bound(
         column = column[held]
         room = float(capacity[j])
         if start is not None:
-            room -= fsum((column * start[held]).tolist()) * (1 + safe)
-            room -= abs(room) * 2 * ROUNDING
-        each = fsum((column * slope[held]).tolist()) * (1 + safe)
+            room = rounded_down(room - rounded_up(fsum((column * start[held]).tolist()), safe), 2)
+        each = rounded_up(fsum((column * slope[held]).tolist()), safe)
         if each > 0:
             level = min(level, room / each)
     if demand is not None:
         limited = np.flatnonzero(np.isfinite(demand) & rising)
         total = shares[limited].sum(axis=1)
-        most = demand[limited] * reached[limited] / np.where(total > 0, total, 1.0) * (1 - 2 * safe)
+        most = demand[limited] * reached[limited] / np.where(total > 0, total, 1.0)
+        most = rounded_down(most, 2 * safe)
         if floor is not None:
-            most -= floor[limited]
-            most -= np.abs(most) * 2 * ROUNDING
+            most = rounded_down(most - floor[limited], 2)
         level = min(level, float((most / rate[limited]).min(initial=np.inf)))
-    level -= abs(level) * 4 * ROUNDING
+    level = rounded_down(level, 4)
     factor = slope * level if start is None else slope * level + start
     for first in range(0, n, BLOCK):
         shares[first : first + BLOCK] *= factor[first : first + BLOCK, None]

@@ -1,6 +1,6 @@
 """Prices near the optimal ones by an interior-point method that eliminates the users: k + 1 unknowns are left.
 
-What comes out is a guess that others make exact; it is never believed.
+What comes out is a guess that `fairopt.methods.level.box` makes exact; nothing rests on its accuracy.
 
 Source: Mehrotra, On the implementation of a primal-dual interior point method, 1992.
 """
@@ -12,20 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.methods.level.problem import Task
+from fairopt.methods.level.problem import LevelProblem
 from fairopt.program import Array
 
-#: A step stops short of where the first number would be 0, by this part.
+#: A step goes this part of the way to where the first number would be 0.
 SHORT = 0.95
 MOST_STEPS = 80
+#: Relative gaps: the one at which a sample's prices are good enough, and the least that is asked for.
+ROUGH, FINE = 1e-4, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """Prices (k,) and a level of a task, with ``gap`` relative to the level; ``steps`` were made.
-
-    Shapes: ``shares`` (k, n), ``rent`` (n,) or None, of the task that was solved.
-    """
+    """Prices (k,), a level and ``shares`` (k, n) near the optimum, after ``steps``; ``gap``: relative to the level."""
 
     prices: Array
     level: float
@@ -34,42 +33,71 @@ class Guess:
     steps: int
 
 
-def interior(task: Task, held: Array, rising: Array, prices: Array, level: float, tolerance: float) -> Guess:
-    """Return near-optimal prices of ``task`` when others hold ``held + rising * level`` (k,) of the capacity.
+def interior(problem: LevelProblem, held: Array, rising: Array, prices: Array, level: float, tolerance: float) -> Guess:
+    """Return near-optimal prices of ``problem`` when others hold ``held + rising * level`` (k,) of the capacity.
 
     ``prices`` and ``level`` are where to begin. It stops at a relative gap of ``tolerance``, or where no step helps.
     """
-    return _Iterate(task, held, rising, prices, level).run(tolerance)
+    return _Iterate(problem, held, rising, prices, level).run(tolerance)
+
+
+@dataclass(frozen=True, eq=False)
+class _Factors:
+    """The Newton system without the users: k + 1 equations in prices and level, and what brings the users back.
+
+    ``shift`` and ``inverse`` (n,) are of the demands, None where there are none.
+    """
+
+    D: Array
+    V: Array
+    e: Array
+    shift: Any
+    inverse: Any
+    system: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Direction:
+    """By how much a step changes each unknown of `_Iterate`; ``u`` and ``q`` are None where nobody has a demand."""
+
+    x: Array
+    z: Array
+    w: Array
+    p: Array
+    y: Array
+    t: float
+    u: Any
+    q: Any
 
 
 class _Iterate:
-    """One run: x (shares), w (what is left over), u (what is left of demands); p, y, q the duals; z the reduced costs.
+    """One run. Primal: x shares, w GPUs left over, u what is left of demands. Duals: p, y, q; z are reduced costs.
 
-    In the comments of the steps, D = x / z, as usual.
+    D stands for x / z, as usual. Where ``can`` is not None, pairs that it leaves out have no x.
     """
 
-    def __init__(self, task: Task, held: Array, rising: Array, prices: Array, level: float) -> None:
-        can = np.isfinite(task.need)
+    def __init__(self, problem: LevelProblem, held: Array, rising: Array, prices: Array, level: float) -> None:
+        can = np.isfinite(problem.need)
         self.can = None if can.all() else can
-        self.speed = np.divide(1.0, task.need)
-        self.task, self.rising, self.cap = task, rising, task.capacity - held
-        cheapest = (prices[:, None] * task.need).min(axis=0)
-        scale = 1.0 / float(task.rate @ cheapest + rising @ prices)
+        self.speed = np.divide(1.0, problem.need)
+        self.problem, self.rising, self.cap = problem, rising, problem.capacity - held
+        cheapest = (prices[:, None] * problem.need).min(axis=0)
+        scale = 1.0 / float(problem.rate @ cheapest + rising @ prices)
         prices = prices * scale
         self.p, self.t = prices, level
         self.y = 0.6 * scale * cheapest
-        size = task.size
+        size = problem.size
         self.part = size / size.sum()
         self.z = prices[:, None] - self.speed * self.y
         k = len(prices)
-        worth = max(float(prices @ np.maximum(self.cap - rising * level, 0)), 1e-3 * float(prices @ task.capacity))
+        worth = max(float(prices @ np.maximum(self.cap - rising * level, 0)), 1e-3 * float(prices @ problem.capacity))
         mu = worth / (2 * k)
         self.x = mu * self.part / self.z
         self.w = mu / (k * prices)
-        self.limited: Any = None  # who has a demand (n,), where anybody has
-        if task.demand is not None:
-            self.limited = np.isfinite(task.demand)
-            self.limit = np.where(self.limited, task.demand, 0.0)
+        self.limited: Any = None  # which users have a demand (n,), if any has
+        if problem.demand is not None:
+            self.limited = np.isfinite(problem.demand)
+            self.limit = np.where(self.limited, problem.demand, 0.0)
             self.u = np.where(self.limited, 0.5 * self.limit, 1.0)
             self.q = np.where(self.limited, mu * self.part / self.u, 0.0)
             self.z += self.q
@@ -102,13 +130,13 @@ class _Iterate:
 
     def residuals(self) -> float:
         """Set what the rows lack, and return the largest of gap and residuals, relative."""
-        x, task = self.x, self.task
+        x, problem = self.x, self.problem
         if self.can is not None:
             x = x * self.can
         self.lack_cap = self.cap - self.rising * self.t - x.sum(axis=1) - self.w
-        target = task.floor + task.rate * self.t
+        target = problem.floor + problem.rate * self.t
         self.lack_y = target - np.einsum("ij,ij->j", self.speed, x)
-        self.lack_t = 1.0 - float(task.rate @ self.y) - float(self.rising @ self.p)
+        self.lack_t = 1.0 - float(problem.rate @ self.y) - float(self.rising @ self.p)
         self.products = self.x * self.z
         if self.can is not None:
             self.products *= self.can
@@ -124,14 +152,38 @@ class _Iterate:
 
     def step(self) -> None:
         """Make one predictor-corrector step."""
-        x, z, w, p, y = self.x, self.z, self.w, self.p, self.y
-        D = x / z
+        factors = self.factors()
+        k = len(self.p)
+        # the predictor aims at products of 0, and tells how far products can fall
+        rho_u = None if self.limited is None else -self.u * self.q
+        ahead = self.direction(factors, -self.products, -self.w * self.p, rho_u)
+        aim = self.mu * min(max(self.reached(ahead) / (self.mu * self.count), 0.0) ** 3, 1.0)
+        even = aim * self.part
+        rho = even - self.products - ahead.x * ahead.z
+        if self.can is not None:
+            rho *= self.can
+        rho_w = aim / k - self.w * self.p - ahead.w * ahead.p
+        if self.limited is not None:
+            rho_u = np.where(self.limited, even - self.u * self.q - ahead.u * ahead.q, 0.0)
+        d = self.direction(factors, rho, rho_w, rho_u)
+        a, b = (min(1.0, SHORT * length) for length in self.lengths(d))
+        self.x = self.x + a * d.x
+        self.w = self.w + a * d.w
+        self.t += a * float(d.t)
+        self.p, self.y, self.z = self.p + b * d.p, self.y + b * d.y, self.z + b * d.z
+        if self.limited is not None:
+            self.u, self.q = self.u + a * d.u, self.q + b * d.q
+
+    def factors(self) -> _Factors:
+        """Eliminate the users from the Newton system."""
+        D = self.x / self.z
         if self.can is not None:
             D *= self.can
-        total = D.sum(axis=1) + w / p
+        total = D.sum(axis=1) + self.w / self.p
         DS = D * self.speed
         if self.limited is None:
-            shift, V, e = None, DS, np.einsum("ij,ij->j", DS, self.speed)
+            shift = inverse = None
+            V, e = DS, np.einsum("ij,ij->j", DS, self.speed)
             matrix = -np.diag(total)
         else:
             slack = self.u / np.where(self.limited, self.q, 1.0)
@@ -143,43 +195,16 @@ class _Iterate:
             # a user without demand has shift 0, and e is the sum of D s^2 as above
             matrix = -np.diag(total) + (D * inverse) @ D.T
         Ve = V / e
-        k = len(p)
+        k, rate = len(self.p), self.problem.rate
         system = np.empty((k + 1, k + 1))
         system[:k, :k] = matrix + Ve @ V.T
-        system[:k, k] = system[k, :k] = Ve @ self.task.rate + self.rising
-        system[k, k] = float(self.task.rate @ (self.task.rate / e))
-        parts = (D, V, e, shift, None if shift is None else inverse, system)
-        rho = -self.products
-        rho_w = -w * p
-        rho_u = None if shift is None else -self.u * self.q
-        dx, dz, dw, dp, dy, dt, du, dq = self.direction(parts, rho, rho_w, rho_u)
-        a, b = self.lengths(dx, dz, dw, dp, du, dq)
-        # the sum of (x + a dx) (z + b dz): where a user cannot run, dx and dz are 0 and the products are left out
-        after = float(self.products.sum()) + a * float(np.vdot(dx, z)) + b * float(np.vdot(x, dz))
-        after += a * b * float(np.vdot(dx, dz)) + float((w + a * dw) @ (p + b * dp))
-        if shift is not None:
-            after += float((self.u + a * du) @ (self.q + b * dq))
-        aim = self.mu * min(max(after / (self.mu * self.count), 0.0) ** 3, 1.0)
-        even = aim * self.part
-        rho = even - self.products - dx * dz
-        if self.can is not None:
-            rho *= self.can
-        rho_w = aim / k - w * p - dw * dp
-        if shift is not None:
-            rho_u = np.where(self.limited, even - self.u * self.q - du * dq, 0.0)
-        dx, dz, dw, dp, dy, dt, du, dq = self.direction(parts, rho, rho_w, rho_u)
-        a, b = self.lengths(dx, dz, dw, dp, du, dq)
-        a, b = min(1.0, SHORT * a), min(1.0, SHORT * b)
-        self.x = x + a * dx
-        self.w = w + a * dw
-        self.t += a * float(dt)
-        self.p, self.y, self.z = p + b * dp, y + b * dy, z + b * dz
-        if shift is not None:
-            self.u, self.q = self.u + a * du, self.q + b * dq
+        system[:k, k] = system[k, :k] = Ve @ rate + self.rising
+        system[k, k] = float(rate @ (rate / e))
+        return _Factors(D, V, e, shift, inverse, system)
 
-    def direction(self, parts: Any, rho: Array, rho_w: Array, rho_u: Any) -> Any:
+    def direction(self, factors: _Factors, rho: Array, rho_w: Array, rho_u: Any) -> _Direction:
         """Solve the k + 1 equations that are left, and return what all unknowns change by."""
-        D, V, e, shift, inverse, system = parts
+        D, V, e, shift, inverse = factors.D, factors.V, factors.e, factors.shift, factors.inverse
         r = rho / self.z
         g_y = self.lack_y - np.einsum("ij,ij->j", self.speed, r)
         g_p = self.lack_cap - r.sum(axis=1) - rho_w / self.p
@@ -191,9 +216,9 @@ class _Iterate:
         side = g_p - V @ he
         if shift is not None:
             side -= D @ (inverse * g_q)
-        answer = np.linalg.solve(system, np.append(side, self.lack_t - float(self.task.rate @ he)))
+        answer = np.linalg.solve(factors.system, np.append(side, self.lack_t - float(self.problem.rate @ he)))
         dp, dt = answer[:-1], answer[-1]
-        dy = he + (self.task.rate * dt + dp @ V) / e
+        dy = he + (self.problem.rate * dt + dp @ V) / e
         dz = dp[:, None] - self.speed * dy
         du = dq = None
         if shift is not None:
@@ -202,15 +227,23 @@ class _Iterate:
             du = np.where(self.limited, (rho_u - self.u * dq) / np.where(self.limited, self.q, 1.0), 0.0)
         if self.can is not None:
             dz *= self.can
-        dx = r - D * dz
-        dw = (rho_w - self.w * dp) / self.p
-        return dx, dz, dw, dp, dy, dt, du, dq
+        return _Direction(x=r - D * dz, z=dz, w=(rho_w - self.w * dp) / self.p, p=dp, y=dy, t=dt, u=du, q=dq)
 
-    def lengths(self, dx: Array, dz: Array, dw: Array, dp: Array, du: Any, dq: Any) -> tuple[float, float]:
+    def reached(self, d: _Direction) -> float:
+        """Return what the products would add up to after the longest possible step along ``d``."""
+        a, b = self.lengths(d)
+        # the sum of (x + a dx) (z + b dz): where a user cannot run, dx and dz are 0 and the products are left out
+        after = float(self.products.sum()) + a * float(np.vdot(d.x, self.z)) + b * float(np.vdot(self.x, d.z))
+        after += a * b * float(np.vdot(d.x, d.z)) + float((self.w + a * d.w) @ (self.p + b * d.p))
+        if self.limited is not None:
+            after += float((self.u + a * d.u) @ (self.q + b * d.q))
+        return after
+
+    def lengths(self, d: _Direction) -> tuple[float, float]:
         """Return how far the shares and the duals can go before the first is 0."""
-        primal = max(-float((dx / self.x).min()), -float((dw / self.w).min()), 1e-9)
-        dual = max(-float((dz / self.z).min()), -float((dp / self.p).min()), 1e-9)
-        if du is not None:
-            primal = max(primal, float((-du / self.u).max()))
-            dual = max(dual, float((-dq / np.where(self.limited, self.q, 1.0)).max()))
+        primal = max(-float((d.x / self.x).min()), -float((d.w / self.w).min()), 1e-9)
+        dual = max(-float((d.z / self.z).min()), -float((d.p / self.p).min()), 1e-9)
+        if d.u is not None:
+            primal = max(primal, float((-d.u / self.u).max()))
+            dual = max(dual, float((-d.q / np.where(self.limited, self.q, 1.0)).max()))
         return 1.0 / primal, 1.0 / dual

@@ -1,4 +1,4 @@
-"""A common level to raise, in numbers without units: what all parts of `fairopt.methods.level.solve` work on."""
+"""The largest common level as a problem in numbers without units, which all files of this folder work on."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ from functools import cached_property
 import numpy as np
 
 from fairopt.errors import BadInput
+from fairopt.methods.grouping import equal_users
 from fairopt.program import Array
 
-#: Users are gone through in blocks of so many: a block's rows stay in the processor's cache.
+#: Users are treated in blocks of this size: the rows of a block stay in the processor's cache.
 BLOCK = 8192
-#: So many users are looked at to see whether many are alike.
-LOOKED_AT = 2000
+#: The size of the sample that tells whether there are many duplicates.
+SAMPLED = 2000
+#: Duplicates are merged where the sample has fewer distinct users than this part of it.
+DISTINCT = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """Maximise t such that each user reaches ``floor + rate * t``, all types as rows and users as columns.
+class LevelProblem:
+    """Maximise t such that each user reaches ``floor + rate * t``; types are rows and users are columns.
 
-    Shapes: ``need`` (k, n) GPUs of a type for one unit of a user's throughput, infinity where it cannot run or no GPU
-    is; ``capacity`` (k,); ``rate``, ``floor`` (n,); ``demand`` (n,) GPUs, infinity for no limit, or None for no limits
-    at all. A user's unit is its throughput if it had the whole of its best type; ``rate`` adds up to 1, so that without
-    floors and demands the optimum lies between 1 and k.
+    Shapes: ``need`` (k, n) GPUs of a type for one unit of a user's throughput, infinity where it cannot run or there
+    are no GPUs; ``capacity`` (k,); ``rate``, ``floor`` (n,); ``demand`` (n,) GPUs, infinity for no limit, or None where
+    nobody has a limit. A user's unit is the throughput that all GPUs of its best type would give it. ``rate`` adds up
+    to 1, so that without floors and demands the optimum lies between 1 and k.
     """
 
     need: Array
@@ -40,12 +43,12 @@ class Task:
 
     @property
     def size(self) -> Array:
-        """How much each user weighs (n,): the part of its best type that it needs at level 1."""
+        """The size of each user (n,): the part of its best type that it needs at level 1."""
         return np.asarray(self.rate + self.floor)
 
     @cached_property
     def reach(self) -> Array:
-        """The level that each user's demand allows (n,), infinity where it does not limit it."""
+        """The level that each user's demand allows (n,), infinity where the demand is no limit."""
         if self.demand is None:
             return np.full(len(self.rate), np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -54,14 +57,15 @@ class Task:
 
     @property
     def highest(self) -> float:
-        """The level that the demands alone allow, infinity where they do not limit it."""
+        """The level that the demands alone allow, infinity where they are no limit."""
         return float(self.reach.min(initial=np.inf))
 
-    def evened(self, above: float) -> Task:
-        """Return the task in which everybody is raised in the proportions that users have at the `highest` level.
+    def evened(self, above: float) -> LevelProblem:
+        """Return the problem in which users rise in the proportions that they have at the `highest` level.
 
-        Whose demand is too small for a level higher by the part ``above`` uses its fastest types only, which needs no
-        limit. Where the level of this task is at least 1, the demand of one user alone limits that of the other.
+        A user whose demand is too small for a level higher by the part ``above`` may use its fastest types only, and
+        then needs no limit. If the level of the new problem is at least 1, the demand of one user alone limits the
+        level of this one.
         """
         level = self.highest
         slow = (self.reach < level * (1 + above)) & (self.need > self.need.min(axis=0))
@@ -78,10 +82,10 @@ class Task:
         """Return the throughput of one GPU (k, len(users)), 0 where a user cannot run."""
         return np.asarray(1.0 / self.need[:, users])
 
-    def select(self, users: Array, times: Array | None = None) -> Task:
-        """Return the task of some users, each counted ``times``."""
+    def select(self, users: Array, times: Array | None = None) -> LevelProblem:
+        """Return the problem of some users, each counted ``times``."""
         by = 1.0 if times is None else times
-        return Task(
+        return LevelProblem(
             need=self.need[:, users],
             capacity=self.capacity,
             rate=self.rate[users] * by,
@@ -89,31 +93,27 @@ class Task:
             demand=None if self.demand is None else self.demand[users] * by,
         )
 
-    def merged(self) -> Task:
-        """Return the task with users that are alike put together, if a look at some of them says that many are."""
+    def merged(self) -> LevelProblem:
+        """Return the problem with duplicates merged, if a sample shows many duplicates."""
         n = len(self.rate)
-        few = self.select(np.arange(0, n, max(1, n // LOOKED_AT)))
-        if len(few.alike()[0]) > 0.9 * len(few.rate):
+        few = self.select(np.arange(0, n, max(1, n // SAMPLED)))
+        if len(few.duplicates()[0]) > DISTINCT * len(few.rate):
             return self
-        first, of = self.alike()
+        first, of = self.duplicates()
         size = self.size
         total = np.bincount(of, weights=size, minlength=len(first))
         return self.select(first, total / size[first])
 
-    def alike(self) -> tuple[Array, Array]:
-        """Return the first of each sort of users, alike up to size, and the sort that each is of (n,)."""
+    def duplicates(self) -> tuple[Array, Array]:
+        """Return the first user of each group that is equal up to size, and the group of each user (n,)."""
         size = self.size
-        by = np.random.default_rng(len(self.capacity)).uniform(1, 2, len(self.capacity) + 2)
-        mixed = by[0] * (self.rate / size)
+        keys = [self.rate / size, *(np.where(np.isfinite(row), row, 0.0) for row in self.need)]
         if self.demand is not None:
-            mixed += by[1] * np.where(np.isfinite(self.demand), self.demand / size, 0.0)
-        for row, each in zip(self.need, by[2:], strict=True):
-            mixed += each * np.where(np.isfinite(row), row, 0.0)
-        _, first, of = np.unique(mixed, return_index=True, return_inverse=True)
-        return first, of
+            keys.append(np.where(np.isfinite(self.demand), self.demand / size, 0.0))
+        return equal_users(keys)
 
-    def sample(self, count: int) -> Task:
-        """Return a task of about ``count`` users drawn by size, which stand for all; the same ones every time."""
+    def sample(self, count: int) -> LevelProblem:
+        """Return the problem of about ``count`` users drawn by size, who stand for all; always the same ones."""
         size = self.size
         until = np.cumsum(size)
         draws = (np.arange(count) + np.random.default_rng(count).random(count)) * (until[-1] / count)
@@ -122,8 +122,12 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Scale:
-    """How a `Task` stands to what was asked: ``unit`` (n,) throughput, ``level`` t of the task for one t asked."""
+class Units:
+    """How the numbers of a `LevelProblem` translate into the caller's.
+
+    ``unit`` (n,): the throughput that counts as one for each user. ``level``: how many levels of the problem are one
+    of the caller's. ``types``: the caller's numbers of the types. ``users``: the same of the users, None for all.
+    """
 
     unit: Array
     level: float
@@ -131,10 +135,10 @@ class Scale:
     users: Array | None
 
 
-def task_of(
+def without_units(
     speedup: Array, capacity: Array, rate: Array, floor: Array | None, demand: Array | None
-) -> tuple[Task, Scale]:
-    """Return the task of arrays in the caller's units; types without GPUs and users that need nothing are left out.
+) -> tuple[LevelProblem, Units]:
+    """Return the problem of arrays in the caller's units; types without GPUs and users that need nothing are left out.
 
     Shapes: ``speedup`` (n, k), ``capacity`` (k,), the others (n,). Errors: `BadInput` where a user that is to be raised
     cannot run anywhere, or nobody is to be raised.
@@ -163,4 +167,4 @@ def task_of(
     level = float(by.sum())
     floors = np.zeros(n) if floor is None else floor / unit
     limits = None if demand is None or not np.isfinite(demand).any() else demand.astype(float)
-    return Task(need, amount, by / level, floors, limits), Scale(unit, level, types, users)
+    return LevelProblem(need, amount, by / level, floors, limits), Units(unit, level, types, users)

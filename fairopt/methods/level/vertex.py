@@ -1,48 +1,46 @@
-"""The exact model in a box of prices: the users that may choose otherwise within it, as a small linear program."""
+"""The small linear program of a box of prices: the users that may choose otherwise within it, solved to a vertex."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairopt.errors import NotSolved
-from fairopt.methods.level.problem import Task
-from fairopt.program import Array
+from fairopt.methods.grouping import equal_users
+from fairopt.methods.incremental_lp import BASIC, LOWER, ZERO, Blocks, IncrementalLP
+from fairopt.methods.level.problem import LevelProblem
+from fairopt.program import INFINITY, Array
 
-if TYPE_CHECKING:
-    import highspy
-
-#: Relative speeds that agree to so many bits are one: users with the same are put together.
+#: Relative speeds that agree to so many bits count as equal: users with the same are merged.
 BITS = 2.0**42
-#: A basis of up to so many rows is solved again, for the last digits.
+#: Programs of up to so many rows are solved to the last digits.
 POLISHED = 300
-# how HiGHS numbers where a variable stands
-LOWER, BASIC, UPPER = 0, 1, 2
+#: HiGHS's tolerance where it can keep to none that is finer.
+COARSE = 1e-7
+#: Trades with the box below this part of the capacities, and reduced costs of the level below the second, are rounding.
+TRADED, HELD = 1e-13, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Rest:
-    """What is outside the small program: others hold ``held + rising * t`` (k,), for t from ``least`` to ``most``.
+class FixedUsers:
+    """The users outside of the small program: they hold ``held + rising * t`` (k,), for t from ``least`` to ``most``.
 
-    ``cheap``, ``dear`` (k,) bound the prices; None: only by 0 and infinity.
+    ``box``: the least and the highest prices (k,) between which that is so; None for 0 and infinity.
     """
 
     held: Array
     rising: Array
-    least: float = -np.inf
-    most: float = np.inf
-    cheap: Array | None = None
-    dear: Array | None = None
+    least: float = -INFINITY
+    most: float = INFINITY
+    box: tuple[Array, Array] | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Vertex:
-    """A vertex of the small program: ``prices`` (k,), ``level``, ``shares`` (k, n), ``rent`` (n,).
+class BoxVertex:
+    """An optimal vertex of the small program: ``prices`` (k,), ``level``, ``shares`` (k, n), ``rent`` (n,).
 
-    ``inside`` says that neither a price nor the level is held by its box; ``bought`` are the
-    GPUs beyond the capacities, as parts of them, which the box sells at its dearest prices.
+    ``inside``: neither a price nor the level is at the boundary of the box. ``bought``: the GPUs bought from the box at
+    its highest prices, beyond the capacities and as parts of them.
     """
 
     prices: Array
@@ -53,197 +51,107 @@ class Vertex:
     bought: float
 
 
-def vertex(task: Task, among: Array, rest: Rest, level: float, prices: Array) -> Vertex:
-    """Return the optimum of ``task`` with shares only where ``among`` (k, n) says, and the ``rest`` as it is.
+def vertex(problem: LevelProblem, usable: Array, others: FixedUsers, level: float, prices: Array) -> BoxVertex:
+    """Return an optimum of ``problem`` with shares only where ``usable`` (k, n) says, and the ``others`` as they are.
 
-    ``level`` and ``prices`` (k,) are about where it is. Errors: `NotSolved` where HiGHS finds no optimum.
+    ``level`` and ``prices`` (k,) are near it. The box is a trader, who sells GPUs at the dearest prices and buys them
+    at the cheapest. Errors: `NotSolved` where HiGHS finds no optimum.
     """
-    among = among & np.isfinite(task.need)
-    groups = _Groups(task, among)
-    k = len(task.capacity)
-    g = len(groups.first)
-    part = groups.weight / task.capacity[:, None]  # of each type's capacity, for one unit of every member's throughput
-    type_, group = np.nonzero(groups.among)
-    rows_limited = np.full(g, -1)
-    limited = np.flatnonzero(np.isfinite(groups.limit))
-    rows_limited[limited] = k + g + np.arange(len(limited))
+    usable = usable & np.isfinite(problem.need)
+    groups = _Groups(problem, usable)
+    capacity, types, members = problem.capacity, len(problem.capacity), len(groups.first)
     unit = float(groups.size.mean())
-    gain = np.concatenate([[1.0], np.zeros(len(type_))])
-    rate_row, rate_column, rate = (
-        [np.arange(k), k + np.arange(g)],
-        [],
-        [rest.rising / task.capacity, -groups.rate * unit],
-    )
-    column = 1 + np.arange(len(type_))
-    rate_column = [np.zeros(k + g, dtype=np.int64), column, column]
-    rate_row += [type_, k + group]
-    rate += [part[type_, group] / unit, np.ones(len(type_))]
-    if len(limited):
-        of = rows_limited[group] >= 0
-        rate_column.append(column[of])
-        rate_row.append(rows_limited[group][of])
-        rate.append(groups.relative[type_, group][of])
-    boxed = rest.cheap is not None and rest.dear is not None
-    if rest.cheap is not None and rest.dear is not None:
-        buys, sells = 1 + len(type_) + np.arange(k), 1 + len(type_) + k + np.arange(k)
-        gain = np.concatenate([gain, -rest.dear * task.capacity, rest.cheap * task.capacity])
-        rate_column += [buys, sells]
-        rate_row += [np.arange(k), np.arange(k)]
-        rate += [-np.ones(k), np.ones(k)]
-    columns, rows = len(gain), k + g + len(limited)
-    left = (task.capacity - rest.held - rest.rising * level) / (task.capacity * unit)
-    lower = np.concatenate([np.full(k, -np.inf), groups.floor + groups.rate * level, np.full(len(limited), -np.inf)])
-    upper = np.concatenate([left, np.full(g, np.inf), groups.limit[limited]])
-    at_least = np.concatenate([[(rest.least - level) / unit], np.zeros(columns - 1)])
-    at_most = np.concatenate([[(rest.most - level) / unit], np.full(columns - 1, np.inf)])
-    entries = (np.concatenate(rate_row), np.concatenate(rate_column), np.concatenate(rate))
-    # to begin with, everybody holds what is cheapest at the prices given
-    cost = np.where(groups.among, groups.relative * prices[:, None], np.inf)
-    held = np.zeros(columns, dtype=bool)
-    held[1 : 1 + len(type_)] = cost.argmin(axis=0)[group] == type_
-    met = np.zeros(rows, dtype=bool)
-    met[k : k + g] = True
-    x, dual, reduced = _solve(gain, at_least, at_most, lower, upper, entries, (held, met))
-    amount = np.zeros((k, g))
-    amount[type_, group] = np.maximum(x[1 : 1 + len(type_)], 0.0)
-    size = task.size
-    shares = amount[:, groups.of] * np.where(among, task.need, 0.0) * size
-    prices = np.maximum(dual[:k], 0.0) / task.capacity
+    part = groups.weight / capacity[:, None]  # of each type's capacity, for one unit of every member's throughput
+    type_, group = np.nonzero(groups.usable)
+    limited = np.flatnonzero(np.isfinite(groups.limit))
+
+    lp = Blocks()
+    # the level as a change, in units in which all numbers are about one
+    rise = lp.columns(np.ones(1), (others.least - level) / unit, (others.most - level) / unit)
+    amounts = lp.columns(np.zeros(len(type_)))
+    room = (capacity - others.held - others.rising * level) / (capacity * unit)
+    within_capacity = lp.rows(-INFINITY, room, types)
+    reaches_target = lp.rows(groups.floor + groups.rate * level, INFINITY, members)
+    within_demand = lp.rows(-INFINITY, groups.limit[limited], len(limited))
+    lp.entries(within_capacity, np.repeat(rise, types), others.rising / capacity)
+    lp.entries(reaches_target, np.repeat(rise, members), -groups.rate * unit)
+    lp.entries(within_capacity[type_], amounts, part[type_, group] / unit)
+    lp.entries(reaches_target[group], amounts, np.ones(len(type_)))
+    demand_row = np.full(members, -1)
+    demand_row[limited] = within_demand
+    has_row = demand_row[group] >= 0
+    lp.entries(demand_row[group][has_row], amounts[has_row], groups.relative[type_, group][has_row])
+    if others.box is not None:
+        cheap, dear = others.box
+        buys, sells = lp.columns(-dear * capacity), lp.columns(cheap * capacity)
+        lp.entries(within_capacity, buys, -np.ones(types))
+        lp.entries(within_capacity, sells, np.ones(types))
+
+    solver = IncrementalLP(lp.program("a box of prices"), second=COARSE)
+    solver.start(*_first_basis(groups, prices, (type_, group), others, len(limited)))
+    found = solver.polished(solver.solve(), POLISHED)
+    held = np.zeros((types, members))
+    held[type_, group] = np.maximum(found.x[amounts], 0.0)
     rent = None
-    if task.demand is not None:
-        rents = np.zeros(g)
-        # a member's row stands for itself by its part of the group; see `_Groups`
-        rents[limited] = np.maximum(dual[k + g :], 0.0) * unit
+    if problem.demand is not None:
+        rents = np.zeros(members)
+        # the row of a group stands for each member by its part of the group; see `_Groups`
+        rents[limited] = np.maximum(found.dual[within_demand], 0.0) * unit
         rent = rents[groups.of] / groups.total[groups.of]
-    inside = abs(reduced[0]) <= 1e-9
+    inside = abs(found.reduced[0]) <= HELD
     bought = 0.0
-    if boxed:
-        bought = float(x[-2 * k : -k].sum()) * unit
-        inside = inside and max(bought, float((x[-k:] * (gain[-k:] > 0)).sum()) * unit) <= 1e-13
-    return Vertex(prices, level + unit * float(x[0]), shares, rent, bool(inside), bought)
+    if others.box is not None:
+        bought = float(found.x[buys].sum()) * unit
+        sold = float((found.x[sells] * (cheap > 0)).sum()) * unit
+        inside = inside and max(bought, sold) <= TRADED
+    return BoxVertex(
+        prices=np.maximum(found.dual[within_capacity], 0.0) / capacity,
+        level=level + unit * float(found.x[0]),
+        shares=held[:, groups.of] * np.where(usable, problem.need, 0.0) * problem.size,
+        rent=rent,
+        inside=bool(inside),
+        bought=bought,
+    )
+
+
+def _first_basis(
+    groups: _Groups, prices: Array, pairs: tuple[Array, Array], others: FixedUsers, limited: int
+) -> tuple[Array, Array]:
+    """Return the basis in which each group holds what is cheapest at ``prices``: positions of columns and rows."""
+    type_, group = pairs
+    types, members = groups.usable.shape
+    cost = np.where(groups.usable, groups.relative * prices[:, None], np.inf)
+    amounts = np.where(cost.argmin(axis=0)[group] == type_, BASIC, LOWER)
+    level = [LOWER if np.isfinite(others.least) else ZERO]
+    trader = np.full(0 if others.box is None else 2 * types, LOWER)
+    columns = np.concatenate([level, amounts, trader])
+    rows = np.repeat([BASIC, LOWER, BASIC], [types, members, limited])
+    return columns.astype(np.int8), rows.astype(np.int8)
 
 
 class _Groups:
-    """Users that are alike up to size: the same relative speeds on the types among which they choose.
+    """Users that are equal up to size: the same relative speeds on the types among which they choose.
 
     ``of`` (n,) is each user's group and ``first`` a member of each. With one unit of throughput per size for each
     member, a group takes ``weight`` (k, g) GPUs. Demands are per GPU that the member would need on its best type;
     ``total`` is the sum of such GPUs over the members, and ``relative`` (k, g) the needs in that unit.
     """
 
-    def __init__(self, task: Task, among: Array) -> None:
-        need = np.where(among, task.need, np.inf)
-        size = task.size
+    def __init__(self, problem: LevelProblem, usable: Array) -> None:
+        need = np.where(usable, problem.need, np.inf)
+        size = problem.size
         best = need.min(axis=0)
-        relative = np.where(among, need / best, 0.0)
+        relative = np.where(usable, need / best, 0.0)
         gpus = size * best
-        ratio = task.rate / size
-        limit = np.full(len(size), np.inf) if task.demand is None else task.demand / gpus
+        ratio = problem.rate / size
+        limit = np.full(len(size), np.inf) if problem.demand is None else problem.demand / gpus
         rounded = np.rint(relative * BITS)
         keys = [*rounded, np.rint(ratio * BITS), np.where(np.isfinite(limit), np.rint(limit * BITS), -1.0)]
-        # summed one after the other, so that equal users have equal sums
-        mixed = np.zeros(len(size))
-        for key, by in zip(keys, np.random.default_rng(7).uniform(1, 2, len(keys)), strict=True):
-            mixed += key * by
-        _, self.first, self.of = np.unique(mixed, return_index=True, return_inverse=True)
-        if any((key[self.first][self.of] != key).any() for key in keys):  # different users with equal sums: all apart
-            self.first = self.of = np.arange(len(size))
+        self.first, self.of = equal_users(keys)
         first, count = self.first, len(self.first)
         self.total = np.bincount(self.of, weights=gpus, minlength=count)
         self.size = np.bincount(self.of, weights=size, minlength=count)
-        self.relative, self.among = relative[:, first], among[:, first]
+        self.relative, self.usable = relative[:, first], usable[:, first]
         self.weight = self.relative * self.total
-        self.rate, self.floor = ratio[first], (task.floor / size)[first]
+        self.rate, self.floor = ratio[first], (problem.floor / size)[first]
         self.limit = limit[first]
-
-
-def _solve(
-    gain: Array,
-    at_least: Array,
-    at_most: Array,
-    lower: Array,
-    upper: Array,
-    entries: tuple[Array, Array, Array],
-    begin: tuple[Array, Array],
-) -> tuple[Array, Array, Array]:
-    """Maximise with HiGHS's simplex, and return the point, the rows' duals and the variables' reduced costs."""
-    import highspy
-
-    row, column, rate = entries
-    order = np.argsort(column, kind="stable")
-    counts = np.bincount(column, minlength=len(gain))
-    start = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int32)
-    highs = highspy.Highs()
-    settings: dict[str, Any] = {
-        "output_flag": False,
-        "presolve": "off",
-        "solver": "simplex",
-        "small_matrix_value": 1e-12,
-    }
-    settings |= {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    for name, value in settings.items():
-        highs.setOptionValue(name, value)
-    highs.passModel(
-        len(gain), len(lower), len(rate), 1, -1, 0.0, gain, at_least, at_most, lower, upper, start,
-        row[order].astype(np.int32), rate[order], np.zeros(len(gain), dtype=np.int32),
-    )  # fmt: skip
-    held, met = begin
-    kind = highspy.HighsBasisStatus
-    basis = highspy.HighsBasis()
-    basis.col_status = [kind.kBasic if each else kind.kLower for each in held.tolist()]
-    basis.col_status[0] = kind.kZero if not np.isfinite(at_least[0]) else kind.kLower
-    basis.row_status = [kind.kLower if each else kind.kBasic for each in met.tolist()]
-    highs.setBasis(basis)
-    highs.run()
-    if highs.getModelStatus().name == "kUnknown":  # cycling about tolerances that the numbers are too coarse for
-        highs.clearSolver()
-        for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-            highs.setOptionValue(name, 1e-7)
-        highs.run()
-    answer = highs.getSolution()
-    status = highs.getModelStatus().name
-    if status != "kOptimal" or not answer.value_valid or not answer.dual_valid:
-        raise NotSolved(f"HiGHS found no vertex of a box of prices: {status}")
-    return _polished(highs, (gain, at_least, at_most, lower, upper), entries) or (
-        np.array(answer.col_value),
-        np.array(answer.row_dual),
-        np.array(answer.col_dual),
-    )
-
-
-def _polished(
-    highs: highspy.Highs, sides: tuple[Array, Array, Array, Array, Array], entries: tuple[Array, Array, Array]
-) -> tuple[Array, Array, Array] | None:
-    """Return the vertex of HiGHS's basis to the last digits; None where that is too large, or no improvement.
-
-    HiGHS's tolerances are absolute; here the equations of the basis are solved as exactly as floats can.
-    """
-    gain, at_least, at_most, lower, upper = sides
-    row, column, rate = entries
-    rows, columns = len(lower), len(gain)
-    if rows > POLISHED:
-        return None
-    basis = highs.getBasis()
-    where = np.array([int(each) for each in (*basis.col_status, *basis.row_status)])
-    basic = np.flatnonzero(where == BASIC)
-    if len(basic) != rows:
-        return None
-    matrix = np.zeros((rows, columns + rows))
-    matrix[row, column] = rate
-    matrix[np.arange(rows), columns + np.arange(rows)] = -1.0  # each row's activity as a variable
-    low, high = np.concatenate([at_least, lower]), np.concatenate([at_most, upper])
-    x = np.where(where == UPPER, high, np.where(where == LOWER, low, 0.0))
-    x[basic] = 0.0
-    cost = np.concatenate([gain, np.zeros(rows)])
-    try:
-        inverse = np.linalg.inv(matrix[:, basic])
-    except np.linalg.LinAlgError:
-        return None
-    dual = np.zeros(rows)
-    for _ in range(3):
-        x[basic] -= inverse @ (matrix @ x)
-        dual += (cost - dual @ matrix)[basic] @ inverse
-    if not (np.isfinite(x).all() and np.isfinite(dual).all()):
-        return None
-    reduced = cost - dual @ matrix
-    return x[:columns], dual, reduced[:columns]

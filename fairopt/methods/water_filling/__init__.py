@@ -1,1 +1,5 @@
-"""Water filling by prices: the largest common level, round by round."""
+"""Water filling: the lexicographically largest ratios, by the largest common level round by round: `fill`."""
+
+from fairopt.methods.water_filling.solve import FillingResult, FillingRound, fill
+
+__all__ = ["FillingResult", "FillingRound", "fill"]

@@ -1,22 +1,19 @@
-"""One round of water filling as a linear program of all users: slower than prices, and surer where ties abound."""
+"""One round of water filling as a linear program of all users: slower than by prices, and surer where ties abound."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from fairopt.errors import NotSolved
+from fairopt.methods.incremental_lp import Blocks, IncrementalLP
 from fairopt.methods.level.bounds import lower_bound, upper_bound
-from fairopt.methods.level.solve import Raised
+from fairopt.methods.level.solve import LevelResult
 from fairopt.program import INFINITY, Array
 
-#: How far a row or a reduced cost may be off, in units in which users have about 1.
-TOLERANCE = 1e-10
 
-
-def raise_plainly(
+def raise_by_program(
     speedup: Array, capacity: Array, rate: Array, *, floor: Array | None = None, demand: Array | None = None
-) -> Raised:
-    """Return what `level_prices.raise_level` does, by HiGHS on the whole program; the bounds are as rigorous.
+) -> LevelResult:
+    """Return what `raise_level` does, by HiGHS on the whole program; the bounds are as rigorous.
 
     Shapes: ``speedup`` (n, k), ``capacity`` (k,); ``rate``, ``floor``, ``demand`` (n,). Errors: `NotSolved`.
     """
@@ -24,59 +21,35 @@ def raise_plainly(
     floors = np.zeros(n) if floor is None else floor
     needy = (rate > 0) | (floors > 0)
     user, type_ = np.nonzero((speedup > 0) & (capacity > 0) & needy[:, None])
-    amount = speedup * capacity  # with y_ij n-th parts of a type all numbers are about 1
-    unit = np.where(needy, amount.max(axis=1), 1.0)
-    rates, least = n * rate / unit, n * floors / unit
+    worth = speedup * capacity
+    unit = np.where(needy, worth.max(axis=1), 1.0)
+    rates = n * rate / unit
     scale = float(rates.sum()) / n
     limited = np.flatnonzero(needy & (floors >= 0) & np.isfinite(demand)) if demand is not None else np.arange(0)
     limits = np.ones(n) if demand is None else demand
-    place = np.full(n, -1)
-    place[limited] = k + n + np.arange(len(limited))
-    pairs = 1 + np.arange(len(user))
-    of_limited = place[user] >= 0
-    rows = [type_, k + user, place[user][of_limited], k + np.flatnonzero(rates)]
-    columns = [pairs, pairs, pairs[of_limited], np.zeros(int((rates > 0).sum()), dtype=np.int64)]
-    values = [
-        np.ones(len(user)),
-        amount[user, type_] / unit[user],
-        (capacity[type_] / (n * limits[user]))[of_limited],
-        -rates[rates > 0] / scale,
-    ]
-    lower = np.concatenate([np.full(k, -INFINITY), least, np.full(len(limited), -INFINITY)])
-    upper = np.concatenate([np.full(k, float(n)), np.full(n, INFINITY), np.ones(len(limited))])
-    entries = (np.concatenate(rows), np.concatenate(columns), np.concatenate(values))
-    point, dual = _maximised(1 + len(user), lower, upper, entries)
+
+    lp = Blocks()
+    # shares are counted in n-th parts of a type, so that all numbers are about 1
+    level, parts = lp.columns(np.ones(1)), lp.columns(np.zeros(len(user)))
+    within_capacity = lp.rows(-INFINITY, float(n), k)
+    reaches_target = lp.rows(n * floors / unit, INFINITY, n)
+    within_demand = lp.rows(-INFINITY, 1.0, len(limited))
+    lp.entries(within_capacity[type_], parts, np.ones(len(user)))
+    lp.entries(reaches_target[user], parts, worth[user, type_] / unit[user])
+    lp.entries(reaches_target, np.repeat(level, n), -rates / scale)
+    demand_row = np.full(n, -1)
+    demand_row[limited] = within_demand
+    has_row = demand_row[user] >= 0
+    lp.entries(demand_row[user][has_row], parts[has_row], (capacity[type_] / (n * limits[user]))[has_row])
+
+    found = IncrementalLP(lp.program("a round of water filling"), presolve=True).solve()
     shares = np.zeros((n, k))
-    shares[user, type_] = np.maximum(point[1:], 0.0) * capacity[type_] / n
+    shares[user, type_] = np.maximum(found.x[parts], 0.0) * capacity[type_] / n
     prices, rents = np.zeros(k), np.zeros(n)
     there = capacity > 0
-    # a bound holds for any prices, so that their common unit is of no account
-    prices[there] = np.maximum(dual[:k], 0.0)[there] / capacity[there]
-    rents[limited] = np.maximum(dual[k + n :], 0.0) / (n * limits[limited])
-    bound, prices, rents, worth = upper_bound(speedup, capacity, rate, floor, demand, prices, rents)
-    level = lower_bound(shares, speedup, capacity, rate, floor, demand)
-    return Raised(level, shares, prices, rents, worth, level, bound, {"boxes": 0.0})
-
-
-def _maximised(count: int, lower: Array, upper: Array, entries: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-    """Maximise the first of ``count`` variables, none negative, with HiGHS; return the point and the rows' duals."""
-    import highspy
-
-    row, column, value = entries
-    order = np.argsort(column, kind="stable")
-    start = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=count))[:-1]]).astype(np.int32)
-    gain = np.zeros(count)
-    gain[0] = 1.0
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    highs.setOptionValue("primal_feasibility_tolerance", TOLERANCE)
-    highs.setOptionValue("dual_feasibility_tolerance", TOLERANCE)
-    highs.passModel(
-        count, len(lower), len(value), 1, -1, 0.0, gain, np.zeros(count), np.full(count, np.inf), lower, upper, start,
-        row[order].astype(np.int32), value[order], np.zeros(count, dtype=np.int32),
-    )  # fmt: skip
-    highs.run()
-    answer, status = highs.getSolution(), highs.getModelStatus().name
-    if status != "kOptimal" or not answer.value_valid or not answer.dual_valid:
-        raise NotSolved(f"HiGHS found no level of a round: {status}")
-    return np.array(answer.col_value), np.array(answer.row_dual)
+    # the bound holds for any prices, so that their common unit does not matter
+    prices[there] = np.maximum(found.dual[within_capacity], 0.0)[there] / capacity[there]
+    rents[limited] = np.maximum(found.dual[within_demand], 0.0) / (n * limits[limited])
+    upper, prices, rents, values = upper_bound(speedup, capacity, rate, floor, demand, prices, rents)
+    lower = lower_bound(shares, speedup, capacity, rate, floor, demand)
+    return LevelResult(lower=lower, upper=upper, shares=shares, prices=prices, rents=rents, values=values)

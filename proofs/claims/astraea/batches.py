@@ -13,7 +13,7 @@ from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import Plan
 from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
-from fairopt.proofs.verify_schedule import decide
+from fairopt.proofs.verifier.schedules import decide
 from fairopt.schedules.document import document
 
 NAMES, OWNERS, CHUNKS = ("j11", "j12", "j21", "j22"), ("u1", "u1", "u2", "u2"), (2, 3, 2, 30)

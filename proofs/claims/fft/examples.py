@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 from fairopt.backends import Session
 from fairopt.ledger import Finding, Ruling
@@ -130,6 +130,7 @@ def _shortest_first(jobs: int) -> Fraction:
 class InOrder(Policy):
     """Jobs in order of their whole length on their fastest type; ``stay`` keeps each on the type that it began on."""
 
+    problem: ClassVar[type] = Queue
     name = "in-order"
     source = "FFT, Fig. 2"
     stay: bool = False

@@ -15,7 +15,7 @@ from fairopt.backends import Highs, Options
 from fairopt.backends.pyomo import Pyomo
 from fairopt.errors import NotSolved
 from fairopt.ledger import Finding, Ruling
-from fairopt.methods import usable_gpus
+from fairopt.methods.gang_assignment import usable_gpus
 from fairopt.models.fft.fairness import AfterLoading, FluidPart, WholeGpusPart
 from fairopt.models.fft.fft import FFT
 from fairopt.models.fft.placement import HierarchicalPlacement

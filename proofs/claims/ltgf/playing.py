@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 from fairopt.backends import Session
 from fairopt.errors import NotCapable
@@ -25,6 +25,7 @@ from fairopt.simulation.gpu_time import ratio
 class GivenSchedule(Policy):
     """A schedule given in advance: who runs in which round, over and over; completed jobs are left out."""
 
+    problem: ClassVar[type] = Queue
     name = "given"
     source = "a figure"
     turns: tuple[tuple[str, ...], ...] = ()

@@ -168,7 +168,7 @@ def _gandiva() -> Iterator[TableCell]:
         shares = decide(TRADING, stored.market).shares
         require(same and (shares == stored.table("allocation")).all(), f"trading ends as in {trace.name}")
         require(asked.check(stored.market, shares).answer is Answer.FAILS, f"{stored.name} is a counterexample")
-        yield TableCell(False, f"{speedups(stored.market)}: {stored.statement}, {stored.name}")
+        yield TableCell(False, f"{speedups(stored.market)}: {stored.said}, {stored.name}")
     yield TableCell(True, theorem("Trading", "trading_sharing_incentive"))
     yield _rewards(TRADING, counterexample("gandiva-sp-larger"))
     better = counterexample("gandiva-max-better")

@@ -144,7 +144,7 @@ def pareto_efficiency() -> Finding:
         f"{_numbers(before)}; {rows(better)} gives {_numbers(after)}, and is left out because somebody would envy "
         "somebody. No optimum gives any user more (oef-thm5.3-cooperative). Two users are too few for it, with any "
         f"number of types ({two}). Three users are enough, on two types already where speedups may be in any unit: on "
-        f"{speedups(types.market)}, {types.statement} (oef-thm5.3-cooperative-two-types). Where the first type's "
+        f"{speedups(types.market)}, {types.said} (oef-thm5.3-cooperative-two-types). Where the first type's "
         f"speedup is 1, three users on two types are too few ({small}), and with four users two types are enough "
         f"({four}). The printed proof compares with allocations that keep Eq. (10c) only. "
         f"In the non-cooperative mode it is true, for all sizes, where all users run on the same types ({positive}), "

@@ -16,7 +16,7 @@ from fairopt.models.baselines.allox import AlloX, Progress
 from fairopt.models.baselines.allox_matching import Place, matched, places, ready_times, starts
 from fairopt.problem import Cluster, Jobs, Outage, Trace
 from fairopt.program import Number
-from fairopt.proofs.verify_run import decide as judge
+from fairopt.proofs.verifier.runs import decide as judge
 from fairopt.simulation import Round, run
 from fairopt.testing.round_suite import round_suite
 

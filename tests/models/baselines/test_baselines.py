@@ -12,7 +12,7 @@ from fairopt.models.baselines.fifo_quota import FifoQuota, quotas
 from fairopt.models.baselines.tiresias import LeastAttainedService, ShortestServiceQueues
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Outage, Trace
-from fairopt.proofs.verify_run import decide as judge
+from fairopt.proofs.verifier.runs import decide as judge
 from fairopt.simulation import Round, run
 from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.round_suite import round_suite

@@ -12,7 +12,7 @@ import pytest
 
 from fairopt.backends import Highs, Options
 from fairopt.errors import BadInput, NotSolved
-from fairopt.methods import usable_gpus
+from fairopt.methods.gang_assignment import usable_gpus
 from fairopt.models.fft.fairness import AfterLoading, FFTState, FluidPart, WholeGpusPart, advance, refreshed
 from fairopt.models.fft.fft import FFT
 from fairopt.models.fft.program import Room, nothing, smaller_total
@@ -214,7 +214,7 @@ def test_own_algorithm_milp_and_brute_force_agree(exact):
             assert float(schedule.solution.objective) == pytest.approx(float(best), abs=1e-6)
             assert schedule.solution.gap <= 1e-6
             assert sum(gpus for spots in schedule.placements.values() for _, gpus in spots) >= most
-        assert own.evidence.bound <= own.evidence.objective
+        assert own.evidence.lower <= own.evidence.objective
 
 
 def brute_force(queue, cost):

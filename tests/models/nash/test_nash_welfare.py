@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fairopt.backends import Highs
-from fairopt.errors import BadInput, NotCapable, NotSolved
+from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.eisenberg_gale.equilibrium import Equilibrium
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
 from fairopt.methods.eisenberg_gale.money_flow import spend
@@ -20,6 +20,8 @@ from fairopt.models import NashWelfare
 from fairopt.models.nash import nash_welfare
 from fairopt.policy import allocate, uniqueness
 from fairopt.problem import Market
+from fairopt.program import INFINITY
+from fairopt.testing.float_samples import large_market, rising
 from fairopt.testing.samples import sample_markets
 
 
@@ -28,26 +30,13 @@ def nash(market, backend=None):
 
 
 def degenerate_markets(count, seed):
-    """Yield markets full of ties: equal users, types in proportion, speedups of 0 to 3, empty types, weights."""
-    random = np.random.default_rng(seed)
-    while count:
-        n, k = int(random.integers(1, 9)), int(random.integers(1, 7))
-        speedup = random.integers(int(random.integers(0, 2)), int(random.integers(1, 4)) + 1, (n, k))
-        if n > 1 and random.random() < 0.5:
-            speedup[n // 2 :] = speedup[: n - n // 2] * random.integers(1, 3)
-        if k > 1 and random.random() < 0.3:
-            speedup[:, -1] = 2 * speedup[:, 0]
-        try:
-            market = Market.of(
-                speedup.tolist(), random.integers(0, 5, k).tolist(), weight=random.integers(1, 4, n).tolist()
-            )
-        except BadInput:  # a user that can run nowhere is no market
-            continue
-        count -= 1
-        yield market
+    """Return markets full of ties: equal users, types in proportion, speedups of 0 to 3, empty types, weights."""
+    return sample_markets(count, seed=seed, users=(1, 8), types=(1, 6), most=3, alike=True)
 
 
 # -- closed forms ------------------------------------------------------------------------------------------------------
+
+
 def two_by_two(a, b):
     """Return the largest product of utilities of users (1, a) and (1, b), a <= b, on one GPU of each of two types.
 
@@ -84,7 +73,7 @@ def test_a_user_alone_takes_all_and_useless_types_are_free():
 # -- the proof ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("seed", range(5))
 def test_degenerate_markets_are_certified(seed):
-    for market in degenerate_markets(100, seed):
+    for market in degenerate_markets(60, seed):
         decision = nash(market)
         assert decision.exact, market.speedup.tolist()
         assert decision.evidence.violations(market, decision.shares) == []
@@ -94,9 +83,8 @@ def test_degenerate_markets_are_certified(seed):
 
 
 def test_large_markets_are_certified():
-    random = np.random.default_rng(1)
     for n, k in ((60, 6), (200, 10)):
-        market = Market.of(random.uniform(1, 8, (n, k)).round(3).tolist(), random.integers(1, 30, k).tolist())
+        market = large_market(n, k, rising).as_(F)
         decision = nash(market)
         assert decision.exact
         assert decision.evidence.violations(market, decision.shares) == []
@@ -304,22 +292,18 @@ def test_demands_that_use_everything_up_exactly():
     assert decision.evidence.violations(market, decision.shares, nash_welfare.ACCURATE) == []
 
 
-def test_many_small_markets_with_demands():
+@pytest.mark.parametrize("count", [100, pytest.param(400, marks=pytest.mark.slow)])
+def test_many_small_markets_with_demands(count):
     random = np.random.default_rng(15)
-    for case in range(400):
-        n, k = int(random.integers(2, 7)), int(random.integers(1, 6))
-        speedup, capacity = random.integers(1, 7, (n, k)), random.integers(1, 6, k)
-        speedup[random.random((n, k)) < 0.2] = 0
-        speedup[:, 0] = np.maximum(speedup[:, 0], 1)
-        capacity[1:][random.random(k - 1) < 0.1] = 0
-        tenths, total = random.integers(1, 30, n), int(capacity.sum())
+    for case, market in enumerate(sample_markets(count, seed=15, users=(2, 6), types=(1, 5))):
+        tenths, total = random.integers(1, 30, len(market.users)), market.capacity.sum()
         demand = (
             [F(int(d), 10) for d in tenths],
-            [None if d > 20 else F(int(d), 10) for d in tenths],
-            [F(int(d) * total, int(tenths.sum())) for d in tenths],  # together exactly what there is
+            [INFINITY if d > 20 else F(int(d), 10) for d in tenths],
+            [int(d) * total / int(tenths.sum()) for d in tenths],  # together exactly what there is
             [total + int(d) for d in tenths],
         )[case % 4]
-        market = Market.of(speedup.tolist(), capacity.tolist(), demand=demand, weight=random.integers(1, 4, n).tolist())
+        market = replace(market, demand=np.array(demand, dtype=object))
         decision = nash(market)
         tolerance = 0 if decision.exact else nash_welfare.ACCURATE
         assert decision.evidence.violations(market, decision.shares, tolerance) == []

@@ -82,11 +82,12 @@ def test_everybody_keeps_at_least_one_over_e(seed):
         assert decision.exact
 
 
+@pytest.mark.parametrize("markets", [6, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("weights", [False, True])
-def test_misreports_do_not_pay(weights):
+def test_misreports_do_not_pay(weights, markets):
     random = np.random.default_rng(1)
     changed = 0
-    for market in sample_markets(20, seed=2, users=(2, 4), types=(2, 3), weights=weights):
+    for market in sample_markets(markets, seed=2, users=(2, 4), types=(2, 3), weights=weights):
         honest = partial(market).utilities
         for _ in range(8):
             user = int(random.integers(len(market.users)))
@@ -95,7 +96,7 @@ def test_misreports_do_not_pay(weights):
             gained = float((market.speedup[user] * told.shares[user]).sum()) - float(honest[user])
             assert gained <= 1e-9 * float(honest[user]), (market.speedup.tolist(), user, row)
             changed += abs(gained) > 1e-6
-    assert changed > 60
+    assert changed > 3 * markets
 
 
 def test_the_same_misreport_pays_without_partial_allocation():

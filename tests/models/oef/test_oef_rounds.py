@@ -288,9 +288,10 @@ def test_larger_jobs_come_first_and_whole_onto_one_host():
 
 @pytest.mark.parametrize("shares", [CooperativeOEF(), NonCooperativeOEF(), MaxMin(), SecondPriceTrading()])
 @pytest.mark.parametrize("cross_type", [True, False])
-def test_runs_end_and_capacity_and_minima_hold_in_every_round(shares, cross_type):
+@pytest.mark.parametrize("settings", [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_runs_end_and_capacity_and_minima_hold_in_every_round(shares, cross_type, settings):
     policy = OEFRounds(shares=shares, cross_type=cross_type)
-    for setting in sample_settings(5, seed=7):
+    for setting in sample_settings(settings, seed=7):
         for record in run(policy, setting.trace, setting.cluster, length=setting.length, mechanics=setting.mechanics):
             gpus = sum(ran.gpus for ran in record.ran)
             assert gpus <= record.usable

@@ -1,0 +1,195 @@
+"""Figures of a document, written from results and never by hand: goals, ratios, and where we are slower, in Markdown.
+
+A document has a place for each block that it wants: the lines ``<!-- bench goals: begin -->`` and
+``<!-- bench goals: end -->``, or the same with ``speed``; what stands between them is replaced. The block ``resolves``
+has the same markers, and is written by ``benchmarks/resolves.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from fairopt.bench.records import InstanceKey, Record
+from fairopt.bench.report.goals import outcomes
+from fairopt.bench.report.studies import Study, studies, to_evidence
+from fairopt.bench.report.words import factor_text, seconds_text, status_words
+from fairopt.errors import BadInput
+
+#: From this factor on one counts as slower; less may be noise.
+SLOWER = 1.05
+_REACHED = {True: "reached", False: "**not reached**", None: "not decided"}
+
+
+@dataclass(frozen=True)
+class Against:
+    """Another contender's seconds over ours; where ``bound``, it ran into its limit and the factor is at least this.
+
+    ``factor`` is NaN where the other has no answer for another reason, which is in ``failed``.
+    """
+
+    other: str
+    factor: float
+    bound: bool = False
+    failed: str = ""
+
+    @property
+    def faster(self) -> bool:
+        """Whether it took less time than we did, by more than noise, and did not run into its limit."""
+        return not self.bound and self.factor < 1 / SLOWER
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One instance: our seconds to the answer and its evidence, and the others."""
+
+    instance: InstanceKey
+    seconds: float
+    against: tuple[Against, ...]
+
+    @property
+    def answers(self) -> int:
+        """How many others have an answer."""
+        return sum(math.isfinite(one.factor) and not one.bound for one in self.against)
+
+
+def goals(found: Iterable[Study]) -> str:
+    """Return the table of all goals: task, goal, measured, how, and whether it was reached."""
+    lines = ["| task | goal | measured | asked | |", "|---|---|---:|---:|---|"]
+    for study in found:
+        for each in outcomes(study):
+            cells = [study.task, each.goal.text, each.measured, each.asked, _REACHED[each.reached]]
+            lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def speed(found: Iterable[Study]) -> str:
+    """Return a table of ratios, then one of the contenders that were faster, and where.
+
+    The first contender of a specification is compared with the rest: seconds of build, solve and certify. The first
+    table has, of each family, the instance that most others answered, and the largest that any other answered or ran
+    out of time on; the second has all instances.
+    """
+    lines = ["| task | instance | fairopt | seconds of the others over fairopt's |", "|---|---|---:|---|"]
+    slower: list[str] = []
+    for study in found:
+        for every in _by_family(study, _ours(study)).values():
+            tried = [each for each in every if any(math.isfinite(one.factor) for one in each.against)]
+            most = max(tried, key=lambda each: (each.answers, each.instance.size), default=None)
+            largest = max(tried, key=lambda each: each.instance.size, default=None)
+            lines += [_row(study, each, each.against) for each in every if each in (most, largest)]
+            faster = [(each, [one for one in each.against if one.faster]) for each in every]
+            slower += [_row(study, each, those) for each, those in faster if those]
+    if not slower:
+        return "\n".join([*lines, "", "No other contender was faster anywhere."])
+    return "\n".join([*lines, "", "Who was faster, and took which part of fairopt's seconds:", "", *lines[:2], *slower])
+
+
+#: What a document may have a place for.
+BLOCKS: Mapping[str, Callable[[Iterable[Study]], str]] = {"goals": goals, "speed": speed}
+
+
+def write_figures(records: Iterable[Record], path: str | PathLike[str], command: str) -> None:
+    """Write the blocks that a document has a place for; ``command`` is what made the results.
+
+    Errors: `BadInput` where it has a place for none, or where nothing was measured.
+    """
+    found = studies(records)
+    document = Path(path)
+    try:
+        text = document.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", file=str(path), remedy="Give a Markdown file") from error
+    wanted = [name for name in BLOCKS if _markers(name)[0] in text]
+    if not wanted:
+        raise BadInput("there is no place for figures", file=str(path), remedy=f"Put {_markers('goals')[0]} into it")
+    for name in wanted:
+        text = put_into(text, name, f"{measured_on(found, command)}\n\n{BLOCKS[name](found)}", str(path))
+    document.write_text(text, encoding="utf-8", newline="\n")
+
+
+def put_into(text: str, name: str, block: str, file: str = "") -> str:
+    """Return a document with the block of that name written anew. Errors: `BadInput` where a marker is missing."""
+    return put_between(text, *_markers(name), block, file)
+
+
+def put_between(text: str, begin: str, end: str, block: str, file: str = "") -> str:
+    """Return a document with a block in place of what stands between two markers. Errors as `put_into`."""
+    before, first, rest = text.partition(begin)
+    _, last, after = rest.partition(end)
+    if not first or not last:
+        raise BadInput("there is no place for the block", file=file, remedy=f"Put {begin} and {end} into it")
+    return f"{before}{begin}\n\n{block.strip()}\n\n{end}{after}"
+
+
+def measured_on(found: Iterable[Study], command: str) -> str:
+    """Return one sentence: what was run, when, on which machine, from which commit."""
+    listed = list(found)
+    begun = min(row.measured.started for study in listed for row in study.rows)
+    used = {each.digest: each for study in listed for each in study.environments}.values()
+    commits = dict.fromkeys((each.commit[:12] or "no commit") + (", changed" if each.dirty else "") for each in used)
+    where = " and ".join(dict.fromkeys(study.machine for study in listed))
+    return f"Measured by `{command}` on {begun[:10]} ({where}; {'; '.join(commits)})."
+
+
+def _markers(name: str) -> tuple[str, str]:
+    return f"<!-- bench {name}: begin -->", f"<!-- bench {name}: end -->"
+
+
+def _ours(study: Study) -> str:
+    """Return the contender that the rest are compared with: the specification's first, else the first measured."""
+    return study.contenders[0] if study.spec is None else study.spec.contenders[0].label
+
+
+def _by_family(study: Study, ours: str) -> dict[str, list[Compared]]:
+    """Return the comparisons by family, on instances that we solved and another contender was measured on."""
+    found: dict[str, list[Compared]] = {}
+    for instance in study.instances:
+        if study.cell(ours, instance).solved:
+            seconds = study.cell(ours, instance).median(to_evidence)
+            against = tuple(_against(study, ours, instance, seconds))
+            if against:
+                found.setdefault(instance.family, []).append(Compared(instance, seconds, against))
+    return found
+
+
+def _against(study: Study, ours: str, instance: InstanceKey, seconds: float) -> Iterator[Against]:
+    for name in study.present:
+        cell = study.cell(name, instance)
+        if name == ours or not cell.tried:
+            continue
+        if cell.solved:
+            yield Against(name, cell.median(to_evidence) / seconds)
+        elif cell.ran_out_of is not None:
+            yield Against(name, cell.ran_out_of / seconds, bound=True)
+        else:
+            yield Against(name, math.nan, failed=status_words(cell.tried))
+
+
+def _row(study: Study, of: Compared, against: Iterable[Against]) -> str:
+    said = ", ".join(_said(one) for one in sorted(against, key=_order))
+    return f"| {study.task} | {_name(of.instance)} | {seconds_text(of.seconds)} | {said} |"
+
+
+def _order(one: Against) -> tuple[bool, float]:
+    return (math.isnan(one.factor), 0.0 if math.isnan(one.factor) else one.factor)
+
+
+def _said(one: Against) -> str:
+    if one.failed:
+        return f"`{one.other}` {one.failed}"
+    return f"`{one.other}` {'over ' if one.bound else ''}{factor_text(one.factor)}"
+
+
+def _name(instance: InstanceKey) -> str:
+    """Return family and parameters, large numbers with commas."""
+    large = {name: value for name, value in instance.parameters.items() if type(value) is int and value >= 1000}
+    given = {**instance.parameters, **{name: f"{value:,}" for name, value in large.items()}}
+    return f"{instance.family} ({', '.join(f'{name} {value}' for name, value in given.items())})"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "/").replace("\n", " ")

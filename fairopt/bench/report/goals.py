@@ -1,0 +1,129 @@
+"""Whether the goals of a specification were reached: the worst instance that a goal chooses decides.
+
+Seconds are those to the answer and its evidence (build, solve and certify), medians over repeats, for both contenders
+of a ratio. Where the other one ran out of time, its time limit counts for its seconds, and the ratio is a lower bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.bench.records import InstanceKey, Measurement
+from fairopt.bench.report.studies import Cell, Study, to_evidence
+from fairopt.bench.report.words import bytes_text, count, factor_text, seconds_text, status_words
+from fairopt.bench.spec import Goal, Statistic
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A goal's row: what was asked and measured, and how, as text; whether it was reached (None: not decided)."""
+
+    goal: Goal
+    asked: str
+    measured: str
+    how: str
+    reached: bool | None
+    instance: InstanceKey | None = None
+
+
+@dataclass(frozen=True)
+class _Value:
+    """The value on one instance: NaN with the reason where there is none; ``bound`` where it is a lower bound."""
+
+    value: float
+    reason: str = ""
+    bound: bool = False
+
+
+def outcomes(study: Study) -> list[Outcome]:
+    """Return the outcome of each goal of the study's specification, in its order."""
+    return [] if study.spec is None else [_outcome(study, goal) for goal in study.spec.goals]
+
+
+def _outcome(study: Study, goal: Goal) -> Outcome:
+    words, at_least = _WORDS[goal.statistic], goal.statistic is Statistic.RATIO
+    asked = f"{'at least' if at_least else 'at most'} {words(goal.limit)}"
+    chosen = [each for each in study.instances if goal.chooses(each.family, each.size, each.parameters)]
+    chosen = [each for each in chosen if study.cell(goal.contender, each).rows]
+    if not chosen:
+        return Outcome(goal, asked, "not measured", "no measurement of this contender on these instances", None)
+    found = [_VALUES[goal.statistic](study, goal, each) for each in chosen]
+    failed = [place for place, each in enumerate(found) if math.isnan(each.value)]
+    over = f"{count(len(chosen), 'instance')}, {count(_repeats(study, goal, chosen), 'measurement')}"
+    if failed:
+        place = failed[0]
+        solved = study.cell(goal.contender, chosen[place]).solved
+        more = f" ({len(failed)} of {len(chosen)} instances)" if len(chosen) > 1 else ""
+        return Outcome(goal, asked, found[place].reason + more, over, None if solved else False, chosen[place])
+    values = [each.value for each in found]
+    place = int(np.argmin(values) if at_least else np.argmax(values))
+    reached = values[place] >= goal.limit if at_least else values[place] <= goal.limit
+    bound = found[place].bound
+    how = over + (f"; {goal.against} ran into its time limit, which is counted" if bound else "")
+    if bound and not reached:  # the other one may be slower still, so that nothing is decided
+        return Outcome(goal, asked, f"more than {words(values[place])}", how, None, chosen[place])
+    return Outcome(goal, asked, ("more than " if bound else "") + words(values[place]), how, reached, chosen[place])
+
+
+def _seconds(study: Study, goal: Goal, instance: InstanceKey) -> _Value:
+    return _of(study.cell(goal.contender, instance))
+
+
+def _ratio(study: Study, goal: Goal, instance: InstanceKey) -> _Value:
+    ours, other = _of(study.cell(goal.contender, instance)), study.cell(goal.against, instance)
+    if math.isnan(ours.value):
+        return ours
+    theirs, limit = _of(other), other.ran_out_of
+    if limit is not None:
+        theirs = _Value(limit, bound=True)
+    if math.isnan(theirs.value):
+        return _Value(math.nan, f"{goal.against}: {theirs.reason}")
+    return _Value(theirs.value / ours.value if ours.value else math.inf, bound=theirs.bound)
+
+
+def _bytes(study: Study, goal: Goal, instance: InstanceKey) -> _Value:
+    return _largest(study.cell(goal.contender, instance), lambda measured: measured.peak_bytes, "not recorded")
+
+
+def _gap(study: Study, goal: Goal, instance: InstanceKey) -> _Value:
+    return _largest(
+        study.cell(goal.contender, instance),
+        lambda measured: None if measured.judgement is None else measured.judgement.gap,
+        "no gap is known",
+    )
+
+
+def _largest(cell: Cell, of: Callable[[Measurement], float | None], unknown: str) -> _Value:
+    if not cell.solved:
+        return _of(cell)
+    found = [of(row.measured) for row in cell.rows]
+    known = [value for value in found if value is not None and not math.isnan(value)]
+    return _Value(float(max(known))) if len(known) == len(found) else _Value(math.nan, unknown)
+
+
+def _of(cell: Cell) -> _Value:
+    if cell.solved:
+        return _Value(cell.median(to_evidence))
+    return _Value(math.nan, status_words(cell.statuses) if cell.rows else "not measured")
+
+
+def _repeats(study: Study, goal: Goal, chosen: list[InstanceKey]) -> int:
+    return sum(len(study.cell(goal.contender, each).rows) for each in chosen)
+
+
+_VALUES: Mapping[Statistic, Callable[[Study, Goal, InstanceKey], _Value]] = {
+    Statistic.SECONDS: _seconds,
+    Statistic.RATIO: _ratio,
+    Statistic.BYTES: _bytes,
+    Statistic.GAP: _gap,
+}
+_WORDS: Mapping[Statistic, Callable[[float], str]] = {
+    Statistic.SECONDS: seconds_text,
+    Statistic.RATIO: factor_text,
+    Statistic.BYTES: bytes_text,
+    Statistic.GAP: lambda value: f"{value:.2g}",
+}

@@ -1,0 +1,315 @@
+"""Measurements in order for a report: studies, each of contenders by instances.
+
+A study is one specification on one machine, since times of two machines are never compared. What counts as solved, and
+which seconds count, is decided here, once for all tables and pictures.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fairopt.bench.records import Environment, InstanceKey, Measurement, Record, Status
+from fairopt.bench.report.statistics import Flags, Floats, median_of, penalised, shifted_geometric_mean
+from fairopt.bench.report.words import count, plain, settings_text
+from fairopt.bench.spec import Goal, Spec
+from fairopt.errors import BadInput
+
+#: Seconds of a measurement, as one of its parts or sums; None where there are none.
+Seconds = Callable[[Measurement], float | None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measurement and its number: its place among the records, from 1 (the line, where they are of one file)."""
+
+    number: int
+    measured: Measurement
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One contender on one instance: all repeats. It is solved if there is a repeat and every repeat was solved."""
+
+    rows: tuple[Row, ...] = ()
+
+    @property
+    def solved(self) -> bool:
+        """Whether every repeat was solved."""
+        return bool(self.rows) and all(row.measured.solved for row in self.rows)
+
+    @property
+    def statuses(self) -> Counter[Status]:
+        """How often each status occurs."""
+        return Counter(row.measured.status for row in self.rows)
+
+    @property
+    def tried(self) -> Counter[Status]:
+        """How often each status but "skipped" occurs: after a time-out, repeats are skipped."""
+        return Counter({status: often for status, often in self.statuses.items() if status is not Status.SKIPPED})
+
+    @property
+    def ran_out_of(self) -> float | None:
+        """The time limit, if it is known and every repeat that was tried ran out of it; else None."""
+        limits = [row.measured.time_limit for row in self.rows]
+        return min(limits) if self.tried.keys() == {Status.TIMEOUT} and all(map(math.isfinite, limits)) else None
+
+    def median(self, seconds: Seconds) -> float:
+        """Return the median over solved repeats; NaN where there is none that has these seconds."""
+        found = [seconds(row.measured) for row in self.rows if row.measured.solved]
+        return median_of([value for value in found if value is not None])
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """One specification on one machine: ``cells`` by contender's name, instance's name and its digest."""
+
+    name: str
+    task: str
+    machine: str
+    contenders: tuple[str, ...]
+    instances: tuple[InstanceKey, ...]
+    cells: Mapping[tuple[str, str, str], Cell]
+    environments: tuple[Environment, ...]
+    spec: Spec | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The specification's title; its name where it cannot be read."""
+        return self.name if self.spec is None else self.spec.title
+
+    @property
+    def anchor(self) -> str:
+        """The anchor of the study in the page; it is unique, since the numbers of rows are."""
+        return f"s{self.rows[0].number}"
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """All measurements, in the order of the records."""
+        return sorted((row for cell in self.cells.values() for row in cell.rows), key=lambda row: row.number)
+
+    @property
+    def limit(self) -> float | None:
+        """The time limit in seconds, the largest where they differ; None where none is recorded."""
+        finite = [row.measured.time_limit for row in self.rows if math.isfinite(row.measured.time_limit)]
+        return max(finite) if finite else None
+
+    @property
+    def shift(self) -> float:
+        """The shift of means in seconds: the specification's, or its default."""
+        return Spec.shift if self.spec is None else self.spec.shift
+
+    @cached_property
+    def present(self) -> tuple[str, ...]:
+        """The contenders that could run here: those with any status but "missing"."""
+        missing = Status.MISSING
+        return tuple(
+            name for name in self.contenders if any(row.measured.status is not missing for row in self.of(name))
+        )
+
+    @property
+    def absent(self) -> list[str]:
+        """The contenders that could not run here."""
+        return [name for name in self.contenders if name not in self.present]
+
+    @cached_property
+    def columns(self) -> dict[tuple[str, int], list[InstanceKey]]:
+        """The instances by group and size: groups in the order of the instances, sizes ascending."""
+        met: dict[str, dict[int, list[InstanceKey]]] = {}
+        for instance in self.instances:
+            met.setdefault(group_of(instance), {}).setdefault(instance.size, []).append(instance)
+        return {(group, size): sizes[size] for group, sizes in met.items() for size in sorted(sizes)}
+
+    @property
+    def groups(self) -> Counter[str]:
+        """How many sizes each group has."""
+        return Counter(group for group, _ in self.columns)
+
+    def cell(self, contender: str, instance: InstanceKey) -> Cell:
+        """Return the cell, empty where nothing was measured."""
+        return self.cells.get((contender, instance.name, instance.digest), Cell())
+
+    def of(self, contender: str) -> list[Row]:
+        """Return the measurements of a contender."""
+        return [row for instance in self.instances for row in self.cell(contender, instance).rows]
+
+    def solved(self, contender: str) -> Flags:
+        """Return which instances (n,) the contender solved."""
+        return np.array([self.cell(contender, each).solved for each in self.instances], dtype=bool)
+
+    def seconds(self, contender: str, seconds: Seconds) -> Floats:
+        """Return the medians (n,) over solved repeats, NaN where there is none."""
+        return np.array([self.cell(contender, each).median(seconds) for each in self.instances], dtype=float)
+
+    def mean(self, contender: str, seconds: Seconds) -> float | None:
+        """Return the shifted geometric mean; None where something was not solved and no time limit is recorded."""
+        times = self.seconds(contender, seconds)
+        solved = self.solved(contender) & np.isfinite(times)
+        if self.limit is not None:
+            times = penalised(times, solved, self.limit)
+        elif not solved.all():
+            return None
+        return shifted_geometric_mean(times, self.shift)
+
+    @property
+    def unmeasured(self) -> int:
+        """How many pairs of a contender that could run and an instance have no measurement."""
+        return sum(not self.cell(name, each).rows for name in self.present for each in self.instances)
+
+    def baseline(self, wanted: str | None) -> str:
+        """Return what others are compared with: ``wanted``, else the first that a goal names, else who solved most."""
+        goals: Sequence[Goal] = () if self.spec is None else self.spec.goals
+        named = [name for name in (wanted, *(goal.against for goal in goals)) if name in self.present]
+        return next(iter(named), None) or max(self.present, key=lambda name: int(self.solved(name).sum()), default="")
+
+
+def to_answer(measured: Measurement) -> float | None:
+    """Wall seconds to the answer: build and solve."""
+    return measured.to_answer
+
+
+def to_evidence(measured: Measurement) -> float | None:
+    """Wall seconds to the answer and its evidence: build, solve and certify."""
+    return measured.to_evidence
+
+
+def wall(stage: str) -> Seconds:
+    """Return what gives the wall seconds of a stage: build, solve or certify."""
+    return lambda measured: measured.seconds.wall(stage)
+
+
+def group_of(instance: InstanceKey) -> str:
+    """Return the name of a group of instances that differ only in size and seed: the family and other parameters."""
+    rest = sorted((name, value) for name, value in instance.parameters.items() if value != instance.size)
+    return f"{instance.family} ({settings_text(rest)})" if rest else instance.family
+
+
+def studies(records: Iterable[Record]) -> list[Study]:
+    """Return the studies of the records, in the order in which they first occur.
+
+    Errors: `BadInput` if nothing was measured, and for a measurement that lacks the seconds that it must have, has
+    negative or infinite seconds, or was made in an environment that is not among the records.
+    """
+    listed = list(records)
+    known = {each.digest: each for each in listed if isinstance(each, Environment)}
+    specs = {digest: _spec_of(each) for digest, each in known.items()}
+    together: dict[tuple[str, str, str], list[Row]] = {}
+    for number, each in enumerate(listed, start=1):
+        if isinstance(each, Environment):
+            continue
+        if not isinstance(each, Measurement):
+            raise BadInput(f"got {each!r:.80}", place=f"record {number}", remedy="Give environments and measurements")
+        _check(each, number, known)
+        machine = machine_of(known[each.environment])
+        together.setdefault((each.spec, each.task, machine), []).append(Row(number, each))
+    if not together:
+        raise BadInput(
+            "there are no measurements", place="records", remedy="Run `fairopt bench SPEC --json FILE` first"
+        )
+    return [_study(*key, rows, known, specs) for key, rows in together.items()]
+
+
+def machine_of(environment: Environment) -> str:
+    """Return the machine as text; times of machines whose text differs are not compared."""
+    return f"{environment.cpu}, {count(environment.cores, 'core')}, {environment.system}"
+
+
+def _study(
+    name: str, task: str, machine: str, rows: list[Row], known: Mapping[str, Environment], specs: Mapping[str, Any]
+) -> Study:
+    names = _names(rows)
+    cells: dict[tuple[str, str, str], list[Row]] = {}
+    instances: dict[tuple[str, str], InstanceKey] = {}
+    for row in rows:
+        key = row.measured.instance.name, row.measured.instance.digest
+        instances.setdefault(key, row.measured.instance)
+        cells.setdefault((names[_identity(row)], *key), []).append(row)
+    of = {row.measured.environment: known[row.measured.environment] for row in rows}
+    read = [specs[digest] for digest in of]
+    spec = next((each for each in reversed(read) if isinstance(each, Spec) and each.name == name), None)
+    notes = [f"The specification cannot be read: {each}" for each in read if isinstance(each, BadInput)]
+    changing = {"specification": "spec_text", "commit": "commit", "Python": "python", "libraries": "libraries"}
+    differing = [what for what, key in changing.items() if len({plain(getattr(each, key)) for each in of.values()}) > 1]
+    if differing:
+        notes.append(f"Measured in {len(of)} environments on this machine, which differ in: {', '.join(differing)}")
+    limits = sorted({row.measured.time_limit for row in rows})
+    if len(limits) > 1:
+        notes.append(f"Time limits differ: {', '.join(f'{each:g}' for each in limits)} s; in means the largest counts")
+    order = {} if spec is None else {each.label: place for place, each in enumerate(spec.contenders)}
+    listed = sorted(dict.fromkeys(names.values()), key=lambda each: order.get(each, len(order)))
+    return Study(
+        name=name,
+        task=task,
+        machine=machine,
+        contenders=tuple(listed),
+        instances=tuple(sorted(instances.values(), key=lambda each: (each.family, each.size, each.seed))),
+        cells={key: Cell(_standing(found)) for key, found in cells.items()},
+        environments=tuple(of.values()),
+        spec=spec,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _names(rows: Sequence[Row]) -> dict[tuple[str, str], str]:
+    """Return what to call each contender: its label, with the settings that differ where one label has several."""
+    settings: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for row in rows:
+        called, key = _identity(row)
+        settings.setdefault(called, {})[key] = row.measured.settings
+    names: dict[tuple[str, str], str] = {}
+    for called, kinds in settings.items():
+        changing = {
+            name
+            for each in kinds.values()
+            for name in each
+            if len({plain(other.get(name)) for other in kinds.values()}) > 1
+        }
+        for key, each in kinds.items():
+            shown = ", ".join(f"{name}={plain(each[name])}" for name in sorted(changing & set(each)))
+            names[called, key] = f"{called} ({shown or 'as it was'})" if len(kinds) > 1 else called
+    return names
+
+
+def _identity(row: Row) -> tuple[str, str]:
+    return row.measured.called, json.dumps(row.measured.settings, sort_keys=True, default=str)
+
+
+def _standing(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Return the rows of a cell in order, without missing and skipped ones that were measured later."""
+    ordered = sorted(rows, key=lambda row: (row.measured.repeat, row.number))
+    last = {row.measured.repeat: row.number for row in ordered}
+    passing = (Status.MISSING, Status.SKIPPED)
+    return tuple(
+        row for row in ordered if row.measured.status not in passing or row.number == last[row.measured.repeat]
+    )
+
+
+def _spec_of(environment: Environment) -> Spec | BadInput:
+    try:
+        return Spec.parse(environment.spec_text)
+    except BadInput as error:
+        return error  # the report does without the specification, and shows this as a note
+
+
+def _check(measured: Measurement, number: int, known: Mapping[str, Environment]) -> None:
+    place = f"record {number} ({measured.called} on {measured.instance.name})"
+    if measured.environment not in known:
+        raise BadInput(
+            f"its environment {measured.environment:.12} is not among the records",
+            place=place,
+            remedy="Give the whole file, with its environment lines",
+        )
+    clocks = {**vars(measured.seconds), "reference job": measured.reference_job}
+    for stage, clock in clocks.items():
+        if clock is not None and not all(math.isfinite(value) and value >= 0 for value in (clock.wall, clock.cpu)):
+            raise BadInput(f"{stage} took {clock}", place=place, remedy="Seconds are finite and not negative")
+    if measured.solved and measured.to_answer is None:
+        raise BadInput("it is solved without seconds of build and solve", place=place, remedy="Measure it again")

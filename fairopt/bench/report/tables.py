@@ -1,0 +1,180 @@
+"""What the tables of a page show, computed: each row or cell is an object, which the templates write as HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fairopt.bench.records import Measurement, Status
+from fairopt.bench.report.statistics import Noise, Ratios, median_of, noise, ratios
+from fairopt.bench.report.studies import Cell, Row, Seconds, Study, to_answer, wall
+from fairopt.bench.report.words import NOTHING
+from fairopt.errors import BadInput
+
+
+@dataclass(frozen=True)
+class SizeCell:
+    """One contender on all instances of one size: seconds are medians, NaN where there are none.
+
+    ``peak`` is the largest memory of a solved run, 0 where none is known; ``fastest`` whether nobody was faster.
+    """
+
+    rows: Sequence[Row]
+    answer: float
+    build: float
+    solve: float
+    certify: float
+    peak: int
+    fastest: bool
+
+    @property
+    def failures(self) -> dict[Status, list[Row]]:
+        """The runs that were not solved, by status."""
+        return _by_status(row for row in self.rows if not row.measured.solved)
+
+
+@dataclass(frozen=True)
+class MeanRow:
+    """A contender's shifted geometric means in seconds (None: not known), and its ratios to the baseline.
+
+    ``untried`` counts instances that it was never tried on; ``ratios`` is None for the baseline itself.
+    """
+
+    name: str
+    solved: int
+    instances: int
+    untried: int
+    answer: float | None
+    solve: float | None
+    corrected: float | None
+    ratios: Ratios | None
+
+
+@dataclass(frozen=True)
+class Unsolved:
+    """Measurements of one contender that ended alike with one message, by the name of the instance."""
+
+    contender: str
+    status: Status
+    message: str
+    places: dict[str, list[Row]] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> int:
+        """How many measurements these are."""
+        return sum(map(len, self.places.values()))
+
+
+@dataclass(frozen=True)
+class Steadiness:
+    """How steady the machine was during a study; ``noise`` is an error where nothing can be said."""
+
+    study: Study
+    noise: Noise | BadInput
+    concurrent: int
+
+
+def size_cells(study: Study) -> dict[str, list[SizeCell]]:
+    """Return each contender's cells, in the order of ``study.columns``."""
+    found: dict[str, list[SizeCell]] = {name: [] for name in study.contenders}
+    for of in study.columns.values():
+        cells = {name: [study.cell(name, each) for each in of] for name in study.contenders}
+        solved = [each for each in cells.values() if all(cell.solved for cell in each)]
+        best = min((_median(each, to_answer) for each in solved), default=math.inf)
+        for name, each in cells.items():
+            found[name].append(_size_cell(each, best if each in solved else math.nan))
+    return found
+
+
+def means(study: Study, baseline: str) -> list[MeanRow]:
+    """Return a row of each contender that could run here, the fastest first."""
+    beside = [row.measured.reference_job for row in study.rows if row.measured.reference_job is not None]
+    usual = median_of([each.wall for each in beside])
+
+    def corrected(measured: Measurement) -> float | None:
+        clock, answer = measured.reference_job, measured.to_answer
+        return answer * usual / clock.wall if clock and clock.wall and answer is not None else answer
+
+    rows = []
+    for name in study.present:
+        solved = study.solved(name)
+        untried = sum(set(study.cell(name, each).statuses) <= {Status.SKIPPED} for each in study.instances)
+        compared = None if name == baseline else speed(study, name, baseline)
+        rows.append(
+            MeanRow(
+                name=name,
+                solved=int(solved.sum()),
+                instances=solved.size,
+                untried=untried,
+                answer=study.mean(name, to_answer),
+                solve=study.mean(name, wall("solve")),
+                corrected=study.mean(name, corrected),
+                ratios=compared,
+            )
+        )
+    return sorted(rows, key=lambda row: math.inf if row.answer is None else row.answer)
+
+
+def speed(study: Study, name: str, baseline: str) -> Ratios:
+    """Return how many times as fast as the baseline a contender is: the baseline's seconds over its own."""
+    ours, theirs = study.seconds(name, to_answer), study.seconds(baseline, to_answer)
+    return ratios(theirs, ours, study.solved(baseline), study.solved(name))
+
+
+def unsolved(study: Study) -> list[Unsolved]:
+    """Return what was not solved; measurements with the same message share a row."""
+    found: dict[tuple[str, Status, str], Unsolved] = {}
+    for row in study.rows:
+        measured = row.measured
+        if not measured.solved:
+            note = "" if measured.judgement is None else measured.judgement.note
+            message = "; ".join(part for part in (measured.message, note) if part) or NOTHING
+            key = measured.called, measured.status, message
+            found.setdefault(key, Unsolved(*key)).places.setdefault(measured.instance.name, []).append(row)
+    return sorted(found.values(), key=lambda each: each.contender)
+
+
+def steadiness(studies: Iterable[Study]) -> Iterator[Steadiness]:
+    """Yield how much the reference job varied in each study in which it was timed."""
+    for study in studies:
+        walls = [row.measured.reference_job.wall for row in study.rows if row.measured.reference_job is not None]
+        if not walls:
+            continue
+        try:
+            found: Noise | BadInput = noise(walls)
+        except BadInput as error:
+            found = error
+        yield Steadiness(study, found, max(row.measured.concurrent for row in study.rows))
+
+
+def libraries(rows: Iterable[Row]) -> Mapping[str, None]:
+    """Return the libraries of measurements with their versions, each once, in the order of the measurements."""
+    used = (row.measured.libraries for row in rows)
+    return dict.fromkeys(f"{name} {each[name]}" for each in used for name in sorted(each))
+
+
+def _size_cell(cells: Sequence[Cell], best: float) -> SizeCell:
+    rows = [row for cell in cells for row in cell.rows]
+    answer = _median(cells, to_answer)
+    return SizeCell(
+        rows=rows,
+        answer=answer,
+        build=_median(cells, wall("build")),
+        solve=_median(cells, wall("solve")),
+        certify=_median(cells, wall("certify")),
+        peak=max((row.measured.peak_bytes or 0 for row in rows if row.measured.solved), default=0),
+        fastest=answer == best,
+    )
+
+
+def _by_status(rows: Iterable[Row]) -> dict[Status, list[Row]]:
+    found: dict[Status, list[Row]] = {status: [] for status in Status}
+    for row in rows:
+        found[row.measured.status].append(row)
+    return {status: each for status, each in found.items() if each}
+
+
+def _median(cells: Sequence[Cell], of: Seconds) -> float:
+    found = [cell.median(of) for cell in cells]
+    return median_of([each for each in found if not math.isnan(each)])

@@ -1,0 +1,240 @@
+"""How best to deviate from what the duals choose, as a program of k rows and few columns.
+
+With every group at its choice, types are over- or underfilled by ``residual`` GPUs. A deviation moves one job of a
+group to another type (or to waiting) and costs its regret; deviations must bring each type to its capacity exactly.
+Their cost is what is lost against the dual bound: the linear program improves the duals, the integer one decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairopt.backends.highs import instance, load, outcome_of
+from fairopt.backends.solution import Status
+from fairopt.backends.solver import Options
+from fairopt.methods.gang_assignment.bounds import Priced
+from fairopt.methods.incremental_lp import Blocks
+from fairopt.program import INFINITY, Array, Program, Sense
+
+#: The largest regret is this to HiGHS, so that its absolute tolerances (1e-6, 1e-7) are small parts of the loss.
+UNIT = 1e5
+#: Regrets that differ by less than this part of the largest count as tied, as costs in floats are.
+SAME = 1e-12
+#: Smaller regrets count as 0, because 1 / regret overflows.
+TINY = 1e-290
+#: What HiGHS may leave out by its tolerances, in units where the largest regret is `UNIT`.
+SLACK = 4e-6
+#: Up to so many deviations the cuts at the root decide most programs; what prepares a long search costs more than it
+#: saves (8 rounds of 4,000 jobs: 1.2 s with all of it, 0.5 s without).
+SMALL = 600
+AT_ONCE: dict[str, bool | str | float] = {
+    "presolve": "off",
+    "mip_allow_restart": False,
+    "mip_detect_symmetry": False,
+    "mip_heuristic_run_feasibility_jump": False,
+    "mip_heuristic_run_rins": False,
+    "mip_heuristic_run_rens": False,
+    "mip_heuristic_run_root_reduced_cost": False,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Deviations:
+    """Some deviations from a pricing: one entry each of ``group``, ``to`` (a type; k: waiting) and ``regret``."""
+
+    priced: Priced
+    group: Array
+    to: Array
+    regret: Array
+    limit: float
+
+    @classmethod
+    def within(cls, priced: Priced, limit: float) -> Deviations:
+        """Return all deviations whose regret is at most ``limit``."""
+        group, to, regret = priced.near(limit)
+        return cls(priced, group, to, regret, limit)
+
+    @property
+    def residual(self) -> Array:
+        """The GPUs of each type that the choices leave free (negative: that they ask too many); shape (k,)."""
+        return self.priced.groups.capacity - np.rint(self.priced.demand).astype(np.int64)
+
+    @property
+    def largest(self) -> float:
+        """The largest regret, 0 where there are no deviations."""
+        return float(self.regret.max(initial=0.0))
+
+    def translated(self, before: Deviations, moved: Array) -> Array | None:
+        """Return other deviations' ``moved`` jobs in the order of these, None where one of them is not among these."""
+        types = len(self.priced.duals) + 1
+        keys, old = self.group * types + self.to, before.group * types + before.to
+        order = np.argsort(keys)
+        at = np.flatnonzero(moved)
+        place = order[np.searchsorted(keys, old[at], sorter=order).clip(max=len(keys) - 1)]
+        if not (keys[place] == old[at]).all():
+            return None
+        translated = np.zeros(len(keys), dtype=np.int64)
+        translated[place] = moved[at]
+        return translated
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+
+@dataclass(frozen=True, eq=False)
+class DeviationOptimum:
+    """How a program of deviations ended: ``moved`` jobs of each, their cost ``loss``, a proven ``bound`` on it.
+
+    ``duals``: how much the linear program would change each dual of a type. ``nodes`` of branch and bound.
+    """
+
+    status: Status
+    moved: Array | None
+    loss: float
+    bound: float
+    duals: Array | None = None
+    nodes: int = 0
+
+
+def solve_deviations(
+    deviations: Deviations,
+    *,
+    integer: bool,
+    start: Array | None = None,
+    slack: float = 0.0,
+    time_limit: float | None = None,
+    jobs: Array | None = None,
+) -> DeviationOptimum:
+    """Return the moves of least loss among ``deviations``, by HiGHS, to less than ``slack`` + what floats leave.
+
+    ``start``: moved jobs that satisfy the rows, in the order of the deviations. ``jobs``: how many each group has,
+    where it stands for others too. ``time_limit``: seconds, which HiGHS overruns, as it looks at the clock between its
+    own steps only.
+    """
+    import highspy
+
+    count, types = len(deviations), len(deviations.residual)
+    if not deviations.residual.any():
+        return DeviationOptimum(Status.OPTIMAL, np.zeros(count, dtype=np.int64), 0.0, 0.0, np.zeros(types))
+    if not count:
+        return DeviationOptimum(Status.INFEASIBLE, None, np.inf, np.inf)
+    unit = UNIT / deviations.largest if deviations.largest > TINY else 1.0
+    program = _program(deviations, deviations.priced.groups.count if jobs is None else jobs, unit, integer)
+    highs = instance(Options())
+    settings: dict[str, bool | str | float] = {
+        "mip_rel_gap": 0.0,
+        "mip_abs_gap": max(slack * unit, 1e-9),
+        "parallel": "off",
+    }
+    if not integer or count <= SMALL:
+        settings |= AT_ONCE
+    if time_limit is not None:
+        settings["time_limit"] = time_limit
+    for name, given in settings.items():
+        highs.setOptionValue(name, given)
+    load(highs, program)
+    if start is not None and integer:
+        given_start = highspy.HighsSolution()
+        given_start.col_value = start.astype(float).tolist()
+        highs.setSolution(given_start)
+    highs.run()
+    info = highs.getInfo()
+    status = outcome_of(highs.getModelStatus().name, info.primal_solution_status == 2)
+    found = np.array(highs.getSolution().col_value) if info.primal_solution_status == 2 else None
+    if not integer:
+        duals = np.array(highs.getSolution().row_dual)[:types] / unit if status is Status.OPTIMAL else None
+        loss = float(found @ deviations.regret) if found is not None else np.inf
+        return DeviationOptimum(status, found, loss, loss, duals)
+    bound = max((float(info.mip_dual_bound) - SLACK) / unit, 0.0) if np.isfinite(info.mip_dual_bound) else 0.0
+    if found is None:
+        return DeviationOptimum(status, None, np.inf, bound)
+    moved = np.rint(found).astype(np.int64)
+    if not _holds(program, moved):
+        return DeviationOptimum(Status.INACCURATE, None, np.inf, bound)
+    loss = float(moved @ deviations.regret)
+    return DeviationOptimum(status, moved, loss, min(bound, loss), nodes=int(info.mip_node_count))
+
+
+def _program(deviations: Deviations, jobs: Array, unit: float, integer: bool) -> Program:
+    """Return the program in moved jobs, one column a deviation; regrets are counted in ``unit``."""
+    residual = deviations.residual
+    count, types = len(deviations), len(residual)
+    base = deviations.priced.base[deviations.group].astype(np.int64)
+    gang = deviations.priced.groups.size[deviations.group]
+    into, out = deviations.to < types, base < types
+    lp = Blocks()
+    moved = lp.columns(deviations.regret * unit, 0.0, jobs[deviations.group], integer=integer)
+    filled = lp.rows(residual, residual, types)
+    lp.entries(filled[deviations.to[into]], moved[into], gang[into])
+    lp.entries(filled[base[out]], moved[out], -gang[out])
+    # a group with several deviations has only so many jobs; one deviation alone is held by its bound
+    owner, own, times = np.unique(deviations.group, return_inverse=True, return_counts=True)
+    crowded = times > 1
+    at_most = lp.rows(-INFINITY, jobs[owner[crowded]], int(crowded.sum()))
+    shared = np.flatnonzero(crowded[own])
+    lp.entries(at_most[(np.cumsum(crowded) - 1)[own][shared]], moved[shared], np.ones(len(shared)))
+    return lp.program(f"{count} deviations", Sense.MINIMIZE)
+
+
+def solve_merged(
+    deviations: Deviations, *, start: Array | None = None, slack: float = 0.0, time_limit: float | None = None
+) -> DeviationOptimum:
+    """Solve the integer program with groups that deviate in the same way as one, where there are many deviations.
+
+    Tied costs make many of these. A merged deviation costs the least of its regrets, so that the bound stays one.
+    """
+    if len(deviations) <= SMALL:
+        return solve_deviations(deviations, integer=True, start=start, slack=slack, time_limit=time_limit)
+    merged, jobs, column = merged_alike(deviations)
+    begin = None if start is None else np.bincount(column, weights=start, minlength=len(merged)).astype(np.int64)
+    answer = solve_deviations(merged, integer=True, start=begin, slack=slack, time_limit=time_limit, jobs=jobs)
+    if answer.moved is None:
+        return answer
+    return replace(answer, moved=spread_out(deviations, answer.moved, column))
+
+
+def merged_alike(deviations: Deviations) -> tuple[Deviations, Array, Array]:
+    """Return one group's deviations for all groups of the same gang, choice and regrets.
+
+    And the number of jobs by group, with the others' added to that one's; and the place of each deviation's merged one.
+    """
+    priced, to, types = deviations.priced, deviations.to, len(deviations.priced.duals)
+    owner, own = np.unique(deviations.group, return_inverse=True)
+    table = np.full((len(owner), types + 3), -1.0)
+    table[own, to] = np.rint(deviations.regret / ((deviations.largest or 1.0) * SAME))
+    table[:, -2], table[:, -1] = priced.base[owner], priced.groups.size[owner]
+    _, first, merged = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    merged = merged.ravel()
+    jobs = priced.groups.count.copy()
+    jobs[owner[first]] = np.bincount(merged, weights=priced.groups.count[owner])
+    keys, column = np.unique(merged[own] * (types + 1) + to, return_inverse=True)
+    regret = np.full(len(keys), np.inf)
+    np.minimum.at(regret, column, deviations.regret)
+    few = Deviations(priced, owner[first][keys // (types + 1)], keys % (types + 1), regret, deviations.limit)
+    return few, jobs, column
+
+
+def spread_out(deviations: Deviations, moved: Array, column: Array) -> Array:
+    """Return the moved jobs of merged deviations as jobs of the groups that they stand for."""
+    order = np.argsort(column, kind="stable")
+    first = np.searchsorted(column[order], np.arange(len(moved) + 1))
+    spread, left = np.zeros(len(deviations), dtype=np.int64), dict[int, int]()
+    for each in np.flatnonzero(moved).tolist():
+        need = int(moved[each])
+        for place in order[first[each] : first[each + 1]].tolist():
+            group = int(deviations.group[place])
+            room = left.get(group, int(deviations.priced.groups.count[group]))
+            spread[place] = taken = min(room, need)
+            left[group], need = room - taken, need - taken
+            if not need:
+                break
+    return spread
+
+
+def _holds(program: Program, moved: Array) -> bool:
+    """Return whether whole numbers of moved jobs satisfy the program; all terms are whole, so the check is exact."""
+    activity = program.rows.activity(moved.astype(float))
+    inside = bool((moved >= 0).all() and (moved <= program.upper).all())
+    return inside and bool((activity >= program.rows.lower).all() and (activity <= program.rows.upper).all())

@@ -1,0 +1,187 @@
+"""From prices nearby to the optimum: exact vertices in boxes of prices that move and grow until one holds it.
+
+At prices in a box almost all users have one cheapest way to their target; those that have not are *active*, and are
+solved exactly together with the sum of all others (`fairopt.methods.level.vertex`). Where the vertex is inside the box
+and nobody has a cheaper way, it is the optimum of the whole problem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairopt.errors import NotSolved
+from fairopt.methods.level.best_response import Choice, choose, floored
+from fairopt.methods.level.interior_point import FINE, ROUGH
+from fairopt.methods.level.problem import LevelProblem
+from fairopt.methods.level.vertex import BoxVertex, FixedUsers, vertex
+from fairopt.program import Array
+
+#: Users that would choose otherwise at prices within so many gaps of the guess are active.
+TIE = 10.0
+#: Each box holds more than the last, so that this many are never needed.
+MOST_BOXES = 60
+#: What users could save by choosing otherwise is rounding below this part of the level.
+NEGLIGIBLE = 1e-12
+#: A box may be as wide as this, relative to the prices.
+WIDEST = 0.999
+
+
+@dataclass(frozen=True, eq=False)
+class Raised:
+    """The optimum of a `LevelProblem`, in its units: ``shares`` (k, active) are those of the ``active`` users.
+
+    The other users hold what ``choice`` says at the ``level``.
+    """
+
+    prices: Array
+    level: float
+    choice: Choice
+    active: Array
+    shares: Array
+    rent: Array | None
+
+
+class Box:
+    """A box of prices, around ``prices`` (k,) at first; `step` looks for the optimum in it, and moves it."""
+
+    def __init__(self, problem: LevelProblem, prices: Array, level: float) -> None:
+        k, n = problem.shape
+        self.problem, self.prices, self.level = problem, prices, min(level, problem.highest)
+        self.boxes = self.largest = 0
+        #: At least so many of the users nearest to a tie are active, and so are all of ``_extra`` (n,).
+        self._count, self._extra = min(8 * k, n), np.zeros(n, dtype=bool)
+        #: Prices and levels at which active users may also choose: those of the last box and its vertex.
+        self._before: tuple[tuple[Array, float], ...] = ()
+
+    def settle(self) -> Raised:
+        """Step until the optimum is found. Errors: `NotSolved` after `MOST_BOXES` boxes, or where HiGHS fails."""
+        for _ in range(MOST_BOXES):
+            if (found := self.step()) is not None:
+                return found
+        raise NotSolved(f"no optimum in {MOST_BOXES} boxes of prices")
+
+    def step(self) -> Raised | None:
+        """Return the optimum if it is in this box, else None and move on to the next box. Errors: `NotSolved`."""
+        problem = self.problem
+        centre, choice = self._centre()
+        near = nearest(choice.margin, self._count) | (choice.margin <= TIE * precision(problem))
+        active = np.flatnonzero(near | self._extra)
+        # as far as prices can move before anybody else would choose otherwise
+        width = min(float(choice.margin[~near].min(initial=np.inf)), WIDEST)
+        usable = _candidates(problem, active, centre, self.level, width)
+        for prices, level in self._before:
+            usable |= _candidates(problem, active, prices, level, width)
+        others = self._others(choice, active, centre, width)
+        at = vertex(problem.select(active), usable, others, self.level, centre)
+        self.boxes, self.largest = self.boxes + 1, max(self.largest, len(active))
+        if at.bought <= NEGLIGIBLE and at.level >= problem.highest * (1 - NEGLIGIBLE):
+            return Raised(np.zeros(len(centre)), at.level, choice, active, at.shares, one_rent(problem))
+        savings = self._savings(at, choice, active)
+        is_whole = len(active) == len(near) and bool((usable | np.isinf(problem.need)).all())
+        if is_whole or (at.inside and savings.sum() <= NEGLIGIBLE * max(abs(at.level), 1e-300)):
+            return Raised(at.prices, at.level, choice, active, at.shares, self._rents(at, active))
+        self._move(at, savings, near, centre)
+        return None
+
+    def _centre(self) -> tuple[Array, Choice]:
+        """Return positive prices near the present ones, and the users' choices there."""
+        centre = floored(self.problem, self.prices)
+        choice = choose(self.problem, centre, self.level)
+        if self.problem.demand is None:  # of all multiples of the prices those of the optimum: rate @ value is 1
+            weight = float(self.problem.rate @ choice.value)
+            centre, self.prices = centre / weight, self.prices / weight
+        return centre, choice
+
+    def _others(self, choice: Choice, active: Array, centre: Array, width: float) -> FixedUsers:
+        """Return what all but the ``active`` users hold together, and the box of prices within which they do."""
+        problem, k = self.problem, len(centre)
+        fixed = np.ones(len(problem.rate), dtype=bool)
+        fixed[active] = False
+        others = FixedUsers(*choice.held(fixed, k), *choice.range(fixed, problem))
+        if not fixed.any():
+            return others
+        if self.level < problem.highest * (1 - TIE * FINE):
+            cheap = np.where(self.prices < centre, 0.0, centre * (1 - width))
+            return replace(others, box=(cheap, centre * (1 + width)))
+        # where a user's demand alone limits the level, all prices may be 0, and a narrow box would keep them above:
+        # one GPU more of a type is never worth so much as these prices
+        return replace(others, box=(np.zeros(k), 2 * k * max(self.level, 1.0) / problem.capacity))
+
+    def _move(self, at: BoxVertex, savings: Array, near: Array, centre: Array) -> None:
+        """Put the next box around the vertex, with more users in it."""
+        cheaper = savings > 0.01 * NEGLIGIBLE * max(abs(at.level), 1e-300) / len(near)
+        if cheaper.sum() > 2 * self._count:
+            cheaper = nearest(-savings, 2 * self._count)
+        self._extra = (self._extra & at.inside) | cheaper
+        if at.inside:
+            self._extra |= near
+        else:
+            self._count *= 2
+        before = centre, self.level
+        self.prices, self.level = at.prices, min(at.level, self.problem.highest)
+        self._before = before, (floored(self.problem, self.prices, 0.0), self.level)
+
+    def _rents(self, at: BoxVertex, active: Array) -> Array | None:
+        """Return the rents of all users (n,) at the vertex's prices.
+
+        The small program knows how far an active user's value of throughput is needed, and so its rent; another one is
+        taken where a type that the user was not offered there makes that prove more.
+        """
+        problem = self.problem
+        prices = floored(problem, at.prices, 0.0)
+        rent = choose(problem, prices, at.level).rent
+        if rent is None or at.rent is None or problem.demand is None:
+            return rent
+        need = problem.need[:, active]
+        demand = np.where(np.isfinite(problem.demand[active]), problem.demand[active], 0.0)
+        target = problem.floor[active] + problem.rate[active] * at.level
+        chosen, of_vertex = (
+            ((prices[:, None] + each) * need).min(axis=0) * target - each * demand for each in (rent[active], at.rent)
+        )
+        rent[active] = np.where(of_vertex >= chosen - NEGLIGIBLE * np.abs(chosen), at.rent, rent[active])
+        return rent
+
+    def _savings(self, at: BoxVertex, choice: Choice, active: Array) -> Array:
+        """Return what each user (n,) could save at the vertex's prices by choosing otherwise."""
+        problem = self.problem
+        least = choose(problem, floored(problem, at.prices, 0.0), at.level).cost(at.prices, at.level)
+        paid = choice.cost(at.prices, at.level)
+        paid[active] = at.prices @ at.shares
+        return np.asarray(np.maximum(paid - least, 0.0))
+
+
+def precision(problem: LevelProblem) -> float:
+    """Return the relative gap that a guess needs: few users need not be told apart as finely as many."""
+    return min(max(0.1 / len(problem.rate), FINE), ROUGH)
+
+
+def nearest(margin: Array, count: int) -> Array:
+    """Return a mask (n,) of the users nearest to a tie, at least ``count``."""
+    if count >= len(margin):
+        return np.ones(len(margin), dtype=bool)
+    return np.asarray(margin <= np.partition(margin, count)[count])
+
+
+def one_rent(problem: LevelProblem) -> Array:
+    """Return the rents (n,) where the demand of one user alone limits the level: only that one has a rent."""
+    rent = np.zeros(len(problem.rate))
+    rent[int(problem.reach.argmin())] = 1.0
+    return rent
+
+
+def _candidates(problem: LevelProblem, active: Array, prices: Array, level: float, width: float) -> Array:
+    """Return which types (k, len(active)) may be used by ``active`` users while prices move by ``width``."""
+    part = problem.select(active)
+    speed, column = part.speed(np.arange(len(active))), np.arange(len(active))
+    usable = np.zeros(speed.shape, dtype=bool)
+    nearby = level * (1 - width), min(level * (1 + width), problem.highest)
+    for each in (level,) if problem.demand is None else (level, *nearby):
+        choice = choose(part, prices, each)
+        cost = prices[:, None] + (0.0 if choice.rent is None else choice.rent)
+        usable |= cost * (1 - width) <= choice.value * speed * (1 + width) * (1 + 1e-12)
+        for share in choice.shares:
+            some = share.type >= 0
+            usable[share.type[some], column[some]] = True
+    return usable

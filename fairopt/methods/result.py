@@ -1,0 +1,43 @@
+"""What every method returns: an answer, the numbers between which the optimum is proved to lie, and a warm start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isinf
+
+from fairopt.program import INFINITY, Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MethodResult:
+    """The answer of a method, in the units of the problem. The optimum is between ``lower`` and ``upper``.
+
+    Both bounds hold whatever was rounded. ``effort`` counts what was done; ``seconds`` is the time spent on the stages
+    "build", "solve" and "certify". Where a method can begin the next, similar problem from where this one ended, its
+    result has a ``warm_start``, which is given back as ``start``.
+    """
+
+    lower: float
+    upper: float
+    effort: Mapping[str, float] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float:
+        """The distance of the bounds as a part of ``upper`` (of 1 where that is 0); infinite where one is missing."""
+        if isinf(self.lower) or isinf(self.upper):
+            return INFINITY
+        return (self.upper - self.lower) / abs(self.upper) if self.upper else self.upper - self.lower
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SharesResult(MethodResult):
+    """Shares (n, k) in GPUs, and the duals that prove the upper bound: ``prices`` (k,) a GPU, ``rents`` (n,) a demand.
+
+    A rent is what one GPU more of a user's demand would be worth, 0 for users without a demand.
+    """
+
+    shares: Array
+    prices: Array
+    rents: Array

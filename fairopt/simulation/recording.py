@@ -1,0 +1,174 @@
+"""The record of a run: what went in, and what changed, a line of JSON at a time, while the run goes on.
+
+A record is a text file of JSON lines, packed by gzip where its name ends in ``.gz``. Each line is an object whose first
+key says what it is. In this order:
+
+* ``{"schema": 2, "run": {...}}``: what was run. ``policy``, ``options`` (what was set), ``backend``; ``numbers``:
+  "exact" or "float"; ``length`` of a round, in the trace's unit of time; ``mechanics``: ``restart``, ``launch``,
+  ``spread``, ``local_data``, and for a model of one's own ``model``, its class; ``cluster``: ``types``, ``memory`` (one
+  a type), ``hosts`` (each ``name``, ``type``, ``gpus``, ``bandwidth``); ``trace``: ``types``, ``tenants`` (each
+  ``name``, ``weight``), ``jobs``, how many, ``outages`` (each ``host``, ``begin``, ``end``), ``sha256`` of it all.
+* ``{"job": {...}}``: a job, by rising arrival, each before the line of the round that it arrives for; those that had
+  not arrived when the run ended follow the last round. Keys: ``name``, ``tenant``, ``arrival``, ``gpus``, ``work``,
+  ``throughput`` (one a type), ``memory``, ``state_size``, ``pattern``, ``dataset``, ``dataset_size``, ``weight`` and
+  ``priority``.
+* ``{"round": 17, ...}``: what changed in the round of that number, which begins at that many lengths. A round in which
+  nothing changes has no line. Each key is left out where it would be empty:
+
+  * ``failed``, ``back``: hosts that are down since the round before, and those that work again.
+  * ``misfits``: jobs that just arrived and can run on no type of the cluster: {job: reason}.
+  * ``stop``: jobs that ran to the end of the round before, were neither completed nor lost, and do not run in this one.
+  * ``start``, ``resume``, ``migrate``: {job: [[host, GPUs], ...]}, jobs that run on GPUs on which they did not run in
+    the round before: for the first time, on hosts that they ran on last, with a host that is new to them. All other
+    jobs that ran go on where they are.
+  * ``lease``: {job: until}, where it is neither the lease that the job has nor the end of the round; null: for ever.
+  * ``complete``, ``lost``: {job: when} it was done, or a host failed and took the round's work along.
+  * ``costs``, ``notes`` ({job: text}), ``backend``: what the policy says, where it differs from the round before.
+  * ``seconds``: what deciding took, since the last line.
+* ``{"snapshot": {...}}``: in what ``fairopt run --state`` writes, how to go on after the round before.
+* ``{"standing": {...}}``: at the end, a job that is still present: ``job``, ``remaining``, ``attained`` GPU-time,
+  ``setup`` that is left, ``last`` [[host, GPUs], ...], ``running``, ``lease``, ``started``.
+* ``{"end": n, "seconds": s}``: the last line. n - 1 is the last round that was played, s what deciding took since the
+  last line. ``outcome``: ``complete``, whether every job that can run is done, ``stopped``, why the run ended before.
+
+Numbers: an integer or a string "p/q" where the run was exact, a JSON float where it was not; null is infinity (and, for
+``started``, never). What a job did between two changes follows from the mechanics (`fairopt.simulation.mechanics`):
+`read_record` plays it again, ``proofs/verify.py`` works it out by itself and compares.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from fairopt.errors import BadInput
+from fairopt.problem import Cluster, Trace, exact
+from fairopt.simulation.changes import Changes
+from fairopt.simulation.document import (
+    cluster_to_json,
+    job_to_json,
+    mechanics_to_json,
+    number,
+    standing_to_json,
+    trace_to_json,
+)
+from fairopt.simulation.mechanics import Mechanics
+from fairopt.simulation.record import Round
+from fairopt.simulation.replay import SCHEMA
+
+
+def header(
+    policy: str,
+    trace: Trace,
+    cluster: Cluster,
+    *,
+    length: object,
+    mechanics: Mechanics,
+    options: Sequence[str] = (),
+    backend: str = "auto",
+) -> dict[str, Any]:
+    """Return what was run, as the first line of a record says it; the trace is in the numbers of the run."""
+    told = trace_to_json(trace, len(trace.jobs))
+    digest = sha256(_text(told))
+    for row in range(len(trace.jobs)):
+        digest.update(b"\n" + _text(job_to_json(trace.jobs, row)))
+    return {
+        "policy": policy,
+        "options": sorted(options),
+        "backend": backend,
+        "numbers": "exact" if trace.jobs.exact else "float",
+        "length": number(exact(length, "length")),
+        "mechanics": mechanics_to_json(mechanics),
+        "cluster": cluster_to_json(cluster),
+        "trace": told | {"sha256": digest.hexdigest()},
+    }
+
+
+def _text(data: Mapping[str, Any]) -> bytes:
+    return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+
+
+class Recorder:
+    """A record that is being written as the run goes on; a context manager, which writes the end.
+
+    ``run`` is its `header`; ``before`` are the rounds of a run that is gone on from. ``outcome`` may be set at the end.
+    ``place`` is what a `BadInput` names: the option, or the argument, by which the path was given.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        run: Mapping[str, Any],
+        trace: Trace,
+        cluster: Cluster,
+        *,
+        before: Iterable[Round] = (),
+        place: str = "record",
+    ) -> None:
+        if path.is_dir() or not path.parent.is_dir():
+            raise BadInput(f"{path} cannot be written", place=place, remedy="Name a file in a folder that exists")
+        self.outcome: Mapping[str, Any] | None = None
+        self._trace, self._cluster, self._arrived, self._changes = trace, cluster, 0, Changes()
+        self._last: Round | None = None
+        beginning = path.with_name(path.name + ".new")
+        try:
+            # without a buffer: a line is there whole or not at all, also where an interruption comes between two
+            self._raw = beginning.open("wb", buffering=0)
+            self._stream: Any = gzip.GzipFile("", "wb", 6, self._raw) if path.suffix == ".gz" else self._raw
+            self._line({"schema": SCHEMA, "run": run})
+            self.begin(before)
+            # the file that is gone on from may be this one: it is replaced once the new one holds as much
+            os.replace(beginning, path)
+        except OSError as error:
+            raise BadInput(
+                f"{path} cannot be written: {error.strerror}", place=place, remedy="Check the folder"
+            ) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def begin(self, before: Iterable[Round]) -> None:
+        """Write the rounds of the run that is gone on from."""
+        for record in before:
+            self.add(record)
+
+    def add(self, record: Round) -> None:
+        """Add a round: the jobs that arrived for it, and what changed."""
+        self._jobs(self._arrived + len(record.arrived))
+        changed = self._changes.of(record)
+        if changed is not None:
+            self._line(changed)
+        self._last = record
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._end()
+        finally:
+            self._stream.close()
+            self._raw.close()
+
+    def _line(self, data: Mapping[str, Any]) -> None:
+        self._stream.write(json.dumps(data, separators=(",", ":")).encode() + b"\n")
+
+    def _jobs(self, until: int) -> None:
+        for row in range(self._arrived, until):
+            self._line({"job": job_to_json(self._trace.jobs, row)})
+        self._arrived = until
+
+    def _end(self) -> None:
+        self._jobs(len(self._trace.jobs))
+        if self._last is not None:
+            for row, one in self._last.after.present.items():
+                self._line({"standing": standing_to_json(self._trace.jobs.names[row], one, self._cluster)})
+        after = 0 if self._last is None else self._last.after.index
+        outcome = {} if self.outcome is None else {"outcome": dict(self.outcome)}
+        self._line({"end": after, "seconds": self._changes.seconds, **outcome})

@@ -1,0 +1,212 @@
+"""Certificates of decisions, and of ranges over optima: examples by hand, and when they are true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from fairopt.discovery import POLICIES, load
+from fairopt.program import Sense
+from fairopt.testing.certificate_kinds.examples import (
+    ALIKE,
+    PAIR,
+    SAYS_3,
+    SAYS_4,
+    Json,
+    certificate,
+    market,
+)
+from fairopt.testing.certificate_kinds.truth import (
+    Truth,
+    decide,
+    extreme_of,
+    market_of,
+    point_of,
+    policy_of,
+    require,
+    require_feasible,
+    shares_of,
+)
+from fairopt.testing.certificate_samples import fractions
+
+# -- worked out by hand ------------------------------------------------------------------------------------------------
+EFFICIENT = certificate(
+    "optimality",
+    market=PAIR,
+    policy="max-efficiency",
+    allocation=[[1, 0], [0, 1]],
+    value=6,
+    duals=[["capacity", 0, 1], ["capacity", 1, 5]],
+)
+COOPERATIVE = certificate(
+    "optimality",
+    market=PAIR,
+    policy="oef-cooperative",
+    allocation=[[1, "1/4"], [0, "3/4"]],
+    value="21/4",
+    duals=[["capacity", 0, "7/4"], ["capacity", 1, "7/2"], ["envy_free", 0, 1, "-3/4"]],
+)
+COOPERATIVE_4 = certificate(
+    "optimality",
+    market=SAYS_4,
+    policy="oef-cooperative",
+    allocation=[[1, "3/8"], [0, "5/8"]],
+    value="45/8",
+    duals=[["capacity", 0, "9/8"], ["capacity", 1, "9/2"], ["envy_free", 0, 1, "-1/8"]],
+)
+NONCOOPERATIVE = certificate(
+    "optimality",
+    market=PAIR,
+    policy="oef-noncooperative",
+    allocation=[[1, "4/7"], [0, "3/7"]],
+    value="30/7",
+    duals=[
+        ["capacity", 0, "10/7"],
+        ["capacity", 1, "20/7"],
+        ["equal_efficiency", 0, "-3/7"],
+        ["equal_efficiency", 1, "3/7"],
+    ],
+    variables={"level": "15/7"},
+)
+LEAST = [["capacity", 0, "10/27"], ["capacity", 1, "20/27"], ["least_ratio", 0, "-5/9"], ["least_ratio", 1, "-4/9"]]
+MAX_MIN = certificate(
+    "optimality",
+    market=PAIR,
+    policy="max-min",
+    allocation=[[1, "1/3"], [0, "2/3"]],
+    value="10/9",
+    duals=LEAST,
+    variables={"least_ratio": "10/9"},
+)
+LEVELS = certificate(
+    "levels",
+    market=PAIR,
+    allocation=[[1, "1/3"], [0, "2/3"]],
+    rounds=[{"level": "10/9", "fixed": ["A", "B"], "duals": LEAST}],
+)
+#: A runs on the first type only, B and C on the second only: A reaches 3 times its own partition, the others 3/2.
+TWO_LEVELS = certificate(
+    "levels",
+    market=market({"A": [1, 0], "B": [0, 1], "C": [0, 1]}, [1, 8]),
+    allocation=[[1, 0], [0, 4], [0, 4]],
+    rounds=[
+        {
+            "level": "3/2",
+            "fixed": ["B", "C"],
+            "duals": [["capacity", 1, "3/16"], ["least_ratio", 1, "-1/2"], ["least_ratio", 2, "-1/2"]],
+        },
+        {"level": 3, "fixed": ["A"], "duals": [["capacity", 0, 3], ["least_ratio", 0, -1]]},
+    ],
+)
+SHARED = {"allocation": [[1, "1/4"], [0, "3/4"]], "prices": ["2/3", "4/3"]}
+EQUILIBRIUM = certificate("equilibrium", market=PAIR, **SHARED)
+PARTIAL = certificate(
+    "partial",
+    market=PAIR,
+    allocation=[["5/8", "5/32"], [0, "3/8"]],
+    kept=["5/8", "1/2"],
+    together=SHARED,
+    apart=[
+        {"allocation": [[1, 1]], "prices": ["1/6", "5/6"]},
+        {"allocation": [[1, 1]], "prices": ["1/3", "2/3"]},
+    ],
+)
+EQUAL_SPLIT = certificate("trace", market=PAIR, allocation=[["1/2", "1/2"], ["1/2", "1/2"]])
+
+
+def trade(price: Any, fast_amount: Any, slow_amount: Any) -> Json:
+    """Return the trade in which B buys GPUs of the second type from A."""
+    words = {"buyer": "B", "seller": "A", "fast": "T1", "slow": "T0"}
+    return words | {"price": price, "fast_amount": fast_amount, "slow_amount": slow_amount}
+
+
+TRADING = certificate("trace", market=PAIR, allocation=[[1, "5/14"], [0, "9/14"]], trades=[trade("7/2", "1/7", "1/2")])
+TRADING_3 = certificate("trace", market=SAYS_3, allocation=[[1, "3/8"], [0, "5/8"]], trades=[trade(4, "1/8", "1/2")])
+ANY_SPLIT = certificate(
+    "optimality",
+    market=ALIKE,
+    policy="max-efficiency",
+    allocation=[["1/2"], ["1/2"]],
+    value=1,
+    duals=[["capacity", 0, 1]],
+)
+MOST = certificate(
+    "extreme",
+    of=ANY_SPLIT,
+    sense="maximize",
+    weights=[[1], [0]],
+    allocation=[[1], [0]],
+    value=1,
+    duals=[["capacity", 0, 1]],
+)
+LEAST_OF_A = certificate(
+    "extreme", of=ANY_SPLIT, sense="minimize", weights=[[1], [0]], allocation=[[0], [1]], value=0, duals=[]
+)
+
+
+# -- whether what they state is so -------------------------------------------------------------------------------------
+#: What partial allocation rounds its parts to.
+GRAIN = Fraction(1, 10**12)
+
+
+def _optimality(data: Mapping[str, Any]) -> None:
+    market, policy = market_of(data), load(POLICIES, data["policy"])()
+    decision = decide(policy, market)
+    assert decision.program is not None
+    reached = decision.program.value(point_of(data, decision.program, market))
+    require(reached == decision.objective == Fraction(data["value"]), "the optimum is another")
+
+
+def _same_utilities(name: str, slack: Fraction = Fraction(0)) -> Callable[[Mapping[str, Any]], None]:
+    """Return the check of a policy whose optima all have the same utilities."""
+
+    def check(data: Mapping[str, Any]) -> None:
+        market = market_of(data)
+        shares, decision = shares_of(data, market), decide(load(POLICIES, name)(), market)
+        require_feasible(market, shares)
+        apart = abs(market.utility(shares) - decision.utilities)
+        require((apart <= slack * market.speedup.max() * market.capacity.sum()).all(), "utilities are others")
+
+    return check
+
+
+def _trace(data: Mapping[str, Any]) -> None:
+    name = "equal-split" if data.get("trades") is None else "second-price-trading"
+    market = market_of(data)
+    require((shares_of(data, market) == decide(load(POLICIES, name)(), market).shares).all(), "the shares are others")
+
+
+def _extreme(data: Mapping[str, Any]) -> None:
+    TRUTH[data["of"]["certificate"]](data["of"])
+    market, weights = market_of(data["of"]), fractions(data["weights"])
+    found = extreme_of(policy_of(data["of"]), market, weights, Sense(data["sense"]))
+    reached = (weights * shares_of(data, market)).sum()
+    require(reached == found == Fraction(data["value"]), f"the extreme is {found}")
+
+
+TRUTH: dict[str, Truth] = {
+    "optimality": _optimality,
+    "levels": _same_utilities("water-filling"),
+    "equilibrium": _same_utilities("nash-welfare"),
+    "partial": _same_utilities("partial-allocation", GRAIN),
+    "trace": _trace,
+    "extreme": _extreme,
+}
+EXAMPLES: dict[str, Json] = {
+    "EFFICIENT": EFFICIENT,
+    "COOPERATIVE": COOPERATIVE,
+    "COOPERATIVE_4": COOPERATIVE_4,
+    "NONCOOPERATIVE": NONCOOPERATIVE,
+    "MAX_MIN": MAX_MIN,
+    "LEVELS": LEVELS,
+    "TWO_LEVELS": TWO_LEVELS,
+    "EQUILIBRIUM": EQUILIBRIUM,
+    "PARTIAL": PARTIAL,
+    "EQUAL_SPLIT": EQUAL_SPLIT,
+    "TRADING": TRADING,
+    "TRADING_3": TRADING_3,
+    "ANY_SPLIT": ANY_SPLIT,
+    "MOST": MOST,
+    "LEAST_OF_A": LEAST_OF_A,
+}

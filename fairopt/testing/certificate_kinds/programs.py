@@ -1,0 +1,213 @@
+"""Certificates about programs: examples by hand, and when they are true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Status
+from fairopt.discovery import POLICIES, load
+from fairopt.policy import Formulated
+from fairopt.program import INFINITY, Array, Formulation, Number, Sense, between
+from fairopt.testing.certificate_kinds.examples import (
+    PAIR,
+    Json,
+    certificate,
+)
+from fairopt.testing.certificate_kinds.truth import (
+    Truth,
+    market_of,
+    point_of,
+    require,
+    require_feasible,
+    shares_of,
+)
+from fairopt.testing.certificate_samples import sharing
+
+# -- worked out by hand ------------------------------------------------------------------------------------------------
+NO_POINT = certificate(
+    "infeasibility",
+    program={
+        "sense": "maximize",
+        "offset": 0,
+        "variables": [{"cost": 0, "lower": 0, "upper": 1, "integer": False}],
+        "rows": [{"terms": [[0, 1]], "lower": 2, "upper": None}],
+    },
+    duals=[["row", 0, -1]],
+)
+OUT_OF_REACH = certificate(
+    "infeasibility",
+    market=PAIR,
+    at_least=[["A", 4]],
+    duals=[["at_least", 0, -1], ["capacity", 0, 1], ["capacity", 1, 2]],
+)
+WHOLE = certificate(
+    "bound",
+    program={
+        "sense": "maximize",
+        "offset": 0,
+        "variables": [{"cost": 1, "lower": 0, "upper": None, "integer": True}],
+        "rows": [{"terms": [[0, 2]], "lower": None, "upper": 3}],
+    },
+    point=[1],
+    value=1,
+    bound="3/2",
+    gap="1/2",
+    duals=[["row", 0, "1/2"]],
+)
+CHEAPEST = certificate(
+    "bound",
+    program={
+        "sense": "minimize",
+        "offset": 1,
+        "variables": [{"cost": 3, "lower": 0, "upper": None, "integer": False}],
+        "rows": [{"terms": [[0, 1]], "lower": 2, "upper": None}],
+    },
+    point=[2],
+    value=7,
+    bound=7,
+    gap=0,
+    duals=[["row", 0, -3]],
+)
+
+
+HALFWAY = certificate(
+    "bound",
+    market=PAIR,
+    policy="max-efficiency",
+    allocation=[[1, 0], [0, 0]],
+    value=1,
+    bound=6,
+    gap=5,
+    duals=[["capacity", 0, 1], ["capacity", 1, 5]],
+)
+
+
+def of_others(told: Json, cost: list[int], point: list[int]) -> Json:
+    """Return the optimum of a program by somebody else: the sum of costs times shares, one GPU of either type."""
+    value = sum(c * x for c, x in zip(cost, point, strict=True))
+    prices = [max(cost[0], cost[2]), max(cost[1], cost[3])]
+    return certificate(
+        "bound",
+        market=told,
+        policy="by-somebody-else",
+        program={
+            "sense": "maximize",
+            "offset": 0,
+            "variables": [{"cost": c, "lower": 0, "upper": None, "integer": False} for c in cost],
+            "rows": [{"terms": [[j, 1], [j + 2, 1]], "lower": None, "upper": 1} for j in (0, 1)],
+        },
+        point=point,
+        shares=[[0, 1], [2, 3]],
+        value=value,
+        bound=value,
+        gap=0,
+        duals=[["row", j, price] for j, price in enumerate(prices)],
+    )
+
+
+OF_OTHERS = of_others(PAIR, [1, 2, 1, 5], [1, 0, 0, 1])
+
+
+# -- whether what they state is so -------------------------------------------------------------------------------------
+def _infeasibility(data: Mapping[str, Any]) -> None:
+    if "program" in data:
+        require(_best(data["program"]) is None, "there is a point")
+        return
+    market = market_of(data)
+    least: dict[int, Fraction] = {}
+    for name, amount in data["at_least"]:
+        user = market.index(name)
+        least[user] = max(Fraction(amount), least.get(user, Fraction(amount)))
+    require(Exact().solve(sharing(market, least)).status is Status.INFEASIBLE, "there is an allocation")
+
+
+def _bound(data: Mapping[str, Any]) -> None:
+    told = [Fraction(data[key]) for key in ("value", "bound", "gap")]
+    if data.get("shares") is not None:
+        require_feasible(market_of(data), shares_of(data, market_of(data)))
+        require(told[2] == 0, "nothing is decided")
+    if "program" in data:
+        best: Number | None
+        reached, best, sense = _reached(data), _best(data["program"]), Sense(data["program"]["sense"])
+    else:
+        market, policy = market_of(data), load(POLICIES, data["policy"])()
+        assert isinstance(policy, Formulated)
+        program = policy.formulate(market, None)
+        reached, sense = Fraction(program.value(point_of(data, program, market))), program.sense
+        best = Fraction(program.value(Exact().solve(program).require_optimal().point))
+    require(told[0] == reached, "the point has another objective")
+    up = 1 if sense is Sense.MAXIMIZE else -1
+    require(best is not None and up * best <= up * told[1], f"the optimum {best} is beyond the bound")
+    require(told[2] == up * (told[1] - told[0]), "the gap is another")
+
+
+def _reached(data: Mapping[str, Any]) -> Fraction:
+    """Return the objective at the point of a bare program; `Untrue` where it breaks a row, a bound or integrality."""
+    program, x = data["program"], [Fraction(value) for value in data["point"]]
+    require(len(x) == len(program["variables"]), "the point has another length")
+    for value, variable in zip(x, program["variables"], strict=True):
+        require(_within(value, variable), "a variable is out of its bounds")
+        require(not variable["integer"] or value.denominator == 1, "a variable is no integer")
+    for row in program["rows"]:
+        require(_within(sum(Fraction(rate) * x[j] for j, rate in row["terms"]), row), "a row is broken")
+    costs = [Fraction(variable["cost"]) for variable in program["variables"]]
+    return Fraction(program["offset"]) + sum((c * value for c, value in zip(costs, x, strict=True)), Fraction(0))
+
+
+def _sides(entry: Mapping[str, Any]) -> tuple[Any, Any]:
+    low, high = entry["lower"], entry["upper"]
+    return -INFINITY if low is None else Fraction(low), INFINITY if high is None else Fraction(high)
+
+
+def _within(value: Any, entry: Mapping[str, Any]) -> bool:
+    low, high = _sides(entry)
+    return bool(low <= value <= high)
+
+
+def _best(data: Mapping[str, Any]) -> Number | None:
+    """Return the exact optimum of a bare program without its integrality (infinite or not), None without a point."""
+    bounds, sides = ([_sides(entry) for entry in data[key]] for key in ("variables", "rows"))
+    if any(low > high for low, high in (*bounds, *sides)):
+        return None
+    matrix = np.full((len(sides), len(bounds)), Fraction(0), dtype=object)
+    for r, row in enumerate(data["rows"]):
+        for j, rate in row["terms"]:
+            matrix[r, j] = Fraction(rate)
+    p = Formulation("as written")
+    x = p.variable(
+        "x", (len(bounds),), lower=_array(low for low, _ in bounds), upper=_array(high for _, high in bounds)
+    )
+    p.maximize((_array(Fraction(entry["cost"]) for entry in data["variables"]) * x).sum() + Fraction(data["offset"]))
+    p.constrain("row", between(_array(low for low, _ in sides), matrix @ x, _array(high for _, high in sides)))
+    program = replace(p.program(), sense=Sense(data["sense"]))
+    solution = Exact().solve(program)
+    if solution.status is Status.UNBOUNDED:
+        return INFINITY if program.sense is Sense.MAXIMIZE else -INFINITY
+    return None if solution.status is Status.INFEASIBLE else Fraction(program.value(solution.require_optimal().point))
+
+
+def _array(values: Any) -> Array:
+    listed = list(values)
+    out = np.empty(len(listed), dtype=object)
+    out[:] = listed
+    return out
+
+
+TRUTH: dict[str, Truth] = {
+    "infeasibility": _infeasibility,
+    "bound": _bound,
+}
+EXAMPLES: dict[str, Json] = {
+    "NO_POINT": NO_POINT,
+    "OUT_OF_REACH": OUT_OF_REACH,
+    "WHOLE": WHOLE,
+    "CHEAPEST": CHEAPEST,
+    "HALFWAY": HALFWAY,
+    "OF_OTHERS": OF_OTHERS,
+}

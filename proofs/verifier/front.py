@@ -1,0 +1,89 @@
+"""The command ``python proofs/verify.py FILE-OR-FOLDER... [--tolerance T]``.
+
+It decides certificates, recorded runs and schedules: JSON or JSON lines, packed by gzip or not. Which of the
+three a file is, its contents say. A line "accepted: ..." says what was checked, and a reader may believe that
+line only. "REJECTED: ..." says what is wrong. Exit status: 0 all accepted, 1 something is rejected,
+2 something cannot be read.
+
+The tolerance says by how much numbers of runs and schedules in floats may be off, relative to their size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+from . import certificates, runs, schedules
+from .reading import Unreadable, brief, first, one_line, require
+
+#: So many violations of one file are printed.
+MOST_SHOWN = 20
+#: A tolerance as it may be given: 1e-6, 0.000001 or 1/1000000.
+TOLERANCE = r"\d{1,30}(\.\d{1,30})?(e[+-]?\d{1,2})?|\d{1,30}/0*[1-9]\d{0,29}"
+SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
+FINE, REJECTED, UNREADABLE = 0, 1, 2
+
+
+def decide(path: Path, tolerance: Fraction | None = None) -> tuple[list[str], str]:
+    """Return what is wrong in a file, and where nothing is, the statement that has been checked.
+
+    ``tolerance`` None means the usual one of the file's kind. Errors: `Unreadable`.
+    """
+    begins, alone = first(path)
+    if runs.recognises(begins):
+        return runs.decide_file(path, tolerance)  # a run may be long: it is read line by line
+    require(alone, "line 2", "there is more than one document")
+    if certificates.recognises(begins):
+        return certificates.decide(begins)
+    if schedules.recognises(begins):
+        return schedules.judged(begins, tolerance)
+    keys = brief(list(begins)) if isinstance(begins, dict) else brief(begins)
+    raise Unreadable(f"it is no certificate, no run and no schedule: it holds {keys}")
+
+
+def report(path: Path, tolerance: Fraction | None = None) -> tuple[int, list[str]]:
+    """Return the exit status of a file, and the lines to print about it."""
+    try:
+        violations, statement = decide(path, tolerance)
+    except Unreadable as why:
+        return UNREADABLE, [f"cannot be read: {why}"]
+    if not violations:
+        return FINE, [f"accepted: {statement}"]
+    said = [f"REJECTED: {what}" for what in violations[:MOST_SHOWN]]
+    if len(violations) > MOST_SHOWN:
+        said.append(f"REJECTED: {len(violations)} violations in all")
+    return REJECTED, said
+
+
+def files(path: Path) -> Iterator[Path]:
+    """Yield a file; for a folder, the files in it with the right suffixes, or itself where it has none."""
+    found = (
+        [each for each in sorted(path.rglob("*")) if each.name.endswith(SUFFIXES)] if path.is_dir() else []
+    )
+    yield from found or [path]
+
+
+def small_number(text: str) -> Fraction:
+    """Return a number that was given on the command line; a long one could take for ever to write out."""
+    if not re.fullmatch(TOLERANCE, text, re.ASCII | re.IGNORECASE):
+        raise argparse.ArgumentTypeError(f"{brief(text)} is no number like 1e-6 or 1/1000000")
+    return Fraction(text)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Decide files, print what was found, and return the exit status."""
+    parser = argparse.ArgumentParser(prog="verify.py", description=str(__doc__).partition("\n\n")[2])
+    parser.add_argument(
+        "file", nargs="+", type=Path, help="certificates, runs, schedules, or folders of them"
+    )
+    parser.add_argument("--tolerance", type=small_number, help="by default 0 for runs and 1e-9 for schedules")
+    asked, worst = parser.parse_args(arguments), FINE
+    for path in (each for named in asked.file for each in files(named)):
+        status, said = report(path, asked.tolerance)
+        worst = max(worst, status)
+        for line in said:
+            print(one_line(f"{path}: {line}"), flush=True)
+    return worst

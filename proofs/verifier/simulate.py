@@ -1,0 +1,316 @@
+"""What a run comes to: from who was put where, everything that follows, round by round, in fractions.
+
+Between two changes a job makes progress at one speed. So it is looked at only in the rounds in which
+something may happen to it, however many lie between, and what it has done by then follows from their number.
+
+Time counts from the beginning of the round. Where numbers are floats, two moments closer than the tolerance
+times the length of a round are one moment; which came first is then what the record says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from heapq import heappop, heappush
+from math import ceil, floor, inf
+
+from .reading import Number, shown
+from .rounds import ZERO, Came, Ran, Standing, Told, happened
+from .trace import Job, Outage, Setting, Spots
+
+
+class Simulation:
+    """A run that is played again: `play` plays one round, `quiet` those that have no line."""
+
+    def __init__(self, setting: Setting, tolerance: Fraction) -> None:
+        self.setting, self.length = setting, setting.length
+        self.slack = tolerance * self.length
+        self.present: dict[str, Standing] = {}
+        self.running: set[str] = set()
+        self.index = self.able = self.arrived = self.completed = 0
+        self.down: set[int] = set()
+        self.used: Counter[int] = Counter()
+        self.on: dict[int, set[str]] = {}  # by host, the jobs that run there
+        self.held: set[tuple[int, str]] = set()  # (host, dataset)
+        self.coming: list[Job] = []
+        self._fetched: list[tuple[Job, Spots]] = []
+        self._due: list[tuple[int, int, str]] = []  # (round, count, job): when it may be completed
+        self._count = 0
+        self._open: list[Outage] = []  # those that may be on now
+        self._next = 0  # the first that may not
+        moments = [each for outage in setting.outages for each in (outage.begin, outage.end) if each != inf]
+        self._watch = sorted(
+            {at for moment in moments for at in self._around(Fraction(moment))}, reverse=True
+        )
+
+    # -- time ------------------------------------------------------------------------------------------------
+    def _around(self, moment: Fraction) -> range:
+        """Return the rounds in which an outage that begins or ends then may be seen."""
+        return range(
+            floor((moment - self.slack) / self.length), ceil((moment + self.slack) / self.length) + 1
+        )
+
+    def at_most(self, one: Fraction, other: Fraction, told: bool) -> bool:
+        """Return whether ``one`` <= ``other``; where they are too close to tell, what is ``told``."""
+        return told if self.slack and abs(one - other) <= self.slack else one <= other
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody is present who can run."""
+        return not self.able
+
+    def quiet(self, until: int) -> Iterator[str]:
+        """Go on to round ``until``; say where something happens before and there is no line.
+
+        Rounds in which nothing can happen are not looked at.
+        """
+        while not self.idle and (at := self._next_event(until)) < until:
+            came = self.play(at, Told())
+            if came.changed:
+                yield f"round {at} has no line, and {happened(came)}"
+
+    def _next_event(self, until: int) -> int:
+        """Return the next round in which something may happen by itself, ``until`` for none before."""
+        while self._watch and self._watch[-1] < self.index:
+            self._watch.pop()
+        while self._due and self._stale(*self._due[0]):
+            heappop(self._due)
+        due = max(self._due[0][0], self.index) if self._due else until
+        return min(due, self._watch[-1] if self._watch else until)
+
+    def _stale(self, _: int, count: int, name: str) -> bool:
+        one = self.present.get(name)
+        return one is None or not one.running or one.token != count
+
+    # -- one round -------------------------------------------------------------------------------------------
+    def play(self, index: int, told: Told) -> Came:
+        """Play round ``index`` with what is told of it, and return what came of it."""
+        came = Came(index, index * self.length)
+        self._hosts(came, told)
+        self._arrive(came)
+        halted = self._halt(came)
+        self._stop(came, told, halted)
+        for name, spots in told.placed.items():
+            self._place(came, name, spots)
+        self._leases(came, told)
+        self._booked(came)
+        self._happens(came, told)
+        self.held |= {
+            (host, one.dataset)
+            for one, spots in self._fetched
+            for host, _ in spots
+            if self.setting.local_data and one.dataset
+        }
+        self._fetched.clear()
+        self.index = index + 1
+        return came
+
+    def _hosts(self, came: Came, told: Told) -> None:
+        now, outages = came.begin, self.setting.outages
+        while self._next < len(outages) and outages[self._next].begin <= now + self.slack:
+            self._open.append(outages[self._next])
+            self._next += 1
+        self._open = [each for each in self._open if each.end > now - self.slack]
+        possible = {each.host for each in self._open}
+        certain = {
+            each.host for each in self._open if each.begin + self.slack <= now and now + self.slack < each.end
+        }
+        said = self.down if told.down is None else told.down
+        down = certain | (said & possible)
+        names = self.setting.hosts
+        came.failed = [names[host].name for host in sorted(down - self.down)]
+        came.back = [names[host].name for host in sorted(self.down - down)]
+        self.down = down
+
+    def _arrive(self, came: Came) -> None:
+        for job in self.coming:
+            if not self.at_most(job.arrival, came.begin, True):
+                came.wrong.append(f"job {job.name!r} arrives at {shown(job.arrival)}, after the round begins")
+            if came.index and self.at_most(job.arrival, came.begin - self.length, False):
+                came.wrong.append(
+                    f"job {job.name!r} arrived at {shown(job.arrival)} and is not there before this round"
+                )
+            fits = self.setting.fits(job)
+            self.present[job.name] = Standing(job, self.arrived, fits, job.work, came.index, lease=came.begin)
+            self.arrived += 1
+            self.able += fits
+            came.arrived.append(job.name)
+            if not fits:
+                came.misfits.append(job.name)
+        self.coming = []
+
+    def _halt(self, came: Came) -> set[str]:
+        """Stop the jobs on hosts that are down: they neither go on nor hold a lease."""
+        halted = {name for host in self.down for name in self.on.get(host, ())}
+        for name in halted:
+            self._leave(self.present[name], came.index)
+        return halted
+
+    def _stop(self, came: Came, told: Told, halted: set[str]) -> None:
+        stopping = {name for name in told.stop if name in self.running} - told.placed.keys()
+        for name in stopping:
+            self._keeps_lease(came, self.present[name])
+            self._leave(self.present[name], came.index)
+        came.stop = sorted((halted | stopping) - told.placed.keys(), key=lambda name: self.present[name].row)
+
+    def _keeps_lease(self, came: Came, one: Standing) -> None:
+        if one.running and one.lease > came.begin + self.slack:
+            came.wrong.append(
+                f"job {one.job.name!r} has a lease until {shown(one.lease)} and is not where it was"
+            )
+
+    def _place(self, came: Came, name: str, spots: Spots) -> None:
+        one = self.present.get(name)
+        if one is None:
+            came.wrong.append(f"job {name!r}: it ran and is not present: not arrived, or completed before")
+            return
+        hosts, given = [host for host, _ in spots], sum(gpus for _, gpus in spots)
+        if given != one.job.gpus or hosts != sorted(set(hosts)):
+            came.wrong.append(
+                f"job {name!r}: it needs {one.job.gpus} GPUs at once, hosts rising, and gets {given}"
+            )
+        suits = [self.setting.suits(one.job, kind) for kind in self.setting.kinds(spots)]
+        if not spots or not one.fits or not all(suits):
+            came.wrong.append(f"job {name!r}: it cannot run there")
+            return
+        stays, before = one.running and one.last == spots, one.last
+        if not stays:
+            self._keeps_lease(came, one)
+        setup = one.setup if stays else self._loading(one, spots, came.index)
+        self._leave(one, came.index)
+        paused = "resume" if set(hosts) <= {host for host, _ in before} else "migrate"
+        came.placed[name] = "start" if not before else "stay" if stays else paused, spots, before
+        one.setup, one.speed, one.last, one.running = setup, self.setting.speed(one.job, spots), spots, True
+        one.lease, one.started = came.begin, min(one.started, came.begin)
+        self.running.add(name)
+        self._fetched.append((one.job, spots))
+        for host, gpus in spots:
+            self.used[host] += gpus
+            self.on.setdefault(host, set()).add(name)
+        self._expect(one, came.index)
+
+    def _loading(self, one: Standing, spots: Spots, index: int) -> Fraction:
+        """Return the time that a job loads where it did not run in the round before."""
+        setting, job, left = self.setting, one.job, self.at(one, index)[1]
+        before, now = ({host for host, _ in where} for where in (one.last, spots))
+        lacking = {host for host in now if (host, job.dataset) not in self.held}
+        moved = setting.copying(job.state_size, before | now) if before and now - before else ZERO
+        reads = setting.local_data and job.dataset and lacking
+        read = setting.copying(job.dataset_size, lacking) if reads else ZERO
+        begin = setting.restart if before else setting.launch
+        return max(begin, left if now <= before else ZERO) + moved + read
+
+    def _expect(self, one: Standing, least: int) -> None:
+        """Note the first round in which a job may be completed."""
+        self._count += 1
+        one.token = self._count
+        takes = one.setup + one.remaining / one.speed - self.slack
+        due = max(least, one.since + ceil(takes / self.length) - 1)
+        heappush(self._due, (due, one.token, one.job.name))
+
+    def _leave(self, one: Standing, index: int) -> None:
+        """Bring a job up to the beginning of a round, and take it from its GPUs."""
+        one.remaining, one.setup, one.attained = self.at(one, index)
+        one.since = index
+        if one.running:
+            one.running = False
+            self.running.discard(one.job.name)
+            for host, gpus in one.last:
+                self.used[host] -= gpus
+                self.on[host].discard(one.job.name)
+
+    def at(self, one: Standing, index: int) -> tuple[Fraction, Fraction, Fraction]:
+        """Return what is left of a job's work and of its loading, and its GPU-time, when a round begins."""
+        if not one.running or index == one.since:
+            return one.remaining, one.setup, one.attained
+        passed = (index - one.since) * self.length
+        loaded = min(one.setup, passed)
+        left = max(one.remaining - (passed - loaded) * one.speed, ZERO)
+        return left, one.setup - loaded, one.attained + one.job.gpus * passed
+
+    def _leases(self, came: Came, told: Told) -> None:
+        for name, until in told.lease.items():
+            if name not in self.running:
+                came.wrong.append(f"job {name!r} gets a lease and does not run")
+                continue
+            one = self.present[name]
+            if one.lease > came.begin + self.slack and until < one.lease - self.slack:
+                lease = shown(one.lease)
+                came.wrong.append(f"job {name!r}: its lease until {lease} is cut short to {shown(until)}")
+            one.lease, one.said = until, came.index
+
+    def lease(self, one: Standing, index: int) -> Number:
+        """Return the lease that a job has after a round: what was said, else the end of the round."""
+        said = one.running and (one.said == index or one.lease > index * self.length + self.slack)
+        return one.lease if said else (index + 1) * self.length
+
+    def _booked(self, came: Came) -> None:
+        for at in sorted({host for _, spots, _ in came.placed.values() for host, _ in spots}):
+            host = self.setting.hosts[at]
+            there = 0 if at in self.down else host.gpus
+            if self.used[at] > there:
+                said = f"gives out {self.used[at]} GPUs and has {there} that work"
+                came.wrong.append(f"host {host.name!r} {said}")
+
+    # -- what happens within a round -------------------------------------------------------------------------
+    def _happens(self, came: Came, told: Told) -> None:
+        failing = self._failing(came.begin)
+        due = set[str]()
+        while self._due and self._due[0][0] <= came.index:
+            entry = heappop(self._due)
+            if not self._stale(*entry):
+                due.add(entry[2])
+        concerned = due | {name for host in failing for name in self.on.get(host, ())}
+        if told.whole:
+            concerned |= self.running
+        for name in sorted(concerned, key=lambda name: self.present[name].row):
+            ran = self._ran(came, self.present[name], told, failing)
+            came.ran[name] = ran
+            if ran.completed or ran.lost:
+                self._finish(came, self.present[name], ran)
+            elif name in due:
+                self._expect(self.present[name], came.index + 1)
+
+    def _failing(self, now: Fraction) -> dict[int, Fraction]:
+        """Return the hosts that fail within the round, and when."""
+        found = {each.host: each.begin for each in self._open if each.begin > now - self.slack}
+        for at in range(self._next, len(self.setting.outages)):
+            outage = self.setting.outages[at]
+            if outage.begin >= now + self.length + self.slack:
+                break
+            found.setdefault(outage.host, outage.begin)
+        return {host: begin for host, begin in found.items() if host not in self.down}
+
+    def _ran(self, came: Came, one: Standing, told: Told, failing: dict[int, Fraction]) -> Ran:
+        """Return what a job that runs does in a round."""
+        name, now, end = one.job.name, came.begin, came.begin + self.length
+        remaining, setup, _ = self.at(one, came.index)
+        done = now + setup + remaining / one.speed
+        in_time = self.at_most(done, end, name in told.complete)
+        until = done if in_time else end
+        ends = [failing[host] for host, _ in one.last if host in failing]
+        failed = min((at for at in ends if not self.at_most(until, at, name not in told.lost)), default=None)
+        until = until if failed is None else failed
+        spent = min(setup, max(until - now, ZERO))
+        progress = remaining if in_time else (until - now - spent) * one.speed
+        progress = ZERO if failed is not None else progress
+        change, _, before = came.placed.get(name, ("stay", one.last, one.last))
+        return Ran(
+            *(one.last, before, change, one.speed, until, spent, progress, max(remaining - progress, ZERO)),
+            *(self.lease(one, came.index), in_time and failed is None, failed is not None),
+        )
+
+    def _finish(self, came: Came, one: Standing, ran: Ran) -> None:
+        """Take a job that is completed, or whose host failed, from its GPUs."""
+        name, speed = one.job.name, one.speed
+        self._leave(one, came.index)
+        if ran.completed:
+            came.complete[name] = ran.until
+            del self.present[name]
+            self.completed += 1
+            self.able -= 1
+            return
+        came.lost[name] = ran.until
+        one.attained += one.job.gpus * (ran.until - came.begin)
+        one.speed = speed

@@ -1,0 +1,88 @@
+"""The trades that are due in second-price trading (Gandiva_fair, Sec. 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+from .market import ZERO, Market, Table, dot, minus
+from .reading import Number, summed
+
+
+def trades_due(market: Market, held: Table) -> Iterator[list[Any]]:
+    """Yield each trade when it is due, and carry it out on ``held``: the fastest type for the slowest first.
+
+    A trade is [buyer, seller, fast type, slow type, price, GPUs of the fast type, GPUs of the slow type];
+    the price is in GPUs of the slow type for one of the fast.
+    """
+    order = by_speed(market)
+    for high in reversed(range(len(order))):
+        for low in range(high):
+            yield from _pair(market, held, order[high], order[low])
+
+
+def by_speed(market: Market) -> list[int]:
+    """Return the types from the slowest to the fastest, by the users' mean speedup.
+
+    Speedups are scaled to the whole cluster's worth to a user, and weighted.
+    """
+    worths = [dot(row, market.capacity) for row in market.speedup]
+
+    def mean(j: int) -> Fraction:
+        scaled = [weight / worth for weight, worth in zip(market.weight, worths, strict=True)]
+        return dot(scaled, [row[j] for row in market.speedup])
+
+    return sorted(range(len(market.types)), key=lambda j: (mean(j), j))
+
+
+def _pair(market: Market, held: Table, fast: int, slow: int) -> Iterator[list[Any]]:
+    """Yield the trades of two types: who gains most by a fast GPU buys of who gains least."""
+    names = market.users
+    gain = [_gain(row[fast], row[slow]) for row in market.speedup]
+    buyers, sellers = set(range(len(names))), set(range(len(names)))
+    while True:
+        bidders = sorted((i for i in buyers if held[i][slow] > 0), key=lambda i: (-gain[i], names[i]))
+        owners = sorted((i for i in sellers if held[i][fast] > 0), key=lambda i: (gain[i], names[i]))
+        if not bidders or not owners or gain[bidders[0]] <= gain[owners[0]]:
+            return
+        buyer, seller = bidders[0], owners[0]
+        price = _price(gain, bidders, seller, held[buyer][slow] / held[seller][fast])
+        most = min(held[seller][fast], held[buyer][slow] / price)
+        # for each fast GPU that is traded, the seller holds price - 1 GPUs more, the buyer 1 - price
+        seller_room = _room(market, held, seller, price - 1)
+        buyer_room = _room(market, held, buyer, 1 - price)
+        amount = Fraction(min(most, seller_room, buyer_room))
+        sellers -= {seller} if seller_room < most else set()
+        buyers -= {buyer} if buyer_room < most else set()
+        if amount > 0:
+            for user, sign in ((buyer, 1), (seller, -1)):
+                held[user][fast] += sign * amount
+                held[user][slow] -= sign * amount * price
+            told = [names[buyer], names[seller], market.types[fast], market.types[slow]]
+            yield [*told, price, amount, amount * price]
+
+
+def _gain(fast: Fraction, slow: Fraction) -> Number:
+    """Return how many slow GPUs one fast GPU is worth."""
+    if not fast:
+        return ZERO
+    return fast / slow if slow else inf
+
+
+def _price(gain: list[Number], bidders: list[int], seller: int, ratio: Fraction) -> Fraction:
+    """Return the second highest bid above the seller's gain; without one, the middle of buyer and seller."""
+    buyer, *others = bidders
+    bids = [gain[i] for i in others if gain[seller] < gain[i] < inf]
+    if bids:
+        return Fraction(max(bids))
+    if gain[buyer] < inf:
+        return Fraction(gain[buyer] + gain[seller]) / 2
+    return 2 * Fraction(gain[seller]) or ratio
+
+
+def _room(market: Market, held: Table, i: int, more: Fraction) -> Number:
+    """Return how many fast GPUs a user can trade until its demand is met; each adds ``more`` GPUs."""
+    left = minus(market.demand[i], summed(held[i]))
+    return inf if more <= 0 or left == inf else max(left, ZERO) / more

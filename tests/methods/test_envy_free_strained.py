@@ -1,0 +1,96 @@
+"""Cooperative OEF where floats are strained: weights far apart, users almost alike; and its exact certificate."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from fairopt.backends.exact import Exact
+from fairopt.errors import NotCapable
+from fairopt.methods.grouping import shared_out, sums
+from fairopt.models import CooperativeOEF
+from fairopt.models.oef.envy_bound import MOST_USERS
+from fairopt.policy import allocate
+from fairopt.problem import Market
+from fairopt.proofs.verify import verify
+from fairopt.testing.float_samples import odd_market
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_the_bounds_hold_where_floats_are_strained(part):
+    for seed in range(part, 120, 4):
+        market = odd_market(seed, users=(1, 7), orders=5, near=True)
+        proven = allocate(CooperativeOEF(), market).solution
+        exact = allocate(CooperativeOEF(), market.as_(Fraction), Exact()).objective
+        assert Fraction(proven.lower) <= exact <= Fraction(proven.upper), seed
+
+
+def test_tiny_weights_and_demands_do_not_spoil_the_upper_bound():
+    speedup = [[0.7, 1.7, 1.7], [1.1, 1.5, 0.9], [1.0, 0.6, 1.9], [1.4, 1.7, 0.8]]
+    weight, demand = [419.98, 1.4e-4, 7421.9, 2.4e-5], [1797.8, np.inf, 1.44e-5, 0.24]
+    market = Market.of_arrays(speedup, [2, 4315.66, 0.0098], weight=weight, demand=demand)
+    assert allocate(CooperativeOEF(), market).solution.gap <= 1e-7
+
+
+def test_numbers_too_far_apart_for_floats_are_refused():
+    market = Market.of_arrays([[1e200, 2e200], [3e-200, 1e-200], [1, 1]], [1, 1])
+    with pytest.raises(NotCapable, match="exact back end"):
+        allocate(CooperativeOEF(), market)
+
+
+def test_users_almost_in_proportion_with_other_demands_have_a_lower_bound():
+    market = Market.of_arrays([[0.1, 0.3], [1, 3], [3, 1]], [2, 2], demand=[0.5, np.inf, np.inf])
+    assert allocate(CooperativeOEF(), market).solution.lower > 0
+
+
+def plain(seed: int) -> Market:
+    random = np.random.default_rng([seed, 5])
+    n, k = int(random.integers(1, 13)), int(random.integers(1, 5))
+    speedup = random.integers(0, 4, (n, k)) if seed % 2 else np.round(random.uniform(0.1, 3, (n, k)), 2)
+    speedup = speedup.astype(float)
+    speedup[:, 0] = np.maximum(speedup[:, 0], 1)
+    if n > 2:
+        speedup[1] = 2 * speedup[0]
+    capacity = random.integers(0, 6, k)
+    capacity[0] = 3
+    demand = np.where(random.random(n) < 0.5, random.integers(1, 5, n), np.inf) if seed % 3 == 0 else None
+    return Market.of_arrays(speedup, capacity, weight=random.integers(1, 4, n), demand=demand)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_verifier_accepts_the_certificate_of_a_decision_in_floats(seed):
+    market = plain(seed)
+    decision = allocate(CooperativeOEF(), market)
+    certificate = CooperativeOEF().certify(decision)
+    assert "feasible point" in verify(json.loads(json.dumps(certificate.to_json())))
+    exact = allocate(CooperativeOEF(), market.as_(Fraction), Exact()).objective
+    assert certificate.value <= exact <= certificate.bound
+    assert certificate.gap <= certificate.bound * Fraction(1, 10**7)
+
+
+def test_a_certificate_of_an_exact_market_is_of_its_own_numbers():
+    market = Market.of([["1/3", "2/3"], ["1/10", "3/10"], [1, 5]], [1, 2])
+    certificate = CooperativeOEF().certify(allocate(CooperativeOEF(), market))
+    assert "feasible point" in verify(json.loads(json.dumps(certificate.to_json())))
+    assert 0 <= certificate.gap < Fraction(1, 10**9)
+
+
+def test_many_users_are_not_compared_in_fractions():
+    speedup = 1 + np.random.default_rng(0).random((MOST_USERS + 1, 2))
+    policy = CooperativeOEF()
+    with pytest.raises(NotCapable, match="bounds in floats"):
+        policy.certify(allocate(policy, Market.of_arrays(speedup, [1, 1])))
+
+
+def test_sums_of_groups_are_rounded_once():
+    group, amount = np.array([0, 1, 0, 1, 0]), np.array([1e16, 2.0, 1.0, 3.0, 1.0])
+    assert sums(group, amount).tolist() == [1e16 + 2, 5.0]
+
+
+def test_small_parts_keep_their_digits_where_amounts_are_shared_out():
+    part = np.array([1.0, 1e-12, 3e-12])
+    giver, _, amount = shared_out(np.array([0, 0, 0, 1]), np.append(part / part.sum(), 1.0), *np.array([[0], [1], [7]]))
+    np.testing.assert_allclose(np.bincount(giver, amount, minlength=3), 7 * part, rtol=1e-11)

@@ -1,0 +1,205 @@
+"""Water filling by prices, against the exact back end and HiGHS, and by what it proves of itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from fairopt.backends import Highs
+from fairopt.backends.exact import Exact
+from fairopt.errors import NotCapable, NotSolved
+from fairopt.methods.level.solve import raise_level
+from fairopt.methods.water_filling import solve as filling
+from fairopt.methods.water_filling.round_lp import raise_by_program
+from fairopt.methods.water_filling.solve import fill
+from fairopt.models import WaterFilling
+from fairopt.policy import allocate, uniqueness
+from fairopt.problem import Market
+from fairopt.testing.float_samples import even, large_market, odd_market, sparse, whole
+
+#: What lies six orders of magnitude apart in some of the small markets.
+FAR = ("units", "demands")
+
+
+def check_feasible(market, decision):
+    """The shares keep capacities and demands, and reach the levels."""
+    floats, shares = market.as_(float), decision.shares
+    assert (shares >= 0).all()
+    assert (shares.sum(axis=0) <= floats.capacity * (1 + 1e-12)).all()
+    assert (shares.sum(axis=1) <= floats.limit * (1 + 1e-12)).all()
+    ratio = (floats.speedup * shares).sum(axis=1) / floats.fair_utility()
+    assert (ratio >= decision.evidence.level * (1 - 1e-9)).all()
+
+
+def check_exact(seed):
+    market = odd_market(seed, apart=FAR)
+    decision = allocate(WaterFilling(), market)
+    levels = allocate(WaterFilling(), market, Exact()).evidence.level.astype(float)
+    assert decision.backend == "auto"
+    assert np.abs(decision.evidence.level / levels - 1).max() <= 1e-9
+    check_feasible(market, decision)
+
+
+@pytest.mark.parametrize("first", [0, 80])
+def test_levels_are_the_exact_ones(first):
+    for seed in range(first, first + 80):
+        check_exact(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(160, 3160, 500))
+def test_levels_are_the_exact_ones_on_more_markets(first):
+    refused = 0
+    for seed in range(first, first + 500):
+        try:
+            check_exact(seed)
+        except NotSolved:
+            refused += 1
+    assert refused <= 2
+
+
+def test_levels_that_rounding_may_have_changed_are_refused():
+    # a level of 64.9 that becomes 143.7 where others keep a ten-billionth less
+    speedup = [
+        ["1000.01", "0.001", 3000, 0],
+        ["0.06667666666666668", 0, "0.004", 200],
+        [30, "0.002", 0, 0],
+        [30, 1, 30, 0],
+        ["10.01", 0, "0.003", 30],
+        ["100.01", 200, 300, "0.04"],
+        [3000, "0.01", 0, "0.001"],
+        ["0.06667666666666668", 0, 0, 200],
+        ["0.6666766666666666", 0, "0.004", 2000],
+    ]
+    weight = [1, 1, 100, "0.01", 100, "0.001", "0.01", "0.01", 1]
+    demand = [None, "3.500001", None, "0.11666800000000001", "3.500001", "1.1666679999999998"]
+    demand += ["0.11666800000000001", "0.583334", "1.1666679999999998"]
+    market = Market.of(speedup, [7, 3, 6, 5], weight=weight, demand=demand)
+    with pytest.raises(NotSolved, match="depends on earlier ones"):
+        allocate(WaterFilling(), market)
+    assert allocate(WaterFilling(), market, Exact()).exact
+
+
+@pytest.mark.parametrize("speedups", [even, whole, sparse], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("demands", [False, True])
+def test_medium_markets_against_rounds_of_a_solver(speedups, demands):
+    for seed in range(2):
+        market = large_market(200, 5, speedups, seed=seed, weights=True, demands=demands)
+        decision = allocate(WaterFilling(), market)
+        other = allocate(WaterFilling(), market, Highs())
+        assert np.abs(decision.evidence.level / other.evidence.level - 1).max() <= 1e-7
+        assert len(decision.evidence.proven) <= 2 * 5
+        check_feasible(market, decision)
+
+
+def test_a_large_market_is_proved():
+    market = large_market(2000, 3, even, weights=True, demands=True)
+    filled = fill(market.speedup, market.capacity, market.fair_utility(), market.demand)
+    assert filled.reached >= 1 - 1e-10
+    assert filled.slack.max() <= 1e-8
+    assert sum(int(each.fixed.sum() + each.capped.sum()) for each in filled.rounds) == 2000
+    for each in filled.rounds:
+        assert each.upper - each.lower <= 1e-9 * each.upper
+        assert (filled.level[each.capped] <= each.lower * (1 + 1e-9)).all()
+
+
+def test_bounds_hold_against_the_exact_levels():
+    # no level is above what its round proves, but for what the levels before are off
+    bounded = 0
+    for seed in range(40):
+        market = odd_market(seed, apart=FAR)
+        floats = market.as_(float)
+        filled = fill(floats.speedup, floats.capacity, floats.fair_utility(), floats.demand)
+        least = min(allocate(WaterFilling(), market, Exact()).evidence.level)
+        # own partitions are rounded in floats, and in the exact program they are not
+        assert filled.lower * (1 - 1e-13) <= least <= filled.upper * (1 + 1e-13)
+        bounded += filled.gap <= 1e-9
+        evidence = allocate(WaterFilling(), market).evidence
+        exact = allocate(WaterFilling(), market, Exact()).evidence.level.astype(float)
+        for number, proven in enumerate(evidence.proven, start=1):
+            fixed = evidence.fixed_in == number
+            assert (exact[fixed] <= proven.upper * (1 + 1e-9)).all()
+        assert (exact <= evidence.level * (1 + evidence.slack) * (1 + 1e-9)).all()
+    assert bounded >= 35
+
+
+def test_demands_alone_are_one_round():
+    # many caps below one level: one round fixes all of them
+    market = Market.of([[1]] * 9, [100], demand=[1, 2, 3, 4, 5, 6, 7, None, None])
+    decision = allocate(WaterFilling(), market)
+    assert np.allclose(decision.shares[:, 0], [1, 2, 3, 4, 5, 6, 7, 36, 36])
+    assert len(decision.evidence.proven) == 1
+
+
+def test_everybody_has_all_that_it_demands():
+    decision = allocate(WaterFilling(), Market.of([[1, 2], [3, 1]], [10, 10], demand=[1, 2]))
+    assert np.allclose(decision.utilities, [2, 6])
+    assert decision.shares.sum(axis=1) == pytest.approx([1, 2])
+
+
+def test_a_demand_and_prices_together_hold_a_user_down():
+    # u1 can use one GPU; the fast type is wanted by u2, who runs nowhere else
+    market = Market.of([[1, 4], [0, 1]], [5, 1], demand=[1, None])
+    for backend in (None, Exact()):
+        decision = allocate(WaterFilling(), market, backend)
+        levels = decision.evidence.level.astype(float)
+        assert levels == pytest.approx(allocate(WaterFilling(), market, Highs()).evidence.level, rel=1e-9)
+
+
+def test_one_user_and_one_type():
+    assert allocate(WaterFilling(), Market.of([[3]], [4])).utilities == pytest.approx([12])
+    assert allocate(WaterFilling(), Market.of([[3]], [4], demand=[1])).utilities == pytest.approx([3])
+
+
+def test_the_attempt_that_is_taken_says_what_it_gave_up(monkeypatch):
+    def rough(gap):
+        def method(*arguments, **options):
+            raised = raise_level(*arguments, **options)
+            return replace(raised, upper=raised.upper * (1 + gap))
+
+        return method
+
+    # the second has the larger gap: the first is taken, and what it gave up counts
+    monkeypatch.setattr(filling, "LADDER", ((rough(1e-9), (1e-7,)), (rough(1e-8), (1e-15,))))
+    speedup, capacity, fair = np.array([[1.0, 2], [1, 3]]), np.array([2.0, 2]), np.ones(2)
+    target = filling._Target(np.array([1.0, 0]), np.array([0, 1.0]), speedup, None)
+    taken = filling._best(filling._Filling(speedup, capacity, fair, None)._attempts(target))
+    assert taken.given_up == 1e-7
+
+
+def test_the_plain_program_agrees_with_prices():
+    for seed in range(30):
+        market = odd_market(seed, apart=FAR)
+        fair = market.fair_utility()
+        floor = np.where(np.arange(len(fair)) % 3 == 0, 0.5 * fair, 0.0)
+        plain = raise_by_program(market.speedup, market.capacity, fair, floor=floor, demand=market.demand)
+        prices = raise_level(market.speedup, market.capacity, fair, floor=floor, demand=market.demand)
+        assert plain.lower == pytest.approx(prices.lower, rel=1e-6)
+        assert plain.lower <= prices.upper * (1 + 1e-12)
+        assert prices.lower <= plain.upper * (1 + 1e-12)
+
+
+def test_a_float_decision_is_certified_in_fractions():
+    market = odd_market(7, apart=FAR).as_(Fraction)
+    policy = WaterFilling()
+    certificate = policy.certify(allocate(policy, market))
+    exact = allocate(policy, market, Exact())
+    assert certificate.kind == "levels"
+    assert [entry["level"] for entry in certificate.rounds] == [
+        entry["level"] for entry in policy.certify(exact).rounds
+    ]
+    with pytest.raises(NotCapable, match="in floats"):
+        policy.certify(allocate(policy, market.as_(float)))
+    with pytest.raises(NotCapable, match="floats prove nothing"):
+        policy.certify(allocate(policy, market, Highs()))
+
+
+def test_the_face_holds_the_shares():
+    market = Market.of([[1, 0], [0, 1], [0, 1]], [1, 8])
+    decision = allocate(WaterFilling(), market)
+    assert decision.program is None
+    assert not WaterFilling().optimal_face(decision).violations(decision.shares.ravel(), 1e-9)
+    assert uniqueness(WaterFilling(), decision).utilities

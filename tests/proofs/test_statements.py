@@ -1,0 +1,223 @@
+"""The line that the verifier prints is all that a reader may believe: it says enough, and no two lines contradict."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from time import perf_counter
+from typing import Any
+
+import pytest
+
+from fairopt.cli import main
+from fairopt.proofs.verifier.certificates import recognises
+from fairopt.proofs.verify import Rejected, verify
+from fairopt.testing.certificate_kinds import BY_HAND
+from fairopt.testing.certificate_kinds.allocations import ENVY, FAIR
+from fairopt.testing.certificate_kinds.decisions import ANY_SPLIT, EFFICIENT, MOST, PARTIAL
+from fairopt.testing.certificate_kinds.examples import ALIKE, PAIR, certificate, market
+from fairopt.testing.certificate_kinds.misreports import LIE
+from fairopt.testing.tampering import changes, places
+
+
+def named(data: Any) -> str:
+    """Return what a statement says of its market, or of its program."""
+    return verify(data).rpartition(" [")[2].rpartition("market ")[2].partition(";")[0]
+
+
+# -- what a line speaks of ------------------------------------------------------------------------------------------
+def test_a_statement_names_its_market_and_its_allocation() -> None:
+    said = verify(EFFICIENT)
+    assert said.startswith("the allocation is optimal for max-efficiency, objective 6 [market ")
+    assert said.endswith(": 1 'T0', 1 'T1' for 'A' (1, 2), 'B' (1, 5); allocation (1, 0), (0, 1)]")
+
+
+def test_weights_and_demands_are_named() -> None:
+    special = market({"A": [1, 2], "B": [1, 5]}, [1, 1], A={"weight": "3/2"}, B={"demand": 2})
+    told = FAIR | {"market": special, "allocation": [["1/2", "1/2"], ["1/2", "1/2"]], "answer": "HOLDS"}
+    assert "'A' (1, 2) weight 3/2, 'B' (1, 5) demand 2" in verify(told | {"property": "feasibility"})
+
+
+def test_a_large_market_is_named_by_its_digest_and_size() -> None:
+    large = market({f"u{i}": [1, i] for i in range(1, 8)}, [1, 1])
+    told = FAIR | {"market": large, "allocation": [[0, 0]] * 7, "property": "feasibility"}
+    said = verify(told)
+    assert ": 7 users, 2 types; allocation of digest " in said
+    other = told | {"allocation": [[0, 0]] * 6 + [[0, 1]]}
+    assert verify(other) != said
+    assert named(other) == named(told)
+
+
+def test_the_digest_is_that_of_the_numbers_and_not_of_how_they_are_written() -> None:
+    twice = market({"A": ["2/2", "8/4"], "B": ["1", 5]}, ["01", 1], A={"weight": 1})
+    assert named(EFFICIENT | {"market": twice}) == named(EFFICIENT)
+
+
+@pytest.mark.parametrize("place", list(places(PAIR)), ids=str)
+def test_no_two_markets_have_one_name(place: Any) -> None:
+    told = FAIR | {"property": "feasibility"}
+    for change in changes(PAIR, place, Random(1)):
+        try:
+            assert named(told | {"market": change.of(PAIR)}) != named(told)
+        except Rejected:
+            continue
+
+
+def test_programs_are_named_too() -> None:
+    names = {name: verify(BY_HAND[name]).rpartition("[program ")[2] for name in ("NO_POINT", "WHOLE", "CHEAPEST")}
+    assert len(set(names.values())) == 3
+    assert names["WHOLE"].endswith(": 1 variables with integers, 1 rows]")
+    changed = json.loads(json.dumps(BY_HAND["WHOLE"]))
+    changed["program"]["rows"][0]["upper"] = "31/10"
+    changed.update(bound="31/20", gap="11/20")
+    assert verify(changed).rpartition("[program ")[2] != names["WHOLE"]
+
+
+def test_adjacency_says_of_which_order_it_speaks() -> None:
+    types = [[1, 1, 1], [1, 1, 1]]
+    told = certificate(
+        "property",
+        market=market({"A": types[0], "B": types[1]}, [1, 0, 1]),
+        allocation=[["1/2", 0, "1/2"], ["1/2", 0, "1/2"]],
+        property="adjacent_types",
+        answer="HOLDS",
+    )
+    assert "in the order 'T0', 'T2' (types without GPUs do not count)" in verify(told)
+    told["market"]["capacity"][1] = 1
+    with pytest.raises(Rejected):
+        verify(told)
+    assert "in the order 'T0', 'T1', 'T2'" in verify(told | {"answer": "FAILS"})
+
+
+@pytest.mark.parametrize("name", ["COOPERATIVE", "LIE_WHATEVER_OPTIMUM"])
+def test_the_reading_of_envy_is_said_where_a_demand_makes_two_of_it(name: str) -> None:
+    assert "read so that" not in verify(BY_HAND[name])
+    told = json.loads(json.dumps(BY_HAND[name]).replace('"name": "B"', '"name": "B", "demand": 9'))
+    assert "oef-cooperative (read so that envy counts all GPUs of the other" in verify(told)
+
+
+def test_a_lie_says_whether_others_might_have_been_decided() -> None:
+    assert "1/28 more, and the policy leaves no choice [" in verify(LIE)
+    assert "whatever optima are chosen [" in verify(BY_HAND["LIE_WHATEVER_OPTIMUM"])
+    told = market({"A": [2], "B": [1]}, [1])
+    takes = certificate(
+        "optimality",
+        market=told,
+        policy="max-efficiency",
+        allocation=[[1], [0]],
+        value=2,
+        duals=[["capacity", 0, 2]],
+    )
+    lie = certificate(
+        "misreport",
+        market=ALIKE,
+        policy="max-efficiency",
+        user="A",
+        report=[2],
+        gain="1/2",
+        truth=ANY_SPLIT,
+        lie=takes,
+    )
+    assert "by the two decisions given; where optima tie, the policy may choose others" in verify(lie)
+
+
+# -- no two lines contradict ----------------------------------------------------------------------------------------
+#: Nobody can run on the second type: it is free, and nobody may hold it.
+USELESS = market({"A": [1, 0], "B": [1, 0]}, [1, 1])
+HALVES = certificate("equilibrium", market=USELESS, allocation=[["1/2", 0], ["1/2", 0]], prices=[2, 0])
+
+
+def test_an_equilibrium_holds_nothing_that_ranges_over_equilibria_forbid() -> None:
+    at_most = certificate(
+        "extreme", of=HALVES, sense="maximize", weights=[[0, 1], [0, 0]], allocation=HALVES["allocation"], value=0
+    )
+    assert "the maximum of 1 x['A', 'T1'] is 0" in verify(at_most | {"duals": []})
+    assert verify(HALVES)
+    with pytest.raises(Rejected, match="'A' holds a type that it cannot run on"):
+        verify(HALVES | {"allocation": [["1/2", 1], ["1/2", 0]]})
+
+
+def test_bundles_of_partial_allocation_hold_nothing_of_no_use() -> None:
+    spare = json.loads(json.dumps(PARTIAL))
+    spare["market"]["types"].append("T2")
+    spare["market"]["capacity"].append(1)
+    for user in spare["market"]["user"]:
+        user["speedup"].append(0)
+    for part in (spare["together"], *spare["apart"]):
+        part["prices"].append(0)
+        for row in part["allocation"]:
+            row.append(0)
+    for row in spare["allocation"]:
+        row.append(0)
+    assert verify(spare)
+    spare["together"]["allocation"][0][2] = 1
+    spare["allocation"][0][2] = "5/8"
+    with pytest.raises(Rejected, match="cannot run on"):
+        verify(spare)
+
+
+def test_an_allocation_that_cannot_be_had_is_called_so() -> None:
+    """Else "nobody can have that" would be contradicted by a property of an allocation in which somebody has it."""
+    assert verify(BY_HAND["OUT_OF_REACH"]).startswith("no feasible allocation gives 'A' 4 [")
+    impossible = FAIR | {"allocation": [[2, 2], [2, 2]]}
+    assert verify(impossible).startswith("envy_freeness holds for the allocation, which gives out what is not there [")
+    assert verify(impossible | {"property": "feasibility", "answer": "FAILS"}).startswith("feasibility fails for the a")
+    envious = ENVY | {"allocation": [[1, 0], [0, 2]]}
+    assert "the shares of 'B', which gives out what is not there [" in verify(envious)
+    assert "what is not there" not in verify(ENVY) + verify(FAIR)
+
+
+def test_a_throughput_is_asked_of_each_user_once() -> None:
+    with pytest.raises(Rejected, match="'A' stands twice"):
+        verify(BY_HAND["OUT_OF_REACH"] | {"at_least": [["A", 4], ["A", 4]]})
+
+
+def test_a_policy_of_others_cannot_pass_for_one_that_is_known() -> None:
+    told = BY_HAND["LIE_TO_OTHERS"]
+    name = "max-min rewards nobody; 'x'"
+    fake = told | {"policy": name, "truth": told["truth"] | {"policy": name}, "lie": told["lie"] | {"policy": name}}
+    assert f": {name!r} rewards 'A' for reporting" in verify(fake)
+    for known in ("max-min", "water-filling", "second-price-trading"):
+        with pytest.raises(Rejected, match="are proved from the market"):
+            verify(told["truth"] | {"policy": known})
+
+
+# -- which file is what ---------------------------------------------------------------------------------------------
+def test_water_filling_is_a_certificate_although_it_has_rounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "levels.json"
+    path.write_text(json.dumps(BY_HAND["TWO_LEVELS"]))
+    monkeypatch.setattr("sys.argv", ["fairopt", "check", str(path)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert (stop.value.code or 0) == 0
+    assert "accepted: ratios to own partitions are lexicographically max-min" in capsys.readouterr().out
+    assert recognises(BY_HAND["TWO_LEVELS"])
+    assert not recognises({"rounds": []})
+
+
+def test_the_range_of_a_certificate_is_not_that_of_its_own_allocation() -> None:
+    assert "allocation" not in verify(MOST)
+
+
+# -- much work in a small file --------------------------------------------------------------------------------------
+def test_sums_that_grow_without_end_are_refused_with_a_message() -> None:
+    """Packed, such a file has 2 kB; it would be decided for hours."""
+    long = [f"1/1{'0' * 18_990}{2 * i + 1:05d}" for i in range(9)]
+    users = market({f"u{i}": [1] for i in range(9)}, [1], **{f"u{i}": {"weight": each} for i, each in enumerate(long)})
+    told = FAIR | {"market": users, "allocation": [[0]] * 9}
+    begun = perf_counter()
+    with pytest.raises(Rejected, match="bits of a sum are too many to decide; the limit is 200000"):
+        verify(told)
+    assert perf_counter() - begun < 10
+
+
+def test_rows_that_would_not_fit_into_memory_are_refused_with_a_message() -> None:
+    many = market({f"u{i}": [1] for i in range(4000)}, [1])
+    told = certificate("optimality", market=many, policy="oef-cooperative", allocation=[[0]] * 4000, value=0, duals=[])
+    with pytest.raises(Rejected, match="terms of its envy rows are too many to decide; the limit is 20000000"):
+        verify(told)
+    with pytest.raises(Rejected, match="comparisons are too many"):
+        verify(FAIR | {"market": market({f"u{i}": [1] for i in range(5000)}, [1]), "allocation": [[0]] * 5000})

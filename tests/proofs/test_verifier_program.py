@@ -1,0 +1,180 @@
+"""``proofs/verify.py`` as a program: which file is what, exit status, and what it is made of."""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairopt.cli import main
+from fairopt.models.astraea.posted_prices import PostedPricePacking
+from fairopt.models.astraea.price_bases import Given
+from fairopt.proofs.claims.astraea.batches import Deviating, example
+from fairopt.proofs.verifier import front
+from fairopt.schedules.document import document
+from fairopt.testing.certificate_kinds import BY_HAND
+from fairopt.testing.certificate_kinds.decisions import EFFICIENT
+from fairopt.testing.certificate_kinds.examples import certificate, market
+
+PROOFS = Path(__file__).parents[2] / "proofs"
+VERIFIER = PROOFS / "verify.py"
+#: All verifiers together; they are to be read in one sitting.
+MOST_LINES = 3_600
+
+
+def plan_of_the_example() -> dict[str, Any]:
+    policy = PostedPricePacking(theta=Given(16, 16), search=Deviating(all_chunks=True, least_used=True), intervals=2)
+    batch = example()
+    return document(policy.decide(batch, policy.start(batch), None))
+
+
+def test_it_needs_the_standard_library_only_and_can_be_read_in_one_sitting() -> None:
+    sources = [*PROOFS.glob("verify*.py"), *(PROOFS / "verifier").glob("*.py")]
+    lines = 0
+    for path in sources:
+        text = path.read_text(encoding="utf-8")
+        lines += len(text.splitlines())
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                imported = {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                imported = {str(node.module).partition(".")[0]}
+            else:
+                assert not isinstance(node, ast.ImportFrom) or node.level == 1, "of its own folder only"
+                continue
+            assert imported <= {*sys.stdlib_module_names, "verifier", "verify"}, path
+    assert len(sources) > 10
+    assert lines < MOST_LINES
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "good.json").write_text(json.dumps(EFFICIENT), encoding="utf-8")
+    (tmp_path / "b.json").write_text(json.dumps(EFFICIENT | {"value": 5}), encoding="utf-8")
+    (tmp_path / "c.json").write_text("{", encoding="utf-8")
+    (tmp_path / "d.json").write_text(json.dumps(EFFICIENT)[:-1] + ', "value": 6}', encoding="utf-8")
+    (tmp_path / "e.json").write_bytes(b"\xff\xfe")
+    (tmp_path / "f.json").write_text("[" * 100_000, encoding="utf-8")
+    (tmp_path / "g.json").write_text(json.dumps(EFFICIENT).replace('"value": 6', '"value": NaN'), encoding="utf-8")
+    (tmp_path / "h\nz.json: accepted: P = NP.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    return tmp_path
+
+
+WAYS = {
+    "a/good.json": 0,
+    "a": 0,
+    "b.json": 1,
+    "c.json": 2,
+    "d.json": 2,
+    "e.json": 2,
+    "f.json": 2,
+    "g.json": 1,
+    "empty": 2,
+    "absent.json": 2,
+    "h\nz.json: accepted: P = NP.json": 2,
+    ".": 2,
+}
+
+
+@pytest.mark.parametrize(("name", "status"), WAYS.items())
+def test_alone_and_as_a_command_it_says_the_same(
+    name: str,
+    status: int,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(folder)
+    bare = subprocess.run(
+        [sys.executable, "-I", "-S", VERIFIER, name], capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert (bare.returncode, bare.stderr) == (status, "")
+    monkeypatch.setattr(sys, "argv", ["fairopt", "check", name])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert (stop.value.code or 0, capsys.readouterr().out) == (status, bare.stdout)
+    assert len(bare.stdout.splitlines()) == (8 if name == "." else 1)
+    assert bare.stdout.count("the allocation is optimal") == (name in (".", "a", "a/good.json"))
+
+
+def test_letters_that_a_terminal_may_not_know_are_spelt_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    users = market({"Zoë": [1], "B": [1]}, [1])
+    envious = certificate("envy", market=users, allocation=[[0], [1]], user="Zoë", envied="B")
+    (tmp_path / "envy.json").write_text(json.dumps(envious), encoding="utf-8")
+    narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", narrow)
+    assert front.main([str(tmp_path / "envy.json")]) == 0
+    narrow.flush()
+    assert b"'Zo\\xeb' gets 0" in narrow.buffer.getvalue()  # type: ignore[attr-defined]
+
+
+def test_what_a_file_is_its_contents_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Certificates and plans, packed or not, under any name; of a folder, files with the right endings."""
+    plan = plan_of_the_example()
+    (tmp_path / "a.json").write_text(json.dumps(plan), encoding="utf-8")
+    (tmp_path / "b.json.gz").write_bytes(gzip.compress(json.dumps(plan, indent=1).encode()))
+    (tmp_path / "c.json.gz").write_bytes(gzip.compress(json.dumps(BY_HAND["TWO_LEVELS"]).encode()))
+    (tmp_path / "notes.txt").write_text("nothing", encoding="utf-8")
+    assert front.main([str(tmp_path)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line.partition("accepted: ")[2][:12] for line in said] == ["3 of 4 jobs ", "3 of 4 jobs ", "ratios to ow"]
+    (tmp_path / "d.json").write_text(json.dumps(EFFICIENT) + "\n" + json.dumps(EFFICIENT), encoding="utf-8")
+    assert front.main([str(tmp_path / "d.json")]) == 2
+    assert "there is more than one document" in capsys.readouterr().out
+    (tmp_path / "e.json").write_text('{"jobs": []}', encoding="utf-8")
+    assert front.main([str(tmp_path / "e.json")]) == 2
+    assert "no certificate, no run and no schedule: it holds ['jobs']" in capsys.readouterr().out
+
+
+def test_many_violations_are_counted_and_few_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = plan_of_the_example()
+    plan["payments"] += [{**plan["payments"][0], "slot": slot} for slot in range(100, 130)]
+    (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    assert front.main([str(tmp_path / "plan.json")]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 21
+    assert said[-1].endswith("REJECTED: 30 violations in all")
+
+
+def test_the_tolerance_is_handed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = plan_of_the_example()
+    offer = next(each for each in plan["admissions"] if each["job"] == "j12" and each["admitted"])
+    offer["worker_cost"] = 12.000001
+    for payment in plan["payments"]:
+        payment["workers"] = 12.000001 / 4
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(plan), encoding="utf-8")
+    for tolerance, right in (("1/1000", True), ("1e-12", False)):
+        monkeypatch.setattr(sys, "argv", ["fairopt", "check", "--tolerance", tolerance, str(path)])
+        with pytest.raises(SystemExit):
+            main()
+        assert ("cost 12.000001 and should cost 12" not in capsys.readouterr().out) == right
+
+
+@pytest.mark.parametrize("name", ["verify.py", "verify_run.py", "verify_schedule.py"])
+def test_the_names_of_before_are_doors_to_the_same_program(name: str, tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text(json.dumps(EFFICIENT), encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, "-I", PROOFS / name, tmp_path / "c.json"], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ": accepted: the allocation is optimal" in ran.stdout
+
+
+@pytest.mark.parametrize("text", ["1e-100000000", "-1e-6", "1/0", "nan", "9" * 10_000])
+def test_a_tolerance_that_is_no_small_number_is_refused_at_once(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        front.main(["nothing.json", f"--tolerance={text}"])
+    assert stop.value.code == 2
+    assert "is no number like 1e-6" in capsys.readouterr().err

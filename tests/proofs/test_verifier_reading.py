@@ -1,0 +1,139 @@
+"""How the verifiers read a file: numbers exactly, limits with a message, packed or not, and nothing twice."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairopt.proofs.verifier import reading
+from fairopt.proofs.verifier.reading import Unreadable
+
+
+@pytest.mark.parametrize(
+    ("value", "means"),
+    [(3, 3), ("3", 3), ("-3/4", Fraction(-3, 4)), ("006/008", Fraction(3, 4)), ("-0", 0)],
+)
+def test_a_number_is_what_it_says(value: Any, means: object) -> None:
+    assert reading.number(value, "here") == means
+
+
+@pytest.mark.parametrize(
+    "value", ["1.5", "1e3", " 1", "1\n", "+1", "1/0", "1/-2", "١", "0x1", "", "nan", True, None, [1], 0.5, {}]
+)
+def test_what_is_no_number_is_refused_by_place(value: Any) -> None:
+    with pytest.raises(Unreadable, match="market, capacity: "):
+        reading.number(value, "market, capacity")
+
+
+def test_floats_stand_for_the_fractions_that_they_are_where_they_are_allowed() -> None:
+    assert reading.number(0.1, "here", floats=True) == Fraction(0.1)
+    for value in (float("nan"), float("inf")):
+        with pytest.raises(Unreadable, match="no exact number"):
+            reading.number(value, "here", floats=True)
+
+
+def test_long_numbers_are_read_and_only_absurd_ones_refused() -> None:
+    """Python itself stops at 4,300 digits; an exact allocation may have more."""
+    digits = "123456789" * 1000
+    assert reading.number(f"-{digits}/7", "here") * -7 == reading.whole(digits, "here")
+    assert reading.whole(digits, "here") % 10**9 == 123456789
+    assert reading.parsed(digits[:4000]) == reading.whole(digits[:4000], "here")
+    with pytest.raises(Unreadable, match="an integer that is no string: 9000 digits"):
+        reading.parsed(digits)
+    with pytest.raises(Unreadable, match=r"here: 20001 digits .* the limit is 20000"):
+        reading.number("9" * 20_001, "here")
+
+
+def test_long_numbers_are_printed_rounded_and_short_ones_exactly() -> None:
+    assert reading.shown(Fraction(22, 7)) == "22/7"
+    assert reading.shown(reading.whole("2" * 9000, "here")) == "about 2.222222222e8999 (9000 digits)"
+    assert reading.shown(Fraction(1, 10**999)).startswith("about 1.000000000e-999 ")
+    assert reading.shown(Fraction(-(10**999) - 1, 10**999)).startswith("about -1.000000000e0 ")
+
+
+def refusals() -> dict[str, Callable[[], object]]:
+    return {
+        "here: 2 is no integer of at least 3": lambda: reading.integer(2, "here", least=3),
+        "here: True is no integer": lambda: reading.integer(True, "here"),
+        "here: 0 is too little": lambda: reading.amount(0, "here", positive=True),
+        "here: -1 is too little": lambda: reading.amount(-1, "here"),
+        "here: 7 is no string": lambda: reading.text(7, "here"),
+        "here: 1 is neither true nor false": lambda: reading.truth(1, "here"),
+        "here: 'c' is none of a, b": lambda: reading.choice("c", "here", ["a", "b"]),
+        "here: 'ab' is no list": lambda: reading.items("ab", "here"),
+        "here: it has 1 entries and needs 2": lambda: reading.items([1], "here", 2),
+        "here: missing keys: b; unknown keys: ..c..": lambda: reading.fields({"a": 1, "c": 1}, "here", "a b"),
+        "here: None is no object": lambda: reading.fields(None, "here", "a"),
+        "schema: True is not 1": lambda: reading.schema(True, ""),
+        "here: the name .*cannot be printed": lambda: reading.names(["a\nb"], "here"),
+        "here: the name ' ' cannot be printed": lambda: reading.names([" "], "here"),
+        "here: 201 characters of a name are too many": lambda: reading.names(["a" * 201], "here"),
+        "here: a name stands twice": lambda: reading.names(["a", "a"], "here"),
+        "here: 'c' is unknown": lambda: reading.position("c", ["a", "b"], "here"),
+        "here: 0 is unknown": lambda: reading.position(0, {"a": 0}, "here"),
+        "here: 1000001 slots are too many": lambda: reading.within(1_000_001, 10**6, "here", "slots"),
+        "document: not JSON": lambda: reading.parsed("{"),
+        "document: not JSON that can be read: maximum recursion": lambda: reading.parsed("[" * 100_000),
+        "a key stands twice": lambda: reading.parsed('{"a": {"b": 1, "b": 2}}'),
+    }
+
+
+@pytest.mark.parametrize("says", refusals())
+def test_a_refusal_names_the_place_and_the_value(says: str) -> None:
+    with pytest.raises(Unreadable, match=says):
+        refusals()[says]()
+
+
+def test_absent_optional_keys_are_none() -> None:
+    assert reading.fields({"a": 1}, "here", "a", "b") == {"a": 1, "b": None}
+
+
+def test_messages_stay_short() -> None:
+    for value in ("x" * 10**6, list(range(10**5)), 10**5000, ["x" * 10**5]):
+        assert len(reading.brief(value)) <= 90
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
+def test_files_are_read_packed_or_not(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path = tmp_path / "whatever it is called"
+    path.write_bytes(pack(b'{"a":\n 1}'))
+    assert reading.document(path) == {"a": 1}
+    assert reading.first(path) == ({"a": 1}, True)
+    path.write_bytes(pack(b'{"a": 1}\n\n{"b": 2}\n'))
+    assert list(reading.lines(path)) == [{"a": 1}, {"b": 2}]
+    assert reading.first(path) == ({"a": 1}, False)
+    path.write_bytes(pack(b'{"a": 1}\n\n \n'))
+    assert reading.first(path) == ({"a": 1}, True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff\xfe", b"", b"{", gzip.compress(b"{}")[:-4], gzip.compress(b"{}" * 99)[:30] + b"\0" * 30],
+    ids=["no UTF-8", "empty", "cut", "packed and cut", "packed and damaged"],
+)
+def test_files_that_cannot_be_read_say_so(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    for read in (reading.document, reading.first):
+        with pytest.raises(Unreadable):
+            read(path)
+    with pytest.raises(Unreadable):
+        reading.document(tmp_path / "absent")
+    with pytest.raises(Unreadable):
+        reading.document(tmp_path)
+
+
+def test_what_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MOST_TEXT", 10**6)
+    monkeypatch.setattr(reading, "MOST_LINE", 10**5)
+    path = tmp_path / "bomb.json.gz"
+    path.write_bytes(gzip.compress(b" " * (10**6 + 1)))
+    with pytest.raises(Unreadable, match=r"1000001 characters are too many to decide; the limit is 1000000"):
+        reading.document(path)
+    with pytest.raises(Unreadable, match=r"line 1: 100001 characters"):
+        list(reading.lines(path))

@@ -1,0 +1,181 @@
+"""The verifier of runs reads records of changes, and a forger gains nothing, in whatever unit."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from time import perf_counter
+from typing import Any
+
+import pytest
+
+from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
+from fairopt.policy import Policy
+from fairopt.problem import Cluster, Jobs, Trace
+from fairopt.proofs.verifier.reading import Unreadable
+from fairopt.proofs.verifier.runs import decide, decide_file
+from fairopt.simulation import Mechanics, run
+from fairopt.simulation.recording import Recorder, header
+from fairopt.testing.round_samples import Setting, by_hand, documented, sample_settings
+from fairopt.testing.round_suite import Lender
+from fairopt.testing.tampering import changes, places
+
+NEAR = Fraction(1, 10**9)
+
+
+def recorded(policy: Policy, setting: Setting, path: Path, rounds: int | None = None) -> list[dict[str, Any]]:
+    """The lines of a run's record, which is at ``path``, too."""
+    cluster, trace, mechanics = setting.cluster, setting.trace, setting.mechanics
+    run_ = header(policy.name, trace, cluster, length=setting.length, mechanics=mechanics)
+    with Recorder(path, run_, trace, cluster) as book:
+        for record in run(policy, trace, cluster, length=setting.length, mechanics=mechanics, rounds=rounds):
+            book.add(record)
+    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def of_lines(lines: list[dict[str, Any]], tolerance: Fraction = Fraction(0)) -> list[str]:
+    return decide("\n".join(map(json.dumps, lines)), tolerance)[0]
+
+
+@pytest.mark.parametrize("number", [Fraction, float])
+@pytest.mark.parametrize("policy", [ShortestRemainingTimeFirst(), Lender(seed=5)], ids=lambda policy: policy.name)
+def test_records_are_accepted(policy: Policy, number: type, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl.gz"
+    for at, setting in enumerate(sample_settings(24, seed=9)):
+        recorded(policy, setting.as_(number), path, rounds=(None, 3, 8)[at % 3])
+        assert decide_file(path, NEAR if number is float else None)[0] == []
+
+
+def test_a_change_of_a_record_is_rejected(tmp_path: Path) -> None:
+    """Every number, name and list of what changed, and every line left out or said twice."""
+    lines = recorded(Lender(seed=1), by_hand(), tmp_path / "run.jsonl")
+    assert of_lines(lines) == []
+    judged = 0
+    for at, line in enumerate(lines[1:], 1):
+        for other in ([*lines[:at], *lines[at + 1 :]], [*lines[: at + 1], *lines[at:]]):
+            assert not quietly_accepted(other), line
+        for place in places(line):
+            if {"seconds", "misfits", "costs", "notes"} & set(place) or "job" in line or "lease" in place:
+                continue
+            for change in changes(line, place, Random(at)):
+                if change.value is None:
+                    continue
+                judged += 1
+                assert not quietly_accepted([*lines[:at], change.of(line), *lines[at + 1 :]]), change
+    assert judged > 50
+
+
+def quietly_accepted(lines: list[dict[str, Any]]) -> bool:
+    try:
+        return not of_lines(lines)
+    except Unreadable:
+        return False
+
+
+def scaled(time: str, work: str, shift: str = "0") -> Setting:
+    """One job on one GPU, a gang that waits for it, in other units of time and work, begun at another time."""
+    cluster = Cluster.of(["T"], [2])
+    beat, unit, begun = Fraction(time), Fraction(work), Fraction(shift)
+    jobs = Jobs.of(
+        gpus=[1, 2],
+        work=[100 * 60 * unit, 1200 * unit],
+        types=["T"],
+        throughput=[[unit / beat], [unit / beat]],
+        arrival=[begun, begun],
+        names=["long", "gang"],
+    )
+    setting = Setting(cluster, Trace(jobs), Mechanics(), 60 * beat)
+    return setting.as_(float)
+
+
+UNITS = [("1", "1", "0"), ("1", "1e-6", "0"), ("1e-6", "1", "0"), ("1e9", "1e9", "0"), ("1", "1", "1700000040")]
+USUAL = Fraction(1, 10**6)
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_the_tolerance_is_a_part_of_a_round_and_of_its_work(units: tuple[str, str, str], tmp_path: Path) -> None:
+    """Whatever the units, and whatever the clock says: a forger gains no part of a round that anybody could see."""
+    lines = recorded(ShortestRemainingTimeFirst(), scaled(*units), tmp_path / "run.jsonl")
+    assert of_lines(lines, USUAL) == []
+    beat = float(Fraction(lines[0]["run"]["length"]))
+    data = documented(ShortestRemainingTimeFirst(), scaled(*units))
+    assert decide(json.dumps(data), USUAL)[0] == []
+    ended = [line for line in lines if "complete" in line]
+    assert len(ended) == 2
+    for part in (0.5, 1e-4):
+        forged = copy.deepcopy(lines)
+        end = next(line for line in forged if "complete" in line)
+        [job] = end["complete"]
+        end["complete"][job] -= part * beat
+        assert of_lines(forged, USUAL), part
+        other = copy.deepcopy(data)
+        ran = other["rounds"][1]["ran"][0]
+        ran["remaining"] -= part * ran["speed"] * beat
+        assert decide(json.dumps(other), USUAL)[0], part
+    # all of a job's work in its first round
+    other = copy.deepcopy(data)
+    ran = other["rounds"][0]["ran"][0]
+    ran.update(progress=ran["progress"] + ran["remaining"], remaining=0.0, completed=True)
+    assert decide(json.dumps(other), USUAL)[0]
+    # twenty rounds are missing while a job waits
+    other = copy.deepcopy(data)
+    del other["rounds"][5:25]
+    assert any("have no record" in what for what in decide(json.dumps(other), USUAL)[0])
+
+
+def test_1200_seconds_of_work_in_a_round_of_60_are_rejected() -> None:
+    """With Unix timestamps a millionth of the clock is half an hour."""
+    jobs = Jobs.of(gpus=[1], work=[1200], types=["T"], arrival=[1_700_000_040])
+    data = documented(
+        ShortestRemainingTimeFirst(), Setting(Cluster.of(["T"], [1]), Trace(jobs), Mechanics()).as_(float)
+    )
+    assert len(data["rounds"]) == 20
+    del data["rounds"][1:]
+    ran = data["rounds"][0]["ran"][0]
+    ran.update(end=ran["end"] + 1140, progress=1200.0, remaining=0.0, completed=True)
+    data["standing"] = []
+    assert decide(json.dumps(data), USUAL)[0]
+
+
+@pytest.mark.parametrize("index", [10**9, 10**300])
+def test_however_many_rounds_lie_between_two_lines_they_are_skipped_at_once(index: int, tmp_path: Path) -> None:
+    cluster, jobs = Cluster.of(["T"], [1]), Jobs.of(gpus=[1], work=[30], types=["T"], arrival=[60])
+    lines = recorded(ShortestRemainingTimeFirst(), Setting(cluster, Trace(jobs), Mechanics()), tmp_path / "run.jsonl")
+    lines[0]["run"]["trace"]["outages"] = [
+        {"host": lines[0]["run"]["cluster"]["hosts"][0]["name"], "begin": 0, "end": 1}
+    ]
+    lines[1]["job"]["work"] = index * 10**6
+    lines[-1]["end"] = index
+    begun = perf_counter()
+    assert of_lines(lines)
+    assert perf_counter() - begun < 5
+
+
+def test_what_is_not_judged_is_said_and_the_outcome_is_judged() -> None:
+    data = documented(ShortestRemainingTimeFirst(), by_hand())
+    data |= {
+        "policy": "fair",
+        "measures": {"jct_mean": 0},
+        "outcome": {"complete": True, "stopped": None, "options": []},
+    }
+    found, said = decide(json.dumps(data))
+    assert not found
+    assert "Not judged: whether the policy that is said to be 'fair' decides so" in said
+    assert "measures" in said.partition("Not judged")[2]
+    data["outcome"]["complete"] = False
+    assert decide(json.dumps(data))[0] == ["outcome: complete is False and should be True"]
+
+
+def test_a_record_that_breaks_off_and_a_state_of_an_earlier_fairopt_are_refused(tmp_path: Path) -> None:
+    lines = recorded(ShortestRemainingTimeFirst(), by_hand(), tmp_path / "run.jsonl")
+    with pytest.raises(Unreadable, match="breaks off"):
+        of_lines(lines[:-1])
+    with pytest.raises(Unreadable, match="earlier fairopt"):
+        of_lines([{"schema": 1, "run": {}}])
+    with pytest.raises(Unreadable, match="tolerance"):
+        of_lines(lines, Fraction(1, 2))
