@@ -19,13 +19,13 @@ from time import perf_counter
 
 from fairopt import discovery
 from fairopt.bench.report.figures import put_between
+from fairopt.compare import RunRow, compare
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.problem import Queue, Trace
 from fairopt.proofs.verifier import runs as verify_run
-from fairopt.simulation import Mechanics
+from fairopt.simulation import Mechanics, Setting
 from fairopt.simulation.document import document
 from fairopt.simulation.measures import UNITS
-from fairopt.simulation.measures_compare import Compared, compare_runs
 
 LENGTH = 300
 #: Seconds to stop a job and start it again, as Pollux measured them; the network's part comes from the cluster.
@@ -35,14 +35,14 @@ BEGIN, END = "<!-- measures: written by benchmarks/rounds_table.py -->", "<!-- m
 TOLERANCE = Fraction(1, 10**6)
 
 
-def verified(run: Compared, mechanics: Mechanics, floats: bool) -> str:
+def verified(run: RunRow, mechanics: Mechanics, floats: bool) -> str:
     """Return what the verifier says of a run."""
     text = json.dumps(document(run.history, mechanics, LENGTH, run.policy.name))
     found, _ = verify_run.decide(text, TOLERANCE if floats else Fraction(0))
     return f"{len(found)} violations" if found else "yes"
 
 
-def table(rows: Sequence[tuple[Compared, str]], said: str) -> str:
+def table(rows: Sequence[tuple[RunRow, str]], said: str) -> str:
     """Return the Markdown of the table, a row for each measure, and below it what stopped a policy."""
     names = [run.policy.name for run, _ in rows]
     lines = [said, "", f"| measure | unit | {' | '.join(names)} |", f"|---|---|{'---:|' * len(names)}"]
@@ -76,10 +76,8 @@ def main() -> None:
     installed = [each.name for each in discovery.policies(Queue)]
     policies = [discovery.policy(name, Queue) for name in given.policy or installed]
     rows, begun = [], perf_counter()
-    runs = compare_runs(
-        policies, trace.as_(float) if given.floats else trace, cluster, length=LENGTH, mechanics=mechanics
-    )
-    for run in runs:
+    setting = Setting(cluster, trace, mechanics, Fraction(LENGTH))
+    for run in compare(setting.as_(float) if given.floats else setting, policies, []):
         took, begun = perf_counter() - begun, perf_counter()
         rows.append((run, verified(run, mechanics, given.floats)))
         said = f"{run.policy.name}: {run.measures.rounds} rounds, {took:.1f} s, {rows[-1][1]} {run.error or ''}"

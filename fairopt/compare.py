@@ -1,79 +1,246 @@
-"""The main job: every policy on one market, and which properties hold for each, by how much, shown by what."""
+"""The main job: policies side by side on one problem, and which properties hold for each, by how much, shown by what.
+
+A problem is a `Market`, a `Setting` (a trace on a cluster) or a `Batch`. A property that cannot be decided is UNDECIDED
+in its own cell, with the reason; the other cells are there nevertheless.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import singledispatch
+from typing import Any, overload
 
-from fairopt.backends import Solver
-from fairopt.errors import FairoptError
+from fairopt.backends import Method, Solver
+from fairopt.errors import BadInput, FairoptError
 from fairopt.metrics import Metrics, metrics
-from fairopt.policy import Allocation, Policy, Uniqueness, decide, uniqueness
+from fairopt.policy import Allocation, Plan, Policy, Uniqueness, decide, uniqueness
 from fairopt.problem import Market
-from fairopt.program import Array, Number
-from fairopt.properties import Effort, MechanismProperty, OverOptima, Property, Verdict, over_optima
+from fairopt.problem.batch import Batch
+from fairopt.program import Number
+from fairopt.properties import (
+    AllocationProperty,
+    Effort,
+    MechanismProperty,
+    OutcomeProperty,
+    OverOptima,
+    Property,
+    Verdict,
+    over_optima,
+)
+from fairopt.simulation import History, Setting, run
+from fairopt.simulation.measures import Measures, measure
+from fairopt.simulation.measures_finish_time import Ideal
 
 
-@dataclass(frozen=True, eq=False)
-class Row:
-    """One policy's line of the table: what it decided and the verdicts, and the error that stopped it, if one did.
-
-    ``over_optima`` says of each property whether it holds for some and for every optimum, where that was asked for and
-    the policy had a choice.
-    """
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Row(ABC):
+    """One policy's line of the table: the verdicts on what it decided, and the error that stopped it, if one did."""
 
     policy: Policy
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    error: FairoptError | None = None
+
+    @property
+    @abstractmethod
+    def outcome(self) -> Any:
+        """What the policy made of the problem; None where that could not be had."""
+
+    def with_verdict(self, asked: Property, verdict: Verdict) -> Row:
+        """Return the row with one more verdict."""
+        return replace(self, verdicts={**self.verdicts, asked.name: verdict})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AllocationRow(Row):
+    """What a policy decided on a `Market`.
+
+    ``over_optima`` says of each property whether it holds for some and for every optimum, where that was asked for
+    (``every_optimum``) and the policy had a choice.
+    """
+
     decision: Allocation | None = None
     unique: Uniqueness = field(default_factory=Uniqueness)
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    over_optima: Mapping[str, OverOptima] = field(default_factory=dict)
     metrics: Metrics | None = None
-    error: FairoptError | None = None
+    every_optimum: bool = False
+    over_optima: Mapping[str, OverOptima] = field(default_factory=dict)
+
+    @property
+    def outcome(self) -> Allocation | None:
+        """The allocation."""
+        return self.decision
+
+    def with_verdict(self, asked: Property, verdict: Verdict) -> Row:
+        """Return the row with one more verdict; over all optima too, where that was asked for."""
+        row = replace(self, verdicts={**self.verdicts, asked.name: verdict})
+        decision = self.decision
+        if not (self.every_optimum and isinstance(asked, AllocationProperty)) or decision is None:
+            return row
+        if not decision.exact or self.unique.shares is not False:
+            return row
+        try:
+            over = over_optima(self.policy, decision, asked)
+        except FairoptError as error:
+            unknown = Verdict.undecided(asked.name, str(error), effort="over all optima")
+            over = OverOptima(unknown, unknown)
+        return replace(row, over_optima={**self.over_optima, asked.name: over})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RunRow(Row):
+    """What came of a policy's run of a `Setting`; where it stopped, until then."""
+
+    history: History
+    measures: Measures
+
+    @property
+    def outcome(self) -> History:
+        """The history."""
+        return self.history
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlanRow(Row):
+    """What a policy decided on a `Batch`."""
+
+    plan: Plan | None = None
+
+    @property
+    def outcome(self) -> Plan | None:
+        """The plan."""
+        return self.plan
+
+
+@singledispatch
+def answered(problem: Any, policy: Policy, **how: Any) -> Row:
+    """Return a row with what ``policy`` makes of ``problem``, and no verdicts yet; errors of fairopt stand in it.
+
+    One function a kind of problem; another kind registers its own.
+    """
+    raise BadInput(f"got a {type(problem).__name__}", place="problem", remedy="Give a Market, a Setting or a Batch")
+
+
+@answered.register
+def _(
+    problem: Market,
+    policy: Policy,
+    *,
+    backend: Solver | Method | None = None,
+    exact: bool = True,
+    every_optimum: bool = False,
+) -> Row:
+    row = AllocationRow(policy=policy, every_optimum=every_optimum)
+    try:
+        decision = decide(policy, problem, backend, exact=exact and problem.exact and backend is None)
+        row = replace(row, decision=decision, metrics=metrics(problem, decision.shares))
+        return replace(row, unique=uniqueness(policy, decision))
+    except FairoptError as error:
+        return replace(row, error=error)
+
+
+@answered.register
+def _(
+    problem: Setting,
+    policy: Policy,
+    *,
+    backend: Solver | Method | None = None,
+    rounds: int | None = None,
+    ideal: Ideal | None = None,
+) -> Row:
+    trace, cluster, stopped, records = problem.trace, problem.cluster, None, []
+    try:
+        for record in run(
+            policy,
+            trace,
+            cluster,
+            length=problem.length,
+            mechanics=problem.mechanics,
+            backend=backend,
+            rounds=rounds,
+        ):
+            records.append(record)
+    except FairoptError as error:
+        stopped = error
+    history = History.of(trace, cluster, records)
+    return RunRow(policy=policy, history=history, measures=measure(history, ideal=ideal), error=stopped)
+
+
+@answered.register
+def _(problem: Batch, policy: Policy, *, backend: Solver | Method | None = None) -> Row:
+    try:
+        return PlanRow(policy=policy, plan=decide(policy, problem, backend))
+    except FairoptError as error:
+        return PlanRow(policy=policy, error=error)
+
+
+@overload
+def compare(problem: Market, *asked: Any, **how: Any) -> Iterator[AllocationRow]: ...
+@overload
+def compare(problem: Setting, *asked: Any, **how: Any) -> Iterator[RunRow]: ...
+@overload
+def compare(problem: Batch, *asked: Any, **how: Any) -> Iterator[PlanRow]: ...
+def compare(
+    problem: Any,
+    policies: Sequence[Policy],
+    properties: Sequence[Property],
+    *,
+    effort: Effort | None = None,
+    **how: Any,
+) -> Iterator[Any]:
+    """Yield a `Row` for each policy as soon as it is known: `AllocationRow`, `RunRow` or `PlanRow`.
+
+    ``how`` says how a problem is decided. All kinds take ``backend``. On a `Market`, programs are decided in rationals,
+    so that verdicts are exact, unless a ``backend`` is named or ``exact`` is False; with ``every_optimum`` an exact
+    decision that is not unique is looked at through all that it could have been. Of a `Setting` at most ``rounds`` are
+    played, all by default; ``ideal`` is what finish-time fairness compares with.
+
+    A policy that cannot answer does not stop the others. A property that cannot be decided is UNDECIDED, and the
+    verdict says why. What searches the policy comes after what looks at its answer, so that the cheap verdicts are
+    there when a search is stopped. Errors: `BadInput` for properties of another kind of problem.
+    """
+    for each in properties:
+        _check_kind(problem, each)
+    ordered = sorted(properties, key=lambda each: isinstance(each, MechanismProperty))
+    for policy in policies:
+        row = answered(problem, policy, **how)
+        for each in ordered if row.outcome is not None else ():
+            try:
+                verdict = each.judge(policy, problem, row.outcome, effort=effort)
+            except FairoptError as error:
+                verdict = Verdict.undecided(each.name, str(error))
+            row = row.with_verdict(each, verdict)
+        yield row
 
 
 def verify(
-    market: Market, shares: Array, properties: Sequence[Property], *, tolerance: Number | None = None
-) -> dict[str, Verdict]:
-    """Return the verdicts on an allocation (n, k) by anyone, by property name."""
-    return {each.name: each.check(market, shares, tolerance=tolerance) for each in properties}
-
-
-def compare(
-    market: Market,
-    policies: Sequence[Policy],
-    properties: Sequence[Property | MechanismProperty],
+    problem: Market | Setting | Batch,
+    outcome: Any,
+    properties: Sequence[OutcomeProperty],
     *,
-    backend: Solver | None = None,
-    effort: Effort | None = None,
-    exact: bool = True,
-    every_optimum: bool = False,
-) -> Iterator[Row]:
-    """Yield a `Row` for each policy as soon as it is known.
+    tolerance: Number | None = None,
+) -> dict[str, Verdict]:
+    """Return the verdicts on anybody's outcome, by property name.
 
-    Programs are decided in rationals, so that verdicts are exact, unless a ``backend`` is named or ``exact`` is False.
-    With ``every_optimum`` an exact decision that is not unique is looked at through all that it could have been.
-    A policy that cannot answer does not stop the others, and a check that cannot be made leaves what was found before
-    it: the row then holds both that and the error. The answer of one row is a line of OEF's Table 1, recomputed.
-    What searches the policy comes after what looks at its answer, so that the cheap verdicts are there when a search
-    is stopped.
+    It is an allocation (n, k) of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`. A property that cannot
+    be decided is UNDECIDED. Errors: `BadInput` for an outcome that is none of this problem.
     """
-    properties = sorted(properties, key=lambda each: isinstance(each, MechanismProperty))
-    for policy in policies:
-        row = Row(policy)
+    verdicts = {}
+    for each in properties:
+        _check_kind(problem, each)
         try:
-            decision = decide(policy, market, backend, exact=exact and market.exact and backend is None)
-            row = replace(row, decision=decision, metrics=metrics(market, decision.shares))
-            row = replace(row, unique=uniqueness(policy, decision))
-            for each in properties:
-                verdict = (
-                    each.check(market, decision.shares)
-                    if isinstance(each, Property)
-                    else each.search(policy, market, effort=effort, truth=decision)
-                )
-                row = replace(row, verdicts={**row.verdicts, each.name: verdict})
-                if every_optimum and isinstance(each, Property) and decision.exact and row.unique.shares is False:
-                    over = over_optima(policy, decision, each)
-                    row = replace(row, over_optima={**row.over_optima, each.name: over})
+            verdicts[each.name] = each.verify(problem, outcome, tolerance=tolerance)
+        except BadInput:  # the outcome is at fault, not the property
+            raise
         except FairoptError as error:
-            row = replace(row, error=error)
-        yield row
+            verdicts[each.name] = Verdict.undecided(each.name, str(error))
+    return verdicts
+
+
+def _check_kind(problem: object, asked: Property) -> None:
+    if not isinstance(problem, asked.problem):
+        raise BadInput(
+            f"{asked.name} is a property on a {asked.problem.__name__}, not on a {type(problem).__name__}",
+            place="properties",
+            remedy=f"Leave it out, or give a {asked.problem.__name__}",
+        )

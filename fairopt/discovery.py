@@ -17,7 +17,7 @@ from fairopt.errors import BadInput, NotInstalled
 from fairopt.policy import Policy
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
-from fairopt.properties import MechanismProperty, Property
+from fairopt.properties import Property
 
 POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairopt.properties"
 DATASETS, IMPORTERS, COMMANDS = "fairopt.datasets", "fairopt.importers", "fairopt.commands"
@@ -73,9 +73,9 @@ def solver(policy: Policy, name: str) -> Solver | Method | None:
     return found
 
 
-def property_(name: str) -> Property | MechanismProperty:
+def property_(name: str) -> Property:
     """Return the property registered under ``name``."""
-    made: Property | MechanismProperty = _made(PROPERTIES, name, Property | MechanismProperty)
+    made: Property = _made(PROPERTIES, name, Property)
     return made
 
 
@@ -97,6 +97,12 @@ def plugins() -> list[Plugin]:
         for point in entry_points(group=group)
     }
     return sorted(row for row in rows if row.package != "fairopt")
+
+
+def properties(problem: type | None = None) -> list[Property]:
+    """Return the installed properties: all, or those on a `Market`, a `Setting` (runs) or a `Batch`."""
+    made = [property_(name) for name in names(PROPERTIES)]
+    return [each for each in made if problem is None or issubclass(problem, each.problem)]
 
 
 def load(group: str, name: str) -> Any:

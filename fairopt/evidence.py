@@ -26,12 +26,12 @@ from fairopt.certificates import (
     other_variables,
     row_duals,
 )
-from fairopt.compare import Row
+from fairopt.compare import AllocationRow
 from fairopt.errors import FairoptError, NotCapable
 from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market
 from fairopt.program import Array, Program, Sense
-from fairopt.properties import Answer, MechanismProperty, Misreport, Property, Verdict
+from fairopt.properties import AllocationProperty, Answer, MechanismProperty, Misreport, Property, Verdict
 from fairopt.properties.misreports.exact_reports import exact_or_none
 
 
@@ -44,14 +44,14 @@ class Piece:
     reason: str = ""
 
 
-def evidence(row: Row, properties: Sequence[Property | MechanismProperty]) -> Iterator[Piece]:
+def evidence(row: AllocationRow, properties: Sequence[Property]) -> Iterator[Piece]:
     """Yield the evidence for a row of the comparison: of the decision first, then of each verdict."""
     decision = row.decision
     if decision is None:
         yield Piece("decision", reason=f"nothing was decided: {row.error}")
         return
     yield _piece("decision", partial(row.policy.certify, decision))
-    of_allocations = [each for each in properties if isinstance(each, Property)]
+    of_allocations = [each for each in properties if isinstance(each, AllocationProperty)]
     yield from evidence_of_verdicts(decision.market, decision.shares, row.verdicts, of_allocations)
     for searched in properties:
         if isinstance(searched, MechanismProperty) and searched.name in row.verdicts:
@@ -61,7 +61,7 @@ def evidence(row: Row, properties: Sequence[Property | MechanismProperty]) -> It
 
 
 def evidence_of_verdicts(
-    market: Market, shares: Array, verdicts: Mapping[str, Verdict], properties: Sequence[Property]
+    market: Market, shares: Array, verdicts: Mapping[str, Verdict], properties: Sequence[AllocationProperty]
 ) -> Iterator[Piece]:
     """Yield the evidence for verdicts on an allocation, whoever made it."""
     for each in {each.name: each for each in properties}.values():

@@ -82,7 +82,7 @@ ALLOWED = {
     "policy": "problem program backends certificates",
     "simulation": "codec problem program backends policy",
     "schedules": "problem program backends policy",
-    "properties": "problem program backends policy certificates schedules simulation",
+    "properties": "problem program backends policy methods certificates schedules simulation",
     "testing": "*",
     "bench": "codec discovery problem",
     "cli": "*",

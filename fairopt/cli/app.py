@@ -1,6 +1,7 @@
 """The commands of ``fairopt``, each loaded when it is called.
 
-Exit status: 0 fine; 1 a checked property fails (``verify``); 2 bad input; 3 not solved, not installed or not capable.
+Exit status: 0 fine; 1 a checked property fails (``verify``); 2 bad input; 3 not solved, not installed or not capable;
+4 nothing fails, but a property could not be decided, or depends on the input (``verify``, ``compare``).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
     {
         "solve": Command("fairopt.cli.sharing", "solve", "Compute one policy's allocation."),
         "verify": Command("fairopt.cli.sharing", "verify", "Check an allocation or a schedule made by anyone."),
-        "compare": Command("fairopt.cli.sharing", "compare", "Compute every policy's allocation and check it."),
+        "compare": Command("fairopt.cli.comparing", "compare", "Compare policies on a market, a trace or a batch."),
         "policies": Command("fairopt.cli.listing", "policies", "List the policies and what each claims."),
         "backends": Command("fairopt.cli.listing", "backends", "List the back ends and what each can do."),
         "properties": Command("fairopt.cli.listing", "properties", "List the properties and their definitions."),

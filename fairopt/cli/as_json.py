@@ -7,14 +7,15 @@ from typing import Any
 
 from fairopt.backends import Highs
 from fairopt.backends.solution import Solution
-from fairopt.compare import Row
+from fairopt.compare import AllocationRow, PlanRow, RunRow
 from fairopt.errors import FairoptError, NotSolved
 from fairopt.metrics import Metrics
 from fairopt.policy import Allocation, Policy, Uniqueness
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
-from fairopt.properties import MechanismProperty, Property, Verdict
+from fairopt.properties import Property, Verdict
 from fairopt.properties.verdict import plain
+from fairopt.simulation.measures import UNITS
 
 SCHEMA = 1
 #: What policies decide, by what they decide on.
@@ -77,12 +78,13 @@ def verdicts(
     return {"schema": SCHEMA, "properties": properties, "metrics": _metrics_json(numbers, market, exact=exact)}
 
 
-def table(rows: Sequence[Row], market: Market) -> dict[str, Any]:
-    """Return what ``compare --json`` prints."""
-    return {"schema": SCHEMA, "policies": {row.policy.name: _row_json(row, market) for row in rows}}
+def table(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what ``compare --json`` prints: what is said of each policy, by name."""
+    return {"schema": SCHEMA, "policies": dict(rows)}
 
 
-def _row_json(row: Row, market: Market) -> dict[str, Any]:
+def market_row(row: AllocationRow, market: Market) -> dict[str, Any]:
+    """Return what ``compare`` says of a policy on a market."""
     if row.decision is None:
         return _error_json(row.policy, market, row.error)
     stopped = {} if row.error is None else {"error": str(row.error)}
@@ -96,7 +98,41 @@ def _row_json(row: Row, market: Market) -> dict[str, Any]:
     }
 
 
-def _optima_json(row: Row, name: str) -> dict[str, Any]:
+def run_row(row: RunRow) -> dict[str, Any]:
+    """Return what ``compare`` says of a policy's run: its measures in floats and counts, with their units."""
+    found, history = row.measures, row.history
+    done = found.jobs == len(history.trace.jobs) and not found.unfinished
+    return {
+        "schema": SCHEMA,
+        "policy": row.policy.name,
+        "status": "failed" if row.error is not None else "complete" if done else "stopped",
+        "properties": _properties_json(row.verdicts),
+        "measures": {**found.row(), "units": dict(UNITS)},
+        **({} if row.error is None else {"error": str(row.error)}),
+    }
+
+
+def plan_row(row: PlanRow) -> dict[str, Any]:
+    """Return what ``compare`` says of a policy on a batch."""
+    plan, stopped = row.plan, {} if row.error is None else {"error": str(row.error)}
+    said: dict[str, Any] = {"schema": SCHEMA, "policy": row.policy.name, "backend": None, "status": "failed"}
+    measures: dict[str, Any] = {}
+    if plan is not None:
+        said |= {"backend": plan.backend, "status": "decided"}
+        measures = {
+            "jobs_run": len(plan.schedules),
+            "revenue": plain(plan.revenue),
+            "gains": dict(zip(plan.batch.tenants, plain(plan.gains), strict=True)),
+            "unscheduled": [plan.batch.jobs.names[job] for job in plan.unscheduled],
+        }
+    return {**said, "properties": _properties_json(row.verdicts), "measures": measures, **stopped}
+
+
+def _properties_json(verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
+    return {name: verdict.to_json() for name, verdict in verdicts.items()}
+
+
+def _optima_json(row: AllocationRow, name: str) -> dict[str, Any]:
     over = row.over_optima.get(name)
     return {} if over is None else {"by_optimum": {"some": over.some.to_json(), "every": over.every.to_json()}}
 
@@ -146,7 +182,8 @@ def policies(policies: Sequence[Policy]) -> list[dict[str, Any]]:
             "available": bool(policy.methods) or Highs.available(),
             "claims": [
                 {
-                    "property": claim.property,
+                    "property": claim.said(),
+                    "checkable": bool(claim.property),
                     "source": claim.source,
                     "assumes": claim.assumes,
                     "misreport": claim.misreport,
@@ -173,12 +210,12 @@ def backends(backends: Sequence[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def properties(properties: Sequence[Property | MechanismProperty]) -> list[dict[str, Any]]:
+def properties(properties: Sequence[Property]) -> list[dict[str, Any]]:
     """Return what ``properties --json`` prints."""
     return [
         {
             "name": each.name,
-            "of": "policy" if isinstance(each, MechanismProperty) else "allocation",
+            "of": each.of,
             "definition": each.definition,
             "source": each.source,
         }

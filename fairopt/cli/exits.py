@@ -6,11 +6,15 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """What the command tells the shell."""
+    """What the command tells the shell.
+
+    UNDECIDED: nothing that was checked fails, but something could not be decided, or depends on the input.
+    """
 
     FINE = 0
     FAILS = 1
     BAD_INPUT = 2
     NOT_SOLVED = 3
+    UNDECIDED = 4
     INTERRUPTED = 130
     NOBODY_READS = 141  # as a program that SIGPIPE ends: the reader of a pipe went away

@@ -12,11 +12,11 @@ import typer
 from fairopt import discovery
 from fairopt.cli import as_json, round_tables, tables
 from fairopt.cli.app import COMMANDS
-from fairopt.errors import FairoptError
+from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
-from fairopt.properties import MechanismProperty, Property
+from fairopt.properties import Property
 
 T = TypeVar("T")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")]
@@ -65,9 +65,20 @@ def wanted_policies(names: list[str] | None, problem: type) -> list[Policy]:
     return [each for each in listed if issubclass(each.problem, problem)]
 
 
-def wanted_properties(names: list[str] | None) -> list[Property | MechanismProperty]:
-    """Return the properties that were named, or else all that are installed."""
-    return chosen(names, discovery.PROPERTIES, discovery.property_)
+def wanted_properties(names: list[str] | None, problem: type | None = None) -> list[Property]:
+    """Return the properties that were named, or else all on a `Market`, a `Setting` or a `Batch`; None for everything.
+
+    Errors: `BadInput` for a name that is none, or that of a property on another kind of problem.
+    """
+    made = chosen(names, discovery.PROPERTIES, discovery.property_)
+    if problem is None:
+        return made
+    fit = [each for each in made if issubclass(problem, each.problem)]
+    if names and len(fit) < len(made):
+        other = next(each for each in made if each not in fit)
+        known = ", ".join(each.name for each in discovery.properties(problem))
+        raise BadInput(f"{other.name} is a property of a {other.of}", place="--property", remedy=f"Here: {known}")
+    return fit
 
 
 def chosen(given: list[str] | None, group: str, make: Callable[[str], T]) -> list[T]:

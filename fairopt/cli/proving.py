@@ -15,7 +15,7 @@ import typer
 from fairopt.certificates import Certificate
 from fairopt.cli import tables
 from fairopt.cli.exits import Exit
-from fairopt.compare import Row
+from fairopt.compare import AllocationRow
 from fairopt.errors import BadInput, FairoptError, NotInstalled, NotSolved
 from fairopt.evidence import Piece, certify_bound, evidence, evidence_of_verdicts
 from fairopt.ledger import Entry, Finding, Ruling, ledger
@@ -23,7 +23,7 @@ from fairopt.policy import Formulated, Policy
 from fairopt.problem import Market, exact
 from fairopt.program import Array
 from fairopt.proofs import verify
-from fairopt.properties import MechanismProperty, Property, Verdict
+from fairopt.properties import AllocationProperty, Property, Verdict
 
 
 def check(
@@ -113,14 +113,14 @@ def write_bound(policy: Policy, market: Market, error: NotSolved, path: Path) ->
     print(f"written to {path}: a feasible point, and a bound with a gap of {float(bound.gap):g}", file=sys.stderr)
 
 
-def write_certificates(rows: list[Row], properties: list[Property | MechanismProperty], folder: Path) -> None:
+def write_certificates(rows: list[AllocationRow], properties: list[Property], folder: Path) -> None:
     """Write the evidence of each row as ``folder/POLICY/WHAT.json``, and say what has none, and why."""
     pieces = ((f"{row.policy.name}/{piece.name}", piece) for row in rows for piece in evidence(row, properties))
     _write_pieces(pieces, folder)
 
 
 def write_verdicts(
-    market: Market, shares: Array, verdicts: Mapping[str, Verdict], properties: list[Property], folder: Path
+    market: Market, shares: Array, verdicts: Mapping[str, Verdict], properties: list[AllocationProperty], folder: Path
 ) -> None:
     """Write the evidence of verdicts on anybody's allocation as ``folder/WHAT.json``."""
     pieces = evidence_of_verdicts(market, shares, verdicts, properties)

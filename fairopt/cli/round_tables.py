@@ -66,7 +66,7 @@ def policies(listed: Sequence[Policy] | Sequence[Policy], of: str) -> None:
     """Print the policies ``of`` rounds, or of schedules."""
     table = table_of(f"policy of {of}", "source", "claims")
     for policy in listed:
-        claims = [claim.property + (" [refuted]" if claim.refuted_by is not None else "") for claim in policy.claims]
+        claims = [claim.said() + (" [refuted]" if claim.refuted_by is not None else "") for claim in policy.claims]
         table.add_row(policy.name, policy.source, ", ".join(claims))
     terminal().print(table)
 

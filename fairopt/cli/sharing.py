@@ -1,8 +1,7 @@
-"""`fairopt solve`, `verify` and `compare`: allocations of a market's GPUs."""
+"""`fairopt solve` and `verify`: allocations of a market's GPUs."""
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -11,17 +10,15 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import as_json, proving, scheduling, tables
-from fairopt.cli.exits import Exit
-from fairopt.cli.listing import AsJson, print_json, wanted_policies, wanted_properties
-from fairopt.compare import Row
-from fairopt.compare import compare as compared
+from fairopt.cli.answers import status_of
+from fairopt.cli.listing import AsJson, print_json, wanted_properties
 from fairopt.compare import verify as verified
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.metrics import metrics
 from fairopt.policy import allocate, uniqueness
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem import exact as rational
-from fairopt.properties import TOLERANCE, Answer, Effort, Feasibility, MechanismProperty, Property
+from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility
 
 MarketFile = Annotated[Path, typer.Argument(metavar="MARKET", help="A market file: .toml, .json or .csv.")]
 Normalise = Annotated[
@@ -112,22 +109,25 @@ def verify(
         typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`; implies --exact."),
     ] = None,
 ) -> None:
-    """Check an allocation, or a schedule, made by anyone; exit status 1 if a property fails, or a constraint."""
+    """Check an allocation, or a schedule, made by anyone.
+
+    Exit status: 1 a property fails, or a constraint; 4 none does, and a property could not be decided.
+    """
     slack = Fraction(0) if exact or certificates is not None else rational(tolerance, "--tolerance")
     if scheduling.is_batch(market):
         refused = {"--property": property_names, "--certificates": certificates}
         return scheduling.verify(market, allocation, json_=json_, tolerance=slack, refused=refused)
     problem = _read(market, False)
     shares = read_allocation(allocation, problem)
-    asked = wanted_properties(property_names)
+    asked = wanted_properties(property_names, Market)
     for each in asked if property_names else ():
-        if isinstance(each, MechanismProperty):
+        if not isinstance(each, AllocationProperty):
             raise BadInput(
-                f"{each.name} is a property of a policy, not of one allocation",
+                f"{each.name} is a property of a {each.of}, not of one allocation",
                 place="--property",
                 remedy="Ask `fairopt compare MARKET --policy NAME`, which searches for misreports",
             )
-    of_allocations = [each for each in asked if isinstance(each, Property)]
+    of_allocations = [each for each in asked if isinstance(each, AllocationProperty)]
     exact = exact or certificates is not None
     proving.require_empty(certificates)
     verdicts = verified(problem, shares, of_allocations, tolerance=slack)
@@ -141,62 +141,7 @@ def verify(
         tables.verdicts(verdicts, numbers, problem)
     if certificates is not None:
         proving.write_verdicts(problem, shares, verdicts, [*of_allocations, Feasibility()], certificates)
-    if any(verdict.answer is Answer.FAILS for verdict in verdicts.values()):
-        raise typer.Exit(Exit.FAILS)
-
-
-def compare(
-    market: MarketFile,
-    policy_names: Annotated[
-        list[str] | None, typer.Option("--policy", help="A policy by name; all by default. May be repeated.")
-    ] = None,
-    property_names: Annotated[
-        list[str] | None, typer.Option("--property", help="A property by name; all by default. May be repeated.")
-    ] = None,
-    json_: AsJson = False,
-    normalise: Normalise = False,
-    evaluations: Annotated[int, typer.Option(help="Misreports to try for each policy.", min=1)] = Effort.evaluations,
-    seed: Seed = 0,
-    seconds: Annotated[float, typer.Option(help="Most seconds to search for misreports, for each policy.")] = 60.0,
-    every_optimum: Annotated[
-        bool, typer.Option("--every-optimum", help="Where optima differ, say what holds for some and for every one.")
-    ] = False,
-    floats: Annotated[bool, typer.Option("--floats", help="Decide in floats, within a tolerance: faster.")] = False,
-    certificates: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`.")
-    ] = None,
-) -> None:
-    """Compute every policy's allocation and say which properties hold, by how much, and what shows it.
-
-    The table is the answer, whatever it says: the exit status is 3 if a policy could not be computed, else 0.
-    """
-    problem = _read(market, normalise)
-    proving.require_empty(certificates)
-    policies = wanted_policies(policy_names, Market)
-    wanted = wanted_properties(property_names)
-    effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
-    rows: list[Row] = []
-    interrupted = False
-    try:
-        with tables.progress(len(policies)) as advance:
-            for row in compared(
-                problem, policies, wanted, effort=effort, exact=not floats, every_optimum=every_optimum
-            ):
-                rows.append(row)
-                advance(row.policy.name)
-    except KeyboardInterrupt:  # what is computed is kept, and the status says that it is not all
-        interrupted = True
-    if json_:
-        print_json(as_json.table(rows, problem))
-    else:
-        tables.table(rows, problem, wanted)
-    if certificates is not None:
-        proving.write_certificates(rows, wanted, certificates)
-    if interrupted:
-        print(f"interrupted: {len(rows)} of {len(policies)} policies done", file=sys.stderr)
-        raise typer.Exit(Exit.INTERRUPTED)
-    if any(row.error is not None for row in rows):
-        raise typer.Exit(Exit.NOT_SOLVED)
+    raise typer.Exit(status_of(verdicts.values()))
 
 
 def _read(path: Path, normalise: bool) -> Market:

@@ -14,28 +14,25 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairopt.compare import Row
 from fairopt.discovery import Plugin
 from fairopt.ledger import Entry, Finding, Ruling
 from fairopt.metrics import Metrics
 from fairopt.policy import Allocation, Policy, Uniqueness
 from fairopt.problem import Market
-from fairopt.program import INFINITY, Number, number_text
-from fairopt.properties import Answer, MechanismProperty, Misreport, Property, Verdict
+from fairopt.program import INFINITY, number_text
+from fairopt.properties import Answer, Misreport, Property, Verdict
 
 #: Off a terminal there is no width to fit; lines stay whole, so that they can be searched.
 WIDE = 200
-#: What one table of marks, margins and metrics takes; on narrower terminals the metrics are a table of their own, and
-#: the margins are left to the lines below.
-ROOM_FOR_ALL = 150
 #: What the ledger's table shows of a row's evidence; the row itself shows all of it.
 IN_SHORT = 110
-METRICS = ("total\nefficiency", "price of\nfairness", "Jain's\nindex")
-KEY = (
-    "yes holds, NO fails (by this margin, in the unit of the definition), ? not refuted by the search; "
-    "~ decided in floats within a tolerance, else exactly."
-)
-MARKS: Mapping[Answer, str] = {Answer.HOLDS: "yes", Answer.FAILS: "NO", Answer.NOT_REFUTED: "not refuted"}
+MARKS: Mapping[Answer, str] = {
+    Answer.HOLDS: "yes",
+    Answer.FAILS: "NO",
+    Answer.NOT_REFUTED: "not refuted",
+    Answer.UNDECIDED: "undecided",
+    Answer.DEPENDS: "depends",
+}
 RULINGS: Mapping[Ruling, str] = {
     Ruling.REPRODUCED: "green",
     Ruling.PROVED: "green",
@@ -44,7 +41,11 @@ RULINGS: Mapping[Ruling, str] = {
     Ruling.INCONSISTENT: "red",
     Ruling.QUALIFIED: "yellow",
 }
-STYLES: Mapping[Answer, str] = {Answer.HOLDS: "green", Answer.FAILS: "red", Answer.NOT_REFUTED: "yellow"}
+STYLES: Mapping[Answer, str] = {
+    **dict.fromkeys(Answer, "yellow"),
+    Answer.HOLDS: "green",
+    Answer.FAILS: "red",
+}
 
 
 def decision(decided: Allocation, unique: Uniqueness) -> None:
@@ -77,8 +78,9 @@ def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> 
     table = table_of("property", "answer", "margin", "unit", "exact", "what shows it")
     for name, verdict in found.items():
         margin = "" if verdict.margin is None else number_text(verdict.margin)
-        shown = "" if verdict.witness is None else str(verdict.witness)
-        table.add_row(name, MARKS[verdict.answer], margin, verdict.unit, "yes" if verdict.exact else "no", shown)
+        table.add_row(
+            *(name, MARKS[verdict.answer], margin, verdict.unit, "yes" if verdict.exact else "no", what_shows(verdict))
+        )
     console = terminal()
     console.print(table)
     idle = ", ".join(
@@ -93,64 +95,13 @@ def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> 
     )
 
 
-def table(rows: Sequence[Row], market: Market, properties: Sequence[Property | MechanismProperty]) -> None:
-    """Print the table of policies and properties, then what shows each failure."""
-    console = terminal()
-    wide = console.width >= ROOM_FOR_ALL
-    heads = {each.name: each.short or each.name for each in properties}
-    columns = list(dict.fromkeys(column for row in rows for column in _cells(row)))
-    titles = [" ".join([heads[name], kind]).strip().replace(" ", "\n") for name, kind in columns]
-    grid = table_of("policy", *titles, *(METRICS if wide else ()))
-    described = table_of("policy", *METRICS)
-    for row in rows:
-        cells, numbers = _cells(row), _numbers(row.metrics)
-        marks = (_cell(cells.get(column), with_margin=wide) for column in columns)
-        grid.add_row(row.policy.name, *marks, *(numbers if wide else ()))
-        described.add_row(row.policy.name, *numbers)
-    gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
-    console.print(f"{len(market.users)} users share {gpus}.", soft_wrap=True)
-    for each in (grid,) if wide else (grid, described):
-        console.print(each)
-    console.print(", ".join(f"{short} {name}" for name, short in heads.items()) + ".", soft_wrap=True)
-    console.print(KEY, soft_wrap=True)
-    for row in rows:
-        if row.error is not None:
-            console.print(f"  {row.policy.name}: stopped: {row.error}", soft_wrap=True)
-        for name, over in row.over_optima.items():
-            if (over.some.answer, over.every.answer) == (Answer.HOLDS, Answer.FAILS):
-                console.print(f"  {row.policy.name}, {name}: holds for some optimum, not for all", soft_wrap=True)
-        for name, verdict in row.verdicts.items():
-            if verdict.witness is not None:
-                console.print(f"  {row.policy.name}, {name}: {verdict.witness}", soft_wrap=True)
-
-
-def _numbers(numbers: Metrics | None) -> tuple[str, str, str]:
-    if numbers is None:
-        return "-", "-", "-"
-    price = max(float(numbers.price_of_fairness), 0.0)
-    return number_text(float(numbers.total_efficiency)), f"{price:.1%}", f"{float(numbers.jain_index):.3f}"
-
-
-def _cells(row: Row) -> dict[tuple[str, str], Verdict]:
-    """Return a row's verdicts by property and, where it has several, kind of misreport."""
-    return {
-        (name, kind): each
-        for name, verdict in row.verdicts.items()
-        for kind, each in (verdict.by_misreport or {"": verdict}).items()
-    }
-
-
-def _cell(verdict: Verdict | None, *, with_margin: bool) -> Text:
-    if verdict is None:
-        return Text("-")
-    mark = {**MARKS, Answer.NOT_REFUTED: "?"}[verdict.answer]
-    doubt = "" if verdict.exact or verdict.answer is Answer.NOT_REFUTED else "~"
-    margin = f" {_short(verdict.margin)}" if with_margin and verdict.answer is Answer.FAILS else ""
-    return Text(f"{doubt}{mark}{margin}", style=STYLES[verdict.answer])
-
-
-def _short(margin: Number | None) -> str:
-    return "" if margin is None else f"{float(margin):.3g}"
+def what_shows(verdict: Verdict) -> str:
+    """Return what shows an answer: the witness, the reason why there is none, or the boundary; "" for nothing."""
+    if verdict.answer is Answer.UNDECIDED:
+        return f"undecided: {verdict.reason}"
+    if verdict.answer is Answer.DEPENDS:
+        return f"depends: {verdict.boundary}"
+    return "" if verdict.witness is None else str(verdict.witness)
 
 
 def policies(listed: Sequence[Policy]) -> None:
@@ -158,7 +109,7 @@ def policies(listed: Sequence[Policy]) -> None:
     grid = table_of("policy", "source", "claims")
     for policy in listed:
         claims = [
-            claim.property
+            claim.said()
             + (f" ({claim.misreport} misreports)" if claim.misreport != "any" else "")
             + (f" if {claim.assumes}" if claim.assumes else "")
             + (" [refuted]" if claim.refuted_by is not None else "")
@@ -179,12 +130,11 @@ def backends(listed: Sequence[Any]) -> None:
     terminal().print(grid)
 
 
-def properties(listed: Sequence[Property | MechanismProperty]) -> None:
+def properties(listed: Sequence[Property]) -> None:
     """Print the properties."""
     grid = table_of("property", "of", "definition", "source")
     for each in listed:
-        kind = "policy" if isinstance(each, MechanismProperty) else "allocation"
-        grid.add_row(each.name, kind, each.definition, each.source)
+        grid.add_row(each.name, each.of, each.definition, each.source)
     terminal().print(grid)
 
 

@@ -27,6 +27,7 @@ from fairopt.program import Program
 class Claim:
     """What a source claims of a policy: the property, the assumption, and the place in the source.
 
+    ``property`` is the name of a registered property; "" where there is none that says it, and then ``words`` do.
     ``misreport`` narrows strategy-proofness to a kind of misreport ("larger", "smaller"). ``refuted_by`` is a problem
     on which the property fails, where one is known. The claim as stated is then false.
     """
@@ -36,6 +37,11 @@ class Claim:
     assumes: str = ""
     misreport: str = "any"
     refuted_by: Any = None
+    words: str = ""
+
+    def said(self) -> str:
+        """What is claimed: the property's name, or the words."""
+        return self.property or self.words
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,11 @@ class Policy(ABC):
     def solver_options(self) -> Options:
         """Options for the default back end, where none were given."""
         return Options()
+
+    @property
+    def checkable_claims(self) -> tuple[Claim, ...]:
+        """The claims that name a property, which the conformance suites check."""
+        return tuple(claim for claim in self.claims if claim.property)
 
     @property
     def has_program(self) -> bool:

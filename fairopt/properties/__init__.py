@@ -1,20 +1,30 @@
 """Properties, one file each. Checking one gives a `Verdict` with a margin and a witness."""
 
+from fairopt.properties.effort import Effort
+from fairopt.properties.misreports.exact_reports import Misreport
 from fairopt.properties.misreports.minimal_misreport import shrink, shrinking_misreports
 from fairopt.properties.misreports.shrinking import Shrunk, shrink_market, shrinks
-from fairopt.properties.misreports.strategy_proofness import Effort, MechanismProperty, Misreport, StrategyProofness
+from fairopt.properties.misreports.strategy_proofness import StrategyProofness
 from fairopt.properties.over_optima import over_optima
+from fairopt.properties.property import (
+    AllocationProperty,
+    MechanismProperty,
+    OutcomeProperty,
+    OverOptima,
+    Property,
+)
 from fairopt.properties.shares.adjacent_types import AdjacentTypes
 from fairopt.properties.shares.envy_freeness import EnvyFreeness
 from fairopt.properties.shares.feasibility import Feasibility
 from fairopt.properties.shares.pareto_efficiency import ParetoEfficiency, ParetoWeights
 from fairopt.properties.shares.sharing_incentive import SharingIncentive
 from fairopt.properties.shares.work_conservation import WorkConservation
-from fairopt.properties.verdict import TOLERANCE, Answer, Instance, OverOptima, Property, Verdict, plain
+from fairopt.properties.verdict import TOLERANCE, Answer, Verdict, plain
 
 __all__ = [
     "TOLERANCE",
     "AdjacentTypes",
+    "AllocationProperty",
     "Answer",
     "Effort",
     "EnvyFreeness",
@@ -22,6 +32,7 @@ __all__ = [
     "Instance",
     "MechanismProperty",
     "Misreport",
+    "OutcomeProperty",
     "OverOptima",
     "ParetoEfficiency",
     "ParetoWeights",

@@ -21,14 +21,15 @@ from fairopt.errors import NotCapable
 from fairopt.policy import Allocation, Optima, Policy
 from fairopt.policy.optima import Terms, extended
 from fairopt.program import INFINITY, Array, Program
-from fairopt.properties.verdict import Answer, OverOptima, Property
+from fairopt.properties.property import AllocationProperty, OverOptima
+from fairopt.properties.verdict import Answer
 
 #: A search stops, undecided, after this many faces.
 MOST_FACES = 2000
 
 
-def over_optima(policy: Policy, decision: Allocation, property: Property) -> OverOptima:
-    """Decide ``property`` for some optimum and for every optimum that ``policy`` could have chosen.
+def over_optima(policy: Policy, decision: Allocation, property: AllocationProperty) -> OverOptima:
+    """Decide ``property`` for some optimum and for every optimum that ``policy`` could have chosen as ``decision``.
 
     Errors: `NotCapable` where the decision is in floats; `NotSolved` where the exact back end finds no optimum.
 
@@ -72,7 +73,7 @@ class Slack:
     used: Used | None = None
 
 
-def linear(property: Property, optima: Optima, slacks: list[Slack], effort: str) -> OverOptima:
+def linear(property: AllocationProperty, optima: Optima, slacks: list[Slack], effort: str) -> OverOptima:
     """Decide a property that consists of ``slacks``."""
     if not slacks:
         return found(property, optima, optima.shares, None, effort, effort)
@@ -137,7 +138,7 @@ def search(
 
 # -- verdicts --------------------------------------------------------------------------------------------------------
 def found(
-    property: Property,
+    property: AllocationProperty,
     optima: Optima,
     having: Array | None,
     lacking: Array | None,

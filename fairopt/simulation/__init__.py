@@ -6,6 +6,7 @@ from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.placement import Consolidated, Placement, Want
 from fairopt.simulation.record import Change, Ran, Round, Snapshot, Standing
 from fairopt.simulation.run import Stalled, advance, begin, next_queue, present, run
+from fairopt.simulation.setting import Setting
 from fairopt.simulation.snapshots import snapshot_from, snapshot_text
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Placement",
     "Ran",
     "Round",
+    "Setting",
     "Snapshot",
     "Stalled",
     "Standing",

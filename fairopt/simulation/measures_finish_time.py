@@ -93,9 +93,12 @@ def finish_time_fairness(history: History, ideal: Ideal | None = None) -> Mappin
 
 
 def presence(history: History) -> Steps:
-    """Return the number of jobs present over time: arrived, not completed, and fit for some type."""
+    """Return the number of jobs present over time, up to the run's end: arrived, not completed, fit for some type."""
+    jobs, until = history.trace.jobs, history.until
+    misfits = Queue.fresh(jobs, history.cluster, length=1).misfits
     changes: list[tuple[Number, Number]] = []
-    for name, done in history.completion.items():
-        if name not in history.misfits:
-            changes += [(history.arrival[name], 1), (history.until if done is None else done, -1)]
+    for row, (name, arrival) in enumerate(history.arrival.items()):
+        if arrival < until and row not in misfits:  # also who comes within the last round, which knows nothing of it
+            done = history.completion.get(name)
+            changes += [(arrival, 1), (until if done is None else done, -1)]
     return Steps.of_changes(changes)

@@ -21,7 +21,7 @@ from fairopt.evidence import extreme, throughput_of
 from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Formulation, Program, Sense, between
-from fairopt.properties import Property
+from fairopt.properties import AllocationProperty
 from fairopt.properties.misreports.exact_reports import exact_or_none
 from fairopt.properties.shares.pareto_efficiency import Dominating, ParetoEfficiency
 
@@ -62,7 +62,7 @@ def _verdicts(decision: Allocation, random: Random) -> Iterator[Sample]:
     mixed = decision.shares[random.sample(range(len(market.users)), len(market.users))]
     for name in random.sample(names(PROPERTIES), 3):
         asked = load(PROPERTIES, name)()
-        if not isinstance(asked, Property):
+        if not isinstance(asked, AllocationProperty):
             continue
         for shares in (decision.shares, mixed * random.choice([1, Fraction(1, 2), 2])):
             verdict = asked.check(market, shares)

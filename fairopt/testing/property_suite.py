@@ -19,13 +19,13 @@ from fairopt.discovery import PROPERTIES, load, names
 from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
 from fairopt.program import Array
-from fairopt.properties import Answer, Effort, MechanismProperty, Property, Verdict
+from fairopt.properties import AllocationProperty, Answer, Effort, MechanismProperty, Verdict
 from fairopt.properties.lattice import contradictions
 from fairopt.testing.samples import sample_markets
 from fairopt.testing.suite import Suite, Traits, check
 
 
-def property_suite() -> Suite[Property]:
+def property_suite() -> Suite[AllocationProperty]:
     """Return the suite of properties of allocations."""
     return Suite(
         "properties of allocations",
@@ -61,14 +61,14 @@ def mechanism_suite() -> Suite[MechanismProperty]:
     )
 
 
-def says_what_it_is(each: Property) -> None:
+def says_what_it_is(each: AllocationProperty) -> None:
     """Guards against properties without a definition that a reader could check."""
     assert each.name
     assert each.definition
     assert each.source
 
 
-def cited_instances_hold_and_fail(each: Property) -> None:
+def cited_instances_hold_and_fail(each: AllocationProperty) -> None:
     """Guards against a checker that always says the same: cited instances, one that holds and one that fails."""
     answers = set()
     for instance in each.instances:
@@ -79,7 +79,7 @@ def cited_instances_hold_and_fail(each: Property) -> None:
     assert answers == {Answer.HOLDS, Answer.FAILS}
 
 
-def witness_refutes_by_the_bare_definition(each: Property) -> None:
+def witness_refutes_by_the_bare_definition(each: AllocationProperty) -> None:
     """Guards against witnesses that do not show what they are said to show."""
     failed = 0
     for market, shares in cases():
@@ -92,7 +92,7 @@ def witness_refutes_by_the_bare_definition(each: Property) -> None:
     assert failed, "none of the cases fails, so that no witness was looked at"
 
 
-def margin_agrees_with_answer(each: Property) -> None:
+def margin_agrees_with_answer(each: AllocationProperty) -> None:
     """Guards against margins whose sign says something else than the answer."""
     for market, shares in cases():
         verdict = each.check(market, shares)
@@ -100,7 +100,7 @@ def margin_agrees_with_answer(each: Property) -> None:
         assert (verdict.margin < 0) == (verdict.answer is Answer.FAILS), verdict
 
 
-def exact_and_float_agree_away_from_the_boundary(each: Property) -> None:
+def exact_and_float_agree_away_from_the_boundary(each: AllocationProperty) -> None:
     """Guards against strict float comparisons: 28 of 40 correct HiGHS answers were once called envious by 2.7e-15."""
     compared = 0
     for market, shares in cases():
@@ -113,25 +113,27 @@ def exact_and_float_agree_away_from_the_boundary(each: Property) -> None:
     assert compared
 
 
-def units_do_not_matter(each: Property) -> None:
+def units_do_not_matter(each: AllocationProperty) -> None:
     """Guards against checkers that compare throughputs of different users, who have units of their own."""
     for market, shares in cases():
         factors = {user: Fraction(10 ** (3 * i), 7) for i, user in enumerate(market.users)}
         assert each.check(market, shares).answer is each.check(market.rescaled(factors), shares).answer
 
 
-def lattice_is_respected(each: Property) -> None:
+def lattice_is_respected(each: AllocationProperty) -> None:
     """Guards against one checker contradicting another (no envy and nothing left over give sharing incentive)."""
     others = [load(PROPERTIES, name)() for name in names(PROPERTIES)]
     for market, shares in cases():
         verdicts: dict[str, Verdict] = {
-            other.name: other.check(market, shares) for other in (*others, each) if isinstance(other, Property)
+            other.name: other.check(market, shares)
+            for other in (*others, each)
+            if isinstance(other, AllocationProperty)
         }
         broken = contradictions(verdicts, demands=market.demand is not None)
         assert not broken, f"{broken} on {shares.tolist()}"
 
 
-def leaves_the_allocation_alone(each: Property) -> None:
+def leaves_the_allocation_alone(each: AllocationProperty) -> None:
     """Guards against checkers that normalise in place."""
     for market, shares in cases():
         before = shares.copy()
@@ -139,7 +141,7 @@ def leaves_the_allocation_alone(each: Property) -> None:
         assert np.array_equal(before, shares)
 
 
-def verdict_is_json(each: Property) -> None:
+def verdict_is_json(each: AllocationProperty) -> None:
     """Guards against witnesses that cannot be printed, and against NaN in JSON."""
     for market, shares in cases():
         verdict = each.check(market, shares)
@@ -149,7 +151,7 @@ def verdict_is_json(each: Property) -> None:
         assert verdict.witness is None or len(str(verdict.witness)) > 10
 
 
-def tolerance_is_honoured(each: Property) -> None:
+def tolerance_is_honoured(each: AllocationProperty) -> None:
     """Guards against a tolerance that is taken and ignored."""
     for instance in each.instances:
         if instance.answer is Answer.FAILS:
@@ -240,13 +242,11 @@ def effort_is_a_limit(each: MechanismProperty) -> None:
     assert verdict.answer is Answer.NOT_REFUTED
 
 
-def of_allocations() -> list[Property]:
+def of_allocations() -> list[AllocationProperty]:
     """Return one of each installed property of allocations."""
-    made = (load(PROPERTIES, name)() for name in names(PROPERTIES))
-    return [each for each in made if isinstance(each, Property)]
+    return [each for each in discovery.properties(Market) if isinstance(each, AllocationProperty)]
 
 
 def of_policies() -> list[MechanismProperty]:
-    """Return one of each installed property of policies."""
-    made = (load(PROPERTIES, name)() for name in names(PROPERTIES))
-    return [each for each in made if isinstance(each, MechanismProperty)]
+    """Return one of each installed property of policies of shares."""
+    return [each for each in discovery.properties(Market) if isinstance(each, MechanismProperty)]

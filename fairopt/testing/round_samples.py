@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -11,25 +10,11 @@ from typing import Any
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Outage, Pattern, Trace
 from fairopt.program import INFINITY, Number
-from fairopt.simulation import History, Mechanics, run
+from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.document import document
 
 #: The length of a round. No job ever loads that long, so that whoever runs for a whole round gets on.
 LENGTH = Fraction(60)
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """A cluster, what happens to it, what moving costs there, and the length of a round."""
-
-    cluster: Cluster
-    trace: Trace
-    mechanics: Mechanics
-    length: Fraction = LENGTH
-
-    def as_(self, number: type) -> Setting:
-        """Return the same setting in ``float`` or in ``Fraction``."""
-        return replace(self, cluster=self.cluster.as_(number), trace=self.trace.as_(number))
 
 
 def sample_settings(
@@ -64,6 +49,7 @@ def sample_settings(
                 spread=random.choice([Fraction(1), Fraction(4, 5), Fraction(1, 2)]),
                 local_data=random.random() < 0.5,
             ),
+            LENGTH,
         )
 
 

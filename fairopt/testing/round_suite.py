@@ -30,6 +30,7 @@ from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.simulation import (
     History,
     Round,
+    Setting,
     Snapshot,
     advance,
     begin,
@@ -42,7 +43,8 @@ from fairopt.simulation import (
 )
 from fairopt.simulation.document import document
 from fairopt.simulation.placement import Consolidated
-from fairopt.testing.round_samples import Setting, sample_settings
+from fairopt.testing.claim_checks import check_claims, check_names, check_refuted
+from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.suite import Suite, Traits, check
 
 #: What replays a run's document and returns the violations with a statement, within a tolerance.
@@ -84,8 +86,15 @@ def round_suite(
             check(on.gangs_lie_on_one_type, Trait.ONE_TYPE),
             check(on.nobody_who_runs_is_stopped, Trait.RUNS_TO_COMPLETION),
             check(on.names_do_not_matter, Trait.NAMELESS),
+            check(on.claims_hold, "claims"),
+            check(on.refuted_claims_stay_refuted, "claims"),
         ],
-        lambda policy: Traits(policy.name, frozenset(policy.traits), "", known.get(policy.name, {})),
+        lambda policy: Traits(
+            policy.name,
+            frozenset({*policy.traits, *(("claims",) if policy.checkable_claims else ())}),
+            "",
+            known.get(policy.name, {}),
+        ),
     )
 
 
@@ -106,10 +115,14 @@ class Play:
     steps: tuple[Step, ...]
     ended: bool
 
+    def history(self, before: Sequence[Round] = ()) -> History:
+        """Return what happened, with the records ``before`` it."""
+        records = [*before, *(step.record for step in self.steps)]
+        return History.of(self.setting.trace, self.setting.cluster, records)
+
     def text(self, before: Sequence[Round] = ()) -> str:
         """Return the document of the run, with the records ``before`` it."""
-        records = [*before, *(step.record for step in self.steps)]
-        history = History.of(self.setting.trace, self.setting.cluster, records)
+        history = self.history(before)
         return json.dumps(document(history, self.setting.mechanics, self.setting.length, self.steps[-1].record.policy))
 
 
@@ -166,6 +179,7 @@ class Checks:
             assert kind.__dataclass_params__.frozen, f"{kind.__name__} is not frozen"  # type: ignore[attr-defined]
         bare = [each.name for each in fields(policy) if each.default is each.default_factory is MISSING]  # type: ignore[arg-type]
         assert not bare, f"options without default: {bare}"
+        check_names(policy)
 
     def every_round_is_possible(self, policy: Policy) -> None:
         """Guards against torn gangs, overbooked or broken hosts, wrong types, broken leases and wrong records."""
@@ -305,6 +319,14 @@ class Checks:
             other = fold(policy, _renamed(play.setting))
             for one, two in zip(play.steps, other.steps, strict=True):
                 _same_places(one, two)
+
+    def claims_hold(self, policy: Policy) -> None:
+        """Guards against claims that are taken over from a paper and do not hold: they do on sampled runs."""
+        check_claims(policy, ((play.setting, play.history()) for play in self.plays(policy)))
+
+    def refuted_claims_stay_refuted(self, policy: Policy) -> None:
+        """Guards against counterexamples that a change of the policy made meaningless."""
+        check_refuted(policy)
 
     def _steps(self, policy: Policy) -> Iterator[Step]:
         return (step for play in self.plays(policy) for step in play.steps)

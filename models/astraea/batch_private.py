@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.policy import Admission, Plan, Policy, Seconds, decide
+from fairopt.policy import Admission, Claim, Plan, Policy, Seconds, Trait, decide
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Array
 
@@ -29,6 +29,8 @@ class BatchPrivate(Policy):
     problem = Batch
     name = "batch-private"
     source = "Astraea, IEEE TC 2022, Sec. 5.1 (BatchSche)"
+    traits = frozenset({Trait.NAMELESS})
+    claims = (Claim("batch_sharing_incentive", "by definition: everybody is alone"),)
     packing: PostedPricePacking = field(default_factory=PostedPricePacking)
 
     def decide(self, problem: Batch, state: Any, solve: Session) -> Plan:

@@ -15,7 +15,7 @@ from fairopt.errors import BadInput
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.reference import Best, Search
 from fairopt.models.astraea.round_state import RoundState
-from fairopt.policy import Admission, Plan, Policy, Seconds
+from fairopt.policy import Admission, Plan, Policy, Seconds, Trait
 from fairopt.problem.batch import MOST_SLOTS, Batch, JobSchedule
 from fairopt.problem.utilities import Linear
 
@@ -38,6 +38,7 @@ class FirstComeFirstServed(Policy):
     problem = Batch
     name = "fcfs"
     source = "first come, first served within static shares"
+    traits = frozenset({Trait.NAMELESS})
     shared: bool = False
     horizon: int | None = None
     search: Search = field(default_factory=Fast)

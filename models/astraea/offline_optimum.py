@@ -11,7 +11,7 @@ import numpy as np
 from fairopt.backends import Capability, Options, Session
 from fairopt.backends.solution import Status
 from fairopt.methods.columns.columns import Times
-from fairopt.policy import Plan, Policy, Seconds, Trait
+from fairopt.policy import Claim, Plan, Policy, Seconds, Trait
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Affine, Array, Comparison, Formulation, Program
 
@@ -33,7 +33,8 @@ class OfflineOptimum(Policy):
 
     problem = Batch
     name = "offline-optimum"
-    traits = frozenset({Trait.PROGRAM})
+    traits = frozenset({Trait.PROGRAM, Trait.NAMELESS})
+    claims = (Claim("schedule_pareto_efficiency", "(3): what dominated it would have a larger total"),)
     needs = frozenset({Capability.INTEGERS})
     source = "Astraea, IEEE TC 2022, Eq. (3)"
     methods = ()

@@ -18,7 +18,7 @@ from fairopt.methods.columns.columns import Times, columns
 from fairopt.methods.columns.integer_search import SLACK, BestSchedules, answer, search
 from fairopt.methods.columns.pricing import Prices
 from fairopt.methods.columns.restricted_program import Relaxation, packing_program, relax
-from fairopt.policy import Plan, Policy, Seconds, Trait, decide
+from fairopt.policy import Claim, Plan, Policy, Seconds, Trait, decide
 from fairopt.problem.batch import Batch
 from fairopt.program import Program
 
@@ -73,7 +73,8 @@ class CompactExponentialPacking(Policy):
 
     problem = Batch
     name = "packing"
-    traits = frozenset({Trait.PROGRAM})
+    traits = frozenset({Trait.PROGRAM, Trait.NAMELESS})
+    claims = (Claim("schedule_pareto_efficiency", "(5): what dominated it would have a larger total"),)
     needs = frozenset({Capability.INTEGERS, Capability.DUALS})
     source = "Astraea, IEEE TC 2022, Eq. (5)"
     methods = ()

@@ -11,12 +11,13 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import BadInput
+from fairopt.models.astraea.counterexamples import RUN_TOO_LATE, TWO_TENANTS
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.payments import payments
 from fairopt.models.astraea.price_bases import Admissible, Theta, read_theta
 from fairopt.models.astraea.reference import Search
 from fairopt.models.astraea.round_state import RoundState
-from fairopt.policy import Admission, Plan, Policy, Seconds
+from fairopt.policy import Admission, Claim, Plan, Policy, Seconds, Trait
 from fairopt.problem.batch import MOST_SLOTS, Batch
 from fairopt.schedules.prices import Bases
 
@@ -44,6 +45,14 @@ class PostedPricePacking(Policy):
     problem = Batch
     name = "posted-prices"
     source = "Astraea, IEEE TC 2022, Algorithms 1-5"
+    traits = frozenset({Trait.NAMELESS})
+    claims = (
+        Claim("budget_balance", "Sec. 3.2, Eq. (2)"),
+        Claim("gain_as_you_contribute", "Eq. (2), (11)"),
+        Claim("schedule_strategy_proofness", "Theorem 4", refuted_by=RUN_TOO_LATE),
+        Claim("schedule_pareto_efficiency", "Theorem 5", refuted_by=TWO_TENANTS),
+        Claim("batch_sharing_incentive", "Sec. 4.1", refuted_by=TWO_TENANTS),
+    )
     rounds: int = 2
     theta: Theta = field(default_factory=Admissible, metadata={"read": read_theta})
     search: Search = field(default_factory=Fast)

@@ -173,7 +173,7 @@ class GangAwareLottery(LotteryWithBackfilling):
     """
 
     name = "lottery"
-    claims = (Claim("fair over 1000 quanta or more", "Sec. 3.1"),)
+    claims = (Claim("", "Sec. 3.1", words="fair over 1000 quanta or more"),)
     count_wins: bool = True
     longest: int = 10_000
 

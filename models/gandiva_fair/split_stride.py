@@ -40,7 +40,9 @@ class SplitStride(Policy):
     name = "split-stride"
     source = "Gandiva_fair, EuroSys 2020, Sec. 3.1"
     traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS})
-    claims = (Claim("shares as under one stride for the cluster", "Sec. 3.1", assumes="equal tickets on all servers"),)
+    claims = (
+        Claim("", "Sec. 3.1", "equal tickets on all servers", words="shares as under one stride for the cluster"),
+    )
     states = (Split,)
     whole: bool = False
     shared: bool = True

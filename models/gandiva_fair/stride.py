@@ -80,7 +80,7 @@ class GangAwareStride(Policy):
     source = "Gandiva_fair, EuroSys 2020, Algorithm 1"
     # not EXACT: jobs of one user often have the same pass, which rounding makes different in floats
     traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS})
-    claims = (Claim("service delay of at most one quantum", "Sec. 3.1"),)
+    claims = (Claim("", "Sec. 3.1", words="service delay of at most one quantum"),)
     states = (Strides,)
     readjust: bool = True
     by_weight: bool = False

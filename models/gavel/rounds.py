@@ -77,7 +77,7 @@ class GavelRounds(Policy):
     source = "Gavel, OSDI 2020, Sec. 5"
     states = (GavelState, Claimed)
     methods = ()
-    claims = (Claim("approaches_time_fractions", "Gavel Sec. 5", assumes="no job comes or goes"),)
+    claims = (Claim("", "Gavel Sec. 5", "no job comes or goes", words="approaches_time_fractions"),)
     traits = frozenset({Trait.PROGRAM, Trait.ONE_TYPE, Trait.WORK_CONSERVING, Trait.NAMELESS})
     objective: Objective = field(default_factory=MaxMinShare)
     reset: bool = True

@@ -13,7 +13,7 @@ from fairopt.backends import Session
 from fairopt.errors import BadInput
 from fairopt.models.ltgf.gpu_time_accounts import Account, Books, Rates, Rho, brought_up, opened, rates
 from fairopt.models.ltgf.preferences import NewJobsFirst, Preference
-from fairopt.policy import Policy, Schedule, Trait
+from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
@@ -48,6 +48,7 @@ class LongTermGpuTimeFairness(Policy):
     name = "ltgf"
     source = "ASTRAEA, TPDS 2022, Algorithms 1-2"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
+    claims = (Claim("lease_kept", "ASTRAEA, TPDS 2022, Sec. 5.1"),)
     states = (Books, Account)
 
     lease: object = None

@@ -60,7 +60,10 @@ class OEFRounds(Policy):
     states = (OEFState, Asked)
     # not EXACT: on one trace in 75 a placement differed between floats and Fractions
     traits = frozenset({Trait.PROGRAM, Trait.WORK_CONSERVING, Trait.NAMELESS})
-    claims = (Claim("starvation_freedom", "OEF Sec. 4.3", assumes="the tenant's ideal shares are of usable types"),)
+    claims = (
+        # that a tenant is not passed over for ever; the source says no bound, as `no_starvation` does
+        Claim("", "OEF Sec. 4.3", "the tenant's ideal shares are of usable types", words="starvation_freedom"),
+    )
     shares: Policy = field(default_factory=CooperativeOEF)
     common_units: bool = True
     demand: bool = False

@@ -36,7 +36,8 @@ from fairopt.proofs.bounded.solver import Disjunction, Question
 from fairopt.proofs.bounded.symbolic import SymbolicMarket, SymbolicOptimum
 from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
 from fairopt.properties import AdjacentTypes, EnvyFreeness, ParetoEfficiency
-from fairopt.properties.verdict import Answer, Property
+from fairopt.properties.property import AllocationProperty
+from fairopt.properties.verdict import Answer
 
 #: A symbolic policy and the policy of fairopt that confirms what is found with it.
 Mode = tuple[Callable[..., SymbolicOptimum], Formulated]
@@ -333,14 +334,14 @@ def _independent(
     return (*tight, _determinant(matrix) != 0)
 
 
-def _fails(judge: Property, mode: Mode) -> Callable[[Market], bool]:
+def _fails(judge: AllocationProperty, mode: Mode) -> Callable[[Market], bool]:
     def suspect(numbers: Market) -> bool:
         return judge.check(numbers.as_(float), float_shares(mode[1], numbers)).answer is Answer.FAILS
 
     return suspect
 
 
-def _failing(judge: Property, numbers: Market, shares: Array) -> Refutation | None:
+def _failing(judge: AllocationProperty, numbers: Market, shares: Array) -> Refutation | None:
     """Return what fairopt finds wrong with the shares, by its exact check."""
     verdict = judge.check(numbers, shares)
     if verdict.answer is not Answer.FAILS or not verdict.exact:

@@ -17,7 +17,7 @@ from fairopt.policy import Allocation, Formulated, Policy, allocate
 from fairopt.problem import Market
 from fairopt.program import Array, Sense
 from fairopt.proofs.ledger.checking import found, proved
-from fairopt.properties import Answer, Property, Verdict
+from fairopt.properties import AllocationProperty, Answer, Verdict
 
 
 def exactly(policy: Policy, market: Market) -> Allocation:
@@ -91,13 +91,13 @@ def with_demand(market: Market, most: object) -> Market:
     return replace(market, demand=np.full(len(market.users), Fraction(str(most)), dtype=object))
 
 
-def checked(asked: Property, market: Market, shares: Array) -> Verdict:
+def checked(asked: AllocationProperty, market: Market, shares: Array) -> Verdict:
     """Return the exact verdict on exact shares; its certificate has been accepted by ``proofs/verify.py``."""
     verdict = asked.check(market, shares)
     proved(asked.certify(market, shares, verdict))
     return verdict
 
 
-def holds(asked: Property, market: Market, shares: Array) -> bool:
+def holds(asked: AllocationProperty, market: Market, shares: Array) -> bool:
     """Whether shares have a property, exactly and certified."""
     return checked(asked, market, shares).answer is Answer.HOLDS

@@ -23,9 +23,9 @@ from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
 from fairopt.proofs.verifier import runs as verify_run
 from fairopt.proofs.verifier.front import main
 from fairopt.proofs.verifier.reading import Unreadable
-from fairopt.simulation import History, Mechanics, run
+from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.document import document
-from fairopt.testing.round_samples import Setting, by_hand, documented, sample_settings
+from fairopt.testing.round_samples import by_hand, documented, sample_settings
 from fairopt.testing.round_suite import Lender
 from fairopt.testing.tampering import Change, changes, is_number, places, tampered
 

@@ -28,7 +28,8 @@ from fairopt.properties import (
     WorkConservation,
     over_optima,
 )
-from fairopt.properties.verdict import Answer, Property
+from fairopt.properties.property import AllocationProperty
+from fairopt.properties.verdict import Answer
 
 ADDITIVE = (SharingIncentive(), EnvyFreeness())
 BY_SUPPORT = (AdjacentTypes(), ParetoEfficiency())
@@ -47,7 +48,7 @@ MARKETS = {
 POLICIES = (MaxEfficiency(), MaxMin(), NonCooperativeOEF(), CooperativeOEF())
 
 
-def decided(policy: Formulated, market: Market, property: Property) -> OverOptima:
+def decided(policy: Formulated, market: Market, property: AllocationProperty) -> OverOptima:
     return over_optima(policy, allocate(policy, market, Exact()), property)
 
 
@@ -138,7 +139,9 @@ def test_it_agrees_with_all_vertices(policy: Formulated, market: Market) -> None
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 @pytest.mark.parametrize("property", [*ADDITIVE, *BY_SUPPORT], ids=lambda property: property.name)
 @pytest.mark.parametrize("market", MARKETS.values(), ids=MARKETS.keys())
-def test_the_optima_shown_are_optima_and_show_it(policy: Formulated, property: Property, market: Market) -> None:
+def test_the_optima_shown_are_optima_and_show_it(
+    policy: Formulated, property: AllocationProperty, market: Market
+) -> None:
     answer = decided(policy, market, property)
     best = allocate(policy, market, Exact())
     for shares, wanted in ((answer.having, Answer.HOLDS), (answer.lacking, Answer.FAILS)):

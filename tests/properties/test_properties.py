@@ -19,12 +19,12 @@ from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.properties import (
     AdjacentTypes,
+    AllocationProperty,
     Answer,
     Effort,
     EnvyFreeness,
     Feasibility,
     ParetoEfficiency,
-    Property,
     SharingIncentive,
     StrategyProofness,
     WorkConservation,
@@ -36,7 +36,7 @@ from fairopt.testing.suite import Outcome
 
 
 @pytest.mark.parametrize("each", of_allocations(), ids=lambda each: each.name)
-def test_property_conforms(each: Property, conformance: Callable[[object], None]) -> None:
+def test_property_conforms(each: AllocationProperty, conformance: Callable[[object], None]) -> None:
     report = property_suite().run([each])
     conformance(f"property {each.name}: {report.counts[Outcome.RAN]} of {len(report.rows)} checks ran")
     report.require_complete()
@@ -81,7 +81,7 @@ class WrongWitness(EnvyFreeness):
         (WrongWitness(), "witness refutes by the bare definition"),
     ],
 )
-def test_the_suite_catches(each: Property, check: str) -> None:
+def test_the_suite_catches(each: AllocationProperty, check: str) -> None:
     suite = property_suite()
     one = next(entry for entry in suite.checks if entry.name == check)
     assert suite.run_one(each, one).outcome is Outcome.FAILED
@@ -157,7 +157,7 @@ BRUTE = [
 
 
 @pytest.mark.parametrize(("each", "brute"), BRUTE, ids=[each.name for each, _ in BRUTE])
-def test_agrees_with_brute_force(each: Property, brute: Any) -> None:
+def test_agrees_with_brute_force(each: AllocationProperty, brute: Any) -> None:
     answers = set()
     for market, shares in cases():
         holds = brute(market, shares)
@@ -224,7 +224,7 @@ SCARCE = Market.of([[1, 1], [1, 1]], capacity=[4_000_000, 1], demand=[None, 2], 
 
 
 @pytest.mark.parametrize("each", [Feasibility(), ParetoEfficiency()], ids=lambda each: each.name)
-def test_a_scarce_type_beside_a_common_one_has_a_tolerance_of_its_own(each: Property) -> None:
+def test_a_scarce_type_beside_a_common_one_has_a_tolerance_of_its_own(each: AllocationProperty) -> None:
     overbooked = np.array([[3_999_998.0, 2.9], [2.0, 0.0]])
     assert each.check(SCARCE, overbooked).answer is Answer.FAILS
     negative = np.array([[4_000_000.0, 1.5], [0.0, -0.5]])
@@ -278,7 +278,7 @@ def test_adjacent_types_in_an_order_of_ones_own() -> None:
     ids=["shape", "nan", "inf", "text", "rows"],
 )
 @pytest.mark.parametrize("each", of_allocations(), ids=lambda each: each.name)
-def test_what_is_no_allocation_is_refused(each: Property, allocation: Any) -> None:
+def test_what_is_no_allocation_is_refused(each: AllocationProperty, allocation: Any) -> None:
     with pytest.raises(BadInput):
         each.check(Market.of([[1, 2], [1, 5]], capacity=[1, 1]), allocation)
 

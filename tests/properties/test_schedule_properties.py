@@ -10,7 +10,7 @@ from itertools import product
 
 import pytest
 
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, NotCapable
 from fairopt.methods.columns.columns import Times, columns
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.offline_optimum import OfflineOptimum
@@ -23,8 +23,8 @@ from fairopt.proofs.claims.astraea.batches import example, random_batch, violati
 from fairopt.proofs.claims.astraea.example import as_printed, policy
 from fairopt.proofs.claims.astraea.properties import two_tenants, within
 from fairopt.properties import Answer
-from fairopt.properties.schedules.misreports import Lie, SmallLies, StrategyProofness
-from fairopt.properties.schedules.pareto import Exhaustive, ParetoEfficiency
+from fairopt.properties.schedules.misreports import BatchLie, ScheduleStrategyProofness, SmallLies
+from fairopt.properties.schedules.pareto import Exhaustive, ScheduleParetoEfficiency
 from fairopt.properties.schedules.tenants import (
     BatchSharingIncentive,
     BudgetBalance,
@@ -86,7 +86,7 @@ def test_gains_add_up_to_revenue_on_random_batches() -> None:
 
 def test_a_plan_without_decisions_has_no_contributions_to_judge() -> None:
     plan = replace(as_printed(), admissions=())
-    with pytest.raises(BadInput, match="admitted"):
+    with pytest.raises(NotCapable, match="admitted"):
         GainAsYouContribute().check(plan)
 
 
@@ -103,25 +103,27 @@ def test_batch_sharing_incentive_by_hand() -> None:
 
 
 def test_a_lie_about_utility_by_hand() -> None:
-    judge = StrategyProofness(ONE_INTERVAL)
-    steep = Lie({1: {"utility": Linear(Fraction(-9), Fraction(20))}})
-    found = judge.misreport(two_tenants(), steep)
+    judge = ScheduleStrategyProofness()
+    steep = BatchLie({1: {"utility": Linear(Fraction(-9), Fraction(20))}})
+    found = judge.misreport(ONE_INTERVAL, two_tenants(), steep)
     assert (found.honest, found.lying, found.gain) == (14, 15, 1)
     assert str(found).endswith("with j2: utility Linear(-9, 20)")
-    assert judge.check(two_tenants(), [steep]).answer is Answer.FAILS
-    assert judge.check(two_tenants(), [Lie({0: {"epochs": 2}})]).answer is Answer.NOT_REFUTED
+    assert judge.check(ONE_INTERVAL, two_tenants(), [steep]).answer is Answer.FAILS
+    assert judge.check(ONE_INTERVAL, two_tenants(), [BatchLie({0: {"epochs": 2}})]).answer is Answer.NOT_REFUTED
 
 
 def test_what_a_misreported_demand_yields() -> None:
     """A job told to be shorter than it is gets too few slots, and is worth nothing; one told to be longer ends late."""
     alone = example((0,))
-    shorter, longer = Lie({0: {"epochs": 1}}), Lie({0: {"epochs": 4}})
-    late, early = StrategyProofness(policy()), StrategyProofness(policy(), early=True)
-    assert late.misreport(alone, shorter).lying == 0
-    assert late.misreport(alone, longer).lying == 100 - 2 * (12 - 3)
-    assert early.misreport(alone, longer).lying == late.misreport(alone, longer).honest == 100 - 2 * (10 - 3)
+    shorter, longer = BatchLie({0: {"epochs": 1}}), BatchLie({0: {"epochs": 4}})
+    rule, late, early = policy(), ScheduleStrategyProofness(), ScheduleStrategyProofness(early=True)
+    assert late.misreport(rule, alone, shorter).lying == 0
+    assert late.misreport(rule, alone, longer).lying == 100 - 2 * (12 - 3)
+    assert (
+        early.misreport(rule, alone, longer).lying == late.misreport(rule, alone, longer).honest == 100 - 2 * (10 - 3)
+    )
     # more chunks than it has let it get more workers, of which it can use no more than before
-    many = late.misreport(alone, Lie({0: {"chunks": 4, "epochs": 1}}))
+    many = late.misreport(rule, alone, BatchLie({0: {"chunks": 4, "epochs": 1}}))
     assert many.lying <= many.honest
 
 
@@ -129,14 +131,16 @@ def test_the_truth_is_no_lie() -> None:
     for seed in range(10):
         batch = random_batch(seed, jobs=4)
         plan = decide(ONE_INTERVAL, batch)
-        assert StrategyProofness(ONE_INTERVAL).gains(batch, plan) == plan.gains
+        assert ScheduleStrategyProofness().gains(batch, plan) == plan.gains
 
 
 def test_lies_are_checked() -> None:
     with pytest.raises(BadInput, match="2 tenants"):
-        StrategyProofness(ONE_INTERVAL).misreport(two_tenants(), Lie({0: {"epochs": 2}, 1: {"epochs": 2}}))
+        ScheduleStrategyProofness().misreport(
+            ONE_INTERVAL, two_tenants(), BatchLie({0: {"epochs": 2}, 1: {"epochs": 2}})
+        )
     with pytest.raises(BadInput, match="CompletionUtility"):
-        Lie({0: {"utility": 3}}).of(two_tenants())
+        BatchLie({0: {"utility": 3}}).of(two_tenants())
     told = {tuple(sorted(what.items())) for each in SmallLies(most=2).of(two_tenants()) for what in each.told.values()}
     assert len(told) == 3  # the truth is (1, 1)
     assert all(
@@ -148,19 +152,19 @@ def test_lies_are_checked() -> None:
 
 
 def test_pareto_efficiency_of_the_printed_example() -> None:
-    verdict = ParetoEfficiency(within(8, 12)).check(as_printed())
+    verdict = ScheduleParetoEfficiency(within(8, 12), most=None).check(as_printed())
     assert (verdict.answer, verdict.margin) == (Answer.FAILS, -6)
     assert (verdict.witness.before, verdict.witness.after) == ((168, 82), (170, 86))
     better = replace(as_printed(), schedules=verdict.witness.schedules, admissions=(), payments=(), evidence=None)
     assert violations(better) == []
-    assert ParetoEfficiency(within(8, 12)).check(better).answer is Answer.HOLDS
+    assert ScheduleParetoEfficiency(within(8, 12), most=None).check(better).answer is Answer.HOLDS
 
 
 def test_the_offline_optimum_is_pareto_efficient() -> None:
     for seed in range(6):
         batch = random_batch(seed, servers=2, jobs=3, latest=1)
         plan = decide(OfflineOptimum(slots=6), batch)
-        verdict = ParetoEfficiency(within(0, 6)).check(plan)
+        verdict = ScheduleParetoEfficiency(within(0, 6), most=None).check(plan)
         assert float(verdict.margin or 0) == pytest.approx(0, abs=1e-9)
 
 

@@ -14,16 +14,16 @@ import pytest
 
 from fairopt import discovery
 from fairopt.backends import Session
+from fairopt.compare import compare
 from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace
 from fairopt.proofs.verifier import runs as verify_run
-from fairopt.simulation import History, Mechanics, run
+from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.document import document
 from fairopt.simulation.measures import UNITS, Spread, measure
-from fairopt.simulation.measures_compare import compare_runs
-from fairopt.simulation.measures_finish_time import OwnPart, WholeCluster, finish_time_fairness
+from fairopt.simulation.measures_finish_time import OwnPart, WholeCluster, finish_time_fairness, presence
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,15 @@ def test_a_run_of_no_rounds_has_measures_too(trace: Trace) -> None:
     assert found.row().keys() == UNITS.keys()
 
 
+def test_who_comes_within_the_last_round_shares_the_cluster_until_it_ends() -> None:
+    trace = Trace(Jobs.of(gpus=[1, 1], work=[10, 10], types=["T"], arrival=[0, 4], names=["j", "k"]))
+    history = played(trace, FRAGMENTS, {"j": ((0, 1),)})
+    assert history.ran.keys() == {"j"}
+    assert presence(history).integral(Fraction(0), Fraction(10)) == 16
+    # N = 16/10, a GPU and more for itself
+    assert finish_time_fairness(history) == {"j": 1}
+
+
 def test_a_spread_is_that_of_numpy() -> None:
     values = [Fraction(number, 7) for number in (9, 3, 100, 41, 5)]
     spread = Spread.of(values)
@@ -207,7 +216,7 @@ def test_floats_come_near_fractions(histories: tuple[History, History]) -> None:
 
 def test_policies_side_by_side_and_one_that_stops() -> None:
     broken = Scripted(({"four": ((0, 4),)},))
-    rows = list(compare_runs([ShortestRemainingTimeFirst(), broken], GANGS, FRAGMENTS, length=10))
+    rows = list(compare(Setting(FRAGMENTS, GANGS, length=Fraction(10)), [ShortestRemainingTimeFirst(), broken], []))
     assert [row.error is None for row in rows] == [True, False]
     assert "host 'A' gives out 4 GPUs and has 2" in str(rows[1].error)
     assert rows[0].measures.completed == 3
@@ -221,7 +230,7 @@ def jobs_under_every_policy(count: int) -> None:
     mechanics, names = Mechanics(restart=Fraction(30)), [each.name for each in discovery.policies(Queue)]
     policies = [discovery.policy(name) for name in names]
     done = []
-    for row in compare_runs(policies, trace, philly_cluster(), length=300, mechanics=mechanics):
+    for row in compare(Setting(philly_cluster(), trace, mechanics), policies, []):
         assert row.error is None, f"{row.policy.name}: {row.error}"
         assert row.measures.completed == count, row.policy.name
         text = json.dumps(document(row.history, mechanics, 300, row.policy.name))

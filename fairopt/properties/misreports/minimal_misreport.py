@@ -12,10 +12,10 @@ from fairopt.errors import BadInput
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Array
+from fairopt.properties.effort import Effort
 from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Smaller
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import Effort
 from fairopt.properties.misreports.shrinking import Shrunk, burden, last, shrinks
 from fairopt.properties.misreports.strategy_proofness import StrategyProofness
 from fairopt.properties.verdict import TOLERANCE

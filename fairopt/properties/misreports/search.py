@@ -9,38 +9,15 @@ from time import monotonic
 
 import numpy as np
 
-from fairopt.errors import BadInput
 from fairopt.program import INFINITY, Array
+from fairopt.properties.effort import KINDS, Effort
 from fairopt.properties.misreports.allowed import Misreports, Moves
 from fairopt.properties.misreports.reports import Reports
 
-#: The kinds of misreports; each gets an equal part of the effort.
-KINDS = 3
-#: How many of the best misreports, of different users, are improved side by side.
+#: So many of the best misreports, of different users, are improved side by side.
 CLIMBERS = 4
 #: The steps of the improvement, relative to an entry: from the first to the last, each a third of the one before.
 FIRST_STEP, LAST_STEP = 0.3, 1e-4
-
-
-@dataclass(frozen=True)
-class Effort:
-    """The limits of a search: at most ``evaluations`` misreports and ``seconds``, with random ``seed``.
-
-    The same evaluations and seed make the same search; a limit of seconds depends on the machine. Decisions that are
-    repeated, to confirm a gain or make it exact, are not counted.
-    """
-
-    evaluations: int = 600
-    seconds: float | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.evaluations < 1 or (self.seconds is not None and not self.seconds > 0):
-            raise BadInput(f"got {self}", place="effort", remedy="Allow at least one evaluation and some time")
-
-    def part(self, number: int) -> int:
-        """Return the number of evaluations for kind ``number`` of misreport; the parts add up to all."""
-        return (self.evaluations + KINDS - 1 - number) // KINDS
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
+from fairopt.properties.effort import Effort
 from fairopt.properties.misreports.exact_reports import simplest
-from fairopt.properties.misreports.search import Effort
 
 #: Up to this many users or types every subset is tried; with more, first one is left out at a time.
 SUBSETS_UP_TO = 6

@@ -2,47 +2,26 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
+from fairopt.properties.effort import Effort
 from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Smaller
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import Effort, Found, Search, better
+from fairopt.properties.misreports.search import Found, Search, better
+from fairopt.properties.property import MechanismProperty
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 
-__all__ = ["Effort", "MechanismProperty", "Misreport", "StrategyProofness"]
-
-#: On markets with more shares only one report of each kind is decided exactly, which takes longer than the search.
+#: On markets of more shares than this only one report of each kind is decided exactly: it takes longer than the search.
 EXACT_UP_TO = 250
 #: A simpler report is preferred over another whose gain is up to this many times as large.
 WORTH = 2
 #: How many of the most promising reports are decided exactly where none pays.
 PROMISING = 3
-
-
-class MechanismProperty(ABC):
-    """A property of a policy, not of one allocation: it depends on what the policy decides on other reports too."""
-
-    name: ClassVar[str]
-    short: ClassVar[str] = ""
-    source: ClassVar[str]
-    definition: ClassVar[str]
-
-    @abstractmethod
-    def search(
-        self, policy: Policy, problem: Market, *, effort: Effort | None = None, truth: Allocation | None = None
-    ) -> Verdict:
-        """Look for a counterexample within ``effort``.
-
-        The verdict is about ``truth``, the policy's decision on the problem, and decisions made in the same way. Where
-        none is given, decisions are exact if the problem is exact and the policy has exact decisions.
-        """
 
 
 class StrategyProofness(MechanismProperty):
@@ -59,6 +38,7 @@ class StrategyProofness(MechanismProperty):
     Source: OEF Sec. 2.3.1 (1).
     """
 
+    problem = Market
     name = "strategy_proofness"
     short = "SP"
     source = "OEF Sec. 2.3.1 (1)"

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from itertools import islice
+from time import monotonic
+from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.policy import Plan, Policy, decide
 from fairopt.problem.batch import Batch, JobSchedule, slots_for
 from fairopt.problem.utilities import CompletionUtility
-from fairopt.program import Number
+from fairopt.program import INFINITY, Number
+from fairopt.properties.effort import Effort
+from fairopt.properties.property import MechanismProperty, slack_allowed
+from fairopt.properties.schedules.plan_property import SOURCE
 from fairopt.properties.verdict import Answer, Verdict
 
 #: What of a job is its demand; the rest of what can be told is its utility.
@@ -19,10 +24,10 @@ DEMANDS = ("arrival", "epochs", "chunks", "minibatches")
 
 
 @dataclass(frozen=True)
-class Lie:
+class BatchLie:
     """What a tenant says of its jobs: by row, the columns that it changes (`DEMANDS`, ``utility``) and to what.
 
-    >>> print(Lie({0: {"chunks": 3, "epochs": 1}}))
+    >>> print(BatchLie({0: {"chunks": 3, "epochs": 1}}))
     job 0: chunks 3, epochs 1
     """
 
@@ -70,14 +75,14 @@ def _shown(value: int | CompletionUtility) -> str:
 
 
 @dataclass(frozen=True)
-class Misreport:
+class ScheduleMisreport:
     """A lie that pays: what its tenant gains by the truth and by the lie, its true utilities counted in both.
 
     ``told``: the lie in words, with the jobs' names.
     """
 
     tenant: str
-    lie: Lie
+    lie: BatchLie
     honest: Number
     lying: Number
     told: str
@@ -92,7 +97,43 @@ class Misreport:
 
 
 @dataclass(frozen=True)
-class StrategyProofness:
+class SmallLies:
+    """Lies about single jobs, and about two jobs of a tenant at once: all demands up to a size, given utilities.
+
+    ``most``: the largest epochs and chunks that are told. ``keep_work``: only demands that tell the true number of
+    mini-batches. ``utilities``: what is told of utilities, nothing by default. ``together``: two jobs at once besides.
+    """
+
+    most: int = 4
+    keep_work: bool = False
+    utilities: tuple[CompletionUtility, ...] = field(default=())
+    together: bool = False
+
+    def of(self, batch: Batch) -> Iterable[BatchLie]:
+        """Yield the lies, those about single jobs first."""
+        single = {job: list(self._about(batch, job)) for job in range(len(batch.jobs))}
+        for job, told in single.items():
+            yield from (BatchLie({job: what}) for what in told)
+        if self.together:
+            for job, told in single.items():
+                for other in range(job + 1, len(batch.jobs)):
+                    if batch.jobs.tenant[job] == batch.jobs.tenant[other]:
+                        yield from (BatchLie({job: a, other: b}) for a in told for b in single[other])
+
+    def _about(self, batch: Batch, job: int) -> Iterable[dict[str, Any]]:
+        jobs = batch.jobs
+        truth = (int(jobs.epochs[job]), int(jobs.chunks[job]))
+        for epochs in range(1, self.most + 1):
+            for chunks in range(1, self.most + 1):
+                if (epochs, chunks) != truth and (not self.keep_work or epochs * chunks == truth[0] * truth[1]):
+                    yield {"epochs": epochs, "chunks": chunks}
+        for utility in self.utilities:
+            if utility != jobs.utility[job]:
+                yield {"utility": utility}
+
+
+@dataclass(frozen=True)
+class ScheduleStrategyProofness(MechanismProperty):
     """Nobody gains by misreporting; decided over the lies that are given.
 
     What a misreported demand yields: the true job runs on what was granted, from the first slot on, each worker on one
@@ -101,39 +142,69 @@ class StrategyProofness:
     else nothing: there is no second try and no preemption. It pays what was asked, for all that was granted, and a job
     that starts before its true arrival does nothing until then.
 
+    * ``lies``: which ones a search tries, in their order, as far as its effort goes.
     * ``early``: a job that is done before its last slot is done then; False (default): when its schedule ends, as
       (3m) has it, so that nobody gains by what an operator would only have to look away from.
 
     Source: Astraea (posted prices) Theorem 4; Sec. 1 "no tenant can get more benefits by lying about its demands".
     """
 
-    name: ClassVar[str] = "schedule_strategy_proofness"
-    policy: Policy
+    problem = Batch
+    name = "schedule_strategy_proofness"
+    short = "SP"
+    source = f"{SOURCE} Theorem 4"
+    definition = "g_u(truth) >= g_u(told) for each tenant u and everything that it may tell of its jobs"
+    lies: SmallLies = field(default_factory=SmallLies)
     early: bool = False
 
-    def check(self, batch: Batch, lies: Iterable[Lie]) -> Verdict:
-        """Decide over ``lies``; the margin is minus the most that one gains, the witness that one."""
-        honest, tried, best = self.gains(batch, self._plan(batch)), 0, None
-        for lie in lies:
-            tried, found = tried + 1, self.misreport(batch, lie, honest)
+    def search(
+        self, policy: Policy, problem: Batch, *, effort: Effort | None = None, truth: Plan | None = None
+    ) -> Verdict:
+        """Try the lies within ``effort``; the verdict speaks of ``truth``, the policy's plan for the batch."""
+        return self.check(policy, problem, self.lies.of(problem), effort=effort, truth=truth)
+
+    def check(
+        self,
+        policy: Policy,
+        batch: Batch,
+        lies: Iterable[BatchLie],
+        *,
+        effort: Effort | None = None,
+        truth: Plan | None = None,
+    ) -> Verdict:
+        """Decide over ``lies``, all where no ``effort`` limits them.
+
+        The margin is minus the most that one gains, the witness that one.
+        """
+        honest, tried, best = self.gains(batch, truth or decide(policy, batch)), 0, None
+        ends = INFINITY if effort is None or effort.seconds is None else monotonic() + effort.seconds
+        for lie in lies if effort is None else islice(lies, effort.evaluations):
+            tried, found = tried + 1, self.misreport(policy, batch, lie, honest)
             best = found if best is None or found.gain > best.gain else best
-        pays = best is not None and best.gain > 0
+            if monotonic() > ends:
+                break
+        # what is in floats is compared as floats are
+        exact = best is not None and not isinstance(best.gain, float)
+        allowed = slack_allowed(None, exact=exact)
+        pays = best is not None and best.gain > allowed * max(best.honest, -best.honest)
         return Verdict(
             property=self.name,
             answer=Answer.FAILS if pays else Answer.NOT_REFUTED,
             margin=None if best is None else -best.gain,
             unit="revenue",
-            exact=best is not None and not isinstance(best.gain, float),
+            exact=exact,
             effort=f"{tried} lies",
             witness=best if pays else None,
         )
 
-    def misreport(self, batch: Batch, lie: Lie, honest: tuple[Number, ...] | None = None) -> Misreport:
-        """Return what a lie does for its tenant."""
-        truth = self.gains(batch, self._plan(batch)) if honest is None else honest
+    def misreport(
+        self, policy: Policy, batch: Batch, lie: BatchLie, honest: tuple[Number, ...] | None = None
+    ) -> ScheduleMisreport:
+        """Return what a lie does for its tenant under a policy."""
+        truth = self.gains(batch, decide(policy, batch)) if honest is None else honest
         tenant = lie.tenant(batch)
-        lying = self.gains(batch, self._plan(lie.of(batch)))
-        return Misreport(batch.tenants[tenant], lie, truth[tenant], lying[tenant], lie.about(batch.jobs.names))
+        lying = self.gains(batch, decide(policy, lie.of(batch)))
+        return ScheduleMisreport(batch.tenants[tenant], lie, truth[tenant], lying[tenant], lie.about(batch.jobs.names))
 
     def gains(self, truth: Batch, plan: Plan) -> tuple[Number, ...]:
         """Return what a plan, made from whatever was told, is worth to each tenant (U,) in truth."""
@@ -155,42 +226,3 @@ class StrategyProofness:
         if done > one.last:
             return Fraction(0)
         return jobs.utility[job].value(Fraction((done if self.early else one.last) - int(jobs.arrival[job])))
-
-    def _plan(self, batch: Batch) -> Plan:
-        return decide(self.policy, batch)
-
-
-@dataclass(frozen=True)
-class SmallLies:
-    """Lies about single jobs, and about two jobs of a tenant at once: all demands up to a size, given utilities.
-
-    ``most``: the largest epochs and chunks that are told. ``keep_work``: only demands that tell the true number of
-    mini-batches. ``utilities``: what is told of utilities, nothing by default. ``together``: two jobs at once besides.
-    """
-
-    most: int = 4
-    keep_work: bool = False
-    utilities: tuple[CompletionUtility, ...] = field(default=())
-    together: bool = False
-
-    def of(self, batch: Batch) -> Iterable[Lie]:
-        """Yield the lies, those about single jobs first."""
-        single = {job: list(self._about(batch, job)) for job in range(len(batch.jobs))}
-        for job, told in single.items():
-            yield from (Lie({job: what}) for what in told)
-        if self.together:
-            for job, told in single.items():
-                for other in range(job + 1, len(batch.jobs)):
-                    if batch.jobs.tenant[job] == batch.jobs.tenant[other]:
-                        yield from (Lie({job: a, other: b}) for a in told for b in single[other])
-
-    def _about(self, batch: Batch, job: int) -> Iterable[dict[str, Any]]:
-        jobs = batch.jobs
-        truth = (int(jobs.epochs[job]), int(jobs.chunks[job]))
-        for epochs in range(1, self.most + 1):
-            for chunks in range(1, self.most + 1):
-                if (epochs, chunks) != truth and (not self.keep_work or epochs * chunks == truth[0] * truth[1]):
-                    yield {"epochs": epochs, "chunks": chunks}
-        for utility in self.utilities:
-            if utility != jobs.utility[job]:
-                yield {"utility": utility}

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from itertools import islice
 
 import numpy as np
 
+from fairopt.errors import FairoptError
+from fairopt.methods.columns.columns import Times, columns
 from fairopt.policy import Plan
 from fairopt.problem.batch import Batch, JobSchedule
-from fairopt.program import Number
+from fairopt.program import INFINITY, Number
+from fairopt.properties.property import OutcomeProperty, slack_allowed
+from fairopt.properties.schedules.plan_property import SOURCE
 from fairopt.properties.verdict import Answer, Verdict
 
 #: All schedules that a job may have, or enough of them: `fairopt.methods.columns.columns.columns` is such a function.
@@ -21,7 +25,7 @@ Worth = Callable[[JobSchedule], Number]
 
 
 @dataclass(frozen=True)
-class Dominating:
+class DominatingSchedules:
     """Schedules that leave no tenant with less utility, and some with more; payments stay as they are."""
 
     schedules: tuple[JobSchedule, ...]
@@ -33,51 +37,87 @@ class Dominating:
         return f"utilities {list(map(str, self.before))} become {list(map(str, self.after))} with {told}"
 
 
+class TooMany(FairoptError, RuntimeError):
+    """More schedules, or packings of them, than are looked at; the message says how many."""
+
+
 @dataclass(frozen=True)
-class ParetoEfficiency:
+class ScheduleParetoEfficiency(OutcomeProperty):
     """No other feasible schedules of the same jobs leave every tenant at least its revenue, and one more.
 
     Revenue is utility plus what is paid to a tenant minus what it pays. Payments are left as they are in the plan: a
     dominating plan then needs nobody's agreement to other payments, so that a failure here is one in any sense.
-    ``columns``: which schedules a job may have; with those of some slots only, it is efficiency within these slots.
+
+    * ``columns``: which schedules a job may have; with those of some slots only, it is efficiency within these slots.
+      None for all that can be of use, in as many slots.
+    * ``most``: how many schedules, and thousands of packings, are looked at; where that is not enough, it is UNDECIDED.
 
     Source: Astraea (posted prices) Theorem 5; its footnote 1.
     """
 
-    name: ClassVar[str] = "schedule_pareto_efficiency"
-    columns: Columns
+    problem = Batch
+    of = "schedule"
+    name = "schedule_pareto_efficiency"
+    short = "PE"
+    source = f"{SOURCE} Theorem 5"
+    definition = "no feasible schedules give every tenant its revenue, and one more, payments as they are"
+    columns: Columns | None = None
+    most: int | None = 400
 
-    def check(self, plan: Plan) -> Verdict:
+    def verify(self, problem: Batch, outcome: Plan, *, tolerance: Number | None = None) -> Verdict:
+        """Decide of a plan; see `check`."""
+        return self.check(outcome, tolerance=tolerance)
+
+    def check(self, plan: Plan, *, tolerance: Number | None = None) -> Verdict:
         """Decide; the margin is minus the most that the tenants' total can grow in this way."""
         batch, jobs = plan.batch, plan.batch.jobs
 
         def worth(one: JobSchedule) -> Number:
             return jobs.utility[one.job].value(Fraction(one.last - int(jobs.arrival[one.job])))
 
-        search = Exhaustive(batch, self.columns, worth)
-        before = search.tenants(plan.schedules)
-        best = search.largest(before)
+        try:
+            search = Exhaustive(batch, self.columns or all_columns(batch), worth, self.most)
+            before = search.tenants(plan.schedules)
+            best = search.largest(before)
+        except TooMany as error:
+            return Verdict.undecided(self.name, str(error), unit="revenue")
         after = search.tenants(best)
-        grown = sum(after) - sum(before)
+        had: Number = sum(before, start=Fraction(0))
+        grown = sum(after) - had
+        exact = not isinstance(grown, float)
+        fails = bool(grown > slack_allowed(tolerance, exact=exact) * max(had, -had))
         return Verdict(
             property=self.name,
-            answer=Answer.FAILS if grown > 0 else Answer.HOLDS,
+            answer=Answer.FAILS if fails else Answer.HOLDS,
             margin=-grown,
             unit="revenue",
-            exact=not isinstance(grown, float),
+            exact=exact and (fails or grown <= 0),
             effort=f"{search.looked} packings of {sum(map(len, search.choices))} schedules",
-            witness=Dominating(best, before, after) if grown > 0 else None,
+            witness=DominatingSchedules(best, before, after) if fails else None,
         )
+
+
+def all_columns(batch: Batch) -> Columns:
+    """Return all schedules of a job that can be of use: in no plan does anybody need a later slot."""
+    times = Times.of(batch)
+    return lambda at, job: columns(at, job, times)
 
 
 class Exhaustive:
     """Every packing of schedules into the servers, depth first; what cannot become good enough is left out."""
 
-    def __init__(self, batch: Batch, columns: Columns, worth: Worth) -> None:
+    def __init__(self, batch: Batch, columns: Columns, worth: Worth, most: int | None = None) -> None:
         self.batch, self.worth, self.looked = batch, worth, 0
-        self.choices = [
-            sorted(columns(batch, job), key=lambda one: (-worth(one), one.first)) for job in range(len(batch.jobs))
-        ]
+        self.most = INFINITY if most is None else 1000 * most
+        self.choices: list[list[JobSchedule]] = []
+        for job in range(len(batch.jobs)):
+            left = None if most is None else most + 1 - sum(map(len, self.choices))
+            of_job = list(islice(columns(batch, job), left))
+            if left is not None and len(of_job) == left:
+                raise TooMany(
+                    f"there are more than {most} schedules that jobs may have; it is decided for small batches"
+                )
+            self.choices.append(sorted(of_job, key=lambda one: (-worth(one), one.first)))
         slots = max((one.last for each in self.choices for one in each), default=0)
         self.free = tuple(
             np.repeat(there[..., None], slots, axis=2) for there in (batch.servers.workers, batch.servers.ps)
@@ -93,6 +133,8 @@ class Exhaustive:
         def go(job: int, taken: tuple[JobSchedule, ...]) -> None:
             nonlocal best, found
             self.looked += 1
+            if self.looked > self.most:
+                raise TooMany(f"not decided after {self.looked - 1} packings; it is decided for small batches")
             most = [a + b for a, b in zip(has, self.best_left[job], strict=True)]
             if least is not None and any(a < b for a, b in zip(most, least, strict=True)):
                 return

@@ -2,60 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
-from fairopt.errors import BadInput
+from fairopt.errors import NotCapable
 from fairopt.policy import Admission, Plan, Policy, decide
 from fairopt.program import Number
-from fairopt.properties.verdict import Answer, Verdict
-
-SOURCE = "Astraea (posted prices)"
-
-
-class PlanProperty(ABC):
-    """A property of a plan: anybody's, however it came about. Numbers are judged as they are, without a tolerance."""
-
-    name: ClassVar[str]
-    source: ClassVar[str]
-    definition: ClassVar[str]
-    unit: ClassVar[str] = "revenue"
-
-    def check(self, plan: Plan) -> Verdict:
-        """Decide whether a plan has the property; the margin is the slack of the tightest case."""
-        cases = list(self.cases(plan))
-        slack, witness = min(cases, key=lambda case: case[0], default=(None, None))
-        fails = slack is not None and slack < 0
-        return Verdict(
-            property=self.name,
-            answer=Answer.FAILS if fails else Answer.HOLDS,
-            margin=slack,
-            unit=self.unit,
-            exact=not isinstance(slack, float),
-            effort=f"{len(cases)} cases",
-            witness=witness if fails else None,
-        )
-
-    @abstractmethod
-    def cases(self, plan: Plan) -> Iterable[tuple[Number, Any]]:
-        """Yield for each case its slack, negative where it fails, and what it is."""
-
-
-@dataclass(frozen=True)
-class Shortfall:
-    """Who has what where there should be more: ``who`` a job or a tenant, ``slot`` 0 where it is about all of them."""
-
-    who: str
-    has: Number
-    needs: Number
-    slot: int = 0
-
-    def __str__(self) -> str:
-        at = f" in slot {self.slot}" if self.slot else ""
-        return f"{self.who} has {self.has}{at} where it should have {self.needs}"
+from fairopt.properties.schedules.plan_property import SOURCE, PlanProperty, Shortfall
 
 
 @dataclass(frozen=True)
@@ -66,6 +21,7 @@ class BudgetBalance(PlanProperty):
     """
 
     name = "budget_balance"
+    short = "BB"
     source = f"{SOURCE} Eq. (2)"
     definition = "sum_u rho_j^u(t) = c_jw(t) + c_jp(t) for each job and slot"
 
@@ -87,6 +43,7 @@ class IndividualRationality(PlanProperty):
     """
 
     name = "individual_rationality"
+    short = "IR"
     source = f"{SOURCE} Eq. (7), Fig. 12"
     definition = "f_j(t+ - r_j) >= c_jw + c_jp for each job that runs"
     from_arrival: bool = True
@@ -111,12 +68,14 @@ class GainAsYouContribute(PlanProperty):
     """
 
     name = "gain_as_you_contribute"
+    short = "GC"
     source = f"{SOURCE} Eq. (2), (11)"
     definition = "rho_j^u(t) = unused_w^u / a_w(t) c_jw(t) + unused_p^u / a_p(t) c_jp(t)"
 
     def cases(self, plan: Plan) -> Iterable[tuple[Number, Shortfall]]:
         """Yield each tenant's part of each payment."""
         batch, types = plan.batch, {each.job: each for each in plan.schedules}
+        _admitted(plan)
         for each in plan.payments:
             one = types[each.job]
             left = [
@@ -153,6 +112,7 @@ class RevenueFairness(PlanProperty):
     """
 
     name = "revenue_fairness"
+    short = "RF"
     source = f"{SOURCE} Sec. 5.1"
     definition = "alpha_u = (g_u / sum f) / ((q_w^u / sum q_w + q_p^u / sum q_p) / 2) >= 1 for each tenant"
     unit = "ratio"
@@ -197,6 +157,7 @@ class BatchSharingIncentive(PlanProperty):
     """
 
     name = "batch_sharing_incentive"
+    short = "BSI"
     source = f"{SOURCE} Sec. 4.1"
     definition = "g_u >= g_u(alone) for each tenant"
     alone: Policy
@@ -211,9 +172,8 @@ class BatchSharingIncentive(PlanProperty):
 def _admitted(plan: Plan) -> list[Admission]:
     found = [each for each in plan.admissions if each.admitted]
     if {each.job for each in found} != {each.job for each in plan.schedules}:
-        raise BadInput(
-            f"{len(plan.schedules)} jobs run and {len(found)} were admitted",
-            place="plan, admissions",
-            remedy="Give a plan of a policy that admits jobs one by one",
+        raise NotCapable(
+            f"{len(plan.schedules)} jobs run and {len(found)} were admitted; give a plan of a policy that admits jobs "
+            "one by one"
         )
     return found

@@ -15,7 +15,8 @@ from fairopt.policy.optima import extended
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.over_optima import MOST_FACES, found, search
-from fairopt.properties.verdict import Answer, Instance, OverOptima, Property, Verdict
+from fairopt.properties.property import AllocationProperty, Instance, OverOptima
+from fairopt.properties.verdict import Answer, Verdict
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Gap:
         return f"{self.user} holds {self.slower} and {self.faster}, but no {self.skipped}, which lies between them"
 
 
-class AdjacentTypes(Property):
+class AdjacentTypes(AllocationProperty):
     """Each user's types follow one another, in the order of the market's types (slowest first) or in ``order``.
 
     Types without GPUs are left out of the order. The margin is minus the number of GPUs that the user holds on the side

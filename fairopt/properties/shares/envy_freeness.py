@@ -16,8 +16,9 @@ from fairopt.policy.optima import Terms
 from fairopt.problem import Market, worth
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.properties.over_optima import Slack, Used, linear
+from fairopt.properties.property import AllocationProperty, Instance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_2, OEF_EXAMPLE
-from fairopt.properties.verdict import Answer, Instance, OverOptima, Property, Verdict
+from fairopt.properties.verdict import Answer, Verdict
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Envy:
         return f"{self.user} gets {got}; with the shares of {self.envied}, by weight, it would get {theirs}"
 
 
-class EnvyFreeness(Property):
+class EnvyFreeness(AllocationProperty):
     """Nobody gets more out of another's shares, scaled by the two weights, than out of its own.
 
     Source: OEF Sec. 2.3.1 (2), Eq. (10c); weights Sec. 4.2.3 (weight w is w copies).

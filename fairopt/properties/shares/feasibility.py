@@ -8,8 +8,9 @@ import numpy as np
 
 from fairopt.problem import Market
 from fairopt.program import Array, Number, number_text
+from fairopt.properties.property import AllocationProperty, Instance
 from fairopt.properties.shares.cited import EQUATION_1, OEF_EXAMPLE
-from fairopt.properties.verdict import Answer, Instance, Property, Verdict
+from fairopt.properties.verdict import Answer, Verdict
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ def sizes(market: Market) -> Array:
     return np.where(there, market.capacity, min(1, market.capacity[there].min()))
 
 
-class Feasibility(Property):
-    """No share is negative, and no type is overbooked.
+class Feasibility(AllocationProperty):
+    """No negative share, and of no type more than there is.
 
     Source: OEF Eq. (9b), (10b).
     """

@@ -17,9 +17,10 @@ from fairopt.policy.optima import Terms, extended
 from fairopt.problem import Market, worth
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, Rows, number_text
 from fairopt.properties.over_optima import MOST_FACES, found, search
+from fairopt.properties.property import AllocationProperty, Instance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
-from fairopt.properties.verdict import Answer, Instance, OverOptima, Property, Verdict
+from fairopt.properties.verdict import Answer, Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +91,8 @@ class ParetoWeights:
         return found
 
 
-class ParetoEfficiency(Property):
-    """No feasible allocation gives every user at least as much and some user more.
+class ParetoEfficiency(AllocationProperty):
+    """No feasible allocation gives everybody as much and somebody more.
 
     It is decided by a linear program: the largest sum of gains, each in units of the user's throughput on its equal
     share, among allocations in which nobody loses. A positive optimum gives a dominating allocation. With optimum 0,

@@ -11,8 +11,9 @@ from fairopt.policy import Optima
 from fairopt.problem import Market, worth
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.over_optima import Slack, linear
+from fairopt.properties.property import AllocationProperty, Instance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_5, OEF_EXAMPLE
-from fairopt.properties.verdict import Answer, Instance, OverOptima, Property, Verdict
+from fairopt.properties.verdict import Answer, Verdict
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class WorseOff:
         return f"{self.user} gets {got}; its own partition would give it {own}"
 
 
-class SharingIncentive(Property):
-    """Each user gets at least the throughput of its equal share: its part, by weight, of every type.
+class SharingIncentive(AllocationProperty):
+    """Each user gets at least the throughput of its weight's part of every type.
 
     Source: OEF Sec. 2.3.1 (3); weights as in Gandiva_fair Sec. 2.1.
     """

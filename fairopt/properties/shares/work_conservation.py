@@ -8,9 +8,10 @@ import numpy as np
 
 from fairopt.problem import Market, usable, worth
 from fairopt.program import INFINITY, Array, Number, number_text
+from fairopt.properties.property import AllocationProperty, Instance
 from fairopt.properties.shares.cited import EQUATION_2, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import sizes
-from fairopt.properties.verdict import Answer, Instance, Property, Verdict
+from fairopt.properties.verdict import Answer, Verdict
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Idle:
         return f"{number_text(self.idle)} GPUs of {self.type} idle; {self.user} could use them"
 
 
-class WorkConservation(Property):
+class WorkConservation(AllocationProperty):
     """No GPU idles while a user that runs on it is below its demand.
 
     Source: Gandiva_fair Sec. 3.3; weaker than Pareto efficiency (OEF footnote 2).

@@ -22,8 +22,8 @@ from fairopt.proofs.claims.astraea.example import as_printed, policy
 from fairopt.proofs.ledger.checking import found, require
 from fairopt.proofs.ledger.wording import both
 from fairopt.properties import Answer
-from fairopt.properties.schedules.misreports import Lie, Misreport, SmallLies, StrategyProofness
-from fairopt.properties.schedules.pareto import Columns, ParetoEfficiency
+from fairopt.properties.schedules.misreports import BatchLie, ScheduleMisreport, ScheduleStrategyProofness, SmallLies
+from fairopt.properties.schedules.pareto import Columns, ScheduleParetoEfficiency
 from fairopt.properties.schedules.tenants import (
     BatchSharingIncentive,
     BudgetBalance,
@@ -56,27 +56,32 @@ def two_tenants(epochs: int = 1, slope: object = Fraction(-1)) -> Batch:
 def strategy_proofness() -> Finding:
     """Theorem 4: no tenant gains by misreporting."""
     batch, rule = example(), policy()
-    late, early = StrategyProofness(rule), StrategyProofness(rule, early=True)
-    demands = late.check(batch, SmallLies(most=6).of(batch))
-    lie: Misreport = found(demands.witness, "a lie about demands in the example")
-    sooner: Misreport = found(early.check(batch, SmallLies(most=6).of(batch)).witness, "one for those who end early")
+    late, early = ScheduleStrategyProofness(), ScheduleStrategyProofness(early=True)
+    demands = late.check(rule, batch, SmallLies(most=6).of(batch))
+    lie: ScheduleMisreport = found(demands.witness, "a lie about demands in the example")
+    sooner: ScheduleMisreport = found(
+        early.check(rule, batch, SmallLies(most=6).of(batch)).witness, "one for those who end early"
+    )
     steep = [Linear(Fraction(-4), Fraction(100))]
-    utility: Misreport = found(
-        late.check(batch, SmallLies(most=0, utilities=tuple(steep)).of(batch)).witness, "a lie about utilities"
+    utility: ScheduleMisreport = found(
+        late.check(rule, batch, SmallLies(most=0, utilities=tuple(steep)).of(batch)).witness, "a lie about utilities"
     )
     small = two_tenants()
-    smallest = StrategyProofness(PostedPricePacking(theta=Given(), intervals=1))
-    told = smallest.misreport(small, Lie({1: {"utility": Linear(Fraction(-9), Fraction(20))}}))
+    told = late.misreport(
+        PostedPricePacking(theta=Given(), intervals=1),
+        small,
+        BatchLie({1: {"utility": Linear(Fraction(-9), Fraction(20))}}),
+    )
     require(told.gain > 0, "a lie pays with a job each")
     counted, kinds = Counter[str](), ("demands", "demands, same work", "two jobs' demands at once", "utilities")
     batches = 12
     for seed in range(batches):
         market = random_batch(seed, servers=3, jobs=4, latest=3)
-        judge = StrategyProofness(PostedPricePacking(theta=Given(), intervals=3))
+        packing = PostedPricePacking(theta=Given(), intervals=3)
         steeper = (Linear(Fraction(-20), Fraction(200)), Linear(Fraction(0), Fraction(200)))
         lies = (SmallLies(most=3), SmallLies(most=6, keep_work=True), SmallLies(most=2, together=True))
         for kind, some in zip(kinds, (*lies, SmallLies(most=0, utilities=steeper)), strict=True):
-            counted[kind] += judge.check(market, some.of(market)).answer is Answer.FAILS
+            counted[kind] += late.check(packing, market, some.of(market)).answer is Answer.FAILS
     return Finding(
         Ruling.REFUTED,
         f"In the paper's own example {_told(lie)}, whose job then ends with the schedule it was given; where a job "
@@ -89,7 +94,7 @@ def strategy_proofness() -> Finding:
     )
 
 
-def _told(lie: Misreport) -> str:
+def _told(lie: ScheduleMisreport) -> str:
     return f"{lie.tenant} gains {both(lie.gain)} ({lie.honest} to {lie.lying}) by telling {lie.told}"
 
 
@@ -106,7 +111,7 @@ def pareto_efficiency() -> Finding:
     """Theorem 5: no other schedules give a tenant more revenue and none less."""
     rule = policy()
     run, printed = decide(rule, example()), as_printed()
-    judge = ParetoEfficiency(within(8, 12))
+    judge = ScheduleParetoEfficiency(within(8, 12), most=None)
     verdicts = [judge.check(plan) for plan in (run, printed)]
     require(all(each.answer is Answer.FAILS for each in verdicts), "the example's plans are dominated")
     witness = verdicts[1].witness
@@ -114,12 +119,12 @@ def pareto_efficiency() -> Finding:
     better = replace(printed, schedules=witness.schedules, admissions=(), payments=(), evidence=None)
     require(violations(better) == [], "what dominates is feasible")
     alone = example((0,))
-    waits = ParetoEfficiency(within(3, 12)).check(decide(rule, alone))
+    waits = ScheduleParetoEfficiency(within(3, 12), most=None).check(decide(rule, alone))
     dominated, batches = 0, 60
     for seed in range(batches):
         market = random_batch(seed, servers=2, jobs=3, latest=1)
         plan = decide(PostedPricePacking(theta=Given(), intervals=1), market)
-        dominated += ParetoEfficiency(within(4, 8)).check(plan).answer is Answer.FAILS
+        dominated += ScheduleParetoEfficiency(within(4, 8), most=None).check(plan).answer is Answer.FAILS
     return Finding(
         Ruling.REFUTED,
         "The paper's own example, within its own round: in the printed plan utilities (from arrival) are "

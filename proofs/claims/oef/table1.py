@@ -18,7 +18,7 @@ from fairopt.proofs.ledger.measuring import decide, extent, gains_of_lie
 from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
 from fairopt.proofs.ledger.wording import listed, rows, speedups
 from fairopt.properties import Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
-from fairopt.properties.verdict import Property
+from fairopt.properties.property import AllocationProperty
 
 MAX_MIN, TRADING, COOPERATIVE, NONCOOPERATIVE = MaxMin(), SecondPriceTrading(), CooperativeOEF(), NonCooperativeOEF()
 #: The table as printed: Pareto-efficiency, envy-freeness, sharing incentive, strategy-proofness, optimal efficiency.
@@ -205,7 +205,7 @@ def _noncooperative() -> Iterator[TableCell]:
     yield _less_than_possible(NONCOOPERATIVE, envy.market)
 
 
-def _fails(policy: Formulated, asked: Property, stored: Stored) -> TableCell:
+def _fails(policy: Formulated, asked: AllocationProperty, stored: Stored) -> TableCell:
     """Return the cell of a property that no optimum has on the market of a stored certificate."""
     require(no_optimum_has(asked, policy, stored.market), f"no optimum has {asked.name} in {stored.name}")
     return TableCell(False, f"{speedups(stored.market)}, {stored.name}")

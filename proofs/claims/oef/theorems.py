@@ -26,7 +26,7 @@ from fairopt.proofs.ledger.searching import as_in_oef, ordered_by_ratios
 from fairopt.proofs.ledger.wording import both, rows, speedups
 from fairopt.properties import AdjacentTypes, Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
 from fairopt.properties.over_optima import over_optima
-from fairopt.properties.verdict import Property
+from fairopt.properties.property import AllocationProperty
 
 COOPERATIVE, NONCOOPERATIVE = CooperativeOEF(), NonCooperativeOEF()
 #: Markets with ties, weights and zeros, on which what Coq proves is computed as well.
@@ -39,7 +39,7 @@ PROBES = (
 )
 
 
-def no_optimum_has(asked: Property, policy: Formulated, market: Market) -> bool:
+def no_optimum_has(asked: AllocationProperty, policy: Formulated, market: Market) -> bool:
     """Whether every optimum lacks a property, decided over the whole optimal face."""
     verdict = over_optima(policy, allocate(policy, market, Exact()), asked).some
     return verdict.exact and verdict.answer is Answer.FAILS

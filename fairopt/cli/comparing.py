@@ -1,0 +1,242 @@
+"""`fairopt compare`: policies side by side on a market, on a trace and a cluster, or on a batch."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar
+
+import typer
+
+from fairopt.cli import as_json, comparison_tables, proving, tables
+from fairopt.cli.answers import status_of
+from fairopt.cli.exits import Exit
+from fairopt.cli.listing import AsJson, print_json, wanted_policies, wanted_properties
+from fairopt.compare import Row
+from fairopt.compare import compare as compared
+from fairopt.errors import BadInput
+from fairopt.policy import Policy
+from fairopt.problem import Market, Queue, exact, read_cluster, read_market, read_trace
+from fairopt.problem.batch import Batch
+from fairopt.problem.files.batch import read_batch
+from fairopt.problem.files.detect import file_type
+from fairopt.problem.files.storage import naming
+from fairopt.properties import Effort, Property
+from fairopt.simulation import Mechanics, Setting
+from fairopt.simulation.run import check_matches
+
+
+def compare(
+    context: typer.Context,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A market; a trace, with --cluster; or a batch. The contents say which."),
+    ],
+    cluster: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Of a trace: the cluster file, .toml or .json.")
+    ] = None,
+    policy_names: Annotated[
+        list[str] | None, typer.Option("--policy", help="A policy by name; all by default. May be repeated.")
+    ] = None,
+    property_names: Annotated[
+        list[str] | None, typer.Option("--property", help="A property by name; all by default. May be repeated.")
+    ] = None,
+    json_: AsJson = False,
+    floats: Annotated[bool, typer.Option("--floats", help="Decide in floats, within a tolerance: faster.")] = False,
+    evaluations: Annotated[int, typer.Option(help="Misreports to try for each policy.", min=1)] = Effort.evaluations,
+    seed: Annotated[int, typer.Option(help="Seed of the search for misreports that pay.", min=0)] = 0,
+    seconds: Annotated[float, typer.Option(help="Most seconds to search for misreports, for each policy.")] = 60.0,
+    normalise: Annotated[
+        bool,
+        typer.Option("--normalise", help="Of a market: measure each user in its throughput on the slowest type first."),
+    ] = False,
+    every_optimum: Annotated[
+        bool,
+        typer.Option("--every-optimum", help="Of a market: where optima differ, say what holds for some and for all."),
+    ] = False,
+    certificates: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Of a market: write the evidence here, for `fairopt check DIR`."),
+    ] = None,
+    length: Annotated[str, typer.Option(help="Of a trace: seconds of a round.")] = "300",
+    rounds: Annotated[int | None, typer.Option(help="Of a trace: stop after so many rounds.", min=0)] = None,
+    restart: Annotated[str, typer.Option(help="Of a trace: seconds to stop a job and start it again.")] = "0",
+    launch: Annotated[str, typer.Option(help="Of a trace: seconds to start a job for the first time.")] = "0",
+    spread: Annotated[str, typer.Option(help="Of a trace: factor on the speed of a gang on several hosts.")] = "1",
+    local_data: Annotated[
+        bool, typer.Option("--local-data", help="Of a trace: copy datasets to hosts before jobs run.")
+    ] = False,
+) -> None:
+    """Decide under every policy and say which properties hold, by how much, and what shows it.
+
+    The table is the answer, whatever it says. Exit status: 3 a policy could not be computed; 4 nothing fails, but a
+    property could not be decided; else 0.
+    """
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+    found = file_type(file)
+    if found not in KINDS:
+        raise BadInput(f"it is a {found}", place=str(file), remedy="Give a market, a batch, or a trace with --cluster")
+    kind = KINDS[found](file, context.params)
+    for each in KINDS.values():
+        if strange := sorted((each.options - kind.options) & given):
+            place = f"--{strange[0].replace('_', '-')}"
+            raise BadInput(f"it means nothing for a {found}", place=place, remedy="Leave it out")
+    # exact numbers of a long run may have more digits than Python prints by default
+    sys.set_int_max_str_digits(0)
+    problem = kind.problem()
+    policies = wanted_policies(policy_names, kind.decided)
+    wanted = wanted_properties(property_names, type(problem))
+    effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
+    rows, interrupted = _rows(problem, policies, wanted, effort, kind.how())
+    if json_:
+        print_json(as_json.table({row.policy.name: kind.json(row, problem) for row in rows}))
+    else:
+        kind.table(rows, problem, wanted)
+    kind.evidence(rows, wanted)
+    if interrupted:
+        print(f"interrupted: {len(rows)} of {len(policies)} policies done", file=sys.stderr)
+        raise typer.Exit(Exit.INTERRUPTED)
+    if any(row.error is not None for row in rows):
+        raise typer.Exit(Exit.NOT_SOLVED)
+    status = status_of(verdict for row in rows for verdict in row.verdicts.values())
+    raise typer.Exit(Exit.FINE if status is Exit.FAILS else status)
+
+
+def _rows(
+    problem: Any, policies: Sequence[Policy], wanted: Sequence[Property], effort: Effort, how: Mapping[str, Any]
+) -> tuple[list[Any], bool]:
+    """Return the rows, and whether somebody interrupted: what is computed is kept."""
+    rows: list[Row] = []
+    try:
+        with tables.progress(len(policies)) as advance:
+            for row in compared(problem, policies, wanted, effort=effort, **how):
+                rows.append(row)
+                advance(row.policy.name)
+    except KeyboardInterrupt:
+        return rows, True
+    return rows, False
+
+
+@dataclass(frozen=True)
+class OfProblems(ABC):
+    """One kind of problem on the command line: how it is read, decided and shown."""
+
+    file: Path
+    given: Mapping[str, Any]
+
+    #: What its policies decide on, and the options that other kinds do not have.
+    decided: ClassVar[type]
+    options: ClassVar[frozenset[str]] = frozenset()
+
+    @abstractmethod
+    def problem(self) -> Any:
+        """Return the problem in the file."""
+
+    def how(self) -> dict[str, Any]:
+        """Return how it is decided; see `fairopt.compare.compare`."""
+        return {}
+
+    @abstractmethod
+    def json(self, row: Any, problem: Any) -> dict[str, Any]:
+        """Return what is said of one policy."""
+
+    @abstractmethod
+    def table(self, rows: list[Any], problem: Any, properties: Sequence[Property]) -> None:
+        """Print the comparison."""
+
+    def evidence(self, rows: list[Any], properties: Sequence[Property]) -> None:  # noqa: B027  # most kinds have none
+        """Write evidence, where the kind has any and it was asked for."""
+
+
+class OfMarkets(OfProblems):
+    """A market."""
+
+    decided = Market
+    options = frozenset({"normalise", "every_optimum", "certificates", "evaluations", "seed", "seconds", "floats"})
+
+    def problem(self) -> Market:
+        """Return the market."""
+        proving.require_empty(self.given["certificates"])
+        market = read_market(self.file)
+        return market.normalised() if self.given["normalise"] else market
+
+    def how(self) -> dict[str, Any]:
+        """Return whether decisions are exact, and looked at over all optima."""
+        return {"exact": not self.given["floats"], "every_optimum": self.given["every_optimum"]}
+
+    def json(self, row: Any, problem: Any) -> dict[str, Any]:
+        """Return the decision, its verdicts and metrics."""
+        return as_json.market_row(row, problem)
+
+    def table(self, rows: list[Any], problem: Any, properties: Sequence[Property]) -> None:
+        """Print the comparison."""
+        comparison_tables.markets(rows, problem, properties)
+
+    def evidence(self, rows: list[Any], properties: Sequence[Property]) -> None:
+        """Write certificates."""
+        if self.given["certificates"] is not None:
+            proving.write_certificates(rows, list(properties), self.given["certificates"])
+
+
+class OfRuns(OfProblems):
+    """A trace, with the cluster that it is played on."""
+
+    decided = Queue
+    options = frozenset({"cluster", "length", "rounds", "restart", "launch", "spread", "local_data", "floats"})
+
+    def problem(self) -> Setting:
+        """Return the trace on its cluster."""
+        if self.given["cluster"] is None:
+            raise BadInput(
+                f"{self.file} is a trace, and nothing says on which cluster it is played",
+                place="--cluster",
+                remedy="Give a cluster file: fairopt compare TRACE --cluster FILE",
+            )
+        cluster = read_cluster(self.given["cluster"])
+        trace = read_trace(self.file, cluster.types)
+        with naming(str(self.file)):
+            check_matches(trace, cluster)
+        costs = {name: exact(self.given[name], f"--{name}") for name in ("restart", "launch", "spread")}
+        mechanics = Mechanics(**costs, local_data=self.given["local_data"])
+        setting = Setting(cluster, trace, mechanics, exact(self.given["length"], "--length"))
+        return setting.as_(float) if self.given["floats"] else setting
+
+    def how(self) -> dict[str, Any]:
+        """Return how many rounds are played."""
+        return {"rounds": self.given["rounds"]}
+
+    def json(self, row: Any, problem: Any) -> dict[str, Any]:
+        """Return the verdicts and measures."""
+        return as_json.run_row(row)
+
+    def table(self, rows: list[Any], problem: Any, properties: Sequence[Property]) -> None:
+        """Print the comparison."""
+        comparison_tables.runs(rows, problem, properties)
+
+
+class OfBatches(OfProblems):
+    """A batch."""
+
+    decided = Batch
+    options = frozenset({"evaluations", "seed", "seconds"})
+
+    def problem(self) -> Batch:
+        """Return the batch."""
+        return read_batch(self.file)
+
+    def json(self, row: Any, problem: Any) -> dict[str, Any]:
+        """Return the verdicts and what the plan is worth."""
+        return as_json.plan_row(row)
+
+    def table(self, rows: list[Any], problem: Any, properties: Sequence[Property]) -> None:
+        """Print the comparison."""
+        comparison_tables.plans(rows, problem, properties)
+
+
+#: By type of file.
+KINDS: Mapping[str, type[OfProblems]] = MappingProxyType({"market": OfMarkets, "trace": OfRuns, "batch": OfBatches})

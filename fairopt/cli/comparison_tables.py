@@ -1,0 +1,139 @@
+"""A comparison as a table of policies and properties, with what shows each failure; plain text off a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from rich.text import Text
+
+from fairopt.cli.round_tables import short
+from fairopt.cli.tables import MARKS, STYLES, table_of, terminal, what_shows
+from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
+from fairopt.metrics import Metrics
+from fairopt.problem import Market
+from fairopt.problem.batch import Batch
+from fairopt.program import Number, number_text
+from fairopt.properties import Answer, Property, Verdict
+from fairopt.simulation import Setting
+from fairopt.simulation.measures import Measures
+
+R = TypeVar("R", bound=Row)
+
+#: What one table of marks, margins and numbers takes; on narrower terminals the numbers are a table of their own, and
+#: the margins are left to the lines below.
+ROOM_FOR_ALL = 150
+KEY = (
+    "yes holds, NO fails (by this margin, in the unit of the definition), ? not refuted by the search; "
+    "~ decided in floats within a tolerance, else exactly."
+)
+#: What a cell shows; the words of `MARKS` where a table has one property a line.
+CELLS: Mapping[Answer, str] = {**MARKS, Answer.NOT_REFUTED: "?"}
+
+OF_METRICS = ("total\nefficiency", "price of\nfairness", "Jain's\nindex")
+OF_MEASURES = ("completed", "jct_mean", "makespan", "finish_time_max", "utilisation", "migrations")
+OF_PLANS = ("jobs\nrun", "revenue")
+
+
+def markets(rows: Sequence[AllocationRow], market: Market, properties: Sequence[Property]) -> None:
+    """Print the comparison on a market."""
+    gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
+    notes = [
+        f"  {row.policy.name}, {name}: holds for some optimum, not for all"
+        for row in rows
+        for name, over in row.over_optima.items()
+        if (over.some.answer, over.every.answer) == (Answer.HOLDS, Answer.FAILS)
+    ]
+    title = f"{len(market.users)} users share {gpus}."
+    _comparison(rows, title, properties, OF_METRICS, lambda row: _metrics(row.metrics), notes)
+
+
+def runs(rows: Sequence[RunRow], setting: Setting, properties: Sequence[Property]) -> None:
+    """Print the comparison of runs of a trace."""
+    cluster = setting.cluster
+    gpus = ", ".join(f"{count} {name}" for name, count in zip(cluster.types, cluster.capacity, strict=True))
+    title = f"{len(setting.trace.jobs)} jobs on {gpus}, rounds of {number_text(setting.length)}."
+    _comparison(
+        rows, title, properties, [name.replace("_", "\n") for name in OF_MEASURES], lambda row: _measures(row.measures)
+    )
+
+
+def plans(rows: Sequence[PlanRow], batch: Batch, properties: Sequence[Property]) -> None:
+    """Print the comparison on a batch."""
+    title = f"{len(batch.jobs)} jobs of {len(batch.tenants)} tenants on {len(batch.servers.names)} servers."
+    _comparison(rows, title, properties, OF_PLANS, _plan)
+
+
+def _comparison(
+    rows: Sequence[R],
+    title: str,
+    properties: Sequence[Property],
+    numbers: Sequence[str],
+    of: Callable[[R], Sequence[str]],
+    notes: Sequence[str] = (),
+) -> None:
+    """Print the table of policies and properties, with ``numbers`` beside it, then what shows each failure."""
+    console = terminal()
+    wide = console.width >= ROOM_FOR_ALL
+    heads = {each.name: each.short or each.name for each in properties}
+    columns = list(dict.fromkeys(column for row in rows for column in _cells(row)))
+    titles = [" ".join([heads[name], kind]).strip().replace(" ", "\n") for name, kind in columns]
+    grid = table_of("policy", *titles, *(numbers if wide else ()))
+    described = table_of("policy", *numbers)
+    for row in rows:
+        cells, values = _cells(row), of(row)
+        marks = (_cell(cells.get(column), with_margin=wide) for column in columns)
+        grid.add_row(row.policy.name, *marks, *(values if wide else ()))
+        described.add_row(row.policy.name, *values)
+    console.print(title, soft_wrap=True)
+    for each in (grid,) if wide else (grid, described):
+        console.print(each)
+    console.print(", ".join(f"{short} {name}" for name, short in heads.items()) + ".", soft_wrap=True)
+    console.print(KEY, soft_wrap=True)
+    for row in rows:
+        if row.error is not None:
+            console.print(f"  {row.policy.name}: stopped: {row.error}", soft_wrap=True)
+        for note in notes:
+            if note.startswith(f"  {row.policy.name}, "):
+                console.print(note, soft_wrap=True)
+        for name, verdict in row.verdicts.items():
+            if shown := what_shows(verdict):
+                console.print(f"  {row.policy.name}, {name}: {shown}", soft_wrap=True)
+
+
+def _metrics(numbers: Metrics | None) -> tuple[str, ...]:
+    if numbers is None:
+        return ("-",) * len(OF_METRICS)
+    price = max(float(numbers.price_of_fairness), 0.0)
+    return number_text(float(numbers.total_efficiency)), f"{price:.1%}", f"{float(numbers.jain_index):.3f}"
+
+
+def _measures(found: Measures) -> tuple[str, ...]:
+    values = found.row()
+    return tuple(short(values[name]) for name in OF_MEASURES)
+
+
+def _plan(row: PlanRow) -> tuple[str, ...]:
+    plan = row.plan
+    return ("-",) * len(OF_PLANS) if plan is None else (str(len(plan.schedules)), f"{float(plan.revenue):.6g}")
+
+
+def _cells(row: Row) -> dict[tuple[str, str], Verdict]:
+    """Return a row's verdicts by property and, where it has several, kind of misreport."""
+    return {
+        (name, kind): each
+        for name, verdict in row.verdicts.items()
+        for kind, each in (verdict.by_misreport or {"": verdict}).items()
+    }
+
+
+def _cell(verdict: Verdict | None, *, with_margin: bool) -> Text:
+    if verdict is None:
+        return Text("-")
+    surely = verdict.exact or verdict.answer not in (Answer.HOLDS, Answer.FAILS)
+    margin = f" {_short(verdict.margin)}" if with_margin and verdict.answer is Answer.FAILS else ""
+    return Text(f"{'' if surely else '~'}{CELLS[verdict.answer]}{margin}", style=STYLES[verdict.answer])
+
+
+def _short(margin: Number | None) -> str:
+    return "" if margin is None else f"{float(margin):.3g}"

@@ -1,0 +1,32 @@
+"""What a file describes: for commands that take several types of files."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from fairopt.problem.files.documents import parse_json, parse_toml
+from fairopt.problem.files.file_type import MARKET, TYPES
+from fairopt.problem.files.storage import AnyPath, naming, read_text, suffix_of
+
+#: What tells the type of a CSV text: the column that names its rows.
+_COLUMNS: Mapping[str, str] = MappingProxyType({"user": MARKET, "job_id": "trace"})
+_SUFFIXES = dict.fromkeys((".toml", ".json", ".csv", ".csv.gz"))
+
+
+def file_type(path: AnyPath) -> str:
+    """Return what a file describes by its contents: "market", "trace", "batch" or "cluster".
+
+    A market where nothing tells: its reader then says what is missing. Errors: `BadInput` where it cannot be read.
+    """
+    with naming(path):
+        suffix, text = suffix_of(path, _SUFFIXES), read_text(path)
+        if suffix.startswith(".csv"):
+            header = next(csv.reader(text.splitlines()[:1]), [])
+            return next((_COLUMNS[name.strip()] for name in header if name.strip() in _COLUMNS), MARKET)
+        possible = {key: TYPES[key][0] for key in TYPES if key in text}
+        if set(possible.values()) <= {MARKET}:  # so that a large file is not read twice
+            return MARKET
+        data = {".toml": parse_toml, ".json": parse_json}[suffix](text)
+        return next((possible[key] for key in possible if key in data), MARKET)

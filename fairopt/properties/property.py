@@ -1,0 +1,221 @@
+"""What a property is: of an allocation, of a run, of a schedule, or of the policy that decides them.
+
+All are found in one registry, the entry-point group ``fairopt.properties``. Each says on which problems it is asked,
+as policies do, and judges what a policy made of one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fairopt.certificates import Certificate, Judgement
+from fairopt.errors import BadInput, NotCapable
+from fairopt.policy import Optima, Policy
+from fairopt.problem import Market, allocation_from, exact
+from fairopt.program import INFINITY, Array, Number
+from fairopt.properties.effort import Effort
+from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
+
+
+class Property(ABC):
+    """A property: of what a policy decides on a problem, or of the policy itself.
+
+    ``problem`` is what the policy decides on, `Market`, `Queue` or `Batch`. ``of`` says what has the property:
+    "allocation", "run", "schedule" or "policy". ``short`` is a column's head, the name where there is none.
+    """
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+    definition: ClassVar[str]
+    problem: ClassVar[type]
+    of: ClassVar[str]
+    short: ClassVar[str] = ""
+
+    @abstractmethod
+    def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
+        """Decide of ``outcome``, which ``policy`` decided on ``problem``.
+
+        That is an `Allocation` of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`. ``effort`` limits
+        what searches.
+        """
+
+
+class OutcomeProperty(Property):
+    """A property of what was decided, whoever decided it."""
+
+    def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
+        """Decide of ``outcome`` alone."""
+        return self.verify(problem, outcome)
+
+    @abstractmethod
+    def verify(self, problem: Any, outcome: Any, *, tolerance: Number | None = None) -> Verdict:
+        """Decide of anybody's outcome: shares (n, k) of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`.
+
+        ``tolerance``: relative slack that counts as none; None for none in exact numbers, `TOLERANCE` in floats.
+        """
+
+
+def slack_allowed(tolerance: Number | None, *, exact: bool) -> Number:
+    """Return the relative slack that counts as none. Errors: `BadInput` for what is no tolerance."""
+    if tolerance is None:
+        return 0 if exact else TOLERANCE
+    if not 0 <= tolerance < INFINITY:
+        raise BadInput(f"got {tolerance}", place="tolerance", remedy="Give a finite number that is not negative")
+    return tolerance
+
+
+class MechanismProperty(Property):
+    """A property of a policy on a problem: of what it would decide on others' reports too."""
+
+    of = "policy"
+
+    def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
+        """Search for a counterexample to what was decided; see `search`."""
+        return self.search(policy, problem, effort=effort, truth=outcome)
+
+    @abstractmethod
+    def search(self, policy: Policy, problem: Any, *, effort: Effort | None = None, truth: Any = None) -> Verdict:
+        """Look for a counterexample within ``effort``.
+
+        The verdict speaks of ``truth``, the policy's decision on the problem, and of decisions made in the same way;
+        where none is given, of exact ones if the problem is exact and they can be had.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A cited instance on which a property's answer is known: a market, an allocation, and the answer."""
+
+    source: str
+    market: Market
+    shares: Sequence[Sequence[object]]
+    answer: Answer
+
+    @property
+    def allocation(self) -> Array:
+        """The shares (n, k) as Fractions."""
+        out = np.empty(self.market.shape, dtype=object)
+        for i, row in enumerate(self.shares):
+            out[i] = [exact(value, self.source) for value in row]
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class OverOptima:
+    """A property decided over all optima of a policy on a market.
+
+    ``some``: there is an optimum with the property; ``having`` (n, k) is one. ``every``: there is none without it;
+    ``lacking`` is one. HOLDS and FAILS are proved; what is not proved is NOT_REFUTED. Margins and witnesses are those
+    of the optimum that is shown, or of the worst one.
+    """
+
+    some: Verdict
+    every: Verdict
+    having: Array | None = None
+    lacking: Array | None = None
+
+
+class AllocationProperty(OutcomeProperty):
+    """A property of an allocation: anybody's, however it came about.
+
+    ``instances`` are cited ones, at least one of which holds and one fails. A witness has a method
+    ``refutes(market, shares)`` that decides by the bare definition.
+    """
+
+    problem = Market
+    of = "allocation"
+    instances: ClassVar[tuple[Instance, ...]]
+
+    def judge(self, policy: Policy, problem: Market, outcome: Any, *, effort: Effort | None = None) -> Verdict:
+        """Decide of the shares that ``policy`` decided on."""
+        return self.check(problem, outcome.shares)
+
+    def verify(self, problem: Market, outcome: Any, *, tolerance: Number | None = None) -> Verdict:
+        """Decide of anybody's shares; see `check`."""
+        return self.check(problem, outcome, tolerance=tolerance)
+
+    def check(self, problem: Market, allocation: Any, *, tolerance: Number | None = None) -> Verdict:
+        """Decide whether ``allocation`` (n, k) has the property: an array of floats or Fractions, or nested lists.
+
+        Exact shares on an exact market are decided exactly unless a tolerance is given; floats within ``tolerance``
+        (relative; `TOLERANCE` by default). Errors: `BadInput` for another shape, and for what is no finite number.
+        """
+        given = allocation if isinstance(allocation, np.ndarray) else allocation_from(allocation, problem)
+        if given.shape != problem.shape:
+            raise BadInput(
+                f"got shape {given.shape} for a market of shape {problem.shape}",
+                place="allocation",
+                remedy="Give a row for each user and a column for each type",
+            )
+        if given.dtype == object:
+            given = allocation_from(given.tolist(), problem)
+        elif not np.isfinite(given).all():
+            user, column = (int(place) for place in np.argwhere(~np.isfinite(given))[0])
+            raise BadInput(
+                f"got {given[user, column]}",
+                place=f"allocation, user {problem.users[user]!r}, type {problem.types[column]!r}",
+                remedy="Give a finite number",
+            )
+        exact = problem.exact and given.dtype == object
+        allowed = slack_allowed(tolerance, exact=exact)
+        market = problem if exact else problem.as_(float)
+        shares = given if exact else given.astype(float)
+        return self._check(market, shares, allowed)
+
+    def over(self, optima: Optima) -> OverOptima:
+        """Decide for some optimum and for every optimum, exactly; here: by what the one that was decided shows."""
+        return self.shown(optima)
+
+    def shown(self, optima: Optima) -> OverOptima:
+        """Return what one optimum shows of the property, where it is not decided over all."""
+        verdict = replace(self.check(optima.market, optima.shares), effort="one optimum")
+        other = replace(verdict, answer=Answer.NOT_REFUTED, exact=False)
+        if verdict.answer is Answer.HOLDS:
+            return OverOptima(verdict, other, having=optima.shares)
+        return OverOptima(other, verdict, lacking=optima.shares)
+
+    def certify(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
+        """Return the evidence of an exact ``verdict`` on exact ``shares``, for ``proofs/verify.py``; it asks no solver.
+
+        Errors: `NotCapable` where the verdict is not exact.
+        """
+        if not verdict.exact or shares.dtype != object:
+            raise NotCapable(f"{self.name} was decided in floats, and floats prove nothing")
+        return self._certificate(market.as_(Fraction), shares, verdict)
+
+    def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
+        """Return the evidence; that of most properties is their definition, computed again."""
+        return Judgement(market, shares, self.name, verdict.answer.value)
+
+    @abstractmethod
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+        """Decide; ``market`` and ``shares`` are both exact or both floats."""
+
+    def _by_slack(
+        self,
+        market: Market,
+        slack: Number,
+        size: Number,
+        tolerance: Number,
+        *,
+        unit: str,
+        effort: str,
+        witness: Any,
+    ) -> Verdict:
+        """Return the verdict of the tightest case: it fails if its slack is below minus tolerance times its size."""
+        fails = slack < -tolerance * size
+        return Verdict(
+            property=self.name,
+            answer=Answer.FAILS if fails else Answer.HOLDS,
+            margin=slack + 0,  # so that a float is not minus zero
+            unit=unit,
+            exact=market.exact and bool(fails or slack >= 0),
+            effort=effort,
+            witness=witness if fails else None,
+        )

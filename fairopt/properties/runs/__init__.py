@@ -1,0 +1,1 @@
+"""Properties of runs: of everything that happened on a cluster, whoever decided it."""

@@ -1,0 +1,87 @@
+"""Leases kept: who was given GPUs until a time holds them until then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from fairopt.program import Number, number_text
+from fairopt.properties.runs.run_property import Case, RunInstance, RunProperty
+from fairopt.properties.runs.scripted import ONE, jobs, scripted
+from fairopt.properties.verdict import Answer
+from fairopt.simulation import History, Ran, Round
+
+
+@dataclass(frozen=True)
+class LeaseBroken:
+    """A job that was given its GPUs until ``lease``, and had them until ``until`` only."""
+
+    job: str
+    begin: Number
+    until: Number
+    lease: Number
+
+    def refutes(self, history: History) -> bool:
+        """Whether the job got the lease in one round, and does not hold it on the same GPUs in the next."""
+        for record, after in pairwise(history.rounds):
+            given = next((ran for ran in record.ran if ran.job == self.job and ran.begin == self.begin), None)
+            if given is not None:
+                then = next((ran for ran in after.ran if ran.job == self.job), None)
+                kept = then is not None and then.spots == given.spots and then.lease >= given.lease
+                return given.lease == self.lease > record.end and not given.completed and not kept
+        return False
+
+    def __str__(self) -> str:
+        begin, until, lease = map(number_text, (self.begin, self.until, self.lease))
+        return f"{self.job} is given its GPUs at {begin} until {lease}, and has them until {until}"
+
+
+class LeaseKept(RunProperty):
+    """A job that is given a lease stays on the same GPUs until it ends, the job is done, or one of its hosts fails.
+
+    Source: ASTRAEA, TPDS 2022, Sec. 5.1 (leases).
+    """
+
+    name = "lease_kept"
+    short = "LK"
+    source = "ASTRAEA, TPDS 2022, Sec. 5.1"
+    definition = "a job with a lease until t runs on the same GPUs until t, unless it is done or a host of its fails"
+    unit = "time"
+    looked_at = "leases beyond a round"
+    instances = (
+        RunInstance(
+            "a lease of two rounds, kept",
+            lambda: scripted(jobs([1], [20]), {"a": ONE}, {"a": ONE}, leases={(0, "a"): 20}),
+            Answer.HOLDS,
+        ),
+        RunInstance(
+            "a lease of three rounds; the job waits in the second",
+            lambda: promised(scripted(jobs([1], [20]), {"a": ONE}, {}, {"a": ONE}), 30),
+            Answer.FAILS,
+        ),
+    )
+
+    def cases(self, history: History) -> Iterator[Case]:
+        """Yield the leases that go on beyond a round which another follows."""
+        for record, after in pairwise(history.rounds):
+            then = {ran.job: ran for ran in after.ran}
+            for ran in record.ran:
+                failed = ran.lost or any(host in after.down for host, _ in ran.spots)
+                if ran.lease > record.end and not (ran.completed or failed):
+                    until = min(_held(ran, then.get(ran.job), record), ran.lease)
+                    yield Case(
+                        until - ran.lease, ran.lease - ran.begin, LeaseBroken(ran.job, ran.begin, until, ran.lease)
+                    )
+
+
+def _held(ran: Ran, then: Ran | None, record: Round) -> Number:
+    """Return until when a job has its GPUs, by what the next round says."""
+    return then.lease if then is not None and then.spots == ran.spots else record.end
+
+
+def promised(history: History, lease: int) -> History:
+    """Return the history in which the first round's jobs are given a lease, whatever comes of it."""
+    first = history.rounds[0]
+    ran = tuple(replace(each, lease=type(each.lease)(lease)) for each in first.ran)
+    return replace(history, rounds=(replace(first, ran=ran), *history.rounds[1:]))

@@ -1,0 +1,127 @@
+"""No starvation: nobody who can run waits for GPUs beyond a bound."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from fairopt.errors import BadInput
+from fairopt.problem import Queue, exact
+from fairopt.program import Number, number_text
+from fairopt.properties.runs.run_property import Case, RunInstance, RunProperty
+from fairopt.properties.runs.scripted import BOTH, ONE, jobs, scripted
+from fairopt.properties.verdict import Answer
+from fairopt.simulation import History
+from fairopt.simulation.measures_finish_time import Ideal, OwnPart, presence
+
+
+@dataclass(frozen=True)
+class Starved:
+    """A job that is present and holds no GPUs from ``begin`` to ``end``, longer than ``bound``."""
+
+    job: str
+    begin: Number
+    end: Number
+    bound: Number
+
+    def refutes(self, history: History) -> bool:
+        """Whether the job is there all the time, holds nothing, and that is longer than the bound."""
+        done = history.completion[self.job]
+        there = history.arrival[self.job] <= self.begin and (done is None or self.end <= done)
+        held = any(ran.begin < self.end and self.begin < ran.end for ran in history.ran[self.job])
+        return there and self.end <= history.until and not held and self.end - self.begin > self.bound
+
+    def __str__(self) -> str:
+        begin, end, bound = map(number_text, (self.begin, self.end, self.bound))
+        return f"{self.job} waits without GPUs from {begin} to {end}, longer than {bound}"
+
+
+class Wait(NamedTuple):
+    """A stretch of time in which the job in ``row`` holds no GPUs."""
+
+    row: int
+    begin: Number
+    end: Number
+
+
+@dataclass(frozen=True)
+class NoStarvation(RunProperty):
+    """No job that can run waits without GPUs for longer than a bound, from the first round on that passes it over.
+
+    The bound is ``longest`` where it is given, in the trace's unit of time; else what the job would take from
+    beginning to end on its own 1/N part of the cluster (``ideal``), N being the mean number of jobs that were present
+    while it waited. That is asked at every moment of the wait; it is looked at whenever N changes, and at the end,
+    since the bound grows ever less than the wait in between. ``ideal`` must not fall in N.
+
+    Source: starvation freedom, OEF Sec. 4.3; the part, FFT Sec. 6.1.5 after Themis.
+    """
+
+    name = "no_starvation"
+    short = "NS"
+    source = "OEF Sec. 4.3; Themis, NSDI 2020 (1/N of the cluster)"
+    definition = "t - s <= W_j / theta_j(1/N of the cluster) for every job j that waits without GPUs from s to t"
+    unit = "time"
+    looked_at = "moments of waits"
+    instances = (
+        RunInstance(
+            "two jobs of 20 take turns: none waits longer than 10",
+            lambda: scripted(jobs([2, 2], [20, 20]), {"a": BOTH}, {"b": BOTH}, {"a": BOTH}, {"b": BOTH}),
+            Answer.HOLDS,
+        ),
+        RunInstance(
+            "a job of 10 on one of two GPUs waits for 40 behind a job of 40; its own part is a GPU",
+            lambda: scripted(jobs([2, 1], [40, 10]), *[{"a": BOTH}] * 4, {"b": ONE}),
+            Answer.FAILS,
+        ),
+    )
+    longest: Number | None = None
+    ideal: Ideal = field(default_factory=OwnPart)
+
+    def __post_init__(self) -> None:
+        if self.longest is not None:
+            longest = exact(self.longest, "longest")
+            if longest <= 0:
+                raise BadInput(f"got {longest}", place="longest", remedy="Give a time, positive, or None")
+            object.__setattr__(self, "longest", longest)
+
+    def cases(self, history: History) -> Iterator[Case]:
+        """Yield moments of waits, the most pressing waits first; those that are not as pressing are left out."""
+        if not history.rounds:
+            return
+        jobs, present = history.trace.jobs, presence(history)
+        queue = Queue.fresh(jobs, history.cluster, length=1)
+        alone = {row: self._bound(queue, row, 1) for row in {wait.row for wait in waits(history)}}
+        tightest: Number | None = None
+        # no wait is tighter than it would be if the job were alone
+        for wait in sorted(waits(history), key=lambda wait: (wait.begin - wait.end) / alone[wait.row]):
+            if tightest is not None and 1 - (wait.end - wait.begin) / alone[wait.row] > tightest:
+                return
+            for moment in (*(at for at in present.times if wait.begin < at < wait.end), wait.end):
+                waited = moment - wait.begin
+                bound = self._bound(queue, wait.row, present.integral(wait.begin, moment) / waited)
+                tightest = 1 - waited / bound if tightest is None else min(tightest, 1 - waited / bound)
+                yield Case(bound - waited, bound, Starved(jobs.names[wait.row], wait.begin, moment, bound))
+
+    def _bound(self, queue: Queue, row: int, present: Number) -> Number:
+        if self.longest is None:
+            return self.ideal.time(queue, row, present)
+        return self.longest if queue.exact else float(self.longest)
+
+
+def waits(history: History) -> Iterator[Wait]:
+    """Yield the waits of all jobs that can run, each from a round's beginning on; also those that the run ends in."""
+    row = {name: at for at, name in enumerate(history.trace.jobs.names)}
+    rounds = [record.begin for record in history.rounds]
+    for name, ran in history.ran.items():
+        if name in history.misfits:
+            continue
+        done = history.completion[name]
+        ends = [(each.begin, each.end) for each in ran]
+        last = history.until if done is None else done
+        for (_, free), (end, _) in pairwise([(last, history.arrival[name]), *ends, (last, last)]):
+            decided = bisect_left(rounds, free)  # nobody decides between two rounds
+            if decided < len(rounds) and rounds[decided] < end:
+                yield Wait(row[name], rounds[decided], end)

@@ -1,0 +1,104 @@
+"""What a property of runs is: one of a `History`, decided case by case."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+from fairopt.program import Number
+from fairopt.properties.property import OutcomeProperty, slack_allowed
+from fairopt.properties.verdict import Answer, Verdict
+from fairopt.simulation import History, Setting
+
+#: How many names of jobs a reason shows.
+SHOWN = 5
+
+
+class Case(NamedTuple):
+    """One of the cases that a property is made of.
+
+    ``slack`` is negative where it fails, by that much; ``size`` is what a tolerance is a part of, positive; ``witness``
+    shows a failure.
+    """
+
+    slack: Number
+    size: Number
+    witness: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class RunInstance:
+    """A run on which a property's answer is known: where it is from, how it is made, and the answer."""
+
+    source: str
+    make: Callable[[], History]
+    answer: Answer
+
+    @cached_property
+    def history(self) -> History:
+        """The run."""
+        return self.make()
+
+
+class RunProperty(OutcomeProperty):
+    """A property of a run: anybody's, however its rounds were decided.
+
+    It fails where a case fails, also of a run that ended before all jobs were done: no failure is undone by what comes
+    later. Where none has failed yet, such a run is UNDECIDED. A witness has a method ``refutes(history)`` that decides
+    by the bare definition. ``instances``: at least one holds and one fails.
+    """
+
+    problem = Setting
+    of = "run"
+    unit: ClassVar[str]
+    instances: ClassVar[tuple[RunInstance, ...]]
+
+    def verify(self, problem: Setting, outcome: History, *, tolerance: Number | None = None) -> Verdict:
+        """Decide of a history; see `check`."""
+        return self.check(outcome, tolerance=tolerance)
+
+    def check(self, history: History, *, tolerance: Number | None = None) -> Verdict:
+        """Decide whether a run has the property; the margin is the slack of the tightest case, for its size.
+
+        Exact runs are decided exactly unless a ``tolerance`` is given, relative to each case's own size.
+        """
+        exact = history.trace.jobs.exact
+        allowed = slack_allowed(tolerance, exact=exact)
+        cases = list(self.cases(history))
+        worst = min(cases, key=lambda case: case.slack / case.size, default=None)
+        fails = worst is not None and worst.slack < -allowed * worst.size
+        reason = "" if fails else why_not_over(history)
+        answer = Answer.FAILS if fails else Answer.UNDECIDED if reason else Answer.HOLDS
+        return Verdict(
+            property=self.name,
+            answer=answer,
+            margin=None if worst is None else worst.slack + 0,
+            unit=self.unit,
+            exact=not reason and exact and bool(fails or worst is None or worst.slack >= 0),
+            effort=f"{len(cases)} {self.looked_at}",
+            witness=worst.witness if fails and worst is not None else None,
+            reason=reason,
+        )
+
+    #: What the cases are, in the plural.
+    looked_at: ClassVar[str] = "cases"
+
+    @abstractmethod
+    def cases(self, history: History) -> Iterable[Case]:
+        """Yield the cases; those that cannot be the tightest may be left out."""
+
+
+def why_not_over(history: History) -> str:
+    """Return why a run may go on: who is not done, and how many have not arrived; "" where all are done."""
+    left = [name for name, done in history.completion.items() if done is None and name not in history.misfits]
+    coming = len(history.trace.jobs) - len(history.ran)
+    parts = []
+    if left:
+        more = f" and {len(left) - SHOWN} more" if len(left) > SHOWN else ""
+        parts.append(f"{', '.join(left[:SHOWN])}{more} not done")
+    if coming:
+        parts.append(f"{coming} jobs not arrived")
+    return f"the run ends at {float(history.until):g} with {', '.join(parts)}" if parts else ""

@@ -1,0 +1,71 @@
+"""Sharing incentive over time: nobody is done later than on its own part of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from fairopt.program import Number, number_text
+from fairopt.properties.runs.run_property import Case, RunInstance, RunProperty
+from fairopt.properties.runs.scripted import BOTH, ONE, jobs, scripted
+from fairopt.properties.verdict import Answer
+from fairopt.simulation import History
+from fairopt.simulation.measures_finish_time import Ideal, OwnPart, finish_time_fairness
+
+
+@dataclass(frozen=True)
+class Delayed:
+    """A job, how long it took from its arrival on, how long it would have taken on its own part, and their ratio."""
+
+    job: str
+    rho: Number
+    took: Number
+    own_part: Number
+
+    def refutes(self, history: History) -> bool:
+        """Whether the job took as long as is said, and that is longer than on its own part."""
+        done = next(ran.end for record in history.rounds for ran in record.ran if ran.job == self.job and ran.completed)
+        took = done - history.arrival[self.job]
+        return bool(took == self.took > self.own_part)
+
+    def __str__(self) -> str:
+        took, own = number_text(self.took), number_text(self.own_part)
+        return f"{self.job} takes {took}; on its own part it would take {own} (rho {number_text(self.rho)})"
+
+
+@dataclass(frozen=True)
+class SharingIncentiveOverTime(RunProperty):
+    """Each job that is done was done no later than on its own 1/N part of the cluster: finish-time fairness rho <= 1.
+
+    N is the mean number of jobs present while the job was; ``ideal`` says how long it takes on its part.
+
+    Source: Themis, NSDI 2020 (finish-time fairness); FFT Sec. 6.1.5.
+    """
+
+    name = "sharing_incentive_over_time"
+    short = "SIT"
+    source = "Themis, NSDI 2020; FFT Sec. 6.1.5"
+    definition = "rho_j = (completion - arrival) / (W_j / theta_j(1/N of the cluster)) <= 1 for every job j"
+    unit = "rho"
+    looked_at = "jobs that are done"
+    instances = (
+        RunInstance(
+            "two jobs of 20 on a GPU each",
+            lambda: scripted(jobs([1, 1], [20, 20]), *[{"a": ONE, "b": ONE}] * 2),
+            Answer.HOLDS,
+        ),
+        RunInstance(
+            "a job of 10 on one GPU is done after 50, behind a job of 40; N is 9/5, its own part a GPU",
+            lambda: scripted(jobs([2, 1], [40, 10]), *[{"a": BOTH}] * 4, {"b": ONE}),
+            Answer.FAILS,
+        ),
+    )
+    ideal: Ideal = field(default_factory=OwnPart)
+
+    def cases(self, history: History) -> Iterator[Case]:
+        """Yield the jobs that are done."""
+        for name, rho in finish_time_fairness(history, self.ideal).items():
+            done = history.completion[name]
+            assert done is not None
+            took = done - history.arrival[name]
+            yield Case(1 - rho, 1, Delayed(name, rho, took, took / rho))

@@ -1,0 +1,113 @@
+"""Work conservation over time: no gang waits for which GPUs of one type are free."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.problem import Queue
+from fairopt.program import Number, number_text
+from fairopt.properties.runs.run_property import Case, RunInstance, RunProperty
+from fairopt.properties.runs.scripted import BOTH, ONE, jobs, scripted
+from fairopt.properties.verdict import Answer
+from fairopt.simulation import History, Round
+
+
+@dataclass(frozen=True)
+class IdleGpus:
+    """A job that waits in the round that begins at ``begin``, and the type of which enough GPUs are free for it."""
+
+    job: str
+    begin: Number
+    type: str
+    gpus: int
+    free: int
+
+    def refutes(self, history: History) -> bool:
+        """Whether the job waits in that round, can run on the type, and as many GPUs of it are free as are said."""
+        jobs, cluster = history.trace.jobs, history.cluster
+        record = next(record for record in history.rounds if record.begin == self.begin)
+        row, kind = jobs.names.index(self.job), cluster.types.index(self.type)
+        there = sum(
+            int(gpus)
+            for host, of, gpus in zip(cluster.hosts, cluster.kind, cluster.gpus, strict=True)
+            if of == kind and host not in record.down
+        )
+        used = sum(
+            gpus for ran in record.ran for host, gpus in ran.spots if cluster.kind[cluster.hosts.index(host)] == kind
+        )
+        able = jobs.throughput[row, kind] > 0 and jobs.memory[row] <= cluster.memory[kind]
+        return bool(self.job in record.waiting and able and jobs.gpus[row] <= there - used == self.free)
+
+    def __str__(self) -> str:
+        at = number_text(self.begin)
+        return f"{self.job} waits for {self.gpus} GPUs at {at}, and {self.free} of {self.type} are free"
+
+
+class WorkConservationOverTime(RunProperty):
+    """In no round does a gang wait that would fit on free GPUs of one type that it can use.
+
+    Decided at the beginning of each round, for jobs that are there then; hosts that are down have no GPUs. The margin
+    is the GPU-time that the gang could have held.
+
+    Source: work conservation, Gandiva_fair Sec. 3.3; gangs are all or nothing, FFT Sec. 4.1.
+    """
+
+    name = "work_conservation_over_time"
+    short = "WCT"
+    source = "Gandiva_fair Sec. 3.3"
+    definition = "d_j > free GPUs of i in the round, for every job j that waits in it and every type i that it can use"
+    unit = "GPU-time"
+    looked_at = "rounds"
+    instances = (
+        RunInstance(
+            "two GPUs in use, and the third job waits",
+            lambda: scripted(jobs([1, 1, 1], [10, 10, 10]), {"a": ONE, "b": ONE}, {"c": ONE}),
+            Answer.HOLDS,
+        ),
+        RunInstance(
+            "one GPU is free while a job waits for one",
+            lambda: scripted(jobs([1, 1], [10, 10]), {"a": ONE}, {"b": ONE}),
+            Answer.FAILS,
+        ),
+        RunInstance(
+            "one GPU is free while a gang waits for two",
+            lambda: scripted(jobs([1, 2], [10, 10]), {"a": ONE}, {"b": BOTH}),
+            Answer.HOLDS,
+        ),
+    )
+
+    def cases(self, history: History) -> Iterator[Case]:
+        """Yield the rounds, each with the largest gang that would fit."""
+        jobs, cluster = history.trace.jobs, history.cluster
+        suits = Queue.fresh(jobs, cluster, length=1).suits
+        rows = {name: row for row, name in enumerate(jobs.names)}
+        kinds = dict(zip(cluster.hosts, cluster.kind.tolist(), strict=True))
+        there = dict(zip(cluster.hosts, cluster.gpus.tolist(), strict=True))
+        for record in history.rounds:
+            free = _free(record, kinds, there, len(cluster.types))
+            waiting = [rows[name] for name in record.waiting if name not in record.misfits]
+            fits = {row: np.flatnonzero(suits[row] & (jobs.gpus[row] <= free)) for row in waiting}
+            able = [row for row in waiting if len(fits[row])]
+            length = record.end - record.begin
+            if not able:
+                yield Case(0 * length, length)
+                continue
+            row = max(able, key=lambda row: int(jobs.gpus[row]))
+            size, kind = int(jobs.gpus[row]), int(fits[row][0])
+            witness = IdleGpus(jobs.names[row], record.begin, cluster.types[kind], size, int(free[kind]))
+            yield Case(-size * length, size * length, witness)
+
+
+def _free(record: Round, kinds: dict[str, int], there: dict[str, int], types: int) -> np.ndarray:
+    """Return the free GPUs of each type (k,) at the beginning of a round."""
+    left = Counter({host: gpus for host, gpus in there.items() if host not in record.down})
+    for ran in record.ran:
+        left.subtract(dict(ran.spots))
+    free = np.zeros(types, dtype=np.int64)
+    for host, gpus in left.items():
+        free[kinds[host]] += gpus
+    return free

@@ -1,0 +1,70 @@
+"""What a property of schedules is: one of a `Plan`, decided case by case."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fairopt.policy import Plan
+from fairopt.problem.batch import Batch
+from fairopt.program import Number
+from fairopt.properties.property import OutcomeProperty, slack_allowed
+from fairopt.properties.verdict import Answer, Verdict
+
+#: How papers' properties of schedules are cited.
+SOURCE = "Astraea (posted prices)"
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Who has what where there should be more: ``who`` a job or a tenant, ``slot`` 0 where it is about all of them."""
+
+    who: str
+    has: Number
+    needs: Number
+    slot: int = 0
+
+    def __str__(self) -> str:
+        at = f" in slot {self.slot}" if self.slot else ""
+        return f"{self.who} has {self.has}{at} where it should have {self.needs}"
+
+
+class PlanProperty(OutcomeProperty):
+    """A property of a plan: anybody's, however it came about."""
+
+    problem = Batch
+    of = "schedule"
+    unit: ClassVar[str] = "revenue"
+
+    def verify(self, problem: Batch, outcome: Plan, *, tolerance: Number | None = None) -> Verdict:
+        """Decide of a plan; see `check`."""
+        return self.check(outcome, tolerance=tolerance)
+
+    def check(self, plan: Plan, *, tolerance: Number | None = None) -> Verdict:
+        """Decide whether a plan has the property; the margin is the slack of the tightest case.
+
+        What is in fractions is decided exactly unless a ``tolerance`` is given, relative to what a case compares.
+        Errors: `NotCapable` where the plan lacks what the property is about.
+        """
+        cases = list(self.cases(plan))
+        slack, witness = min(cases, key=lambda case: case[0], default=(None, None))
+        exact = not isinstance(slack, float)
+        fails = False
+        if slack is not None and witness is not None:
+            size = max(witness.has, -witness.has, witness.needs, -witness.needs)
+            fails = bool(slack < -slack_allowed(tolerance, exact=exact) * size)
+        return Verdict(
+            property=self.name,
+            answer=Answer.FAILS if fails else Answer.HOLDS,
+            margin=slack,
+            unit=self.unit,
+            exact=exact and bool(fails or slack is None or slack >= 0),
+            effort=f"{len(cases)} cases",
+            witness=witness if fails else None,
+        )
+
+    @abstractmethod
+    def cases(self, plan: Plan) -> Iterable[tuple[Number, Shortfall]]:
+        """Yield for each case its slack, negative where it fails, and what it is."""

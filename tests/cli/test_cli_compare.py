@@ -1,0 +1,262 @@
+"""`fairopt compare` on markets, traces and batches: JSON keys, tables, exit status."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from fairopt.cli import main
+from fairopt.datasets import dataset_path, philly_trace
+from fairopt.discovery import policies, properties
+from fairopt.problem import Queue, Trace
+from fairopt.problem.batch import Batch
+from fairopt.problem.files.detect import file_type
+from fairopt.problem.files.trace import write_trace
+from fairopt.simulation import Setting
+from fairopt.simulation.measures import UNITS
+
+MARKET = str(dataset_path("oef_example.toml"))
+CLUSTER = str(dataset_path("philly_cluster.toml"))
+BATCH = str(dataset_path("astraea_example.toml"))
+POLICIES = {
+    *("equal-split", "max-efficiency", "oef-noncooperative", "oef-cooperative", "max-min", "water-filling"),
+    *("second-price-trading", "nash-welfare", "partial-allocation"),
+}
+PROPERTIES = {
+    *("sharing_incentive", "envy_freeness", "pareto_efficiency", "strategy_proofness", "adjacent_types"),
+    "work_conservation",
+}
+
+
+class Ran(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def fairopt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    def run(*arguments: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["fairopt", *map(str, arguments)])
+        status = 0
+        try:
+            main()
+        except SystemExit as stop:
+            status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
+        return Ran(status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("traces") / "forty.csv"
+    write_trace(Trace(philly_trace().jobs.take(range(40))), path)
+    return path
+
+
+# -- markets -----------------------------------------------------------------------------------------------------
+def test_compare_json(fairopt: Callable[..., Ran]) -> None:
+    ran = fairopt("compare", MARKET, "--json", "--evaluations", 60)
+    assert ran.status == 0
+    assert set(ran.data["policies"]) == POLICIES
+    for row in ran.data["policies"].values():
+        assert {"policy", "backend", "status", "allocation", "utilities", "properties", "metrics"} <= row.keys()
+        assert row["properties"].keys() >= PROPERTIES
+        kinds = row["properties"]["strategy_proofness"]["by_misreport"]
+        assert set(kinds) == {"larger", "smaller", "any"}
+    trading = ran.data["policies"]["second-price-trading"]["properties"]
+    assert trading["envy_freeness"]["answer"] == "FAILS"
+    assert trading["strategy_proofness"]["answer"] == "FAILS"
+    assert trading["sharing_incentive"]["answer"] == "HOLDS"
+
+
+def test_compare_prints_the_table_and_what_shows_each_failure(fairopt: Callable[..., Ran]) -> None:
+    ran = fairopt("compare", MARKET, "--policy", "second-price-trading", "--policy", "equal-split", "--evaluations", 60)
+    assert ran.status == 0
+    assert "3 users share 1 GPU1, 1 GPU2." in ran.out
+    assert "u3 gets 16/9; with the shares of u2, by weight, it would get 28/15" in ran.out
+    assert "max-min" not in ran.out
+
+
+def test_compare_keeps_the_other_policies_when_one_cannot_answer(
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fairopt.errors import NotSolved
+    from fairopt.models import MaxMin
+
+    def fail(*_: object) -> Any:
+        raise NotSolved("the solver fell asleep")
+
+    monkeypatch.setattr(MaxMin, "formulate", fail)
+    ran = fairopt("compare", MARKET, "--policy", "max-min", "--policy", "equal-split", "--json", "--evaluations", 30)
+    assert ran.status == 3
+    assert ran.data["policies"]["max-min"]["error"] == "the solver fell asleep"
+    assert ran.data["policies"]["equal-split"]["status"] == "optimal"
+
+
+def test_a_property_that_cannot_be_decided_is_so_in_its_own_cell(
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fairopt.errors import NotSolved
+    from fairopt.properties import StrategyProofness
+
+    def fail(*_: object, **__: object) -> Any:
+        raise NotSolved("the search lost its way")
+
+    monkeypatch.setattr(StrategyProofness, "search", fail)
+    ran = fairopt("compare", MARKET, "--policy", "second-price-trading", "--json")
+    assert ran.status == 0
+    row = ran.data["policies"]["second-price-trading"]
+    cell = row["properties"]["strategy_proofness"]
+    assert (cell["answer"], cell["reason"]) == ("UNDECIDED", "the search lost its way")
+    assert "error" not in row
+    assert row["status"] == "optimal"
+    assert row["properties"]["envy_freeness"]["answer"] == "FAILS"
+    assert row["metrics"]["total_efficiency"] > 4
+
+
+def test_nothing_fails_and_something_is_undecided(
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from fairopt.errors import NotSolved
+    from fairopt.properties import EnvyFreeness
+
+    def fail(*_: object, **__: object) -> Any:
+        raise NotSolved("no envy was to be seen")
+
+    monkeypatch.setattr(EnvyFreeness, "_check", fail)
+    asked = ("--property", "envy_freeness", "--property", "sharing_incentive")
+    ran = fairopt("compare", MARKET, "--policy", "equal-split", *asked)
+    assert ran.status == 4
+    assert "equal-split, envy_freeness: undecided: no envy was to be seen" in ran.out
+    given_ = tmp_path / "a.json"
+    given_.write_text(json.dumps({"allocation": [["1/3", "1/3"]] * 3}))
+    ran = fairopt("verify", MARKET, given_, *asked, "--json")
+    assert ran.status == 4
+    assert ran.data["properties"]["envy_freeness"]["answer"] == "UNDECIDED"
+    assert ran.data["properties"]["sharing_incentive"]["answer"] == "HOLDS"
+    assert fairopt("verify", MARKET, given_, *asked, "--property", "pareto_efficiency").status == 1
+
+
+def test_an_interrupted_comparison_prints_what_it_has(
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fairopt.models import MaxMin
+
+    def interrupt(*_: object) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MaxMin, "formulate", interrupt)
+    ran = fairopt("compare", MARKET, "--policy", "equal-split", "--policy", "max-min", "--json", "--evaluations", 30)
+    assert ran.status == 130
+    assert list(ran.data["policies"]) == ["equal-split"]
+    assert "1 of 2 policies done" in ran.err
+
+
+# -- traces ------------------------------------------------------------------------------------------------------
+def test_compare_runs(fairopt: Callable[..., Ran], trace: Path) -> None:
+    ran = fairopt("compare", trace, "--cluster", CLUSTER, "--floats", "--json")
+    assert ran.status == 0
+    assert set(ran.data["policies"]) == {policy.name for policy in policies(Queue)}
+    for name, row in ran.data["policies"].items():
+        assert (row["policy"], row["status"]) == (name, "complete")
+        assert set(row["properties"]) == {each.name for each in properties(Setting)}
+        assert {verdict["answer"] for verdict in row["properties"].values()} <= {"HOLDS", "FAILS"}
+        assert row["measures"]["completed"] == 40
+        assert row["measures"]["units"] == dict(UNITS)
+    quota = ran.data["policies"]["fifo-quota"]["properties"]["work_conservation_over_time"]
+    assert (quota["answer"], quota["unit"]) == ("FAILS", "GPU-time")
+    assert quota["witness"]["job"].startswith("ph")
+
+
+def test_compare_runs_exactly_and_as_a_table(fairopt: Callable[..., Ran], trace: Path) -> None:
+    asked = ("--policy", "srtf", "--policy", "fifo-quota", "--property", "no_starvation")
+    ran = fairopt("compare", trace, "--cluster", CLUSTER, *asked, "--length", "600", "--restart", "30")
+    assert ran.status == 0
+    assert "40 jobs on 32 K80, 16 P100, 16 V100, rounds of 600." in ran.out
+    assert "NS no_starvation." in ran.out
+    assert "~" not in ran.out.replace("~ decided", "")
+
+
+def test_a_run_that_is_cut_is_undecided(fairopt: Callable[..., Ran], trace: Path) -> None:
+    asked = ("--policy", "srtf", "--property", "lease_kept")
+    ran = fairopt("compare", trace, "--cluster", CLUSTER, *asked, "--rounds", "2")
+    assert ran.status == 4
+    assert "srtf, lease_kept: undecided: the run ends at 600 with" in ran.out
+    ran = fairopt("compare", trace, "--cluster", CLUSTER, *asked, "--rounds", "2", "--json")
+    row = ran.data["policies"]["srtf"]
+    assert (row["status"], row["properties"]["lease_kept"]["answer"]) == ("stopped", "UNDECIDED")
+    assert row["properties"]["lease_kept"]["reason"].startswith("the run ends at 600")
+
+
+# -- batches -----------------------------------------------------------------------------------------------------
+def test_compare_batches(fairopt: Callable[..., Ran]) -> None:
+    asked = ("--policy", "posted-prices", "--policy", "fcfs", "--evaluations", "30")
+    ran = fairopt("compare", BATCH, *asked, "--json")
+    assert ran.status == 0
+    assert list(ran.data["policies"]) == ["posted-prices", "fcfs"]
+    row = ran.data["policies"]["posted-prices"]
+    assert set(row["properties"]) == {each.name for each in properties(Batch)}
+    answers = {name: verdict["answer"] for name, verdict in row["properties"].items()}
+    assert answers["budget_balance"] == answers["gain_as_you_contribute"] == "HOLDS"
+    assert answers["revenue_fairness"] == "FAILS"
+    assert answers["schedule_pareto_efficiency"] == "UNDECIDED"
+    assert "more than 400 schedules" in row["properties"]["schedule_pareto_efficiency"]["reason"]
+    assert row["measures"]["jobs_run"] == 3
+    assert sum(row["measures"]["gains"].values()) == row["measures"]["revenue"] == 250
+    assert row["measures"]["unscheduled"] == ["j22"]
+    printed = fairopt("compare", BATCH, *asked, "--property", "budget_balance")
+    assert "4 jobs of 2 tenants on 4 servers." in printed.out
+
+
+# -- what a file is ----------------------------------------------------------------------------------------------
+def test_files_are_told_by_their_contents(trace: Path, tmp_path: Path) -> None:
+    assert [file_type(path) for path in (MARKET, CLUSTER, BATCH, trace)] == ["market", "cluster", "batch", "trace"]
+    for text, kind in (
+        ('[{"user": 1}]', "market"),
+        ('{"types": ["T"], "user": [{"name": "the host of a job"}]}', "market"),
+        ('{"job": [{"server": 3}]}', "trace"),
+        ('{"job": [], "server": []}', "batch"),
+        ("{}", "market"),
+    ):
+        path = tmp_path / "some.json"
+        path.write_text(text)
+        assert file_type(path) == kind, text
+    (tmp_path / "m.csv").write_text("user,K80\nu,1\n")
+    assert file_type(tmp_path / "m.csv") == "market"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((MARKET, "--length", "300"), "--length: it means nothing for a market"),
+        ((MARKET, "--cluster", CLUSTER), "--cluster: it means nothing for a market"),
+        ((BATCH, "--floats"), "--floats: it means nothing for a batch"),
+        ((BATCH, "--policy", "max-min"), "`fairopt solve` takes it"),
+        ((MARKET, "--policy", "fcfs"), "`fairopt schedule` takes it"),
+        ((MARKET, "--property", "lease_kept"), "lease_kept is a property of a run"),
+        ((BATCH, "--property", "strategy_proofness"), "Here: "),
+        ((CLUSTER,), "it is a cluster"),
+        (("TRACE",), "fairopt compare TRACE --cluster FILE"),
+        (("TRACE", "--cluster", CLUSTER, "--certificates", "e"), "--certificates: it means nothing for a trace"),
+        (("TRACE", "--cluster", CLUSTER, "--length", "0"), "Give the length of a round, positive"),
+        (("TRACE", "--cluster", MARKET), "the key 'user' is that of a market"),
+        (("nowhere.toml",), "there is no such file"),
+    ],
+)
+def test_what_cannot_be_meant(
+    fairopt: Callable[..., Ran], trace: Path, arguments: tuple[object, ...], says: str
+) -> None:
+    ran = fairopt("compare", *(trace if each == "TRACE" else each for each in arguments))
+    assert (ran.status, ran.out) == (2, "")
+    assert says in ran.err

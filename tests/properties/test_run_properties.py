@@ -1,0 +1,264 @@
+"""Properties of runs: each agrees with its bare definition, decided from the trace and the records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from fairopt.compare import verify
+from fairopt.errors import BadInput
+from fairopt.problem import Cluster, Market
+from fairopt.properties import Answer, EnvyFreeness, Verdict
+from fairopt.properties.runs.lease_kept import LeaseKept, promised
+from fairopt.properties.runs.no_starvation import NoStarvation
+from fairopt.properties.runs.run_property import Case, RunProperty
+from fairopt.properties.runs.scripted import BOTH, ONE, TWO_GPUS, jobs, scripted
+from fairopt.properties.runs.sharing_incentive_over_time import SharingIncentiveOverTime
+from fairopt.properties.runs.work_conservation_over_time import WorkConservationOverTime
+from fairopt.simulation import History, Setting
+from fairopt.simulation.measures_finish_time import WholeCluster
+from fairopt.testing.run_property_suite import cases, of_runs, run_property_suite
+from fairopt.testing.suite import Outcome
+
+
+@pytest.mark.parametrize("each", of_runs(), ids=lambda each: each.name)
+def test_property_conforms(each: RunProperty, conformance: Callable[[object], None]) -> None:
+    report = run_property_suite().run([each])
+    conformance(f"property {each.name}: {report.ran(each.name)} of {len(report.checks)} checks ran")
+    report.require_complete()
+
+
+# -- brute force ------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Told:
+    """What a run says of its jobs, read from the records without any of the code that is tested."""
+
+    history: History
+
+    def able(self, name: str) -> list[int]:
+        jobs, cluster = self.history.trace.jobs, self.history.cluster
+        row = jobs.names.index(name)
+        total = {
+            kind: sum(int(g) for g, k in zip(cluster.gpus, cluster.kind, strict=True) if k == kind)
+            for kind in range(len(cluster.types))
+        }
+        return [
+            kind
+            for kind in total
+            if jobs.throughput[row, kind] > 0
+            and jobs.memory[row] <= cluster.memory[kind]
+            and jobs.gpus[row] <= total[kind]
+        ]
+
+    def done(self, name: str) -> Fraction | None:
+        ends = [ran.end for record in self.history.rounds for ran in record.ran if ran.job == name and ran.completed]
+        return Fraction(ends[0]) if ends else None
+
+    def own_part(self, name: str, present: Fraction) -> Fraction:
+        """W over the speed of 1/N of the time on each type, the fastest first, whole gangs only."""
+        jobs, cluster = self.history.trace.jobs, self.history.cluster
+        row = jobs.names.index(name)
+        left, speed = Fraction(1), Fraction(0)
+        for kind in sorted(self.able(name), key=lambda kind: -jobs.throughput[row, kind]):
+            gpus = sum(int(g) for g, k in zip(cluster.gpus, cluster.kind, strict=True) if k == kind)
+            part = min(left, Fraction(gpus) / (present * int(jobs.gpus[row])))
+            speed, left = speed + part * jobs.throughput[row, kind], left - part
+        return Fraction(jobs.work[row] / speed)
+
+    def mean_present(self, begin: Fraction, end: Fraction) -> Fraction:
+        area = Fraction(0)
+        for name, arrival in zip(self.history.trace.jobs.names, self.history.trace.jobs.arrival, strict=True):
+            if self.able(name):
+                done = self.done(name)
+                area += max(min(end, end if done is None else done) - max(begin, arrival), Fraction(0))
+        return area / (end - begin)
+
+    def moments(self) -> list[Fraction]:
+        records = self.history.rounds
+        found = {moment for record in records for moment in (record.begin, record.end)}
+        found |= {ran.end for record in records for ran in record.ran}
+        return sorted(found | {arrival for arrival in self.history.trace.jobs.arrival if arrival < records[-1].end})
+
+
+def starved(history: History) -> bool:
+    """Whether at some event a job has waited, since a round passed it over, longer than its own part would take."""
+    told = Told(history)
+    waiting: dict[str, Fraction] = {}
+    events = told.moments()
+    for record in history.rounds:
+        passed = {name for name in record.waiting if told.able(name)}
+        waiting = {name: waiting.get(name, record.begin) for name in passed}
+        for name, begin in waiting.items():
+            for moment in events:
+                if record.begin < moment <= record.end:
+                    bound = told.own_part(name, told.mean_present(begin, moment))
+                    if moment - begin > bound:
+                        return True
+        # a host that fails within a round leaves its jobs without GPUs, but nobody decides before the next round
+    return False
+
+
+def delayed(history: History) -> bool:
+    told, arrival = Told(history), history.arrival
+    for name in history.trace.jobs.names:
+        done = told.done(name)
+        if done is not None:
+            own = told.own_part(name, told.mean_present(arrival[name], done))
+            if done - arrival[name] > own:
+                return True
+    return False
+
+
+def idle(history: History) -> bool:
+    cluster, jobs = history.cluster, history.trace.jobs
+    for record in history.rounds:
+        free = {
+            host: int(gpus) for host, gpus in zip(cluster.hosts, cluster.gpus, strict=True) if host not in record.down
+        }
+        for ran in record.ran:
+            for host, gpus in ran.spots:
+                free[host] -= gpus
+        for name in record.waiting:
+            for kind in Told(history).able(name):
+                there = [
+                    free[host]
+                    for host, of in zip(cluster.hosts, cluster.kind, strict=True)
+                    if of == kind and host in free
+                ]
+                if sum(there) >= jobs.gpus[jobs.names.index(name)]:
+                    return True
+    return False
+
+
+def prefixes(history: History) -> Iterator[History]:
+    for count in range(1, len(history.rounds) + 1, 4):
+        yield replace(history, rounds=history.rounds[:count])
+
+
+@pytest.mark.parametrize(
+    ("each", "brute"),
+    [(NoStarvation(), starved), (SharingIncentiveOverTime(), delayed), (WorkConservationOverTime(), idle)],
+    ids=lambda each: getattr(each, "name", ""),
+)
+def test_agrees_with_brute_force(each: RunProperty, brute: Callable[[History], bool]) -> None:
+    answers = set()
+    for history in cases():
+        for part in prefixes(history):
+            fails = each.check(part).answer is Answer.FAILS
+            assert fails == brute(part), f"{part.trace!r}, {len(part.rounds)} rounds"
+            answers.add(fails)
+    assert answers == {True, False}
+
+
+# -- by hand ----------------------------------------------------------------------------------------------------------
+def test_a_wait_begins_with_the_round_that_passes_a_job_over() -> None:
+    """The job arrives at 1 and runs from the next round, at 10, on: nobody could have decided before."""
+    history = scripted(jobs([1, 1], [30, 2], [0, 1]), {"a": ONE}, {"a": ONE, "b": ONE}, {"a": ONE})
+    assert NoStarvation().check(history).margin is None
+    late = scripted(jobs([1, 1], [30, 2], [0, 1]), {"a": ONE}, {"a": ONE}, {"a": ONE, "b": ONE})
+    verdict = NoStarvation().check(late)
+    assert (verdict.answer, verdict.margin) == (Answer.FAILS, -8)
+    assert str(verdict.witness) == "b waits without GPUs from 10 to 20, longer than 2"
+
+
+def test_a_bound_of_ones_own() -> None:
+    history = scripted(jobs([2, 2], [20, 20]), {"a": BOTH}, {"a": BOTH}, {"b": BOTH}, {"b": BOTH})
+    assert NoStarvation(longest=20).check(history).margin == 0
+    assert NoStarvation(longest=19).check(history).answer is Answer.FAILS
+    assert NoStarvation(longest="39/2").check(history).margin == Fraction(-1, 2)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="longest"):
+        NoStarvation(longest=0)
+
+
+def test_another_ideal() -> None:
+    history = scripted(jobs([1, 1], [20, 20]), {"a": ONE, "b": ONE}, {"a": ONE, "b": ONE})
+    assert SharingIncentiveOverTime(ideal=WholeCluster()).check(history).margin == 0
+    slower = scripted(jobs([1, 1], [20, 20]), {"a": ONE}, {"a": ONE, "b": ONE}, {"b": ONE})
+    verdict = SharingIncentiveOverTime(ideal=WholeCluster()).check(slower)
+    assert (verdict.margin, verdict.witness.rho) == (Fraction(-1, 2), Fraction(3, 2))
+
+
+def test_leases_end_with_the_job_and_with_its_host() -> None:
+    done = scripted(jobs([1, 1], [10, 20]), {"a": ONE, "b": ONE}, {"b": ONE}, leases={(0, "a"): 30})
+    assert LeaseKept().check(done).answer is Answer.HOLDS
+    moved = scripted(jobs([1], [20]), {"a": ((0, 1),)}, {"a": ((1, 1),)}, cluster=Cluster.of(["T", "T"], [1, 1]))
+    assert LeaseKept().check(moved).answer is Answer.HOLDS  # no lease was given
+    verdict = LeaseKept().check(promised(moved, 20))
+    assert (verdict.answer, verdict.margin) == (Answer.FAILS, -10)
+
+
+def test_a_run_of_nobody_has_every_property() -> None:
+    history = History.of(jobs([], []), TWO_GPUS, ())
+    assert {each.check(history).answer for each in of_runs()} == {Answer.HOLDS}
+
+
+def test_why_a_run_is_not_decided() -> None:
+    cut = scripted(jobs([1, 1, 1], [10, 20, 10], [0, 0, 90]), {"a": ONE, "b": ONE})
+    verdict = WorkConservationOverTime().check(cut)
+    assert (verdict.answer, verdict.exact) == (Answer.UNDECIDED, False)
+    assert verdict.reason == "the run ends at 10 with b not done, 1 jobs not arrived"
+
+
+def test_verify_takes_a_history() -> None:
+    history = scripted(jobs([1, 1], [10, 10]), {"a": ONE}, {"b": ONE})
+    setting = Setting(history.cluster, history.trace)
+    found = verify(setting, history, of_runs())
+    assert found["work_conservation_over_time"].answer is Answer.FAILS
+    assert verify(setting, history, of_runs(), tolerance=1000)["work_conservation_over_time"].answer is Answer.HOLDS
+    with pytest.raises(BadInput, match="envy_freeness is a property on a Market, not on a Setting"):
+        verify(setting, history, [EnvyFreeness()])
+    with pytest.raises(BadInput, match="lease_kept is a property on a Setting, not on a Market"):
+        verify(Market.of([[1]], capacity=[1]), [[1]], [LeaseKept()])
+
+
+# -- the suite ---------------------------------------------------------------------------------------------------------
+class Optimist(WorkConservationOverTime):
+    """Says that all is well."""
+
+    def check(self, history: History, *, tolerance: Any = None) -> Verdict:
+        return replace(super().check(history), answer=Answer.HOLDS, witness=None, reason="")
+
+
+class Hasty(LeaseKept):
+    """Takes a job that is not done yet for one that never will be."""
+
+    def cases(self, history: History) -> Iterator[Case]:
+        yield from super().cases(history)
+        for name, done in history.completion.items():
+            if done is None:
+                yield Case(Fraction(-1), 1, f"{name} is not done")
+
+
+class Vague(WorkConservationOverTime):
+    """Shows another round than the one that fails."""
+
+    def cases(self, history: History) -> Iterator[Case]:
+        for case in super().cases(history):
+            shown = None if case.witness is None else replace(case.witness, free=case.witness.free + 1)
+            yield case._replace(witness=shown)
+
+
+class Silent(LeaseKept):
+    """Does not say where it is from."""
+
+    source = ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "check"),
+    [
+        (Optimist, "instances hold and fail"),
+        (Optimist, "a run that was cut is undecided unless it fails"),
+        (Hasty, "no failure is undone by what comes later"),
+        (Vague, "witness refutes by the bare definition"),
+        (Silent, "says what it is"),
+    ],
+)
+def test_the_suite_catches(kind: type[RunProperty], check: str) -> None:
+    suite = run_property_suite()
+    row = suite.run_one(kind(), next(each for each in suite.checks if each.name == check))
+    assert row.outcome is Outcome.FAILED, row
