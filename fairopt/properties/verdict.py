@@ -1,4 +1,4 @@
-"""What a checker says: an answer, by how much, and what shows it."""
+"""The result of a check: an answer, a margin, and a witness or evidence."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from fairopt.problem.numbers import in_full
 from fairopt.program import Number
 
-#: What a float allocation may miss by, relative to the size of what is compared: HiGHS and the conic solvers are asked
-#: for 1e-7 to 1e-9, so that anything beyond ten times that is the allocation's doing and not the solver's.
+#: The relative tolerance for float allocations. HiGHS and the conic solvers are asked for 1e-7 to 1e-9, so a violation
+#: beyond ten times that is the allocation's and not the solver's.
 TOLERANCE = 1e-6
 
 Json: TypeAlias = Mapping[str, Any]
@@ -78,15 +78,15 @@ class Verdict:
 
 @runtime_checkable
 class Summarised(Protocol):
-    """What is shown by less than all of its fields."""
+    """An object of which only some fields are shown."""
 
     def summary(self) -> Mapping[str, Any]:
-        """Return what a reader wants to see."""
+        """Return the fields to show."""
         ...
 
 
 def plain(value: Any, *, exact: bool = False) -> Any:
-    """Return a value as JSON types: arrays as lists, dataclasses as objects, what is not finite as null.
+    """Return a value as JSON types: arrays as lists, dataclasses as objects, numbers that are not finite as null.
 
     Fractions become "p/q" strings where ``exact``, else decimals.
     """
