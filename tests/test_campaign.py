@@ -19,6 +19,7 @@ from fairopt.models import (
     WaterFilling,
 )
 from fairopt.policy import Policy, allocate
+from fairopt.problem import Market
 from fairopt.properties import AllocationProperty, Answer, EnvyFreeness, Feasibility, ParetoEfficiency, SharingIncentive
 from fairopt.properties.lattice import contradictions
 from fairopt.testing.samples import sample_markets
