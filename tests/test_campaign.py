@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from fairopt.backends.exact import Exact
-from fairopt.discovery import PROPERTIES, load, names
+from fairopt.discovery import properties
 from fairopt.models import (
     CooperativeOEF,
     MaxEfficiency,
@@ -19,6 +19,7 @@ from fairopt.models import (
     WaterFilling,
 )
 from fairopt.policy import Policy, allocate
+from fairopt.problem import Market
 from fairopt.properties import AllocationProperty, Answer, EnvyFreeness, Feasibility, ParetoEfficiency, SharingIncentive
 from fairopt.properties.lattice import contradictions
 from fairopt.testing.samples import sample_markets
@@ -32,7 +33,7 @@ PER_SEED = 60
 @pytest.mark.parametrize("seed", range(5))
 def test_floats_agree_with_the_exact_optimum(seed: int, conformance: Callable[[object], None]) -> None:
     counted: Counter[str] = Counter()
-    checkers = [each for name in names(PROPERTIES) if isinstance(each := load(PROPERTIES, name)(), AllocationProperty)]
+    checkers = [each for each in properties(Market) if isinstance(each, AllocationProperty)]
     for market in sample_markets(PER_SEED, seed=100 + seed, users=(2, 10), types=(2, 5), most=9, demands=True):
         for policy in LINEAR:
             floats, exact = allocate(policy, market), allocate(policy, market, Exact())

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 from fairopt.errors import BadInput
 
-#: Larger, smaller and any misreports share the effort alike.
+#: The kinds of misreports; each gets an equal part of the effort.
 KINDS = 3
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard to search one policy: at most ``evaluations`` misreports and ``seconds``, from ``seed``.
+    """The limits of a search: at most ``evaluations`` misreports and ``seconds``, with random ``seed``.
 
     The same evaluations and seed make the same search; a limit of seconds depends on the machine. Decisions that are
-    made again, to be sure or to be exact, are not counted.
+    repeated, to confirm a gain or make it exact, are not counted.
     """
 
     evaluations: int = 600
@@ -27,5 +27,5 @@ class Effort:
             raise BadInput(f"got {self}", place="effort", remedy="Allow at least one evaluation and some time")
 
     def part(self, number: int) -> int:
-        """Return how many evaluations the kind of misreport of this number has; the parts add up to all."""
+        """Return the number of evaluations for kind ``number`` of misreport; the parts add up to all."""
         return (self.evaluations + KINDS - 1 - number) // KINDS

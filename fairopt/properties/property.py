@@ -83,8 +83,8 @@ class MechanismProperty(Property):
     def search(self, policy: Policy, problem: Any, *, effort: Effort | None = None, truth: Any = None) -> Verdict:
         """Look for a counterexample within ``effort``.
 
-        The verdict speaks of ``truth``, the policy's decision on the problem, and of decisions made in the same way;
-        where none is given, of exact ones if the problem is exact and they can be had.
+        The verdict is about ``truth``, the policy's decision on the problem, and decisions made in the same way. Where
+        none is given, decisions are exact if the problem is exact and the policy has exact decisions.
         """
 
 
@@ -110,9 +110,9 @@ class Instance:
 class OverOptima:
     """A property decided over all optima of a policy on a market.
 
-    ``some``: there is an optimum with the property; ``having`` (n, k) is one. ``every``: there is none without it;
-    ``lacking`` is one. HOLDS and FAILS are proved; what is not proved is NOT_REFUTED. Margins and witnesses are those
-    of the optimum that is shown, or of the worst one.
+    ``some``: whether an optimum has the property; ``having`` (n, k) is such an optimum. ``every``: whether all have it;
+    ``lacking`` is an optimum without it. HOLDS and FAILS are proved; an unproved answer is NOT_REFUTED. Margins and
+    witnesses are those of the optimum that is shown, or of the worst one.
     """
 
     some: Verdict
@@ -122,10 +122,10 @@ class OverOptima:
 
 
 class AllocationProperty(OutcomeProperty):
-    """A property of an allocation: anybody's, however it came about.
+    """A property of an allocation, however the allocation was made.
 
-    ``instances`` are cited ones, at least one of which holds and one fails. A witness has a method
-    ``refutes(market, shares)`` that decides by the bare definition.
+    ``instances`` are cited; the property holds for at least one and fails for at least one. A witness has a method
+    ``refutes(market, shares)`` that applies the definition directly.
     """
 
     problem = Market
@@ -144,7 +144,7 @@ class AllocationProperty(OutcomeProperty):
         """Decide whether ``allocation`` (n, k) has the property: an array of floats or Fractions, or nested lists.
 
         Exact shares on an exact market are decided exactly unless a tolerance is given; floats within ``tolerance``
-        (relative; `TOLERANCE` by default). Errors: `BadInput` for another shape, and for what is no finite number.
+        (relative; `TOLERANCE` by default). Errors: `BadInput` for a wrong shape, and for a number that is not finite.
         """
         given = allocation if isinstance(allocation, np.ndarray) else allocation_from(allocation, problem)
         if given.shape != problem.shape:
@@ -169,11 +169,11 @@ class AllocationProperty(OutcomeProperty):
         return self._check(market, shares, allowed)
 
     def over(self, optima: Optima) -> OverOptima:
-        """Decide for some optimum and for every optimum, exactly; here: by what the one that was decided shows."""
+        """Decide for some optimum and for every optimum, exactly; by default only from the optimum that was decided."""
         return self.shown(optima)
 
     def shown(self, optima: Optima) -> OverOptima:
-        """Return what one optimum shows of the property, where it is not decided over all."""
+        """Return the verdicts that follow from one optimum alone."""
         verdict = replace(self.check(optima.market, optima.shares), effort="one optimum")
         other = replace(verdict, answer=Answer.NOT_REFUTED, exact=False)
         if verdict.answer is Answer.HOLDS:
@@ -181,7 +181,7 @@ class AllocationProperty(OutcomeProperty):
         return OverOptima(other, verdict, lacking=optima.shares)
 
     def certify(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
-        """Return the evidence of an exact ``verdict`` on exact ``shares``, for ``proofs/verify.py``; it asks no solver.
+        """Return the evidence of an exact ``verdict`` on exact ``shares``, for ``proofs/verify.py``, without solving.
 
         Errors: `NotCapable` where the verdict is not exact.
         """
@@ -190,7 +190,7 @@ class AllocationProperty(OutcomeProperty):
         return self._certificate(market.as_(Fraction), shares, verdict)
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
-        """Return the evidence; that of most properties is their definition, computed again."""
+        """Return the evidence; for most properties the verifier just evaluates the definition."""
         return Judgement(market, shares, self.name, verdict.answer.value)
 
     @abstractmethod
@@ -208,12 +208,12 @@ class AllocationProperty(OutcomeProperty):
         effort: str,
         witness: Any,
     ) -> Verdict:
-        """Return the verdict of the tightest case: it fails if its slack is below minus tolerance times its size."""
+        """Return the verdict of the tightest case: it fails if the slack is below -tolerance times the case's size."""
         fails = slack < -tolerance * size
         return Verdict(
             property=self.name,
             answer=Answer.FAILS if fails else Answer.HOLDS,
-            margin=slack + 0,  # so that a float is not minus zero
+            margin=slack + 0,  # turns a float -0.0 into 0.0
             unit=unit,
             exact=market.exact and bool(fails or slack >= 0),
             effort=effort,

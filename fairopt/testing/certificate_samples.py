@@ -16,7 +16,7 @@ from fairopt.backends.solution import Status
 from fairopt.certificates import Bound, Certificate, Dominance, Infeasibility, Lie, MarketBound, OutOfReach
 from fairopt.certificates.certificate import every_certificate
 from fairopt.certificates.rows import bare_duals, other_variables, row_duals
-from fairopt.discovery import PROPERTIES, load, names, policies
+from fairopt.discovery import policies, properties
 from fairopt.evidence import extreme, throughput_of
 from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market
@@ -60,13 +60,12 @@ def ranges_over_optima(policy: Policy, decision: Allocation) -> bool:
 def _verdicts(decision: Allocation, random: Random) -> Iterator[Sample]:
     market = decision.market
     mixed = decision.shares[random.sample(range(len(market.users)), len(market.users))]
-    for name in random.sample(names(PROPERTIES), 3):
-        asked = load(PROPERTIES, name)()
+    for asked in random.sample(properties(Market), 3):
         if not isinstance(asked, AllocationProperty):
             continue
         for shares in (decision.shares, mixed * random.choice([1, Fraction(1, 2), 2])):
             verdict = asked.check(market, shares)
-            yield Sample(f"{name} {verdict.answer.value}", asked.certify(market, shares, verdict))
+            yield Sample(f"{asked.name} {verdict.answer.value}", asked.certify(market, shares, verdict))
 
 
 def _dominance(policy: Policy, decision: Allocation) -> Iterator[Sample]:

@@ -14,6 +14,11 @@ from fairopt.properties import Answer, Effort, Verdict
 WHERE_IT_HOLDS, WHERE_IT_FAILS = Effort(15), Effort(150)
 
 
+def declared(policy: Policy) -> frozenset[Any]:
+    """Return the traits of a policy, and "claims" where it has some that can be checked."""
+    return frozenset({*policy.traits, *(("claims",) if policy.checkable_claims else ())})
+
+
 def check_names(policy: Policy) -> None:
     """Fail unless claims have a source, and either name an installed property or say what they are in words."""
     unknown = {claim.property for claim in policy.checkable_claims} - set(names(PROPERTIES))

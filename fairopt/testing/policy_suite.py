@@ -20,11 +20,11 @@ import numpy as np
 
 from fairopt.backends import ProgramMethod, Solver
 from fairopt.backends.exact import Exact
-from fairopt.discovery import BACKENDS, PROPERTIES, load, names, policies
+from fairopt.discovery import BACKENDS, load, names, policies, property_
 from fairopt.policy import Allocation, Claim, Example, Policy, Trait, allocate, decide, run, session
 from fairopt.problem import Market, exact
 from fairopt.program import Array, Number
-from fairopt.properties import Answer, Effort, Feasibility, MechanismProperty, Verdict
+from fairopt.properties import AllocationProperty, Answer, Effort, Feasibility, MechanismProperty, Verdict
 from fairopt.testing.claim_checks import check_names
 from fairopt.testing.samples import sample_markets
 from fairopt.testing.suite import Check, Suite, Traits, check
@@ -256,7 +256,7 @@ def claims_hold(policy: Policy, searches: int) -> None:
     for claim in policy.checkable_claims:
         if claim.refuted_by is not None:
             continue
-        count = searches if issubclass(load(PROPERTIES, claim.property), MechanismProperty) else 12
+        count = searches if isinstance(property_(claim.property), MechanismProperty) else 12
         for market in sample_markets(count, seed=13, weights=False, zeros=not claim.assumes, ties=False):
             verdict = _verdict(claim, policy, market)
             assert verdict.answer is not Answer.FAILS, f"{claim.source} fails on {market.speedup.tolist()}: {verdict}"
@@ -304,11 +304,12 @@ def installed() -> list[Policy]:
 
 
 def _verdict(claim: Claim, policy: Policy, market: Market) -> Verdict:
-    checker = load(PROPERTIES, claim.property)()
+    checker = property_(claim.property)
     if isinstance(checker, MechanismProperty):
         found = checker.search(policy, market, effort=Effort(evaluations=120))
         return found.by_misreport[claim.misreport]
     shares = allocate(policy, market, exact=Trait.EXACT in policy.traits).shares
+    assert isinstance(checker, AllocationProperty)
     verdict: Verdict = checker.check(market, shares)
     return verdict
 

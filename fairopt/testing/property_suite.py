@@ -15,11 +15,10 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt import discovery
-from fairopt.discovery import PROPERTIES, load, names
 from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
 from fairopt.program import Array
-from fairopt.properties import AllocationProperty, Answer, Effort, MechanismProperty, Verdict
+from fairopt.properties import AllocationProperty, Answer, Effort, MechanismProperty
 from fairopt.properties.lattice import contradictions
 from fairopt.testing.samples import sample_markets
 from fairopt.testing.suite import Suite, Traits, check
@@ -122,13 +121,9 @@ def units_do_not_matter(each: AllocationProperty) -> None:
 
 def lattice_is_respected(each: AllocationProperty) -> None:
     """Guards against one checker contradicting another (no envy and nothing left over give sharing incentive)."""
-    others = [load(PROPERTIES, name)() for name in names(PROPERTIES)]
+    others = {other.name: other for other in (*of_allocations(), each)}
     for market, shares in cases():
-        verdicts: dict[str, Verdict] = {
-            other.name: other.check(market, shares)
-            for other in (*others, each)
-            if isinstance(other, AllocationProperty)
-        }
+        verdicts = {name: other.check(market, shares) for name, other in others.items()}
         broken = contradictions(verdicts, demands=market.demand is not None)
         assert not broken, f"{broken} on {shares.tolist()}"
 

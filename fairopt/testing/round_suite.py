@@ -43,7 +43,7 @@ from fairopt.simulation import (
 )
 from fairopt.simulation.document import document
 from fairopt.simulation.placement import Consolidated
-from fairopt.testing.claim_checks import check_claims, check_names, check_refuted
+from fairopt.testing.claim_checks import check_claims, check_names, check_refuted, declared
 from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.suite import Suite, Traits, check
 
@@ -89,12 +89,7 @@ def round_suite(
             check(on.claims_hold, "claims"),
             check(on.refuted_claims_stay_refuted, "claims"),
         ],
-        lambda policy: Traits(
-            policy.name,
-            frozenset({*policy.traits, *(("claims",) if policy.checkable_claims else ())}),
-            "",
-            known.get(policy.name, {}),
-        ),
+        lambda policy: Traits(policy.name, declared(policy), "", known.get(policy.name, {})),
     )
 
 
@@ -122,8 +117,8 @@ class Play:
 
     def text(self, before: Sequence[Round] = ()) -> str:
         """Return the document of the run, with the records ``before`` it."""
-        history = self.history(before)
-        return json.dumps(document(history, self.setting.mechanics, self.setting.length, self.steps[-1].record.policy))
+        one, policy = self.setting, self.steps[-1].record.policy
+        return json.dumps(document(self.history(before), one.mechanics, one.length, policy))
 
 
 def fold(policy: Policy, setting: Setting, after: Snapshot | None = None) -> Play:

@@ -27,7 +27,7 @@ from fairopt.problem.utilities import Linear
 from fairopt.properties import Answer
 from fairopt.schedules.document import document
 from fairopt.testing.batch_samples import sample_batches
-from fairopt.testing.claim_checks import check_claims, check_names, check_refuted
+from fairopt.testing.claim_checks import check_claims, check_names, check_refuted, declared
 from fairopt.testing.suite import Suite, Traits, check
 
 #: What judges a plan's document and returns the violations with a statement.
@@ -47,10 +47,6 @@ def schedule_suite(
     known = expected_failures or {}
     on = ScheduleChecks(judge, batches)
 
-    def traits(policy: Policy) -> Traits:
-        declared = {*policy.traits, *(("claims",) if policy.checkable_claims else ())}
-        return Traits(policy.name, frozenset(declared), "", known.get(policy.name, {}))
-
     return Suite(
         "policies of schedules",
         [
@@ -66,7 +62,7 @@ def schedule_suite(
             check(on.back_ends_agree, Trait.PROGRAM),
             check(on.names_do_not_matter, Trait.NAMELESS),
         ],
-        traits,
+        lambda policy: Traits(policy.name, declared(policy), "", known.get(policy.name, {})),
     )
 
 

@@ -17,7 +17,7 @@ from fairopt.simulation import History, Setting
 SHOWN = 5
 
 
-class Case(NamedTuple):
+class RunCase(NamedTuple):
     """One of the cases that a property is made of.
 
     ``slack`` is negative where it fails, by that much; ``size`` is what a tolerance is a part of, positive; ``witness``
@@ -87,7 +87,7 @@ class RunProperty(OutcomeProperty):
     looked_at: ClassVar[str] = "cases"
 
     @abstractmethod
-    def cases(self, history: History) -> Iterable[Case]:
+    def cases(self, history: History) -> Iterable[RunCase]:
         """Yield the cases; those that cannot be the tightest may be left out."""
 
 
