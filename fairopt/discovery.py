@@ -64,7 +64,12 @@ def solver(policy: Policy, name: str) -> Solver | Method | None:
     """Return the method of ``policy``, or the back end, of that name; None for "auto", the policy's best way."""
     if name == "auto":
         return None
-    found: Solver | Method = next((each for each in policy.methods if each.name == name), None) or backend(name)
+    methods = {each.name: each for each in policy.methods}
+    if name in methods:
+        return methods[name]
+    if name not in names(BACKENDS):
+        raise _unknown(name, BACKENDS, [*methods, *names(BACKENDS)])
+    found: Solver = backend(name)
     return found
 
 

@@ -1,4 +1,4 @@
-"""The published policies, one file each; a policy by a third party registers in the groups ``fairopt.*policies``."""
+"""The published policies, a folder for each system. Outside policies register in the groups ``fairopt.*policies``."""
 
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.fcfs import FirstComeFirstServed

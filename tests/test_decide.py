@@ -38,6 +38,11 @@ def test_a_method_is_chosen_by_name_and_by_object():
         decide(discovery.policy("max-efficiency"), MARKET, method)
 
 
+def test_a_name_that_is_neither_method_nor_back_end_is_refused_with_the_nearest():
+    with pytest.raises(BadInput, match="Did you mean prices"):
+        discovery.solver(MaxMin(), "pricess")
+
+
 def test_what_a_method_does_not_heed_is_left_to_a_back_end_or_refused():
     assert allocate(MaxMin(), MARKET, time_limit=10).backend == "highs"
     with pytest.raises(NotCapable, match="no use for option time_limit"):

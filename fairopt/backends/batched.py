@@ -1,10 +1,10 @@
-"""Thousands of linear programs that differ in numbers only, solved side by side from one basis.
+"""Solves thousands of linear programs that differ only in their numbers, side by side, from one basis.
 
-All programs share their variables and rows, and the optimal basis of one of them is at hand. The simplex method goes
-through all of them at once: each step is one NumPy call for every program that is not finished. First the dual method,
-with the costs shifted so that the start is dual feasible; then, with the true costs, the primal method. What comes out
-is believed only where it is proved: the point keeps every bound, and a dual solution, priced afresh with the program's
-own numbers, bounds the objective at the same value. Everything else is left to a solver that takes one at a time.
+All programs share their variables and rows, and the optimal basis of one of them is known. The simplex method treats
+all of them at once: a step is one NumPy call for all programs that are not finished. First comes the dual method, with
+the costs shifted so that the start is dual feasible. Then comes the primal method with the true costs. An answer is
+accepted only with a proof: the point keeps every bound, and a dual solution, computed afresh from the program's own
+numbers, bounds the objective at the same value. All other programs are left to a solver that takes them one at a time.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from fairopt.backends.solution import Basis, Position
 from fairopt.program import INFINITY, Array, Program, Sense
 from fairopt.program.batched import Programs
 
-#: What may be missed by, in programs of ordinary size: while pivoting, and in the proof at the end.
+#: Tolerances for programs of ordinary size: while pivoting, and in the proof at the end.
 TOLERANCE, PROVED = 1e-9, 1e-8
-#: A pivot smaller than this is taken for a rounding error.
+#: A smaller pivot is treated as a rounding error.
 SMALLEST_PIVOT = 1e-8
-#: Dictionaries solved together take up to so many bytes: more no longer fit the processor's cache.
+#: The most bytes of dictionaries that are solved together; more do not fit the processor's cache.
 BLOCK = 2**21
-#: Most steps, in multiples of rows plus variables: a program that goes on for longer is going in circles.
+#: The most steps, in multiples of rows plus variables; a program that takes more is taken to cycle.
 PATIENCE = 3
 
 
@@ -98,7 +98,7 @@ class _Block:
 
 
 def _started(block: _Block, basis: Basis) -> Iterator[_Dictionaries]:
-    """Yield the dictionaries of a basis in all programs in which it is one."""
+    """Yield the dictionaries of a basis, for the programs in which its matrix is regular."""
     cases, n = block.cost.shape
     m = block.matrix.shape[1]
     basic = np.concatenate([basis.columns, basis.rows]) == Position.BASIC
@@ -166,7 +166,7 @@ class _Dictionaries:
         )
 
     def _improving(self, rate: Array) -> Array:
-        """Return by how much the objective falls for each step that a non-basic entry may take, 0 where it may not."""
+        """Return how fast the objective falls as each non-basic entry moves, 0 where the entry may not move."""
         up = np.where(self.at < self.other_high, -rate, 0.0)
         down = np.where(self.at > self.other_low, rate, 0.0)
         gain = np.maximum(up, down)
@@ -182,11 +182,11 @@ class _Dictionaries:
         return full[:, : self.n], price[:, self.n :]
 
     def step(self) -> Array:
-        """Take one step in each program; return which of them are finished, whether well or not."""
+        """Take one step in each program; return which of them are finished, solved or not."""
         short, over = self.low - self.x, self.x - self.high
         miss = np.maximum(short, over)
         missed = miss > TOLERANCE * (1 + np.abs(self.x))
-        # the steepest edge, not the largest miss: a third fewer steps for cooperative OEF
+        # the steepest edge, not the largest violation: a third fewer steps for cooperative OEF
         slope = np.einsum("bmn,bmn->bm", self.table[:, : self.m], self.table[:, : self.m])
         row = np.where(missed, miss * miss / (1 + slope), 0.0).argmax(axis=1)
         line = np.arange(len(row))
@@ -215,7 +215,7 @@ class _Dictionaries:
         return np.asarray(done)
 
     def _dual_column(self, case: Array, row: Array, rising: Array) -> tuple[Array, Array]:
-        """Return the entries that take the place of infeasible ones: those whose costs change sign first."""
+        """Return the entries that replace infeasible ones in the basis: those whose costs change sign first."""
         across = self.table[case, row] * np.where(rising, 1.0, -1.0)[:, None]
         at, low, high = self.at[case], self.other_low[case], self.other_high[case]
         able = ((across > SMALLEST_PIVOT) & (at < high)) | ((across < -SMALLEST_PIVOT) & (at > low))
@@ -227,7 +227,7 @@ class _Dictionaries:
         return column, np.isfinite(least)
 
     def _primal_row(self, case: Array, column: Array) -> tuple[Array, Array, Array, Array]:
-        """Return which basic entries stop the entering ones, at which bound, and where a flip comes before that."""
+        """Return which basic entries stop the entering ones, at which bound, and where a bound flip comes first."""
         rate = self.table[case, self.m, column]
         direction = np.where(rate < 0, 1.0, -1.0)
         moving = self.table[case, : self.m, column] * direction[:, None]
@@ -247,7 +247,7 @@ class _Dictionaries:
         return row, bound[line, row], flip, np.isfinite(least) | flip
 
     def _pivot(self, line: Array, row: Array, column: Array, to: Array, which: Array) -> None:
-        """Exchange a basic with a non-basic entry, the basic one brought ``to`` a bound, where ``which`` says so."""
+        """Exchange a basic entry, moved ``to`` a bound, with a non-basic one, in the programs of ``which``."""
         table = self.table
         pivot = np.where(which, table[line, row, column], 1.0)
         down = np.where(which[:, None], table[line, :, column], 0.0)

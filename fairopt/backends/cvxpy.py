@@ -1,10 +1,10 @@
 """ECOS, Clarabel, SCS and any other solver that cvxpy knows, through cvxpy's cone programs.
 
-A program becomes one block of equalities and one of inequalities, each a sparse matrix, whatever its size: cvxpy's own
-cost of building grows with the number of expressions, not with their length. It is always passed as a minimisation,
-so that the signs of cvxpy's duals are those of one sense; rows and objective are scaled to a largest coefficient
-near 1, because Clarabel and SCS call a bounded program with numbers from 1e-6 to 1e6 unbounded otherwise.
-`_Cones.duals` takes the signs and the scaling back.
+A program of any size becomes one block of equalities and one of inequalities, each a sparse matrix, because cvxpy's
+cost of building grows with the number of expressions, not with their length. It is always passed as a minimisation, so
+that cvxpy's duals have one sign convention. Rows and objective are scaled to a largest coefficient near 1: without
+this, Clarabel and SCS call a bounded program with numbers from 1e-6 to 1e6 unbounded. `_Cones.duals` reverses the signs
+and the scaling.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ FEASIBLE = 1e-6
 TIGHT = 1e-10
 
 
-#: The least time limit passed on, in seconds: SCS takes 0 for no limit.
+#: The least time limit passed on, in seconds; SCS reads 0 as no limit.
 SOON = 1e-9
 
 
 class Cvxpy(Backend):
     """Any continuous solver that is installed with cvxpy, by cvxpy's name for it: ``Cvxpy("OSQP")``.
 
-    Nothing is known of such a solver's options, so none is declared; the subclasses know theirs.
+    The options of an arbitrary solver are not known, so none is declared; the subclasses declare theirs.
 
     Source: Diamond and Boyd, CVXPY: a Python-embedded modeling language for convex optimization, 2016.
     """
@@ -75,7 +75,7 @@ class Cvxpy(Backend):
         return self._reached(program, solution, settings) if solution.status is Status.UNBOUNDED else solution
 
     def _reached(self, program: Program, unlimited: Solution, settings: dict[str, Any]) -> Solution:
-        """Tell an objective without a limit from a program without a point: a ray is found in both."""
+        """Decide between unbounded and infeasible: a solver may find a ray in both cases."""
         point = self._run(replace(program, cost=np.zeros(len(program.cost)), logarithms=None), settings)
         if point.status is Status.OPTIMAL:
             return unlimited
@@ -93,7 +93,7 @@ class Cvxpy(Backend):
         equalities = [cones.equal @ x == cones.equal_to] if len(cones.equal_to) else []
         inequalities = [cones.most @ x <= cones.at_most] if len(cones.at_most) else []
         problem = cvxpy.Problem(cvxpy.Minimize(_cost(program, x) / cones.unit), equalities + inequalities)
-        # the steps of Problem.solve, one by one: that method throws away what a solver found before it failed
+        # the steps of Problem.solve, one by one: that method discards what a solver found before it failed
         data, chain, inverse = problem.get_problem_data(self.solver, solver_opts=dict(settings))
         began = time.perf_counter()
         raw = chain.solve_via_data(problem, data, warm_start=False, verbose=False, solver_opts=dict(settings))
@@ -125,7 +125,7 @@ class Cvxpy(Backend):
 
 
 class Ecos(Cvxpy):
-    """ECOS, an interior-point method for small and medium cone programs; it knows no time limit and no seed.
+    """ECOS, an interior-point method for small and medium cone programs; it has no time limit and no seed.
 
     Source: Domahidi, Chu and Boyd, ECOS: an SOCP solver for embedded systems, 2013.
     """
@@ -172,8 +172,8 @@ class Clarabel(Cvxpy):
 class Scs(Cvxpy):
     """SCS, a first-order method: many cheap iterations.
 
-    Its own tolerance, 1e-4 (cvxpy: 1e-5), passes answers that overbook a capacity by 2.5e-4, so it is 1e-9 here, with
-    iterations enough to get there on programs of thousands of variables.
+    Its default tolerance, 1e-4 (cvxpy: 1e-5), accepts answers that overbook a capacity by 2.5e-4. It is 1e-9 here, with
+    enough iterations to reach it on programs of thousands of variables.
 
     Source: O'Donoghue, Chu, Parikh and Boyd, Conic optimization via operator splitting and homogeneous self-dual
     embedding, 2016.
@@ -199,8 +199,8 @@ class _Cones:
     """The program as ``equal @ x == equal_to`` and ``most @ x <= at_most``; bounds of variables are rows too.
 
     ``tied`` are the rows of the program that became equalities. The inequalities are, in this order, the rows with an
-    upper side, those with a lower side (negated), then the bounds of variables. Each row of the program has been
-    divided by its ``size`` and the objective is to be divided by ``unit``.
+    upper side, those with a lower side (negated), then the bounds of variables. Each row of the program is already
+    divided by its ``size``; the objective is not yet divided by ``unit``.
     """
 
     equal: sparse.csr_array
@@ -220,7 +220,7 @@ class _Cones:
         rows = program.rows
         shape = program.shape
         largest = np.ones(shape[0])
-        full = np.diff(rows.start) > 0  # a row without variables holds by itself, or `settle` has said so
+        full = np.diff(rows.start) > 0  # `settle` has checked the rows without variables
         largest[full] = np.maximum.reduceat(np.abs(rows.value), rows.start[:-1][full]) if full.any() else 1.0
         size = _power_of_two(largest)
         matrix = sparse.csr_array((rows.value / size[rows.row], rows.column, rows.start), shape=shape)
@@ -249,7 +249,8 @@ class _Cones:
         """Return the duals of the program's rows in the convention of `fairopt.backends.solution`.
 
         cvxpy's multiplier of ``a @ x <= b`` or ``a @ x == b`` is minus the rate at which the minimum grows with b. A
-        lower side stands negated, which turns its sign; and so does the sense, since a maximum is passed negated.
+        lower side is passed negated, which changes the sign once. A maximisation is passed negated, which changes it
+        again.
         """
         rate = np.zeros(len(program.rows))
         if equal:
@@ -262,7 +263,7 @@ class _Cones:
 
 
 def _power_of_two(size: Array) -> Array:
-    """Return the power of two next to each size: to divide by it rounds nothing."""
+    """Return the power of two nearest to each size; division by it is exact."""
     return np.asarray(np.exp2(np.round(np.log2(size))))
 
 
@@ -287,7 +288,7 @@ def _cost(program: Program, x: Any) -> Any:
 
 
 def _own_word(raw: Any) -> str:
-    """Return the solver's own status from what it gave back, where its form is known; empty otherwise."""
+    """Return the solver's own status, where the form of its answer is known; empty otherwise."""
     if not isinstance(raw, dict):
         return str(getattr(raw, "status", ""))
     info = raw.get("info")

@@ -20,19 +20,19 @@ from fairopt.program import Number, Program, Sense, entry_names
 if TYPE_CHECKING:
     import highspy
 
-#: HiGHS drops smaller coefficients without a word (its default is 1e-9); this is the least it accepts.
+#: HiGHS silently drops smaller coefficients (its default is 1e-9); this is the least value that it accepts.
 SMALLEST_COEFFICIENT = 1e-12
 
-#: Up to so many non-zeros presolve takes longer than it saves: a third more for cooperative OEF with 20 users (3,120),
-#: a fifth with 60 (25,000); from about here on the two are alike (`make bench` shows the times of whole calls).
+#: Up to this many non-zeros presolve takes longer than it saves: a third more for cooperative OEF with 20 users (3,120
+#: non-zeros), a fifth more with 60 (25,000). Above it the times are about equal (`make bench` times whole calls).
 PRESOLVE_FROM = 25_000
 
-# by HiGHS's own numbers: lower, basic, upper, zero, non-basic without saying where
+# in the order of HiGHS's numbers: lower, basic, upper, zero, non-basic at an unknown place
 _POSITIONS = np.array([Position.LOWER, Position.BASIC, Position.UPPER, Position.ZERO, Position.LOWER], dtype=np.int8)
-#: The search for a conflict can take far longer than finding that there is one; the outcome stands without it.
+#: Seconds for the search for a conflict, which can take far longer than the proof of infeasibility. It is optional.
 CONFLICT_SECONDS = 5.0
 _IRREDUCIBLE = 6  # iis_strategy: from the LP, then reduced until nothing can be left out
-_BOUND_MATTERS = 2  # in an irreducible set, a variable whose bound status is this or more is there for its bound
+_BOUND_MATTERS = 2  # from this bound status on, a variable's bound is part of the irreducible set
 
 
 class Highs(Backend):
@@ -87,7 +87,7 @@ def write(program: Program, path: str | Path) -> None:
     Highs().check(program, Options())
     highs = instance(Options())
     load(highs, program.as_(float))
-    # of a name with brackets HiGHS's LP writer keeps nothing, and it then calls all rows r0, r1, ...
+    # HiGHS's LP writer does not keep names with brackets: it then calls all rows r0, r1, ...
     spelling = str.maketrans({" ": "_"} | ({"[": "(", "]": ")"} if target.suffix == ".lp" else {}))
     for names, give in ((program.variable_blocks, highs.passColName), (program.row_blocks, highs.passRowName)):
         for position, name in enumerate(entry_names(names)):
@@ -110,7 +110,7 @@ def instance(options: Options) -> highspy.Highs:
     if options.seed is not None:
         settings["random_seed"] = int(options.seed)
     if options.threads is not None:
-        highspy.Highs.resetGlobalScheduler(True)  # the number of threads is one for all instances otherwise
+        highspy.Highs.resetGlobalScheduler(True)  # otherwise all instances share one number of threads
         settings["threads"] = int(options.threads)
     for name, value in settings.items():
         if _bad(highs.setOptionValue(name, value)):
@@ -145,7 +145,7 @@ def load(highs: highspy.Highs, program: Program) -> None:
 
 
 def _update(highs: highspy.Highs, old: Program, new: Program) -> None:
-    """Pass on only what differs; the basis stays, so that the next run starts where the last one ended."""
+    """Pass on only what differs. HiGHS keeps the basis, so that the next run starts where the last one ended."""
     changed = np.flatnonzero(new.rows.value != old.rows.value)
     if len(changed) * 4 > len(new.rows.value) + 4000:  # a call for each coefficient would cost more than a load
         load(highs, new)
@@ -174,17 +174,17 @@ def _update(highs: highspy.Highs, old: Program, new: Program) -> None:
 def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorough: bool = True) -> Solution:
     """Solve ``program``, which HiGHS holds.
 
-    Unless ``thorough``, presolve's word for infeasible is believed and no conflict looked for: both can take long.
+    Unless ``thorough``, presolve's "infeasible" is accepted, and no conflict is sought: both checks can take long.
     """
     before = highs.getRunTime()
-    if time_limit is not None:  # HiGHS's clock runs on through a session; a limit is meant for one program
+    if time_limit is not None:  # HiGHS's clock runs through the whole session; the limit is for one program
         highs.setOptionValue("time_limit", before + time_limit)
     integer = bool(program.integer.any())
     presolve = integer or len(program.rows.value) > PRESOLVE_FROM
     highs.setOptionValue("presolve", "choose" if presolve else "off")
     highs.run()
-    # presolve stops at "one of the two"; the simplex can tell which. And presolve has called an unbounded LP with
-    # parallel rows infeasible (HiGHS 1.15.1; see the issues 2511 and 1530 of HiGHS): infeasible is said by the simplex
+    # presolve may stop at "infeasible or unbounded", and the simplex can tell which. Presolve has also called an
+    # unbounded LP with parallel rows infeasible (HiGHS 1.15.1; HiGHS issues 2511 and 1530), so the simplex confirms it
     status = highs.getModelStatus().name
     doubtful = status == "kUnboundedOrInfeasible" or (status == "kInfeasible" and not integer)
     if presolve and thorough and doubtful:
@@ -223,7 +223,7 @@ def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorou
 
 
 def outcome_of(status: str, has_point: bool) -> Status:
-    """Return the status that HiGHS's word for it means."""
+    """Return the status that a status word of HiGHS stands for."""
     known = {
         "kOptimal": Status.OPTIMAL,
         "kModelEmpty": Status.OPTIMAL,
@@ -248,7 +248,7 @@ def basis_of(highs: highspy.Highs) -> Basis | None:
 
 def _conflict(highs: highspy.Highs, program: Program) -> tuple[str, ...]:
     if _bad(highs.setOptionValue("iis_strategy", _IRREDUCIBLE)):
-        return ()  # a HiGHS that has no such search; the outcome stands without it
+        return ()  # this version of HiGHS has no such search; the conflict is optional
     highs.setOptionValue("iis_time_limit", CONFLICT_SECONDS)
     status, found = highs.getIis()
     if _bad(status) or not found.valid_:

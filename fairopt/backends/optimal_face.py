@@ -1,8 +1,8 @@
-"""The optimal solutions of a program, as a program: three ways to write them down.
+"""The optimal solutions of a program, themselves as a program.
 
 The optimal solutions of a linear program are its feasible points that are complementary to any one optimal dual
 solution. So `cut_to_optima` turns rows with a non-zero dual into equations and fixes variables with a non-zero reduced
-cost: no objective row, and no tolerance on the objective. The other two keep the objective, exactly or nearly.
+cost. It needs no objective row, and no tolerance on the objective. `with_optimum` adds a row that keeps the objective.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 from fairopt.backends.solution import Solution
 from fairopt.program import INFINITY, Array, Block, Program, Rows, Sense
 
-#: A float dual below this share of the largest one is taken for zero: HiGHS solves to 1e-7, and a true dual this much
-#: smaller than the others would need speedups that differ by the same factor.
+#: A float dual below this part of the largest one counts as zero. HiGHS solves to 1e-7, and a true dual that small
+#: would need speedups that differ by the same factor.
 ZERO_DUAL = 1e-7
-#: By which part of itself a float objective, or utility, is lowered before it becomes a constraint, so that rounding
-#: cannot make it infeasible.
+#: The relative amount by which a float objective, or utility, is lowered before it becomes a constraint, so that
+#: rounding cannot make it infeasible.
 FLOAT_SLACK = 1e-9
 
 
 def cut_to_optima(program: Program, solution: Solution) -> Program:
-    """Return ``program`` cut down to its optimal solutions, given an optimal ``solution`` with duals."""
+    """Return ``program`` restricted to its optimal solutions, given an optimal ``solution`` with duals."""
     dual, reduced, x = solution.dual, solution.reduced_cost, solution.point
     assert dual is not None
     assert reduced is not None
@@ -45,8 +45,8 @@ def cut_to_optima(program: Program, solution: Solution) -> Program:
 def with_optimum(program: Program, solution: Solution) -> Program:
     """Return ``program`` with one more row, "optimum", that keeps its objective at that of ``solution``.
 
-    Of an exact solution this is the same set as that of `cut_to_optima`, and a reader needs no duals to see it. Of one
-    in floats the objective may be less by `FLOAT_SLACK` of itself.
+    For an exact solution this is the same set as that of `cut_to_optima`, and a reader needs no duals to see it. For a
+    solution in floats the objective is lowered by the relative slack `FLOAT_SLACK`.
     """
     rows, count = program.rows, len(program.rows)
     terms = np.flatnonzero(program.cost != 0)

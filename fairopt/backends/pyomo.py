@@ -1,7 +1,7 @@
 """Any solver that Pyomo knows by name; HiGHS through Pyomo's modern interface unless another is asked for.
 
-Pyomo has two interfaces to solvers. Where its modern one knows the name, status, incumbent and duals are read from its
-loader, and never from a status word alone; the classic one serves the rest (glpk, cbc, a commercial solver).
+Pyomo has two interfaces to solvers. Where the modern one knows the name, status, incumbent and duals are read from its
+loader, never from a status word alone. The classic one serves the other solvers (glpk, cbc, commercial ones).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from fairopt.program import INFINITY, Array, Program, Sense
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: HiGHS by its name in the modern interface; the only solver whose options are known here by name.
+#: The name of HiGHS in the modern interface; options can be passed to no other solver.
 HIGHS = "highs"
-#: Solvers of the classic interface that respect integrality; ipopt, say, would drop it without a word.
+#: Solvers of the classic interface that respect integrality; ipopt, for one, silently drops it.
 KNOW_INTEGERS = frozenset(
     {HIGHS, "appsi_highs", "glpk", "cbc", "appsi_cbc", "gurobi", "cplex", "scip", "xpress", "copt"}
 )
 
 
 class Pyomo(Backend):
-    """A solver behind Pyomo; ``Pyomo("glpk")`` takes another than HiGHS, and then no option can be passed.
+    """A solver behind Pyomo: HiGHS, or another by name, ``Pyomo("glpk")``, which then takes no options.
 
     Source: Bynum et al., Pyomo: optimization modeling in Python, 3rd edition, 2021.
     """
@@ -55,7 +55,7 @@ class Pyomo(Backend):
         self.solver = solver
 
     def check(self, program: Program, options: Options) -> None:
-        """Refuse also what is declared for HiGHS but cannot be passed to the solver chosen."""
+        """Also refuse options that are declared for HiGHS but cannot be passed to the chosen solver."""
         super().check(program, options)
         if self.solver != HIGHS and (given := sorted(option.value for option in options.given())):
             raise NotCapable(
@@ -94,7 +94,7 @@ class Pyomo(Backend):
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """What came back from a solver, in our arrays and words."""
+    """A solver's answer, in our arrays and statuses."""
 
     status: Status
     word: str
@@ -107,9 +107,8 @@ class _Answer:
 class _Model:
     """A program as a Pyomo model.
 
-    Rows without a side or without variables are not written: `settle` has made sure that they hold. A variable that
-    stands in no row and has no cost is unknown to Pyomo's solvers unless its bounds are written as a row; without
-    bounds it is 0.
+    Rows without bounds or without variables are not written: `settle` has checked that they hold. Pyomo's solvers do
+    not see a variable that is in no row and has no cost, so its bounds are written as a row; without bounds it is 0.
     """
 
     def __init__(self, program: Program) -> None:
@@ -158,7 +157,7 @@ class _Model:
         return x
 
     def duals(self, dual: Mapping[Any, float]) -> Array:
-        """Return one dual a row from those of the rows written; Pyomo's sign is ours in both senses."""
+        """Return one dual per row from those of the written rows; Pyomo's signs are ours for both senses."""
         out = np.zeros(len(self.program.rows))
         out[self.written] = [dual[self.model.row[int(row)]] for row in self.written]
         return out
@@ -180,7 +179,7 @@ class _Modern:
         results = self._run(built, config)
         word = results.termination_condition.name
         doubtful = ["infeasibleOrUnbounded"] + ([] if built.program.integer.any() else ["provenInfeasible"])
-        if word in doubtful and self._name == HIGHS:  # said by presolve, which errs; the simplex is asked as in Highs
+        if word in doubtful and self._name == HIGHS:  # presolve can be wrong here; ask the simplex, as `Highs` does
             results = self._run(built, {**config, "solver_options": {**config["solver_options"], "presolve": "off"}})
             word = results.termination_condition.name
         elapsed = time.perf_counter() - began
@@ -205,7 +204,7 @@ class _Classic:
         import pyomo.environ as pyo
         from pyomo.common.log import LoggingIntercept
 
-        with LoggingIntercept(module="pyomo"):  # an unknown name is logged with a traceback; it is an error here
+        with LoggingIntercept(module="pyomo"):  # Pyomo logs an unknown name with a traceback; here it is an error
             self._solver = pyo.SolverFactory(solver)
             if not self._solver.available(exception_flag=False):
                 raise NotInstalled(_absent(solver))
@@ -233,7 +232,7 @@ class _Classic:
 
 
 def _for_highs(options: Options) -> dict[str, Any]:
-    """Return what Pyomo is to pass to HiGHS; Pyomo ignores what HiGHS refuses, so HiGHS is asked first."""
+    """Return the options for HiGHS. Pyomo ignores options that HiGHS refuses, so they are tried on HiGHS first."""
     import highspy
 
     settings: dict[str, float | int] = {"small_matrix_value": SMALLEST_COEFFICIENT}
@@ -253,13 +252,13 @@ def _for_highs(options: Options) -> dict[str, Any]:
     if options.gap is not None:
         config["rel_gap"] = float(options.gap)
     if options.threads is not None:
-        highspy.Highs.resetGlobalScheduler(True)  # the number of threads is one for all instances otherwise
+        highspy.Highs.resetGlobalScheduler(True)  # otherwise all instances share one number of threads
         config["threads"] = int(options.threads)
     return config
 
 
 def _outcome(word: str, found: bool) -> Status:
-    """Translate a termination condition, the modern interface's or the classic one's."""
+    """Translate a termination condition of either interface."""
     if word in ("convergenceCriteriaSatisfied", "optimal"):
         return Status.OPTIMAL if found else Status.FAILED
     limits = ("maxTimeLimit", "iterationLimit", "objectiveLimit", "interrupted")

@@ -1,8 +1,8 @@
-"""Units of one's own choice: a program is brought to ordinary size before a float solver sees it, and its answer back.
+"""Scaling: a program is brought to ordinary size before a float solver sees it, and its answer is scaled back.
 
-A float solver's tolerances are absolute (HiGHS: 1e-7), so that speedups of 1e-7 are zero to it and a capacity of 1e-3
-is a tolerance wide. Rows, objective and variables are therefore divided by powers of two, which change no digit; what
-is of ordinary size is left alone, so that there the tolerance means what it says.
+A float solver's tolerances are absolute (HiGHS: 1e-7). To it, speedups of 1e-7 are zero. So rows, objective and
+variables are divided by powers of two, which is exact. Numbers of ordinary size are left alone, so that the tolerance
+keeps its meaning for them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import numpy as np
 from fairopt.backends.solution import Solution
 from fairopt.program import Array, Program
 
-#: Rows (their largest coefficient), objective (a typical one) between these are left alone; bounds, up to the last.
+#: What counts as ordinary size. Rows are left alone if their largest coefficient lies between SMALL and LARGE, the
+#: objective if a typical coefficient does, and bounds up to LARGE_BOUND.
 SMALL, LARGE, LARGE_BOUND = 2.0**-4, 2.0**10, 2.0**14
 
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """A program in ordinary size, and the way back: x = ``column`` x', row r was divided by ``row[r]``."""
+    """A scaled program, and how to scale back: x = ``column`` x', and row r was divided by ``row[r]``."""
 
     program: Program
     original: Program
@@ -29,7 +30,7 @@ class Scaled:
     column: float
 
     def back(self, solution: Solution) -> Solution:
-        """Return the solution of the original program that belongs to one of the scaled program."""
+        """Return the solution of the original program that corresponds to one of the scaled program."""
         if self.program is self.original:
             return solution
         x = None if solution.x is None else solution.x * self.column
@@ -45,7 +46,7 @@ class Scaled:
 
 
 def scaled(program: Program) -> Scaled:
-    """Return ``program``, in floats, in ordinary size; one with logarithms or of ordinary size comes back itself."""
+    """Return ``program`` (floats) in ordinary size; one with logarithms, or of ordinary size, is not changed."""
     rows = program.rows
     largest = np.zeros(len(rows))
     np.maximum.at(largest, rows.row, np.abs(rows.value))
@@ -75,7 +76,7 @@ def scaled(program: Program) -> Scaled:
 
 
 def _column(program: Program, largest: Array) -> float:
-    """Return the unit of the variables: the geometric mean of the sizes that the bounds give them, if extraordinary."""
+    """Return the unit of the variables: the geometric mean of the sizes of their bounds, 1 if that is ordinary."""
     given = [program.rows.lower / largest, program.rows.upper / largest, program.lower, program.upper]
     typical = _typical(np.concatenate(given))
     if typical > LARGE_BOUND:
@@ -84,7 +85,7 @@ def _column(program: Program, largest: Array) -> float:
 
 
 def _typical(values: Array) -> float:
-    """Return the geometric mean of the sizes of what is finite and not zero, 1 where nothing is."""
+    """Return the geometric mean of the sizes of the finite, non-zero values; 1 if there are none."""
     sizes = np.abs(values[np.isfinite(values) & (values != 0)])
     return float(np.exp(np.log(sizes).mean())) if len(sizes) else 1.0
 

@@ -1,4 +1,4 @@
-"""What a solver returns, a back end or a method, and the conventions that all of them keep.
+"""What a solver (a back end or a method) returns, and the conventions that all solvers keep.
 
 The dual convention, for every back end and both senses
 -------------------------------------------------------
@@ -27,7 +27,7 @@ from fairopt.program import Array, Number, Program
 
 
 class Status(enum.Enum):
-    """How solving ended, in the words of all back ends; `Solution.raw_status` keeps the solver's own."""
+    """How solving ended, in the same words for all back ends; `Solution.raw_status` has the solver's own."""
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
@@ -56,7 +56,7 @@ class Basis:
 
 
 class OnDemand(Mapping[str, Any]):
-    """A mapping whose values are made when they are asked for, each time anew."""
+    """A mapping whose values are computed on each access."""
 
     def __init__(self, makers: Mapping[str, Callable[[], Any]]) -> None:
         self._makers = makers
@@ -73,27 +73,27 @@ class OnDemand(Mapping[str, Any]):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """An answer to one program, whoever made it.
+    """An answer to one program, from a back end or a method.
 
-    Shapes: ``x`` and ``reduced_cost`` have one entry a variable, ``dual`` one a row; each is None when the solver has
-    none. ``x`` is present whenever any point was found, also at a limit: an incumbent is never thrown away.
-    ``bound`` is the best bound on the objective that the solver proved. ``conflict`` names constraints that cannot
-    hold together (irreducible where the back end says so). ``seconds`` is the time inside the solver.
+    Shapes: ``x`` and ``reduced_cost`` have one entry per variable, ``dual`` one per row; each is None when the solver
+    gives none. ``x`` is present whenever any point was found, also at a limit: an incumbent is never discarded.
+    ``bound`` is the best bound on the objective that the solver proved. ``conflict`` names constraints that cannot hold
+    together (irreducible where the back end says so). ``seconds`` is the time inside the solver.
 
-    ``farkas`` proves infeasibility, where the back end has a proof: one multiplier a row, to be set against the row's
-    lower side where it is positive and its upper side where it is negative. For every point that satisfies the rows
-    ``farkas @ A @ x`` is at least the sum of multiplier times side; within the variables' bounds it is always less.
-    ``ray`` proves unboundedness together with ``x``: a direction, one entry a variable, that improves the objective
-    and can be followed from ``x`` for ever.
+    ``farkas`` proves infeasibility, where the back end has a proof: one multiplier per row, which goes with the row's
+    lower bound where it is positive and with the upper bound where it is negative. For every point that satisfies the
+    rows, ``farkas @ A @ x`` is at least the sum of multiplier times bound. For every point within the variables'
+    bounds, it is less. ``ray`` proves unboundedness together with ``x``: a direction, one entry per variable, that
+    improves the objective and stays feasible from ``x`` without limit.
 
-    The optimum lies between ``lower`` and ``upper`` where these are known: they are proven, with every rounding
-    counted. ``lower`` is what a point reaches that keeps every constraint exactly and differs from the one returned by
-    rounding only.
+    The optimum lies between ``lower`` and ``upper`` where these are known. They are proven bounds that count rounding.
+    ``lower`` is the value of a point that keeps every constraint exactly and differs from the returned one by rounding
+    only.
 
-    A method answers without writing the program down. It gives ``values``, its point by the names of the variables'
-    blocks, and ``duals``, its multipliers by the names of the rows' blocks: an array in the shape of the block, or
-    (indices, values) where most are zero. `written_out` makes ``x`` and ``dual`` of them. ``warm_start`` is where a
-    later solve of a nearby problem can begin, and ``effort`` counts what was done.
+    A method answers without formulating the program. It gives ``values``, its point by the names of the variables'
+    blocks, and ``duals``, its multipliers by the names of the rows' blocks. Each is an array in the shape of the block,
+    or (indices, values) where most entries are zero. `written_out` turns them into ``x`` and ``dual``. ``warm_start``
+    is where a later solve of a similar problem can begin, and ``effort`` counts what was done.
     """
 
     status: Status
@@ -118,9 +118,9 @@ class Solution:
 
     @property
     def gap(self) -> float | None:
-        """How far the optimum may be from this answer, as a part of it; None where nobody knows.
+        """The relative gap between this answer and the optimum; None where it is not known.
 
-        That is the distance of ``lower`` and ``upper`` where they are proven, else of objective and bound.
+        It is the distance between ``lower`` and ``upper`` where they are known, else between objective and bound.
         """
         if self.lower is not None and self.upper is not None:
             distance = float(self.upper - self.lower)
@@ -131,7 +131,7 @@ class Solution:
         return distance / abs(float(self.objective)) if distance and self.objective else distance
 
     def summary(self) -> dict[str, Any]:
-        """Return what a reader wants to see of a proof: the bounds and the multipliers."""
+        """Return the parts of a proof that a reader wants to see: the bounds and the multipliers."""
         return {"lower": self.lower, "upper": self.upper, "duals": dict(self.duals), "effort": self.effort}
 
     def require_optimal(self) -> Solution:
@@ -142,7 +142,7 @@ class Solution:
 
     @property
     def point(self) -> Array:
-        """``x``, for callers that have made sure that there is one."""
+        """``x``, for callers that need a point; errors: `NotSolved` where there is none."""
         if self.x is None:
             raise NotSolved(f"{self.backend} found no point: {self._why()} ({self.raw_status})", self)
         return self.x
@@ -160,15 +160,15 @@ class Solution:
         }.get(self.status, "the solver failed")
 
 
-#: A float answer that misses a constraint by more than this, relative to the size of its terms, is no answer: ten times
-#: what the loosest back end (SCS as we set it) leaves, and a hundred times what HiGHS does.
+#: A float answer that breaks a constraint by more than this, relative to the size of its terms, is refused. It is ten
+#: times what the loosest back end (SCS with our settings) leaves, and a hundred times what HiGHS leaves.
 BROKEN = 1e-5
-#: A row whose terms all are a solver's noise has no size of its own; it may miss by this part of a typical variable.
+#: A row whose terms are all rounding noise has no size of its own; it may be off by this part of a typical variable.
 NOISE = 1e-6
 
 
 def refuse_broken(program: Program, solution: Solution) -> None:
-    """Raise `NotSolved` where a back end calls a point optimal that breaks the constraints."""
+    """Raise `NotSolved` if a point that a back end calls optimal breaks the constraints."""
     x, rows = solution.point, program.rows
     activity = rows.activity(x)
     excess = np.maximum(rows.lower - activity, activity - rows.upper)

@@ -1,7 +1,7 @@
-"""What a solver is: a back end for any program, or a method for one policy's problem; and a `Session` of either.
+"""Solvers: back ends for any program, methods for one policy's problem, and a `Session` of either.
 
-Capabilities are declared on the class and fail closed: what is not declared is refused with `NotCapable`, before any
-solver is touched, and an option that a back end would ignore is refused in the same way.
+Capabilities are declared on the class and fail closed: what is not declared is refused with `NotCapable` before any
+solver runs. An option that a back end would ignore is refused in the same way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairopt.program import INFINITY, Number, Program
 
 
 class Capability(enum.Enum):
-    """What a back end may declare; each value is how a message says it."""
+    """What a back end may declare; the value of each is its wording in messages."""
 
     INTEGERS = "integer variables"
     LOGARITHMS = "logarithms in the objective"
@@ -34,7 +34,7 @@ class Capability(enum.Enum):
     THREADS = "option threads"
 
 
-#: Seeds are 31-bit numbers to most solvers; and a solver that is asked for a million threads kills the process.
+#: Most solvers take seeds of 31 bits. A solver that is asked for a million threads kills the process.
 MOST, MOST_THREADS = 2**31, 256
 
 
@@ -43,7 +43,7 @@ class Options:
     """How to solve; None leaves the solver's own default.
 
     time_limit: seconds. gap: relative gap at which an integer program counts as solved. tolerance: feasibility and
-    optimality tolerance. seed: random seed. threads: most threads.
+    optimality tolerance. seed: random seed. threads: the largest number of threads.
     """
 
     time_limit: float | None = None
@@ -66,7 +66,7 @@ class Options:
             raise BadInput(f"got {self.threads}", place="option threads", remedy=f"Give at most {MOST_THREADS}")
 
     def given(self) -> dict[Capability, Number]:
-        """Return the options that were set, by the capability that each needs."""
+        """Return the options that are set, by the capability that each needs."""
         pairs = {
             Capability.TIME_LIMIT: self.time_limit,
             Capability.GAP: self.gap,
@@ -79,7 +79,7 @@ class Options:
 
 @runtime_checkable
 class Solver(Protocol):
-    """What the rest of fairopt needs of a back end; a third party's need not inherit from `Backend`."""
+    """What fairopt needs of a back end; one from outside need not inherit from `Backend`."""
 
     name: ClassVar[str]
     number: ClassVar[type]
@@ -94,15 +94,15 @@ class Solver(Protocol):
         seed: int | None = None,
         threads: int | None = None,
     ) -> Solution:
-        """Return an answer to ``program``; never raise for how solving ended."""
+        """Return an answer to ``program``; its `Status` says how solving ended, never an exception."""
         ...
 
 
 class Backend(ABC):
-    """A solver library behind one verb; subclasses declare and implement `_solve`.
+    """A solver library behind the one verb `solve`; subclasses declare what they can do and implement `_solve`.
 
-    ``number`` is the number type that the library computes in; programs come to `_solve` in it. ``modules`` are what
-    must be importable, ``install`` what pip is to install for them (the modules themselves, if empty).
+    ``number`` is the number type that the library computes in; `_solve` gets programs in it. ``modules`` must be
+    importable; ``install`` is what pip installs for them (the modules themselves, if empty).
     """
 
     name: ClassVar[str]
@@ -113,7 +113,7 @@ class Backend(ABC):
 
     @classmethod
     def available(cls) -> bool:
-        """Whether the libraries are installed; nothing is imported to find out."""
+        """Whether the libraries are installed; none of them is imported."""
         return not cls.missing()
 
     @classmethod
@@ -133,8 +133,8 @@ class Backend(ABC):
     ) -> Solution:
         """Solve ``program``.
 
-        Errors: `NotInstalled`, `NotCapable` (the program or an option needs what is not declared), `BadInput` (an
-        option's value). How solving ended is a `Status`, never an exception.
+        How solving ended is a `Status`, never an exception. Errors: `NotInstalled`; `NotCapable`, where the program or
+        an option needs a capability that is not declared; `BadInput` for an option's value.
         """
         options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
         self.check(program, options)
@@ -144,11 +144,11 @@ class Backend(ABC):
         return ordinary.back(self._solve(ordinary.program, options))
 
     def opened(self, options: Options | None = None) -> Answers:
-        """Return what answers one program after the other; a back end may keep a model loaded in between."""
+        """Return an object that answers one program after another; a back end may keep a model loaded in between."""
         return OneByOne(self, options or Options())
 
     def check(self, program: Program, options: Options) -> None:
-        """Raise `NotInstalled` or `NotCapable` where solving would have to guess or ignore something."""
+        """Raise `NotInstalled` or `NotCapable` if solving would have to guess or ignore something."""
         if missing := self.missing():
             install = f"'{self.install}'" if self.install else " ".join(missing)
             raise NotInstalled(f"back end {self.name!r} needs {', '.join(missing)}: pip install {install}")
@@ -165,11 +165,11 @@ class Backend(ABC):
 
     @abstractmethod
     def _solve(self, program: Program, options: Options) -> Solution:
-        """Solve a program that has passed `check` and is in the back end's own numbers."""
+        """Solve a program that has passed `check` and is in the back end's number type."""
 
 
 class Answers(Protocol):
-    """What answers program after program."""
+    """An object that answers one program after another."""
 
     def solve(self, program: Program) -> Solution:
         """Return the answer to ``program``."""
@@ -178,21 +178,21 @@ class Answers(Protocol):
 
 @dataclass(frozen=True)
 class OneByOne:
-    """A back end with its options, which begins anew with every program."""
+    """A back end with its options; it starts afresh with every program."""
 
     backend: Solver
     options: Options
 
     def solve(self, program: Program) -> Solution:
-        """Return the back end's answer, whatever it is."""
+        """Return the back end's answer, optimal or not."""
         return self.backend.solve(program, **asdict(self.options))
 
 
 class Method:
-    """A policy's own way to its answer; `Policy.decide` knows the steps.
+    """A policy's own algorithm; `Policy.decide` carries out its steps.
 
-    It is listed, named, chosen and refused as back ends are. ``number`` is what it answers in: float, or None for the
-    numbers of the problem. ``capabilities`` are the options that it heeds.
+    It is listed, named, chosen and refused like a back end. ``number`` is the number type of its answers: float, or
+    None for that of the problem. ``capabilities`` are the options that it supports.
     """
 
     name: ClassVar[str] = "rule"
@@ -210,14 +210,14 @@ class Method:
 
 
 class ProgramMethod(Method, ABC):
-    """A method that solves the policy's program without writing it down."""
+    """A method that solves the policy's program without formulating it."""
 
     @abstractmethod
     def solve(self, policy: Any, problem: Any, start: Any = None) -> Solution:
         """Return the solution for ``problem``, with ``values``, proven ``lower`` and ``upper``, and ``duals``.
 
-        ``start`` is the ``warm_start`` of an earlier solution of the same policy, or None; one that does not fit is no
-        error. Errors: `NotSolved`; `NotCapable` where the numbers are too far apart for floats.
+        ``start`` is the ``warm_start`` of an earlier solution of the same policy, or None; a start that does not fit is
+        ignored. Errors: `NotSolved`; `NotCapable` where the numbers are too far apart for floats.
         """
 
     def certify(self, policy: Any, decision: Any) -> Any:
@@ -226,11 +226,11 @@ class ProgramMethod(Method, ABC):
 
 
 class Session:
-    """A solver at work on one decision after another: the one form of warm start.
+    """A solver that makes one decision after another: the only form of warm start.
 
-    With ``warm`` each decision begins where the last one ended. Where optima tie, another one may then be found; so
-    who must be able to begin anywhere takes a session of its own for each decision. ``seconds`` adds up the time
-    inside the solver.
+    With ``warm`` each decision starts from the one before. Where optima tie, it may then find another optimum than a
+    fresh session does. So a caller whose decisions must not depend on earlier ones opens a session for each.
+    ``seconds`` adds up the time inside the solver.
     """
 
     def __init__(self, solver: Solver | Method, options: Options | None = None, *, warm: bool = False) -> None:
@@ -241,12 +241,12 @@ class Session:
 
     @property
     def method(self) -> Method | None:
-        """The policy's own method, None where a back end is at work."""
+        """The policy's own method, None where the solver is a back end."""
         return self.solver if isinstance(self.solver, Method) else None
 
     @property
     def backend(self) -> Solver:
-        """The back end at work; errors: `NotCapable` where it is a method."""
+        """The back end; errors: `NotCapable` where the solver is a method."""
         if isinstance(self.solver, Method):
             raise NotCapable(f"{self.solver.name} is a policy's own method and solves no programs")
         return self.solver
@@ -261,7 +261,7 @@ class Session:
         return self if self.warm else Session(self.solver, self.options)
 
     def __call__(self, program: Program) -> Solution:
-        """Return the back end's answer to ``program``, whatever it is."""
+        """Return the back end's answer to ``program``, optimal or not."""
         if self._answers is None:
             raise NotCapable(f"{self.solver.name} is a policy's own method and solves no programs")
         solution = self._answers.solve(program)
@@ -269,7 +269,7 @@ class Session:
         return solution
 
     def answer(self, policy: Any, problem: Any, start: Any = None) -> Solution:
-        """Return the method's solution of ``policy`` on ``problem``, from ``start`` or where the last one ended."""
+        """Return the method's solution of ``policy`` on ``problem``, starting at ``start`` or at the last solution."""
         method = self.solver
         if not isinstance(method, ProgramMethod):
             raise NotCapable(f"{self.solver.name} does not solve the program of {policy.name}")

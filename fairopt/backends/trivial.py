@@ -1,7 +1,7 @@
-"""What needs no solver: a row or variable that contradicts itself, and a program that nothing constrains.
+"""Programs that need no solver: a row or variable contradicts itself, or there are no constraints.
 
 The libraries disagree on these (Pyomo raises on lower > upper, several refuse an empty matrix), so the back ends that
-wrap them answer here, all in the same words.
+wrap them answer here, in the same way.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from fairopt.backends.solution import Solution, Status
 from fairopt.program import INFINITY, Array, Number, Program
 
-#: What HiGHS forgives by default; a float computation may cross two equal bounds by its rounding.
+#: What HiGHS forgives by default; rounding may make two equal bounds cross.
 FORGIVEN = 1e-7
 
 
@@ -44,9 +44,9 @@ def settle(program: Program, backend: str, forgiven: Number = FORGIVEN) -> Solut
 
 
 def contradiction(program: Program, forgiven: Number = FORGIVEN) -> str:
-    """Return the name of a row or of a variable's bounds that no point satisfies, empty if there is none.
+    """Return the name of a row, or of a variable's bounds, that no point satisfies; empty if there is none.
 
-    Found are bounds that cross, bounds at the wrong infinity, and rows without variables whose bounds exclude 0.
+    It finds bounds that cross, bounds at the wrong infinity, and rows without variables whose bounds exclude 0.
     """
     rows = program.rows
     empty = np.diff(rows.start) == 0
@@ -59,12 +59,12 @@ def contradiction(program: Program, forgiven: Number = FORGIVEN) -> str:
 
 
 def _crossed(lower: Array, upper: Array, forgiven: Number) -> Array:
-    # the bounds are compared with a shifted one, not subtracted: infinity minus infinity is no number
+    # one bound is shifted and the two compared, not subtracted: infinity minus infinity is NaN
     return np.asarray((lower > upper + forgiven) | (lower == INFINITY) | (upper == -INFINITY), dtype=bool)
 
 
 def uncrossed(lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Return the bounds with those that cross (by what `settle` has forgiven) moved to their midpoint."""
+    """Return the bounds; those that cross, by no more than `settle` forgives, are moved to their midpoint."""
     crossed = lower > upper
     middle = (np.where(crossed, lower, 0) + np.where(crossed, upper, 0)) / 2
     return np.where(crossed, middle, lower), np.where(crossed, middle, upper)

@@ -1,7 +1,7 @@
 """Evidence as data: a statement about a market (or a bare program) and the exact numbers that prove it.
 
-A certificate is written as JSON (schema 1) and decided by ``proofs/verify.py``, which imports nothing of fairopt: what
-is written here is a proposal, and only that program's "accepted" makes it a proof.
+A certificate is written as JSON (schema 1) and checked by ``proofs/verify.py``, which imports nothing of fairopt. It
+becomes a proof only when that program accepts it.
 """
 
 from fairopt.certificates.allocations import Dominance, Envy, Judgement, ParetoProof

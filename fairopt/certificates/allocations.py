@@ -1,4 +1,4 @@
-"""Certificates about an allocation, whoever made it."""
+"""Certificates about an allocation, however it was made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairopt.certificates.parts import Part, Prices, Shares, User, rows_of
 from fairopt.problem import Market
 from fairopt.program import Array
 
-#: The properties that are decided by computing them.
+#: The properties that are decided by evaluating their definition.
 PROPERTIES = ["feasibility", "sharing_incentive", "envy_freeness", "work_conservation", "adjacent_types"]
 MostOfEach: TypeAlias = Annotated[
     Sequence[Certificate], Part(rows_of("extreme"), "The most that each user gets at any optimum, in order.")
@@ -20,7 +20,7 @@ MostOfEach: TypeAlias = Annotated[
 
 @dataclass(frozen=True, eq=False)
 class Judgement(Certificate):
-    """``property`` (by name) holds or fails for ``allocation`` by its bare definition; ``answer`` is HOLDS or FAILS."""
+    """``property`` (a name) holds or fails for ``allocation`` by its definition; ``answer`` is HOLDS or FAILS."""
 
     kind: ClassVar[str] = "property"
     market: Market
@@ -44,8 +44,8 @@ class Envy(Certificate):
 class Dominance(Certificate):
     """``better`` is feasible and gives nobody less and somebody more: ``allocation`` is not Pareto-efficient.
 
-    With ``optima`` (an `Extreme` for each user, in order: the most that it gets at any optimum of a policy), no optimum
-    of that policy is.
+    With ``optima``, no optimum of a policy is Pareto-efficient. These are an `Extreme` for each user, in order: the
+    most that the user gets at any optimum.
     """
 
     kind: ClassVar[str] = "dominance"
@@ -59,7 +59,7 @@ class Dominance(Certificate):
 class ParetoProof(Certificate):
     """``allocation`` maximises the sum of throughputs by positive ``weights`` (n,): it is Pareto-efficient.
 
-    ``prices`` (k,) of GPUs, and ``rents`` (n,) of a user's right to use one more, prove it.
+    The proof is the dual solution: ``prices`` (k,) of GPUs, and ``rents`` (n,), the duals of the users' demands.
     """
 
     kind: ClassVar[str] = "pareto_weights"

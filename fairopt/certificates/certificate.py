@@ -1,4 +1,4 @@
-"""What all certificates have in common: they are numbers and names, and they are written as JSON."""
+"""What all certificates have in common: they consist of numbers and names, and are written as JSON."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ SCHEMA = 1
 class Certificate:
     """A statement and its proof; the fields of a kind are the keys of its JSON, in exact numbers.
 
-    ``kind`` says which statement it is, in the words of ``proofs/verify.py``. A field that is None is left out.
+    ``kind`` names the statement, as ``proofs/verify.py`` does. A field that is None is left out.
     """
 
     kind: ClassVar[str]
-    #: Whether it says what a policy decides, or how far its choice reaches; such ones stand in other certificates.
+    #: Whether it certifies a policy's decision or the range of its choices; other certificates may contain such ones.
     decision: ClassVar[bool] = False
 
     def to_json(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def every_certificate(of: type[Certificate] = Certificate) -> Iterator[type[Cert
 
 
 def certificate_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of certificates of every kind; it says what one looks like, no more."""
+    """Return the JSON Schema (draft 2020-12) of all kinds of certificates; it describes their form, not their truth."""
     text = resources.files("fairopt.certificates").joinpath("certificate.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     forms: dict[str, list[dict[str, Any]]] = {}
@@ -95,7 +95,7 @@ def certificate_schema() -> dict[str, Any]:
 
 
 def _part(hint: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a field by its type; a field that may be None is written only where it is not."""
+    """Return the JSON Schema of a field by its type; a field that is None is left out of the JSON."""
     if get_origin(hint) is Annotated:
         part: Part = get_args(hint)[1]
         return part.to_json()
@@ -108,7 +108,7 @@ _PARTS = {Market: "market", Program: "program"}
 
 
 def read_certificate(path: str | Path) -> dict[str, Any]:
-    """Return the JSON object of a certificate file; whether it proves anything, ``proofs/verify.py`` says.
+    """Return the JSON object of a certificate file; ``proofs/verify.py`` decides whether it proves anything.
 
     Errors: `BadInput` for a file that is not there, is not JSON, or has another schema.
     """
@@ -150,7 +150,7 @@ def _written(value: Any) -> Any:
 def market_json(market: Market) -> dict[str, Any]:
     """Return a market with the keys of market files, an entry for each row, and every number a string.
 
-    Job types are not kept together: a verdict is about rows (virtual users), and so is its proof.
+    Job types of one user are separate rows (virtual users), because verdicts and their proofs are about rows.
     """
     market = market.as_(Fraction)
     users = []
@@ -164,7 +164,7 @@ def market_json(market: Market) -> dict[str, Any]:
 
 
 def market_digest(market: Market) -> str:
-    """Return the digest by which ``proofs/verify.py`` names a market in what it prints.
+    """Return the digest of a market, as ``proofs/verify.py`` prints it.
 
     128 bits of the SHA-256 of its names and its numbers in lowest terms; see `Market.canonical` there.
     """

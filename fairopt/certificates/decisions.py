@@ -1,4 +1,4 @@
-"""Certificates of what a policy decides on a market, and of how far its choices reach."""
+"""Certificates of a policy's decision on a market, and of the range of its choices."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TRADES = {"type": "array", "items": {"$ref": "#/$defs/trade"}}
 class Optimality(Certificate):
     """``allocation`` (n, k) is optimal for the program that ``policy`` makes of the market; ``value`` is its objective.
 
-    ``duals`` are entries [block, index..., value]; ``variables`` the values of variables other than shares.
+    ``duals`` are entries [block, index..., value]; ``variables`` are the values of the other variables.
     """
 
     kind: ClassVar[str] = "optimality"
@@ -48,7 +48,7 @@ class Optimality(Certificate):
 
     @classmethod
     def of(cls, market: Market, policy: str, program: Program, solution: Solution) -> Optimality:
-        """Return the certificate that an exact optimum of the policy's program makes."""
+        """Return the certificate of an exact optimum of the policy's program."""
         assert solution.dual is not None
         x = solution.point
         return cls(
@@ -63,7 +63,7 @@ class Optimality(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class MarketBound(Certificate):
-    """``allocation`` is feasible for the policy's program, at objective ``value``; no allocation is above ``bound``."""
+    """``allocation`` is feasible for the policy's program, with objective ``value``; no other exceeds ``bound``."""
 
     kind: ClassVar[str] = "bound"
     market: Market
@@ -78,7 +78,7 @@ class MarketBound(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class Levels(Certificate):
-    """``allocation`` is lexicographically max-min: ``rounds`` of {"level", "fixed", "duals"}, as water filling goes."""
+    """``allocation`` is lexicographically max-min; ``rounds`` of water filling are {"level", "fixed", "duals"}."""
 
     kind: ClassVar[str] = "levels"
     decision: ClassVar[bool] = True
@@ -89,7 +89,7 @@ class Levels(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class NashEquilibrium(Certificate):
-    """``allocation`` maximises Nash welfare: at ``prices`` (k,), with weights as budgets, all hold their best buys."""
+    """``allocation`` maximises Nash welfare: at ``prices`` (k,), with weights as budgets, all buy their best bundle."""
 
     kind: ClassVar[str] = "equilibrium"
     decision: ClassVar[bool] = True
@@ -100,9 +100,10 @@ class NashEquilibrium(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class Partial(Certificate):
-    """``allocation`` is that of partial allocation: ``kept`` (n,) of the bundles ``together``.
+    """``allocation`` is that of partial allocation: each user keeps the part ``kept`` (n,) of its bundle.
 
-    ``together`` is {"allocation", "prices"} with all users, ``apart`` the same without each in turn.
+    ``together`` is {"allocation", "prices"} of the equilibrium with all users, ``apart`` the same without each user in
+    turn.
     """
 
     kind: ClassVar[str] = "partial"
@@ -118,7 +119,7 @@ class Partial(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class Trace(Certificate):
-    """``allocation`` is where ``trades`` lead from the equal split; without trades (None) it is the equal split."""
+    """``allocation`` is the result of ``trades`` from the equal split; without trades (None) it is the equal split."""
 
     kind: ClassVar[str] = "trace"
     decision: ClassVar[bool] = True
@@ -129,9 +130,10 @@ class Trace(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class Extreme(Certificate):
-    """Over all choices that a policy has, the sum of ``weights`` (n, k) times shares is at most (at least) ``value``.
+    """Over all allocations that a policy may choose, the sum of ``weights`` (n, k) times shares is at most ``value``.
 
-    ``of`` certifies the decision; ``sense`` is "maximize" or "minimize"; ``allocation`` attains the value.
+    With ``sense`` "minimize", instead of "maximize", it is at least ``value``. ``of`` certifies the decision;
+    ``allocation`` attains the value.
     """
 
     kind: ClassVar[str] = "extreme"
@@ -157,7 +159,7 @@ class Extreme(Certificate):
             weights=weights,
             allocation=program.variable("share", x),
             value=Fraction(program.value(x)),
-            # the verifier maximises: what minimises has its duals turned round
+            # the verifier maximises, so the duals of a minimisation change sign
             duals=row_duals(program, solution.dual if sense is Sense.MAXIMIZE else -solution.dual),
             variables=other_variables(program, x),
         )

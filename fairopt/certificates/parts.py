@@ -1,4 +1,4 @@
-"""What the fields of certificates are made of, and how each is written in the published form."""
+"""The types of the fields of certificates, and how each is written in the published JSON Schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairopt.program import Array
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """How a field is written: a part of the published form by name, or a JSON Schema; and what the field says."""
+    """How a field is written (a definition of the published schema by name, or a JSON Schema), and its meaning."""
 
     form: str | Mapping[str, Any]
     says: str
@@ -24,7 +24,7 @@ class Part:
 
 
 def rows_of(form: str) -> dict[str, Any]:
-    """Return the JSON Schema of a list, not empty, of parts of the published form."""
+    """Return the JSON Schema of a non-empty list of a named definition."""
     return {"type": "array", "items": {"$ref": f"#/$defs/{form}"}, "minItems": 1}
 
 

@@ -23,9 +23,10 @@ Point: TypeAlias = Annotated[
 
 @dataclass(frozen=True, eq=False)
 class Bound(Certificate):
-    """``point`` is feasible with objective ``value``, no feasible point is beyond ``bound``; ``gap`` is between them.
+    """``point`` is feasible with objective ``value``; no feasible point is better than ``bound``.
 
-    With a gap of 0 the point is optimal. ``duals`` are entries ["row", number, value], of the objective maximised.
+    ``gap`` is the difference; with a gap of 0 the point is optimal. ``duals`` are entries ["row", number, value] for
+    the objective maximised.
     """
 
     kind: ClassVar[str] = "bound"
@@ -47,9 +48,9 @@ class Bound(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class OutsideDecision(Certificate):
-    """The optimum of a program that only a policy's author knows how to write, and which variables are the shares.
+    """The optimum of a program of an outside policy, which the verifier does not know.
 
-    ``shares`` (n, k) are positions of variables. What the verifier says of it begins with what it takes for granted:
+    ``shares`` (n, k) are the positions of the share variables. The verifier's statement begins with its assumption:
     that the program is the policy's.
     """
 

@@ -1,4 +1,4 @@
-"""How a program's rows and variables are called in certificates: by block and position, with indices from 0."""
+"""The names of a program's rows and variables in certificates: by block and position, with indices from 0."""
 
 from __future__ import annotations
 

@@ -57,8 +57,9 @@ def decision(decided: Allocation, unique: Uniqueness) -> None:
     console = terminal()
     console.print(table)
     said = {True: "yes", False: "no, another optimum has others", None: "nothing is optimised"}
+    by = f"its own method {decided.method.name!r}" if decided.method else decided.backend
     console.print(
-        f"{decided.policy}: {decided.status.value} by {decided.backend}, objective {number_text(decided.objective)}; "
+        f"{decided.policy}: {decided.status.value} by {by}, objective {number_text(decided.objective)}; "
         f"unique utilities: {said[unique.utilities]}; unique shares: {said[unique.shares]}",
         soft_wrap=True,
     )

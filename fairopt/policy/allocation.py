@@ -1,4 +1,4 @@
-"""What a share policy decides on a market, and the allocations that give everybody as much."""
+"""What a share policy decides on a market, and the allocations that give every user the same utility."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Allocation(Decision):
 def same_utilities(decision: Allocation, name: str) -> Program:
     """Return the allocations of a market that give every user at least what ``decision`` gives it.
 
-    Those are all optima of a policy whose optima have the same utilities, which nobody can raise without lowering
-    another's. Utilities in floats may be less by `FLOAT_SLACK` of themselves.
+    Where all optima of a policy have the same utilities, and these are Pareto-efficient, such allocations are all of
+    its optima. Utilities in floats are lowered by the relative slack `FLOAT_SLACK`.
     """
     market = decision.market.as_(Fraction if decision.exact else float)
     p = Formulation(name)

@@ -1,7 +1,7 @@
 """Who solves: `decide` chooses a back end or a method for a policy, and nothing else does.
 
-Allocations, comparisons, the search for misreports, rounds, schedules and the command line go through it, so that what
-is said of a decision is said of this one.
+Allocations, comparisons, the search for misreports, rounds, schedules and the command line all go through it. So a
+verdict is always about the decision that is shown beside it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fairopt.policy.schedule import Schedule
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 
-#: What may be asked to solve: a back end, or one of the policy's methods.
+#: Who may solve: a back end, or one of the policy's methods.
 Chosen = Solver | Method
 
 
@@ -38,9 +38,10 @@ def chosen(
 ) -> Chosen:
     """Return who solves: ``solver`` if the policy can use it, else the policy's best way.
 
-    That is the first of its methods that heeds the ``options`` and, where ``exact``, does not answer in floats; for
-    want of one HiGHS, or `Exact`. With ``vertex`` these two come first, for programs that they can solve: their
-    answers have a basis. Errors: `NotCapable`, `BadInput` for a name in place of a solver.
+    The best way is the first of its methods that supports the ``options`` and, with ``exact``, does not answer in
+    floats. Where there is no such method, it is HiGHS, or `Exact` with ``exact``. With ``vertex`` these two are tried
+    first, for programs that they can solve, because their answers have a basis. Errors: `NotCapable`; `BadInput` for a
+    name in place of a solver.
     """
     given = (options or Options()).given()
     if isinstance(solver, str):
@@ -79,7 +80,7 @@ def session(
     vertex: bool = False,
     warm: bool = False,
 ) -> Session:
-    """Return a session of who solves (`chosen`), for one decision or, where ``warm``, for many of nearby problems."""
+    """Return a session of the `chosen` solver: for one decision or, with ``warm``, for many similar problems."""
     found = chosen(policy, solver, options, exact=exact, vertex=vertex)
     if solver is None and (options is None or not options.given()):
         options = policy.solver_options
@@ -87,11 +88,11 @@ def session(
 
 
 class How(TypedDict, total=False):
-    """How to decide, beside by whom.
+    """How to decide: everything but the choice of solver.
 
-    ``options`` are those of a solver. ``exact`` asks for rational numbers; `Allocation.exact` says whether they were to
-    be had. ``vertex`` prefers a solver whose answers have a basis. ``at`` is a session to go on with, in place of all
-    these.
+    ``options`` are passed to the solver. ``exact`` asks for rational numbers; `Allocation.exact` says whether the
+    answer has them. ``vertex`` prefers a solver whose answers have a basis. ``at`` is an open session; it replaces the
+    other settings.
     """
 
     options: Options | None
@@ -113,7 +114,7 @@ def decide(
     state: Any = None,
     **how: Unpack[How],
 ) -> Decision:
-    """Return what ``policy`` decides on ``problem`` after ``state`` (None: from its start).
+    """Return what ``policy`` decides on ``problem`` in ``state`` (None: its initial state).
 
     ``solver`` None means the policy's best way; `How` says what else may be asked. Errors: `NotSolved` (carries what
     was found), `NotCapable`, `NotInstalled`, `BadInput`.
@@ -147,9 +148,10 @@ def allocate(
 ) -> Allocation:
     """Return what a share policy decides on a market; see `decide`.
 
-    ``canonical`` asks, where several allocations are optimal, for the lexicographic choice: the largest utility for the
-    first user, then for the second, and so on, then the same over the shares; it depends on the order of the users,
-    but not on the solver. A policy that is a program is then solved to a vertex, by HiGHS or exactly.
+    ``canonical`` asks for the lexicographic choice where several allocations are optimal: the largest utility for the
+    first user, then for the second, and so on, then the largest shares in the same order. This choice depends on the
+    order of the users, but not on the solver. A policy that is a program is then solved to a vertex, by HiGHS or
+    exactly.
 
     Errors: `NotSolved` (carries what was found), `NotCapable`, `NotInstalled`, `BadInput`.
 
@@ -169,17 +171,17 @@ def allocate(
 
 
 def follow(policy: Policy, solver: Chosen | None = None) -> Callable[[Market], Allocation]:
-    """Return a function that decides market after market, each from where the last one ended, if that saves time.
+    """Return a function that decides one market after another, each with a warm start from the one before.
 
-    Users are known by their names; some may have changed, come or gone. Where optima tie, it may choose another than
-    `allocate` does.
+    Users are matched by name; some may change, arrive or leave between markets. Where optima tie, its choice may differ
+    from that of `allocate`.
     """
     at = session(policy, solver, warm=True)
     return lambda problem: decide(policy, problem, at=at)
 
 
 def run(policy: Policy, problems: Iterable[Any], solver: Chosen | None = None) -> Iterator[Decision]:
-    """Yield the decisions on successive problems: a fold of `decide` over them."""
+    """Yield the decisions on successive problems; each starts from the state that the one before left."""
     state = None
     for problem in problems:
         decision = decide(policy, problem, solver, state)

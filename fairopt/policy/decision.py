@@ -1,4 +1,4 @@
-"""What every decision has in common, and where its time went."""
+"""What all decisions have in common, and how long they took."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairopt.program import Program
 
 @dataclass(frozen=True)
 class Seconds:
-    """Where the time went: writing programs down, inside the solver, making evidence exact."""
+    """How long each part took: formulating programs, solving, making evidence exact."""
 
     build: float = 0.0
     solve: float = 0.0
@@ -23,9 +23,9 @@ class Seconds:
 class Decision:
     """What a policy decided on a problem; `Allocation`, `Schedule` and `Plan` say what that is at each level.
 
-    ``solver`` is who solved: a back end, or a method of the policy's. ``solution`` is its answer, and ``program`` what
-    it answered where that was written down. ``evidence`` is what shows beyond them that the decision is right (trades,
-    prices, levels), if anything. ``state`` is what the policy carries to the next decision.
+    ``solver`` is who solved: a back end, or one of the policy's methods. ``solution`` is its answer. ``program`` is the
+    program that it solved, None where none was formulated. ``evidence`` is further proof of the decision (trades,
+    prices, levels), if there is any. ``state`` is what the policy carries to the next decision.
     """
 
     policy: str

@@ -1,4 +1,4 @@
-"""Share policies that are written down as a program, and those that are computed by a rule."""
+"""Share policies that are given as a program, and those that are computed by a rule."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from fairopt.program import Array, Program
 
 
 class Formulated(Policy):
-    """A share policy that is a program: `formulate` writes it down, `decide` is written once, here.
+    """A share policy that is a program: a subclass implements `formulate`; `decide` is the same for all.
 
-    ``rebuilt`` says that ``proofs/verify.py`` makes the program from the market itself, under the names that
-    `formulate` gives to rows and variables. Where it does not, a certificate holds the program as it was written.
-    Its ``methods`` solve that very program.
+    ``rebuilt`` says that ``proofs/verify.py`` builds the program from the market itself, with the names that
+    `formulate` gives to rows and variables. Otherwise a certificate holds the program itself. The policy's ``methods``
+    solve the same program.
     """
 
     methods: ClassVar[tuple[Method, ...]] = ()
     rebuilt: ClassVar[bool] = False
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """A subclass that writes another program down does not inherit the methods made for the first."""
+        """A subclass with its own `formulate` does not inherit methods, which solve its base's program."""
         super().__init_subclass__(**named)
         if "formulate" in vars(cls) and "methods" not in vars(cls):
             cls.methods = ()
@@ -42,7 +42,7 @@ class Formulated(Policy):
 
     @abstractmethod
     def formulate(self, problem: Market, state: Any) -> Program:
-        """Return the program in the numbers of ``problem``; its shares are a block of variables called "share"."""
+        """Return the program in the number type of ``problem``; its shares are a block of variables called "share"."""
 
     def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
         """Solve, check that the answer keeps the constraints, and read off the shares."""
@@ -64,7 +64,7 @@ class Formulated(Policy):
         )
 
     def _by_method(self, problem: Market, solve: Session) -> Allocation:
-        """Return the answer of a method, which proves it itself and never writes the program down."""
+        """Return the answer of a method, which proves its answer without formulating the program."""
         begun = perf_counter()
         solution = solve.answer(self, problem)
         assert solution.objective is not None
@@ -79,7 +79,7 @@ class Formulated(Policy):
         )
 
     def solved(self, decision: Allocation) -> tuple[Program, Solution] | None:
-        """Return the program that a decision solves, and its solution by position; None where neither is known."""
+        """Return the program of a decision and its solution by position; None where they are not known."""
         program, solution = decision.program, decision.solution
         if solution is None:
             return None
@@ -89,7 +89,7 @@ class Formulated(Policy):
         return program, solution
 
     def optimal_face(self, decision: Allocation) -> Program | None:
-        """Return the program cut down to its optimal solutions."""
+        """Return the program restricted to its optimal solutions."""
         found = self.solved(decision)
         if found is None:
             return None
@@ -101,7 +101,7 @@ class Formulated(Policy):
         return None if found is None else with_optimum(*found)
 
     def certify(self, decision: Allocation) -> Certificate:
-        """Return the primal and dual solutions that prove each other optimal, or what the method can show exactly."""
+        """Return the primal and dual solutions, which prove each other optimal, or the method's own exact evidence."""
         if isinstance(decision.solver, ProgramMethod):
             certificate: Certificate = decision.solver.certify(self, decision)
             return certificate
@@ -115,14 +115,14 @@ class Formulated(Policy):
 
 
 class Computed(Policy):
-    """A share policy that is a rule and no program: there is nothing for a back end to solve."""
+    """A share policy that is a rule, not a program, so that a back end has nothing to solve."""
 
     @abstractmethod
     def compute(self, problem: Market, state: Any) -> tuple[Array, Any]:
-        """Return the shares (n, k) in the numbers of ``problem``, and the evidence."""
+        """Return the shares (n, k) in the number type of ``problem``, and the evidence."""
 
     def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
-        """Compute."""
+        """Return the shares that `compute` gives, as a decision."""
         begun = perf_counter()
         shares, evidence = self.compute(problem, state)
         return Allocation(

@@ -1,7 +1,7 @@
-"""All optima of a policy on a market: a program, about which every question is a linear program.
+"""All optima of a policy on a market, as a program: every question about them is a linear program.
 
-A policy that optimises may leave a choice. `Optima.of` gives the set of everything that it could have decided: how far
-a number goes over it, whether it has one member only, and which of its members comes first.
+A policy may have several optimal allocations. `Optima.of` gives the set of them. It answers how large or small a linear
+function can be on this set, whether the set has only one member, and which member is lexicographically largest.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from fairopt.policy.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Block, Number, Program, Rows, Sense
 
-#: The terms of a row: by column.
+#: The terms of a row: coefficients by column.
 Terms = dict[int, Any]
 
-#: Two optimal allocations that differ by less than this, relative to what there is, are the same in floats.
+#: Two optimal allocations in floats that differ by less than this, relative to capacity, count as the same.
 SAME = 1e-6
 
 
@@ -41,8 +41,8 @@ class Uniqueness:
 class Optima:
     """Everything that a policy could have decided on a market, in the numbers of its decision.
 
-    ``choices`` is a program whose feasible points they are; its variables include a block "share" (n, k). ``shares``
-    is the one that was decided, and ``fair`` (n,) what users have on their own partition.
+    ``choices`` is a program whose feasible points are the optima; its variables include a block "share" (n, k).
+    ``shares`` is the optimum that was decided. ``fair`` (n,) is each user's throughput on its equal share.
     """
 
     def __init__(self, market: Market, choices: Program, shares: Array) -> None:
@@ -60,7 +60,7 @@ class Optima:
 
     # -- questions ---------------------------------------------------------------------------------------------------
     def extreme(self, weight: Array, sense: Sense = Sense.MAXIMIZE) -> Number:
-        """Return how far the sum of ``weight`` (n, k) times shares goes. Errors: `NotSolved`."""
+        """Return the largest or least sum of ``weight`` (n, k) times shares over the optima. Errors: `NotSolved`."""
         sign = 1 if sense is Sense.MAXIMIZE else -1
         program = self._on_shares(weight * sign)
         return sign * program.value(self._solver().solve(program).require_optimal().point)
@@ -86,7 +86,7 @@ class Optima:
         return Uniqueness(utilities=same[0], shares=same[0] and same[1])
 
     def lexicographic(self) -> Array:
-        """Return the lexicographically largest: utilities in the order of the users, then shares row by row."""
+        """Return the lexicographically largest optimum: by utilities in the order of the users, then by shares."""
         n, k = self.market.shape
         weights = [np.zeros_like(self.market.speedup) for _ in range(n + n * k)]
         for i, row in enumerate(self.market.speedup):
@@ -124,14 +124,14 @@ class Optima:
         return self.first + user * self.market.shape[1] + type
 
     def worth(self, user: int, holder: int, factor: Any = 1) -> Terms:
-        """Return the terms of what ``user`` would get out of the shares of ``holder``, times ``factor``."""
+        """Return the terms of the throughput that the shares of ``holder`` would give ``user``, times ``factor``."""
         speedup = self.market.speedup[user]
         return {self.column(holder, j): factor * speed for j, speed in enumerate(speedup) if speed}
 
     def most(self, objective: Terms, program: Program | None = None) -> tuple[Fraction, Array] | None:
         """Return the largest value of ``objective``, and the point; None where no point is left in ``program``.
 
-        Errors: `NotSolved`, also where the objective grows for ever.
+        Errors: `NotSolved`, also where the objective is unbounded.
         """
         program = program or self.choices
         cost = np.full(len(program.cost), Fraction(0), dtype=object)
@@ -163,9 +163,9 @@ class Optima:
         return replace(program, upper=upper)
 
     def inner_point(self, program: Program, columns: Collection[int]) -> tuple[Array, set[int]] | None:
-        """Return a point at which as many of ``columns`` as possible are positive, and which; None where none is left.
+        """Return a point with as many of ``columns`` positive as possible, and these; None where no point is left.
 
-        What is positive at one point and what is at another are positive together half-way between them.
+        The set is unique: variables positive at either of two points are all positive half-way between them.
         """
         found = self.most({}, program)
         if found is None:
@@ -221,9 +221,9 @@ def extended(
 
 
 def is_extreme(program: Program, x: Array) -> bool:
-    """Whether a point that keeps all constraints is an extreme point: what is tight there leaves it no direction.
+    """Whether a feasible point is an extreme point: its tight constraints have full rank.
 
-    Errors: `BadInput` where it breaks a constraint; what is given is exact.
+    The program and ``x`` must be exact. Errors: `BadInput` where the point breaks a constraint.
     """
     from flint import fmpq, fmpq_mat
 

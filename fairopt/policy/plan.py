@@ -13,11 +13,12 @@ from fairopt.program import Number
 
 @dataclass(frozen=True)
 class Admission:
-    """One decision on one job, in the order in which they were made; the trace that evidence is made of.
+    """One decision on one job. A plan lists them in the order in which they were made, as evidence.
 
-    ``interval``, ``round`` and ``own``: when (l, i, and whether only the tenant's own share was offered). ``schedule``:
-    the best that was found, None where nothing fits. ``worker_cost`` and ``ps_cost``: at posted prices. ``utility``:
-    that of completing there, ``origin`` the slot that it counts from. ``admitted``: whether the gain is positive.
+    ``interval``, ``round`` and ``own`` say when: l, i, and whether only the tenant's own share was offered.
+    ``schedule`` is the best that was found, None where nothing fits. ``worker_cost`` and ``ps_cost`` are its costs at
+    posted prices. ``utility`` is that of its completion; ``origin`` is the slot from which time is counted.
+    ``admitted``: whether the gain is positive.
     """
 
     job: int
@@ -39,7 +40,7 @@ class Admission:
 
 @dataclass(frozen=True)
 class Payment:
-    """What a job pays for one slot, and to whom: ``incomes`` (U,) adds up to ``workers`` + ``ps`` exactly."""
+    """What a job pays for one slot, and to whom: ``incomes`` (U,) sum to ``workers`` + ``ps`` exactly."""
 
     job: int
     slot: int
@@ -53,8 +54,8 @@ class Plan(Decision):
     """What a policy decided on a batch: the schedules of the jobs that run, and what led to them.
 
     ``schedules``: one `JobSchedule` for each job that runs. ``admissions``: every decision in order. ``payments``: what
-    jobs pay for resources beyond their tenant's own share. ``evidence``: what else shows that the plan is right, and
-    ``proven``: what is known of it, in words.
+    jobs pay for resources beyond their tenant's own share. ``evidence``: further proof of the plan. ``proven``: what is
+    proved about the plan, in words.
     """
 
     batch: Batch

@@ -1,9 +1,8 @@
 """What a policy is, and what it decides.
 
-A policy is a declarative object: a name, the source that published it, what that source claims of it, and `decide`.
-One class serves for all three levels: shares of a `Market`, rounds of a `Queue`, schedules of a `Batch`. Most share
-policies are `Formulated`: they write down a program and a solver answers it. Who solves is decided in
-`fairopt.decide` and nowhere else.
+A policy is a declarative object: a name, the source that published it, the claims of that source, and `decide`. One
+class serves for all three levels: shares of a `Market`, rounds of a `Queue`, schedules of a `Batch`. Most share
+policies are `Formulated`: they give a program, and a solver solves it. Only `fairopt.policy.decide` chooses the solver.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from fairopt.program import Program
 
 @dataclass(frozen=True)
 class Claim:
-    """What a source says of a policy: that it has a property, under which assumption, and where it says so.
+    """What a source claims of a policy: the property, the assumption, and the place in the source.
 
     ``misreport`` narrows strategy-proofness to a kind of misreport ("larger", "smaller"). ``refuted_by`` is a problem
-    on which the property fails, where one is known: the claim as stated is then false.
+    on which the property fails, where one is known. The claim as stated is then false.
     """
 
     property: str
@@ -56,7 +55,7 @@ class Example:
 
 
 class Trait(enum.Enum):
-    """What a policy declares of itself beyond its claims; the conformance suites hold it to it, and fail closed."""
+    """What a policy declares of itself beyond its claims. The conformance suites test it, and fail closed."""
 
     PROGRAM = "a program that back ends solve"
     # of shares
@@ -81,8 +80,8 @@ class Policy(ABC):
     `fairopt.codec` writes it down and reads it back. Nothing is kept in the object. The same problem and state give the
     same decision: randomness is seeded from the options and the problem.
 
-    ``methods`` are its own ways to its answer, the best first. A policy that back ends can solve declares
-    `Trait.PROGRAM`; it may do without methods.
+    ``methods`` are its own algorithms, the best first. A policy that back ends can solve declares `Trait.PROGRAM` and
+    needs no methods.
     """
 
     name: ClassVar[str]
@@ -95,12 +94,12 @@ class Policy(ABC):
     methods: ClassVar[tuple[Method, ...]] = (Method(),)
     #: What its program needs of a back end, beyond linear constraints.
     needs: ClassVar[frozenset[Capability]] = frozenset()
-    #: By which part of themselves utilities may be off in an exact decision, where a policy rounds what is irrational.
+    #: The relative error of utilities in an exact decision, where a policy rounds irrational numbers.
     rounding: ClassVar[Fraction] = Fraction(0)
 
     @property
     def solver_options(self) -> Options:
-        """How a back end is asked that nobody named, where nothing else was said."""
+        """Options for the default back end, where none were given."""
         return Options()
 
     @property
@@ -109,31 +108,33 @@ class Policy(ABC):
         return Trait.PROGRAM in self.traits
 
     def start(self, problem: Any) -> Any:
-        """Return the state before the first decision; a policy without memory has none."""
+        """Return the state before the first decision; None for a policy without memory."""
         return None
 
     @abstractmethod
     def decide(self, problem: Any, state: Any, solve: Session) -> Decision:
-        """Return the decision on ``problem`` after ``state``; ``solve`` is the back end or method that was chosen.
+        """Return the decision on ``problem`` in ``state``; ``solve`` is a session of the chosen back end or method.
 
-        `fairopt.decide.decide` chooses; call that. Errors: `NotSolved`, `NotCapable`, `NotInstalled`.
+        Callers use `fairopt.policy.decide.decide`, which chooses the solver. Errors: `NotSolved`, `NotCapable`,
+        `NotInstalled`.
         """
 
     def optimal_face(self, decision: Any) -> Program | None:
-        """Return a program whose feasible points are all allocations that the policy could have chosen as well.
+        """Return a program whose feasible points are all allocations that the policy could have chosen.
 
-        Its variables include a block "share" (n, k). None where nothing is optimised, so that there is no choice.
+        Its variables include a block "share" (n, k). None where the policy optimises nothing, so that there is no
+        choice.
         """
         if not self.has_program or Trait.DETERMINED not in self.traits:
             return None
         return same_utilities(decision, f"optima of {self.name}")
 
     def choices(self, decision: Any) -> Program | None:
-        """Return the same set of allocations as `optimal_face`, in the rows that ``proofs/verify.py`` knows it by."""
+        """Return the same set of allocations as `optimal_face`, with the rows that ``proofs/verify.py`` expects."""
         return self.optimal_face(decision)
 
     def certify(self, decision: Any) -> Certificate:
-        """Return the evidence that an exact ``decision`` is this policy's; ``proofs/verify.py`` decides whether it is.
+        """Return the evidence that an exact ``decision`` is this policy's, for ``proofs/verify.py`` to check.
 
         Errors: `NotCapable` where the decision is in floats, or the policy brings no certificate.
         """

@@ -12,7 +12,7 @@ from fairopt.program import Number
 
 
 class BrokenSchedule(FairoptError, ValueError):
-    """A policy decided what a cluster cannot do; the message names the round, the job, the host and both numbers."""
+    """A policy's decision is impossible on the cluster; the message names round, job, host and both numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,10 +20,10 @@ class Schedule(Decision):
     """What a policy decided for one round.
 
     * ``placements``: for each row of ``queue`` that runs, its `Spots`; jobs that hold a lease stay where they are.
-    * ``leases``: until when a job that runs holds its GPUs; where nothing is said, the lease that it has, or the end of
-      the round.
+    * ``leases``: until when a job that runs holds its GPUs. A job that is not named keeps the lease that it has, or
+      else runs to the end of the round.
     * ``costs``: the policy's objective, term by term, in its own unit.
-    * ``notes``: what a policy wants said of a job (row: text), such as why it was passed over.
+    * ``notes``: remarks of the policy on jobs (row: text), such as why a job was passed over.
     """
 
     queue: Queue
@@ -35,9 +35,9 @@ class Schedule(Decision):
 
 
 def refuse_broken(schedule: Schedule) -> None:
-    """Raise `BrokenSchedule` unless gangs are whole, hosts up and not overbooked, types suitable and leases kept.
+    """Raise `BrokenSchedule` unless gangs are whole, hosts are up and not overbooked, types fit and leases are kept.
 
-    Kept means in place, and not cut short.
+    A lease is kept if its job stays where it is and the lease is not shortened.
     """
     queue, jobs = schedule.queue, schedule.queue.jobs
     where = f"{schedule.policy}, round {queue.index}"

@@ -1,4 +1,4 @@
-"""The modelling language: affine arrays, named constraint blocks, and the program they make, as data."""
+"""The modelling language: affine arrays, named blocks of constraints, and the resulting program as data."""
 
 from fairopt.program.affine import Affine, Comparison, between
 from fairopt.program.formulation import Formulation, log_sum

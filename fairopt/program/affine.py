@@ -1,9 +1,9 @@
 """Affine arrays: NumPy-like arrays whose entries are affine expressions in the variables of one program.
 
-An `Affine` of shape (a, b, ...) is stored as a constant array plus the list of its terms in row order:
-entry ``e`` (position in the flattened array) owns the terms ``start[e]:start[e + 1]``, each a column and a
-coefficient. Every operation is a handful of NumPy calls, and none of them looks at the number type: integers,
-floats and Fractions (in object arrays) go through the same code.
+An `Affine` of shape (a, b, ...) is stored as a constant array plus the list of its terms in row order: entry ``e``
+(position in the flattened array) owns the terms ``start[e]:start[e + 1]``, each a column and a coefficient. Every
+operation is a few NumPy calls that do not depend on the number type: integers, floats and Fractions (in object arrays)
+go through the same code.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fairopt.program.numbers import Array, ArrayLike, numbers
 
 
 class Owner(Protocol):
-    """What variables belong to: a `Formulation`; two of them do not mix in one expression."""
+    """The owner of variables: a `Formulation`. An expression cannot mix the variables of two owners."""
 
     name: str
 
@@ -28,8 +28,8 @@ class Affine:
     It supports ``+ - * /``, ``@`` with an array of numbers on the left, indexing, ``sum``, ``reshape``, ``T`` and
     the comparisons ``>= <= ==``, which give a `Comparison` for `Formulation.constrain`.
 
-    Shapes: ``constant`` has the shape of the array; ``start`` has one entry more than it has elements;
-    ``column`` and ``coefficient`` are aligned, one entry a term.
+    Shapes: ``constant`` has the shape of the array, and ``start`` one more entry than the array has elements;
+    ``column`` and ``coefficient`` are aligned, one entry per term.
     """
 
     __slots__ = ("coefficient", "column", "constant", "owner", "start")
@@ -85,7 +85,7 @@ class Affine:
         flat = positions.ravel()
         length = self.start[flat + 1] - self.start[flat]
         start = _offsets(length)
-        # term t of the result stands (t - start of its entry) behind the start of the entry it copies
+        # term t of the result is as far from the start of its entry as its original from the start of that entry
         source = np.repeat(self.start[flat] - start[:-1], length) + np.arange(start[-1])
         constant = self.constant.ravel()[flat].reshape(positions.shape)
         return Affine(self.owner, constant, start, self.column[source], self.coefficient[source])
@@ -174,7 +174,7 @@ class Affine:
 
 
 class Comparison:
-    """A block of rows ``lower <= body <= upper``, entrywise; None stands for no bound on that side.
+    """A block of rows ``lower <= body <= upper``, entrywise; None means no bound on that side.
 
     ``kept`` holds the flat positions, in an array of ``full_shape``, of the rows that `where` has kept.
     """
@@ -201,7 +201,7 @@ class Comparison:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the block: one row an entry."""
+        """The shape of the block: one row per entry."""
         return self.body.shape
 
     def where(self, mask: Array) -> Comparison:
@@ -234,7 +234,7 @@ def _offsets(length: Array) -> Array:
 
 
 def _add(left: Affine, right: Affine) -> Affine:
-    """Add two arrays of one shape: each entry owns the terms of the left one, then those of the right one."""
+    """Add two arrays of one shape; each entry has the terms of the left array, then those of the right."""
     left_length, right_length = np.diff(left.start), np.diff(right.start)
     start = _offsets(left_length + right_length)
     column = np.empty(start[-1], dtype=np.int64)

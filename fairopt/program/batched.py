@@ -1,8 +1,8 @@
-"""Many programs in one: a formulation is written down once for many markets that differ in some numbers.
+"""Many programs in one: formulated once for many markets that differ in some numbers.
 
-`Many` is a number that has a value in each of several cases. A market whose speedups are such numbers goes through a
-formulation like any other, and what comes out is the program of every case at once. Where a formulation asks something
-whose answer differs between the cases (is this speedup zero?), it is written down once for each answer.
+`Many` is a number that has a value in each of several cases. A formulation takes a market with such speedups like any
+other, and gives the programs of all cases at once. Where a formulation makes a comparison (is this speedup zero?) whose
+answer differs between the cases, it is run once for each answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fairopt.program.program import Program
 
 
 class CasesDiffer(Exception):
-    """A comparison came out true in some cases and false in others: ``answer`` has one entry a case.
+    """A comparison is true in some cases and false in others: ``answer`` has one entry per case.
 
     Not an error; the caller splits the cases.
     """
@@ -29,9 +29,9 @@ class CasesDiffer(Exception):
 
 
 class Many:
-    """A number with a value in each of several cases; arithmetic is case by case, a comparison speaks for all.
+    """A number with a value in each of several cases; arithmetic is case by case, and a comparison is for all.
 
-    Errors: `CasesDiffer` where a comparison has no one answer.
+    Errors: `CasesDiffer` where the cases give a comparison different answers.
     """
 
     __slots__ = ("values",)
@@ -105,11 +105,11 @@ def _one(answer: Array) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Programs:
-    """Programs of one structure: ``template`` says which variables and rows there are, the arrays are its numbers.
+    """Programs of one structure: ``template`` has the variables and rows, the arrays have the numbers.
 
-    Shapes, with one line a case: ``cost``, ``lower``, ``upper`` (cases, variables), ``value`` (cases, non-zeros),
-    ``row_lower``, ``row_upper`` (cases, rows). ``cases`` are the places of these cases among those asked for. The
-    numbers of ``template`` itself mean nothing.
+    Shapes: ``cost``, ``lower``, ``upper`` (cases, variables), ``value`` (cases, non-zeros), ``row_lower``,
+    ``row_upper`` (cases, rows). ``cases`` are the positions of these cases among those asked for. The numbers in
+    ``template`` itself have no meaning.
     """
 
     template: Program
@@ -122,7 +122,7 @@ class Programs:
     row_upper: Array
 
     def program(self, place: int) -> Program:
-        """Return one of the programs by itself."""
+        """Return one of the programs."""
         rows = replace(
             self.template.rows,
             value=self.value[place],
@@ -140,10 +140,10 @@ class Programs:
 
 
 def formulated(write: Callable[[Array], Program], numbers: Array) -> Iterator[Programs]:
-    """Yield the programs that ``write`` makes of many arrays of numbers, (cases, ...), in as few groups as it takes.
+    """Yield the programs that ``write`` makes of many arrays of numbers (cases, ...), in as few groups as possible.
 
-    ``write`` takes one array of the shape that is left when the cases are taken away, in ordinary numbers or in
-    `Many`, and must not ask for more than arithmetic and comparisons. The offset of the objective is left out.
+    ``write`` takes the array of one case, in ordinary numbers or in `Many`, and must use only arithmetic and
+    comparisons. The offset of the objective is left out.
     """
     groups = [np.arange(len(numbers))]
     while groups:
@@ -158,7 +158,7 @@ def formulated(write: Callable[[Array], Program], numbers: Array) -> Iterator[Pr
 
 
 def _together(numbers: Array) -> Array:
-    """Return one array of `Many` for (cases, ...) numbers; what is the same in all cases stays an ordinary number."""
+    """Return one array of `Many` for (cases, ...) numbers; a number that is the same in all cases stays ordinary."""
     flat = numbers.reshape(len(numbers), -1)
     same = (flat == flat[0]).all(axis=0)
     columns = zip(flat.T, same, strict=True)

@@ -1,4 +1,4 @@
-"""A `Formulation` is where a program is written down; `Formulation.program` freezes it into data."""
+"""A `Formulation` builds a program; `Formulation.program` freezes it into data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LogSum:
 
 
 def log_sum(weight: ArrayLike, body: Affine) -> LogSum:
-    """Return the objective ``sum(weight * log(body))``; weights must be positive, so that it is concave."""
+    """Return the objective ``sum(weight * log(body))``; weights must be positive, which makes it concave."""
     wide = np.broadcast_to(numbers(weight), body.shape)
     if not (wide > 0).all():
         raise BadInput(f"weights of logarithms must be positive, got {wide[~(wide > 0)].ravel()[0]}")
@@ -30,7 +30,7 @@ def log_sum(weight: ArrayLike, body: Affine) -> LogSum:
 
 
 class Formulation:
-    """Write a program the way its source does: variables, an objective, named blocks of constraints.
+    """Write a program as its source does: variables, an objective, named blocks of constraints.
 
     >>> from fairopt.program import Formulation
     >>> p = Formulation("two machines")
@@ -67,7 +67,7 @@ class Formulation:
         integer: bool = False,
         labels: tuple[Sequence[str], ...] = (),
     ) -> Affine:
-        """Add an array of variables and return it; bounds broadcast to ``shape``, None stands for no bound."""
+        """Add an array of variables and return it; bounds broadcast to ``shape``, None means no bound."""
         self._fresh(name, self._variables)
         size = int(np.prod(shape, dtype=np.int64))
         block = Block(name, shape, self._columns, size, labels=labels)
@@ -84,11 +84,11 @@ class Formulation:
         )
 
     def maximize(self, objective: Affine | LogSum, *, equation: str = "", source: str = "") -> None:
-        """Ask for the largest value of a scalar expression, or of a `log_sum`."""
+        """Maximise a scalar expression, or a `log_sum`."""
         self._set_objective(Sense.MAXIMIZE, objective, equation, source)
 
     def minimize(self, objective: Affine, *, equation: str = "", source: str = "") -> None:
-        """Ask for the smallest value of a scalar expression."""
+        """Minimise a scalar expression."""
         if isinstance(objective, LogSum):
             raise TypeError("a sum of logarithms is concave: it can be maximized, not minimized")
         self._set_objective(Sense.MINIMIZE, objective, equation, source)
@@ -111,7 +111,7 @@ class Formulation:
         source: str = "",
         labels: tuple[Sequence[str], ...] = (),
     ) -> None:
-        """Add a named block of rows, one an entry of ``comparison``, with the equation it stands for."""
+        """Add a named block of rows, one per entry of ``comparison``, with the equation that it stands for."""
         if not isinstance(comparison, Comparison):
             raise TypeError(f"constraint {name!r} is {comparison!r}, not a comparison of expressions")
         if comparison.body.owner is not self:
@@ -128,7 +128,7 @@ class Formulation:
             raise ValueError(f"there is a block called {name!r} already; each needs a name of its own")
 
     def program(self) -> Program:
-        """Freeze what was written into a `Program`; a number that is not finite is an error that names its block."""
+        """Return the finished `Program`. Errors: `BadInput` for a number that is not finite; it names the block."""
         bodies = [comparison.body for _, comparison in self._constraints]
         lower = [_side(comparison.lower, comparison.body, -INFINITY) for _, comparison in self._constraints]
         upper = [_side(comparison.upper, comparison.body, INFINITY) for _, comparison in self._constraints]
@@ -173,7 +173,7 @@ class Formulation:
 
 
 def _rows(bodies: list[Affine], lower: list[Array], upper: list[Array]) -> Rows:
-    """Stack blocks into canonical triplets: sorted, repeated columns added up, zeros left out."""
+    """Stack blocks into canonical triplets: sorted, repeated columns added up, zeros dropped."""
     lengths = _chain([np.diff(body.start) for body in bodies]).astype(np.int64)
     row = np.repeat(np.arange(len(lengths)), lengths)
     column = _chain([body.column for body in bodies]).astype(np.int64)
@@ -197,7 +197,7 @@ def _bound(bound: ArrayLike | None, shape: tuple[int, ...], infinite: float) -> 
 
 
 def _side(bound: ArrayLike | None, body: Affine, infinite: float) -> Array:
-    """Return one side of a block's rows with the body's constant moved over to it."""
+    """Return one bound of a block's rows, with the body's constant moved to it."""
     if bound is None:
         return np.full(body.size, infinite)
     return np.asarray(np.broadcast_to(numbers(bound), body.shape).ravel() - body.constant.ravel())

@@ -1,4 +1,4 @@
-"""Numbers and arrays of numbers, in floats or in Fractions alike; every part of fairopt takes them from here."""
+"""Numbers and arrays of numbers, in floats or in Fractions, for all parts of fairopt."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
 Number: TypeAlias = int | float | Fraction
-#: Whatever NumPy turns into an array of numbers; an `Affine` combines with any of it.
+#: Anything that NumPy turns into an array of numbers; an `Affine` combines with it.
 ArrayLike: TypeAlias = Number | Array | Sequence[Any]
 
 INFINITY = float("inf")
 BOUNDLESS = (INFINITY, -INFINITY)
 #: The largest relative error of one operation on floats (half a unit in the last place).
 ROUNDING = float(np.finfo(float).eps) / 2
-#: A longer fraction says less to a reader than its first digits do.
+#: The most characters of a fraction in text; a longer one is shown as a decimal.
 LONGEST_FRACTION = 9
 LARGEST_WRITTEN_OUT = 10**12
 
@@ -32,7 +32,7 @@ def numbers(value: ArrayLike) -> Array:
 
 
 def objects(values: Iterable[Any]) -> Array:
-    """Return a flat array that holds the very objects given; NumPy looks into none of them."""
+    """Return a flat array of the given objects themselves; NumPy does not look into them."""
     listed = list(values)
     out = np.empty(len(listed), dtype=object)
     out[:] = listed
@@ -40,7 +40,7 @@ def objects(values: Iterable[Any]) -> Array:
 
 
 def fractions(values: Array | Iterable[Any]) -> Array:
-    """Return an array of Fractions in the shape of ``values``; a float becomes the fraction that it is."""
+    """Return an array of Fractions in the shape of ``values``; a float becomes its exact value."""
     return cast(values if isinstance(values, np.ndarray) else objects(values), Fraction)
 
 
@@ -64,7 +64,7 @@ def is_exact(array: Array) -> bool:
 
 
 def number_text(value: Number) -> str:
-    """Return a number as a person would write it: ``5/3``, ``4.993``, and six digits of what is longer than that.
+    """Return a number as a person would write it: ``5/3``, ``4.993``, and six digits of longer numbers.
 
     >>> [number_text(value) for value in (Fraction(5, 3), Fraction(4993, 1000), Fraction(10**9 + 7, 10**9), 1 / 3)]
     ['5/3', '4.993', '1', '0.333333']

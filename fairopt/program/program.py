@@ -1,7 +1,7 @@
 """A `Program`: a linear, mixed-integer or log-linear program as data, in floats or in Fractions alike.
 
-It knows nothing of solvers. What a solver needs stands in arrays; what a reader needs (which rows are which
-constraint of which paper) stands in blocks.
+It knows nothing of solvers. Arrays hold what a solver needs. Blocks hold what a reader needs: which rows are which
+constraint of which paper.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fairopt.program.numbers import INFINITY, Array, Number, cast, is_exact, num
 
 
 class Sense(enum.Enum):
-    """Whether a program asks for the largest or the smallest objective."""
+    """Whether a program maximises or minimises."""
 
     MAXIMIZE = "maximize"
     MINIMIZE = "minimize"
@@ -26,10 +26,10 @@ class Sense(enum.Enum):
 
 @dataclass(frozen=True)
 class Block:
-    """A named array of variables or of rows, and what it stands for in its source.
+    """A named array of variables or of rows, and its meaning in the source.
 
-    ``shape`` is the shape it was written in and ``kept`` the flat positions of the entries that exist (None: all);
-    ``labels`` names the positions along each axis (users, types), so that a row can be called by name.
+    ``shape`` is the shape in which it was formulated. ``kept`` are the flat positions of the entries that exist (None:
+    all). ``labels`` names the positions along each axis (users, types), which gives every row a name.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Block:
 
     @property
     def span(self) -> slice:
-        """Where the block stands among the program's variables or rows."""
+        """The positions of the block among the program's variables or rows."""
         return slice(self.first, self.first + self.size)
 
     def entry(self, position: int) -> str:
@@ -113,7 +113,7 @@ class Logarithms:
 class Program:
     """Optimise ``cost @ x + offset`` (+ logarithms) subject to rows, bounds and integrality.
 
-    Shapes: ``cost``, ``lower``, ``upper``, ``integer`` have one entry a variable; ``rows`` one a row. Infinite
+    Shapes: ``cost``, ``lower``, ``upper``, ``integer`` have one entry per variable; ``rows`` one per row. Infinite
     bounds are float infinities, also among Fractions.
     """
 
@@ -144,7 +144,7 @@ class Program:
     def as_(self, number: type) -> Program:
         """Return the same program in floats (``float``) or exact rationals (``Fraction``).
 
-        A float becomes the fraction that it is, to the last bit.
+        A float becomes the Fraction of its exact value.
         """
         return replace(
             self,
@@ -157,7 +157,7 @@ class Program:
         )
 
     def value(self, x: Array) -> Number:
-        """Return the objective at ``x``, in the numbers of ``x`` (a logarithm makes it a float)."""
+        """Return the objective at ``x``, in the number type of ``x`` (a float if there are logarithms)."""
         linear = (self.cost * x).sum() + self.offset
         if self.logarithms is None:
             return linear if isinstance(linear, Fraction) else float(linear)
@@ -166,7 +166,7 @@ class Program:
             return float(linear) + float(self.logarithms.weight.astype(float) @ np.log(inside))
 
     def gradient(self, x: Array) -> Array:
-        """Return the gradient of the objective at ``x``, one entry a variable."""
+        """Return the gradient of the objective at ``x``, one entry per variable."""
         if self.logarithms is None:
             return self.cost.copy()
         out = self.cost.astype(float)
@@ -182,7 +182,7 @@ class Program:
         return reduced
 
     def violations(self, x: Array, tolerance: Number = 0) -> dict[str, Number]:
-        """Return by how much ``x`` breaks each row, bound or integrality, by name; empty when it breaks none."""
+        """Return how far ``x`` breaks each row, bound or integrality, by name; empty if it breaks none."""
         activity = self.rows.activity(x)
         found: dict[str, Number] = {}
         for blocks, low, value, high in (
@@ -206,7 +206,7 @@ class Program:
         raise KeyError(f"no variables called {name!r}; there are {[block.name for block in self.variable_blocks]}")
 
     def row_block(self, name: str) -> Block:
-        """Return the block of rows called ``name``; its ``span`` cuts it out of a solution's duals."""
+        """Return the block of rows called ``name``; its ``span`` selects its duals in a solution."""
         for block in self.row_blocks:
             if block.name == name:
                 return block
@@ -221,7 +221,7 @@ class Program:
         return entry_name(self.variable_blocks, column)
 
     def same_structure(self, other: Program) -> bool:
-        """Whether the two differ in numbers only: same variables, same rows, same places of the non-zeros."""
+        """Whether the programs differ only in numbers: same variables, rows and positions of the non-zeros."""
         return (
             self.shape == other.shape
             and len(self.rows.value) == len(other.rows.value)
@@ -254,7 +254,7 @@ def entry_names(blocks: Sequence[Block]) -> Iterator[str]:
 
 
 def describe(program: Program, rows_per_block: int = 1) -> str:
-    """Return the program as text: a line for the objective and for each block, then ``rows_per_block`` rows of it."""
+    """Return the program as text: a line for the objective and for each block, and ``rows_per_block`` of its rows."""
     rows, variables = program.shape
     kind = "exact rationals" if program.exact else "floats"
     head = f"{program.name}: {variables} variables, {rows} rows, {len(program.rows.value)} non-zeros, {kind}"

@@ -1,4 +1,4 @@
-"""Properties: one file each; a `Verdict` with a margin and a witness."""
+"""Properties, one file each. Checking one gives a `Verdict` with a margin and a witness."""
 
 from fairopt.properties.misreports.minimal_misreport import shrink, shrinking_misreports
 from fairopt.properties.misreports.shrinking import Shrunk, shrink_market, shrinks

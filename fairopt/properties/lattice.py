@@ -1,4 +1,4 @@
-"""Which properties follow from which; tests use it both ways, and a reader sees what a failure rules out."""
+"""Which properties imply which. Tests use the implications, and a reader sees what a failure rules out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairopt.properties.verdict import Answer, Verdict
 
 @dataclass(frozen=True)
 class Implication:
-    """Whatever has all the premises has the conclusion, on markets as assumed."""
+    """An allocation with all the premises has the conclusion, on markets as assumed."""
 
     premises: frozenset[str]
     conclusion: str
@@ -28,13 +28,13 @@ IMPLICATIONS = (
     Implication(
         frozenset({"pareto_efficiency"}),
         "work_conservation",
-        "OEF footnote 2: whoever gets the idle GPU gains",
+        "OEF footnote 2: a user that gets the idle GPU gains",
     ),
 )
 
 
 def contradictions(verdicts: Mapping[str, Verdict], *, demands: bool) -> list[Implication]:
-    """Return the implications that a set of verdicts on one allocation breaks: one of the checkers is then wrong."""
+    """Return the implications that verdicts on one allocation break; if there are any, a checker is wrong."""
     return [
         implication
         for implication in IMPLICATIONS

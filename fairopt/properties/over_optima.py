@@ -1,12 +1,12 @@
-"""Claims about "the" allocation where a policy leaves a choice: decided for some optimum and for every optimum.
+"""Properties over all optima of a policy: does some optimum have it, and do all?
 
-The optima of a policy on a market are the shares of a polyhedron (`fairopt.policy.optima.Optima`). A property decides
-itself over all of it in exact arithmetic, in its method ``over``; no vertex is enumerated:
+The optima of a policy on a market form a polyhedron (`fairopt.policy.optima.Optima`). The method ``over`` of a property
+decides it over the whole polyhedron in exact arithmetic. It enumerates no vertices:
 
-* a property made of linear inequalities holds for every optimum if the least slack of each over the optima is not
-  negative, and for some optimum if the largest least slack is not (`linear`);
-* the others depend on which shares are positive only. Where all shares that can be positive together break the
-  property, some of them must vanish: the search goes on in each of the smaller sets (`search`). It is finite and
+* a property made of linear inequalities holds for every optimum if no slack is negative anywhere on the polyhedron. It
+  holds for some optimum if the smallest slack can be made non-negative (`linear`);
+* the others depend only on which shares are positive. If the largest set of shares that can be positive together breaks
+  the property, some of them must be 0, and the search goes on in each of the smaller sets (`search`). It is finite and
   complete.
 """
 
@@ -23,12 +23,12 @@ from fairopt.policy.optima import Terms, extended
 from fairopt.program import INFINITY, Array, Program
 from fairopt.properties.verdict import Answer, OverOptima, Property
 
-#: A search over smaller and smaller sets of optima stops, undecided, after so many of them.
+#: A search stops, undecided, after this many faces.
 MOST_FACES = 2000
 
 
 def over_optima(policy: Policy, decision: Allocation, property: Property) -> OverOptima:
-    """Decide ``property`` for some optimum and for every optimum that ``policy`` could have chosen as ``decision``.
+    """Decide ``property`` for some optimum and for every optimum that ``policy`` could have chosen.
 
     Errors: `NotCapable` where the decision is in floats; `NotSolved` where the exact back end finds no optimum.
 
@@ -56,7 +56,7 @@ def over_optima(policy: Policy, decision: Allocation, property: Property) -> Ove
 # -- properties that are linear inequalities -----------------------------------------------------------------------
 @dataclass(frozen=True)
 class Used:
-    """What a user with a demand would use of another's shares: variables, rows that bound them, and its slack then."""
+    """The part of another's shares that a user with a demand would use: its variables, their rows, and the slack."""
 
     terms: Terms
     variables: list[tuple[Any, Any]]
@@ -65,7 +65,7 @@ class Used:
 
 @dataclass(frozen=True)
 class Slack:
-    """A property says ``terms >= constant``, in the unit of all slacks; with ``used``, more than it says."""
+    """A property requires ``terms >= constant``; with ``used``, this is stricter than the property."""
 
     terms: Terms
     constant: Fraction
@@ -92,7 +92,7 @@ def linear(property: Property, optima: Optima, slacks: list[Slack], effort: str)
     assert worst is not None
     shown = optima.allocation(best[1])
     having = shown if property.check(optima.market, shown).answer is Answer.HOLDS else None
-    # with demands, an optimum may have the property without keeping all of what is more than it says
+    # with demands, an optimum may have the property without meeting the stricter inequalities
     complete = best[0] >= 0 or all(slack.used is None for slack in slacks)
     return found(
         property,
@@ -110,10 +110,10 @@ def linear(property: Property, optima: Optima, slacks: list[Slack], effort: str)
 def search(
     optima: Optima, program: Program, columns: set[int], ways_out: Callable[[set[int]], list[set[int]] | None]
 ) -> tuple[Array | None, int]:
-    """Return an optimum with the property, None where there is none, and the number of faces looked at.
+    """Return an optimum with the property (None if there is none), and the number of faces examined.
 
-    ``ways_out`` says, of the variables that are positive together, which sets of them, one at least, must vanish; None
-    where the property holds. More faces than `MOST_FACES` mean that nothing was decided.
+    ``ways_out`` takes the set of variables that are positive together. It returns sets of them of which at least one
+    must be all 0, or None where the property holds. With more than `MOST_FACES` faces nothing is decided.
     """
     waiting: list[frozenset[int]] = [frozenset()]
     seen = set(waiting)
@@ -147,10 +147,10 @@ def found(
     shown: tuple[Array | None, Array | None] = (None, None),
     complete: tuple[bool, bool] = (True, True),
 ) -> OverOptima:
-    """Return the verdicts, given an optimum with and one without the property, None where there is none.
+    """Return the verdicts, given an optimum with the property and one without it (None where none was found).
 
-    ``complete``: whether None proves that there is none, with the property and without it; else none was found.
-    ``shown``: what to show instead, the nearest to one with the property and to one without it.
+    ``complete``: whether each search, with the property and without it, was complete, so that None proves that there is
+    no such optimum. ``shown``: the optima to show in place of None, which come nearest.
     """
     best, worst = (
         next(each for each in (found, instead, having, lacking, optima.shares) if each is not None)

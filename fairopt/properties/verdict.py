@@ -1,4 +1,4 @@
-"""What a checker says: an answer, by how much, and what shows it."""
+"""The result of a check: an answer, a margin, and a witness or evidence."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from fairopt.problem import Market, allocation_from, exact
 from fairopt.problem.numbers import in_full
 from fairopt.program import INFINITY, Array, Number
 
-#: What a float allocation may miss by, relative to the size of what is compared: HiGHS and the conic solvers are asked
-#: for 1e-7 to 1e-9, so that anything beyond ten times that is the allocation's doing and not the solver's.
+#: The relative tolerance for float allocations. HiGHS and the conic solvers are asked for 1e-7 to 1e-9, so a violation
+#: beyond ten times that is the allocation's and not the solver's.
 TOLERANCE = 1e-6
 
 Json: TypeAlias = Mapping[str, Any]
 
 
 class Answer(enum.Enum):
-    """The three answers; a search that finds nothing has not proved that there is nothing."""
+    """The three answers. NOT_REFUTED: a search found no failure, which does not prove that there is none."""
 
     HOLDS = "HOLDS"
     FAILS = "FAILS"
@@ -37,10 +37,10 @@ class Answer(enum.Enum):
 class Verdict:
     """A property's verdict on an allocation, or on a policy.
 
-    ``margin`` is the slack of the tightest case in the definition's own ``unit``: negative where the property fails,
-    by that much. ``witness`` shows a failure, ``evidence`` what proves that it holds, where the definition alone does
-    not. ``exact`` says that the answer was decided in rational arithmetic with no tolerance; of a NOT_REFUTED it says
-    only that the margin is that of rational decisions. ``effort`` says what was looked at.
+    ``margin`` is the slack of the tightest case in the definition's own ``unit``; a negative one says by how much the
+    property fails. ``witness`` shows a failure. ``evidence`` proves that the property holds, where the definition alone
+    does not. ``exact`` says that the answer was decided in rational arithmetic with no tolerance; for NOT_REFUTED it
+    says only that the margin comes from rational decisions. ``effort`` says what was examined.
     """
 
     property: str
@@ -71,15 +71,15 @@ class Verdict:
 
 @runtime_checkable
 class Summarised(Protocol):
-    """What is shown by less than all of its fields."""
+    """An object of which only some fields are shown."""
 
     def summary(self) -> Mapping[str, Any]:
-        """Return what a reader wants to see."""
+        """Return the fields to show."""
         ...
 
 
 def plain(value: Any, *, exact: bool = False) -> Any:
-    """Return a value as JSON types: arrays as lists, dataclasses as objects, what is not finite as null.
+    """Return a value as JSON types: arrays as lists, dataclasses as objects, numbers that are not finite as null.
 
     Fractions become "p/q" strings where ``exact``, else decimals.
     """
@@ -124,9 +124,9 @@ class Instance:
 class OverOptima:
     """A property decided over all optima of a policy on a market.
 
-    ``some``: there is an optimum with the property; ``having`` (n, k) is one. ``every``: there is none without it;
-    ``lacking`` is one. HOLDS and FAILS are proved; what is not proved is NOT_REFUTED. Margins and witnesses are those
-    of the optimum that is shown, or of the worst one.
+    ``some``: whether an optimum has the property; ``having`` (n, k) is such an optimum. ``every``: whether all have it;
+    ``lacking`` is an optimum without it. HOLDS and FAILS are proved; an unproved answer is NOT_REFUTED. Margins and
+    witnesses are those of the optimum that is shown, or of the worst one.
     """
 
     some: Verdict
@@ -136,23 +136,23 @@ class OverOptima:
 
 
 class Property(ABC):
-    """A property of an allocation: anybody's, however it came about.
+    """A property of an allocation, however the allocation was made.
 
-    ``instances`` are cited ones, at least one of which holds and one fails. A witness has a method
-    ``refutes(market, shares)`` that decides by the bare definition.
+    ``instances`` are cited; the property holds for at least one and fails for at least one. A witness has a method
+    ``refutes(market, shares)`` that applies the definition directly.
     """
 
     name: ClassVar[str]
     source: ClassVar[str]
     definition: ClassVar[str]
     instances: ClassVar[tuple[Instance, ...]]
-    short: ClassVar[str] = ""  # the column's head, as in OEF Table 1; the name where there is none
+    short: ClassVar[str] = ""  # the column's heading, as in OEF Table 1; the name if empty
 
     def check(self, problem: Market, allocation: Any, *, tolerance: Number | None = None) -> Verdict:
         """Decide whether ``allocation`` (n, k) has the property: an array of floats or Fractions, or nested lists.
 
         Exact shares on an exact market are decided exactly unless a tolerance is given; floats within ``tolerance``
-        (relative; `TOLERANCE` by default). Errors: `BadInput` for another shape, and for what is no finite number.
+        (relative; `TOLERANCE` by default). Errors: `BadInput` for a wrong shape, and for a number that is not finite.
         """
         given = allocation if isinstance(allocation, np.ndarray) else allocation_from(allocation, problem)
         if given.shape != problem.shape:
@@ -178,11 +178,11 @@ class Property(ABC):
         return self._check(market, shares, (0 if exact else TOLERANCE) if tolerance is None else tolerance)
 
     def over(self, optima: Optima) -> OverOptima:
-        """Decide for some optimum and for every optimum, exactly; here: by what the one that was decided shows."""
+        """Decide for some optimum and for every optimum, exactly; by default only from the optimum that was decided."""
         return self.shown(optima)
 
     def shown(self, optima: Optima) -> OverOptima:
-        """Return what one optimum shows of the property, where it is not decided over all."""
+        """Return the verdicts that follow from one optimum alone."""
         verdict = replace(self.check(optima.market, optima.shares), effort="one optimum")
         other = replace(verdict, answer=Answer.NOT_REFUTED, exact=False)
         if verdict.answer is Answer.HOLDS:
@@ -190,7 +190,7 @@ class Property(ABC):
         return OverOptima(other, verdict, lacking=optima.shares)
 
     def certify(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
-        """Return the evidence of an exact ``verdict`` on exact ``shares``, for ``proofs/verify.py``; it asks no solver.
+        """Return the evidence of an exact ``verdict`` on exact ``shares``, for ``proofs/verify.py``, without solving.
 
         Errors: `NotCapable` where the verdict is not exact.
         """
@@ -199,7 +199,7 @@ class Property(ABC):
         return self._certificate(market.as_(Fraction), shares, verdict)
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
-        """Return the evidence; that of most properties is their definition, computed again."""
+        """Return the evidence; for most properties the verifier just evaluates the definition."""
         return Judgement(market, shares, self.name, verdict.answer.value)
 
     @abstractmethod
@@ -217,12 +217,12 @@ class Property(ABC):
         effort: str,
         witness: Any,
     ) -> Verdict:
-        """Return the verdict of the tightest case: it fails if its slack is below minus tolerance times its size."""
+        """Return the verdict of the tightest case: it fails if the slack is below -tolerance times the case's size."""
         fails = slack < -tolerance * size
         return Verdict(
             property=self.name,
             answer=Answer.FAILS if fails else Answer.HOLDS,
-            margin=slack + 0,  # so that a float is not minus zero
+            margin=slack + 0,  # turns a float -0.0 into 0.0
             unit=unit,
             exact=market.exact and bool(fails or slack >= 0),
             effort=effort,

@@ -1,4 +1,4 @@
-"""Scheduling over time slots, batch by batch and without preemption: policies and what they decide."""
+"""Scheduling over time slots, batch by batch and without preemption: plans as documents, and price bases."""
 
 from fairopt.policy import Admission, Payment, Plan, Policy
 

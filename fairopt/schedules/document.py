@@ -1,4 +1,4 @@
-"""A plan as one self-contained JSON document, which ``proofs/verify_schedule.py`` judges without anything of fairopt.
+"""A plan as one self-contained JSON document, which ``proofs/verify_schedule.py`` checks without fairopt.
 
 Its keys:
 
@@ -8,15 +8,15 @@ Its keys:
   ``epochs``, ``chunks``, ``minibatches``, ``minibatch_time`` (one a worker type), ``update_time`` (one a type of PS),
   ``gradient``, ``utility``: ``form`` and its numbers (linear: ``slope``, ``height``; power: ``scale``, ``exponent``;
   steps: ``values``).
-* ``bases``: what posted prices are based on, empty where there are none: each ``interval``, ``rounds``, ``slots``,
+* ``bases``: the bases of posted prices, empty where there are none: each ``interval``, ``rounds``, ``slots``,
   ``workers``, ``ps`` (`Bases`).
 * ``schedules``: each ``job``, ``first``, ``last``, ``workers``, ``ps`` (lists [server, how many]), ``worker_type``,
   ``ps_type``, ``together``.
 * ``admissions``: each decision in order, with the fields of `Admission`; ``schedule`` as above or null.
 * ``payments``: each ``job``, ``slot``, ``workers``, ``ps``, ``incomes`` (one a tenant).
 
-Numbers: an integer or a string "p/q" where they are exact; a JSON float where they are not (costs at irrational
-prices), which stands for the fraction that it is.
+Numbers: an integer or a string "p/q" if exact; else a JSON float (costs at irrational prices), which stands for its
+exact value.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
 from fairopt.schedules.prices import Bases
 
 SCHEMA = 1
-#: How the utilities that the document knows are called there.
+#: The names of the known forms of utility in the document.
 FORMS: dict[type[CompletionUtility], str] = {Linear: "linear", Power: "power", Steps: "steps"}
 
 
 def document(plan: Plan) -> dict[str, Any]:
     """Return the JSON document of a plan.
 
-    Errors: `BadInput` where a utility is of a class of one's own, which no verifier knows.
+    Errors: `BadInput` where a utility is of another class, which no verifier knows.
     """
     batch = plan.batch
     bases = plan.evidence if isinstance(plan.evidence, tuple) else ()
@@ -55,7 +55,7 @@ def document(plan: Plan) -> dict[str, Any]:
 
 
 def number(value: Any) -> int | float | str:
-    """Return a number as the document holds it."""
+    """Return a number as the document writes it."""
     if isinstance(value, float):
         return float(value)
     exact = Fraction(value)

@@ -1,4 +1,4 @@
-"""What posted prices were based on: the part of a plan's evidence from which prices can be worked out again."""
+"""The bases of posted prices: the part of a plan's evidence from which prices can be recomputed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scheduling in rounds: policies with memory, the loop that plays them over a trace, and its record."""
+"""Scheduling in rounds: policies with memory, the loop that runs them over a trace, and its record."""
 
 from fairopt.simulation.greedy import by_throughput, choose, placed
 from fairopt.simulation.history import History

@@ -1,4 +1,4 @@
-"""Long-term GPU-time fairness of a run: what jobs and tenants held, over what was fair, exactly.
+"""Long-term GPU-time fairness of a run: the GPU time of jobs and tenants over their fair GPU time, exactly.
 
 Source: ASTRAEA, TPDS 2022, Sec. 4.2, Eq. (1)-(16).
 """
@@ -18,7 +18,7 @@ from fairopt.program import INFINITY, Number
 from fairopt.simulation.history import History
 from fairopt.simulation.steps import Steps, combine
 
-#: Below this a job is said to lose by sharing (Sec. 6.3).
+#: A job with a smaller ratio loses by sharing (Sec. 6.3).
 LOSS = Fraction(95, 100)
 
 
@@ -28,7 +28,7 @@ def quota(weight: Number, weights: Number, gpus: Number) -> Number:
 
 
 def tenant_share(demand: Number, own: Number, demand_cap: bool) -> Number:
-    """Return a tenant's fair GPUs at an instant: its quota ``own``, with ``demand_cap`` at most what it asks for.
+    """Return a tenant's fair GPUs at an instant: its quota ``own``, with ``demand_cap`` at most its demand.
 
     Source: Eq. (8); without the cap Eq. (16).
     """
@@ -36,9 +36,9 @@ def tenant_share(demand: Number, own: Number, demand_cap: bool) -> Number:
 
 
 def job_share(gpus: int, weight: Number, weights: Number, share: Number) -> Number:
-    """Return a job's fair GPUs at an instant: its part by weight of ``share``, at most the ``gpus`` that it asks for.
+    """Return a job's fair GPUs at an instant: its part, by weight, of ``share``, at most its ``gpus``.
 
-    ``weights`` is that of all active jobs among whom ``share`` is divided; 0 where there are none.
+    ``weights`` is the sum over all active jobs that divide ``share``; 0 where there are none.
 
     Source: Eq. (3)-(4), with all GPUs as the share; Eq. (13)-(14), with the tenant's.
     """
@@ -46,14 +46,14 @@ def job_share(gpus: int, weight: Number, weights: Number, share: Number) -> Numb
 
 
 class Window(NamedTuple):
-    """From when until when."""
+    """A window of time, from ``begin`` to ``end``."""
 
     begin: Number
     end: Number
 
 
 class _Claimant(NamedTuple):
-    """All that a job's fair share depends on while it is active; jobs that agree in it have one."""
+    """The attributes that determine a job's fair share while it is active; jobs with equal ones have equal shares."""
 
     tenant: int
     gpus: int
@@ -64,17 +64,17 @@ class _Claimant(NamedTuple):
 class GpuTime:
     """The GPU time of a history: held and fair, of jobs and tenants, as functions of time.
 
-    * ``tenants``: whether jobs share with those of their tenant only, Eq. (13)-(15); without, all jobs of the cluster
-      share it as one tenant's, Eq. (1)-(5).
-    * ``demand_cap``: Eq. (8); without, Eq. (16), of which Eq. (13) then takes the tenant's share as well.
+    * ``tenants``: whether jobs share only with jobs of their tenant, Eq. (13)-(15). Without, all jobs share the cluster
+      as one tenant's, Eq. (1)-(5).
+    * ``demand_cap``: Eq. (8). Without, Eq. (16), which then also gives the tenant's share in Eq. (13).
     * ``working``: whether M counts hosts only while they work. The paper has no failures, M is all hosts.
-    * ``misfits``: whether jobs that fit no type of the cluster are active, and so lessen what is fair to others, until
-      the history ends. By default they are not.
+    * ``misfits``: whether jobs that fit no type of the cluster are active until the history ends, and so reduce the
+      fair shares of others. By default they are not.
 
-    A job is active from its arrival to its completion, or to the end of the history. What it holds includes the time
-    that it loads, and rounds whose work a failure destroyed. Tenants are all those of the trace, also while they have
-    no jobs: so Eq. (6) is printed. With one tenant, Eq. (13) with the cap is not Eq. (3), since a tenant whose jobs
-    ask for less than all GPUs divides only what they ask for; without the cap it is.
+    A job is active from its arrival to its completion, or to the end of the history. Its held time includes loading,
+    and rounds whose work a failure destroyed. Tenants are all those of the trace, also while they have no jobs, as Eq.
+    (6) is printed. With one tenant, Eq. (13) equals Eq. (3) without the cap, but not with it: a tenant whose jobs ask
+    for less than all GPUs then divides only what they ask for.
 
     Numbers are those of the trace: exact for an exact run. Source: ASTRAEA Sec. 4.2, Eq. (1)-(16).
     """
@@ -85,7 +85,7 @@ class GpuTime:
     working: bool = False
     misfits: bool = False
 
-    # -- what is given -------------------------------------------------------------------------------------------
+    # -- inputs --------------------------------------------------------------------------------------------------
     @cached_property
     def run(self) -> Window:
         """From the first arrival to the end of the history."""
@@ -156,7 +156,7 @@ class GpuTime:
     @cached_property
     def _weights(self) -> Mapping[int, Steps]:
         """The sum of the weights of active jobs, by tenant, over time."""
-        # counted as jobs by weight, so that no rounding is left over when all of them are gone
+        # jobs are counted by weight, so that no rounding error is left when all of them are gone
         jobs = self.history.trace.jobs
         sums = {}
         for tenant, rows in self._jobs_of.items():
@@ -231,7 +231,7 @@ class GpuTime:
 
     @cached_property
     def _claims(self) -> Mapping[_Claimant, Steps]:
-        """What is fair to a job while it is active, for all jobs that share a tenant, a size and a weight."""
+        """The fair GPUs of an active job over time, for all jobs with one tenant, size and weight."""
         names = self.history.trace.jobs.tenants
         shares: Mapping[int, Steps] = (
             {number: self.tenant_share[name] for number, name in enumerate(names)} if self.tenants else {0: self.gpus}
@@ -256,8 +256,8 @@ class GpuTime:
     def of_job(self, job: str, window: Window | None = None) -> tuple[Number, Number]:
         """Return the GPU time that a job held and that was fair to it, over ``window`` or the time that it is active.
 
-        Fair GPU time accrues only while the job is active (Eq. (3) and (13) say nothing else of other times).
-        Source: Eq. (2), (4), (14).
+        Fair GPU time accrues only while the job is active (Eq. (3) and (13) do not define it at other times). Source:
+        Eq. (2), (4), (14).
         """
         if job not in self.active:
             return self.run.begin * 0, self.run.begin * 0
@@ -269,7 +269,7 @@ class GpuTime:
 
 
 def ratio(held: Number, fair: Number) -> Number | None:
-    """Return rho, held over fair; None where nothing was fair, which says nothing. Source: Eq. (5), (12), (15)."""
+    """Return rho, held over fair time; None where the fair time is 0. Source: Eq. (5), (12), (15)."""
     return held / fair if fair else None
 
 
@@ -282,9 +282,9 @@ def job_fairness(
     working: bool = False,
     misfits: bool = False,
 ) -> Mapping[str, Number | None]:
-    """Return rho of each job that was present, over ``window`` or its own time; None where nothing was fair to it.
+    """Return rho of each job that was present, over ``window`` or its own time; None where its fair time is 0.
 
-    That is so for jobs that were not active in the window or fit no type. Options: see `GpuTime`.
+    The fair time is 0 for jobs that were not active in the window or fit no type. Options: see `GpuTime`.
 
     Source: ASTRAEA Eq. (15); without ``tenants`` Eq. (5).
     """
@@ -300,7 +300,7 @@ def tenant_fairness(
     working: bool = False,
     misfits: bool = False,
 ) -> Mapping[str, Number | None]:
-    """Return rho of each tenant over ``window``, or the run; None where nothing was fair to it. Options: see `GpuTime`.
+    """Return rho of each tenant over ``window``, or the run; None where its fair time is 0. Options: see `GpuTime`.
 
     Source: ASTRAEA Eq. (12).
     """
@@ -316,7 +316,7 @@ def tenant_fairness_over(
     working: bool = False,
     misfits: bool = False,
 ) -> Iterator[tuple[Window, Mapping[str, Number | None]]]:
-    """Yield rho of each tenant over one interval of ``length`` after the other; the last ends with the history.
+    """Yield rho of each tenant over consecutive intervals of ``length``; the last ends with the history.
 
     Source: ASTRAEA Sec. 6.1.4.
     """
@@ -333,7 +333,7 @@ def tenant_fairness_over(
 
 
 def sharing_loss(fairness: Mapping[str, Number | None], below: Number = LOSS) -> Fraction | None:
-    """Return the share of those with a rho whose rho is below ``below``; None where nobody has one.
+    """Return the part of the values that is below ``below``, without None; None where there are none.
 
     Source: ASTRAEA Sec. 6.3.
     """

@@ -1,4 +1,4 @@
-"""What most schedulers do once they know whom they prefer: walk down the list and place whoever fits."""
+"""The greedy step of most schedulers: go through the jobs in order of preference and place each one that fits."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def choose(
     kinds: Callable[[Queue, int], Sequence[int]] = by_throughput,
     skip: bool = True,
 ) -> list[Want]:
-    """Return who runs on which type: in ``order``, each on the first of its ``kinds`` that has room for the gang.
+    """Return the jobs that run, with types: in ``order``, each on the first of its ``kinds`` with room for the gang.
 
-    Jobs that hold a lease are left out (they run anyway) and their GPUs are not given away. ``skip`` False stops at
-    the first job that does not fit, so that nobody overtakes it.
+    Jobs that hold a lease are left out (they run anyway), and their GPUs are not available. ``skip`` False stops at the
+    first job that does not fit, so that no job overtakes it.
     """
     free = queue.free(queue.leased)
     kind_of = queue.cluster.kind
@@ -34,12 +34,12 @@ def choose(
     sizes, allowed = queue.jobs.gpus.tolist(), queue.allowed.tolist()
     wants = []
     for row in order:
-        if not any(left):  # nobody else can be placed
+        if not any(left):  # no other job can be placed
             break
         if row in queue.leased or row in queue.misfits:
             continue
         gpus = sizes[row]
-        # most of those who wait find no room, and to rank the types of each of them is what takes long
+        # most waiting jobs find no room, and ranking the types of each would take most of the time
         roomy = any(able and room >= gpus for able, room in zip(allowed[row], left, strict=True))
         kind = next((kind for kind in kinds(queue, row) if left[kind] >= gpus), None) if roomy else None
         if kind is None:
@@ -52,6 +52,6 @@ def choose(
 
 
 def placed(queue: Queue, wants: Sequence[Want], placement: Placement) -> dict[int, Spots]:
-    """Return the placements of one round: the jobs that hold leases where they are, and ``wants`` where they fit."""
+    """Return the placements of one round: jobs with leases stay where they are, ``wants`` go where they fit."""
     kept = dict(queue.leased)
     return kept | dict(placement.place(queue, wants, queue.free(kept)))

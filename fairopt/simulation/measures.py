@@ -1,4 +1,4 @@
-"""`Measures`: what a run was like, in the numbers that papers compare schedulers by; each a function of its history."""
+"""`Measures`: the numbers by which papers compare schedulers, each a function of a run's history."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fairopt.simulation.measures_finish_time import Ideal, finish_time_fairness
 from fairopt.simulation.measures_gpus import GpuUse, Moves, gpu_use, moves
 
 PERCENTILES = (50, 90, 99)
-#: What a ratio in floats may exceed 1 by and still count as 1: jobs that run alone have 1 exactly.
+#: A ratio in floats counts as 1 up to this excess: jobs that run alone have exactly 1.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Spread:
-    """A number of each of several jobs, summed up: how many, their mean (exact where they are), least and most.
+    """A summary of one number per job: count, mean (exact if the numbers are), minimum and maximum.
 
     ``percentiles``: by number, in floats, as `numpy.percentile` interpolates. None where there are no jobs.
     """
@@ -55,17 +55,19 @@ class TenantMeasures:
 
 @dataclass(frozen=True)
 class Measures:
-    """What a run was like. Times are in the trace's unit; GPU-time in GPUs times that; ratios have no unit.
+    """The measures of a run. Times are in the trace's unit, GPU-time is in GPUs times that; ratios have no unit.
 
-    * ``jobs``: how many arrived. ``completed``. ``unfinished``: arrived, can run, not completed; by name.
-      ``never_started``: those of them that never ran. ``misfits``: fit no type of the cluster; by name.
-    * ``jct``: from arrival to completion. ``slowdown``: that over the time in which the job held GPUs. Both of
-      completed jobs. ``first_wait``: from arrival to the first GPUs; of those that never ran, to the last round's end.
+    * ``jobs``: the number that arrived. ``completed``: the number completed. ``unfinished``: names of jobs that arrived
+      and can run, but did not complete. ``never_started``: those of them that never ran. ``misfits``: names of jobs
+      that fit no type of the cluster.
+    * ``jct``: from arrival to completion. ``slowdown``: that over the time in which the job held GPUs. Both are of
+      completed jobs. ``first_wait``: from arrival to the first GPUs; for jobs that never ran, to the end of the last
+      round.
     * ``makespan``: from the first arrival to the last completion; None while a job is unfinished or to come.
     * ``finish_time``: rho = T_sh / T_id of completed jobs, `finish_time_fairness`; ``worse_off``: the share above 1.
-    * ``ltgf``: long-term GPU-time fairness of jobs, Eq. (15) of ASTRAEA; ``sharing_loss``: share of them below 0.95.
-    * ``gpu``: what became of the GPU-time. ``moves``: how often jobs were moved. ``rounds``: that have a record.
-    * ``tenants``: by name. ``deciding``: seconds that decisions took, the only measure that differs between two runs.
+    * ``ltgf``: long-term GPU-time fairness of jobs, Eq. (15) of ASTRAEA; ``sharing_loss``: share of jobs below 0.95.
+    * ``gpu``: the use of the GPU-time. ``moves``: counts of moves of jobs. ``rounds``: the number with a record.
+    * ``tenants``: by name. ``deciding``: seconds for decisions, the only measure that differs between equal runs.
 
     Source: ASTRAEA, TPDS 2022, Sec. 3.2, 4.2, 6.1.4, 6.3 (slowdown, LTGF, sharing loss); FFT, ICS 2025, Sec. 6.1.5, 6.2
     (finish-time fairness, first wait, migrations).
@@ -97,22 +99,22 @@ class Measures:
 
     @property
     def useful(self) -> Number | None:
-        """Share of the usable GPU-time that made progress which stayed."""
+        """Share of the usable GPU-time that made lasting progress."""
         return ratio(self.gpu.useful, self.gpu.usable)
 
     @property
     def fragmentation(self) -> Number | None:
-        """Share of the usable GPU-time that was free, and too little for every gang that waited."""
+        """Share of the usable GPU-time that was free but too small for every waiting gang."""
         return ratio(self.gpu.fragmented, self.gpu.usable)
 
     @property
     def scattered(self) -> Number | None:
-        """Share of the usable GPU-time that was free, and enough for a gang that waited only on several hosts."""
+        """Share of the usable GPU-time that was free, and enough for a waiting gang only across several hosts."""
         return ratio(self.gpu.scattered, self.gpu.usable)
 
     @property
     def to_faster(self) -> Number | None:
-        """Share of migrations that brought the job to a type that is faster for it."""
+        """Share of migrations to a type that is faster for the job."""
         return self.moves.to_faster / self.moves.migrations if self.moves.migrations else None
 
     def row(self) -> dict[str, int | float | None]:
@@ -152,7 +154,7 @@ class Measures:
         }
 
 
-#: The unit of each entry of `Measures.row`; "time" is the trace's unit, seconds in files; "" says that it is a ratio.
+#: The unit of each entry of `Measures.row`; "time" is the trace's unit, seconds in files; "" is for ratios.
 UNITS: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(("completed", "unfinished", "misfits"), "jobs"),

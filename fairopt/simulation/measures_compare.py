@@ -18,7 +18,7 @@ from fairopt.simulation.run import run
 
 
 class Compared(NamedTuple):
-    """A policy, its run and its measures; where it stopped, until then, and the error that stopped it."""
+    """A policy, its run and its measures; if an error stopped it, the run up to then, and the error."""
 
     policy: Policy
     history: History
@@ -37,7 +37,7 @@ def compare_runs(
     rounds: int | None = None,
     ideal: Ideal | None = None,
 ) -> Iterator[Compared]:
-    """Yield each policy's measures on a trace, as soon as they are there; arguments as `run`'s and `measure`'s."""
+    """Yield each policy's measures on a trace as soon as its run ends; arguments are those of `run` and `measure`."""
     for policy in policies:
         records, stopped = [], None
         try:

@@ -1,4 +1,4 @@
-"""Finish-time fairness: how long a job took in the shared cluster, over how long it would have taken on its own part.
+"""Finish-time fairness: a job's time in the shared cluster over its time on a part of its own.
 
 Source: FFT, ICS 2025, Sec. 6.1.5, after Themis, NSDI 2020; ASTRAEA, TPDS 2022, Sec. 4.1.2.
 """
@@ -18,26 +18,26 @@ from fairopt.simulation.steps import Steps
 
 
 class Ideal(Protocol):
-    """How long a job takes without the others: T_id."""
+    """A definition of T_id, a job's time without the others."""
 
     def time(self, queue: Queue, row: int, jobs: Number) -> Number:
-        """Return the time of the job in ``row`` of a queue of all jobs, of which ``jobs`` share the cluster with it."""
+        """Return T_id of the job in ``row`` of a queue of all jobs; ``jobs`` is N, the jobs that share the cluster."""
         ...
 
 
 @dataclass(frozen=True)
 class OwnPart:
-    """On 1/N of the GPUs of each type, for itself: the reading that we take by default.
+    """T_id is the time alone on 1/N of the GPUs of each type: the default reading.
 
-    Where the part of a type is smaller than the gang, the job holds the whole gang for the fraction of time that makes
-    the same GPU-time; it is on one type at a time, on the fastest first. Whole gangs in a part of a GPU are
-    impossible otherwise, and with this T_id stays finite, as Themis and Gavel have it.
+    Where the part of a type is smaller than the gang, the job holds the whole gang for the fraction of time with the
+    same GPU-time. It is on one type at a time, the fastest first. A gang could not run in a smaller part otherwise; so
+    T_id stays finite, as in Themis and Gavel.
 
     Source: Themis (a cluster of its own with 1/N of the resources); Gavel, OSDI 2020 (1/N of the time on each type).
     """
 
     def time(self, queue: Queue, row: int, jobs: Number) -> Number:
-        """Return W_j over the throughput on the part; see `Ideal.time`."""
+        """Return W_j over the throughput on this part; see `Ideal.time`."""
         size, speeds = int(queue.jobs.gpus[row]), queue.jobs.throughput[row]
         speed, left = queue.now * 0, queue.now * 0 + 1
         for kind in sorted(np.flatnonzero(_roomy(queue, row)).tolist(), key=lambda kind: -speeds[kind]):
@@ -49,10 +49,10 @@ class OwnPart:
 
 @dataclass(frozen=True)
 class WholeCluster:
-    """On the whole cluster, alone: on the type that is fastest for it; ``times_jobs`` multiplies that by N.
+    """T_id is the time alone on the whole cluster, on the job's fastest type; ``times_jobs`` multiplies it by N.
 
-    Source: FFT Sec. 6.1.5 by its words ("exclusive cluster"); with ``times_jobs`` ASTRAEA Sec. 4.1.2, which writes
-    T* N for what Themis divides by.
+    Source: FFT Sec. 6.1.5 taken literally ("exclusive cluster"); with ``times_jobs`` ASTRAEA Sec. 4.1.2, which writes
+    T* N for the divisor of Themis.
     """
 
     times_jobs: bool = False
@@ -64,18 +64,18 @@ class WholeCluster:
 
 
 def _roomy(queue: Queue, row: int) -> Array:
-    """Return on which types a job could run with all hosts up (k,)."""
+    """Return the types on which a job could run with all hosts up (k,)."""
     there = np.asarray(queue.jobs.gpus[row] <= queue.capacity)
     return np.asarray(queue.suits[row] & there)
 
 
 def finish_time_fairness(history: History, ideal: Ideal | None = None) -> Mapping[str, Number]:
-    """Return rho = T_sh / T_id of each job that was completed; above 1 it was worse off than alone on its part.
+    """Return rho = T_sh / T_id of each completed job; above 1 it was worse off than alone on its part.
 
-    T_sh is from arrival to completion. N, the jobs that share the cluster, is the mean number present while the job
-    was, itself included, those left out that fit no type.
+    T_sh is from arrival to completion. N is the mean number of jobs present during that time, itself included, without
+    jobs that fit no type.
 
-    Source: FFT Sec. 6.1.5; Themis (N is what contends over the time of the job).
+    Source: FFT Sec. 6.1.5; Themis (N is the contention over the time of the job).
     """
     own, jobs = ideal or OwnPart(), history.trace.jobs
     if not history.rounds:

@@ -31,7 +31,7 @@ class GpuUse:
 
 
 def gpu_use(history: History) -> GpuUse:
-    """Return what became of the GPU-time of a run."""
+    """Return how the GPU-time of a run was used."""
     usable = held = useful = loading = lost = history.until * 0
     for record in history.rounds:
         usable += record.usable * (record.end - record.begin)
@@ -47,17 +47,17 @@ def gpu_use(history: History) -> GpuUse:
 
 
 def fragments(history: History) -> tuple[Number, Number]:
-    """Return the GPU-time that was free but too little for every gang that waited, and that was enough in pieces only.
+    """Return the free GPU-time that was too small for every waiting gang, and that was enough only across hosts.
 
-    In a round, F_i is what is free of type i on working hosts after everybody was placed, and J_i the jobs that wait
-    and suit the type (throughput, memory). If every gang in J_i is larger than F_i, no waiting job could use it: all of
-    F_i is fragmented. If some gang is not, but each is larger than what is free on any one host of the type, F_i is
-    scattered: whoever used it had to lie on several hosts. Else leaving it idle was the policy's choice; and where
-    nobody waits for a type, its free GPUs are idle, and count as neither. Sums over types and rounds, times their
-    length.
+    In a round, F_i is the number of free GPUs of type i on working hosts after all placements, and J_i is the set of
+    waiting jobs that suit the type (throughput, memory). If every gang in J_i is larger than F_i, no waiting job could
+    use the GPUs, and all of F_i is fragmented. If some gang is not, but each is larger than the free GPUs of any single
+    host of the type, F_i is scattered: a job could use it only across hosts. Otherwise the policy chose to leave the
+    GPUs idle, and they count as neither. The same holds if no job waits for the type. The results are sums over types
+    and rounds, times the rounds' length.
 
-    Source: ours, for gangs; the idea, free GPUs that the workload's tasks cannot use, is that of Weng et al., "Beware
-    of Fragmentation", USENIX ATC 2023.
+    Source: ours, for gangs. The idea (free GPUs that the workload's tasks cannot use) is from Weng et al., "Beware of
+    Fragmentation", USENIX ATC 2023.
     """
     jobs, cluster = history.trace.jobs, history.cluster
     suits = Queue.fresh(jobs, cluster, length=1).suits if len(jobs) else np.zeros((0, len(cluster.types)), dtype=bool)
@@ -81,7 +81,7 @@ def fragments(history: History) -> tuple[Number, Number]:
 
 
 def _free(record: Round, gpus: Array, host_of: dict[str, int]) -> Array:
-    """Return the GPUs of each host (H,) that worked and were given to nobody in a round."""
+    """Return the GPUs of each host (H,) that worked and were free in a round."""
     free = gpus.copy()
     for name in record.down:
         free[host_of[name]] = 0
@@ -93,10 +93,11 @@ def _free(record: Round, gpus: Array, host_of: dict[str, int]) -> Array:
 
 @dataclass(frozen=True)
 class Moves:
-    """How often jobs were moved: counts of (job, round).
+    """The numbers of moves of jobs: counts of (job, round).
 
-    ``migrations``: a host was new to the job. ``between_types``: of these, the slowest type it lay on changed;
-    ``to_faster``: to one that is faster for this job. ``resumed``: it went on after a pause on hosts it ran on last.
+    ``migrations``: a host was new to the job. ``between_types``: migrations that changed the job's slowest type;
+    ``to_faster``: those of them to a type that is faster for the job. ``resumed``: it continued, after a pause, on the
+    hosts where it ran last.
     """
 
     migrations: int
@@ -106,12 +107,12 @@ class Moves:
 
     @property
     def restarts(self) -> int:
-        """How often a job that had run was started again, wherever that was."""
+        """The number of restarts of jobs that had run before, on any host."""
         return self.migrations + self.resumed
 
 
 def moves(history: History) -> Moves:
-    """Return how often jobs were moved, and where to. Source: FFT Sec. 6.2.3 (the share towards faster types)."""
+    """Return the numbers of moves of jobs. Source: FFT Sec. 6.2.3 (the share towards faster types)."""
     jobs = history.trace.jobs
     row_of = {name: row for row, name in enumerate(jobs.names)}
     kinds = {name: kind for kind, name in enumerate(jobs.types)}

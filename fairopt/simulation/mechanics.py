@@ -1,4 +1,4 @@
-"""`Mechanics`: what running, moving and loading a job costs; everything that `run` assumes of a cluster stands here."""
+"""`Mechanics`: the costs of running, moving and loading a job; all of `run`'s assumptions about a cluster."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from fairopt.program import INFINITY, Number
 
 @dataclass(frozen=True)
 class Mechanics:
-    """How fast a job runs where it is put, and how long it loads before it does.
+    """A job's speed on given hosts, and its loading time before it makes progress.
 
-    * ``restart``: time to stop a job, save its state and start it again, wherever that is.
+    * ``restart``: time to stop a job, save its state and start it again, on any host.
     * ``launch``: time to start a job for the first time.
-    * ``spread``: factor on the speed of a job that is parallel within operators (`Pattern.INTRA`) and lies on more than
-      one host; 1 says that the network costs nothing.
+    * ``spread``: factor on the speed of a job that is parallel within operators (`Pattern.INTRA`) and runs on more than
+      one host; 1 means that the network costs nothing.
     * ``local_data``: whether a dataset must be copied to each host that does not hold it; else it is read from a shared
-      store, ahead of use.
+      store in advance.
 
     Times are in the trace's unit. Subclass and override `speed` or `setup` for another model of a cluster.
 
-    Source: FFT Sec. 2.2 (state and operation overhead), 4.4.2 (datasets); OEF Sec. 4.4 (the slowest type holds the
-    others up).
+    Source: FFT Sec. 2.2 (state and operation overhead), 4.4.2 (datasets); OEF Sec. 4.4 (the slowest type limits the
+    others).
     """
 
     restart: Fraction = Fraction(0)
@@ -53,11 +53,11 @@ class Mechanics:
         return speed
 
     def setup(self, queue: Queue, row: int, spots: Spots) -> Number:
-        """Return the time that a job loads before it makes progress on ``spots``, when this round puts it there.
+        """Return the time that a job loads on ``spots`` in this round before it makes progress.
 
-        Nothing new where it ran there in the round before; else the restart, and the transfer of its state where a
-        host is new to it, over the slowest link concerned; datasets likewise. Who was stopped while it loaded, and
-        goes on where it did, loads what was left, where that is more than the restart.
+        It is 0 if the job ran there in the round before. Else it is the restart, plus the transfer of its state if a
+        host is new to it, over the slowest link used, plus that of its dataset. A job that was stopped while it loaded,
+        and continues in the same place, loads for the remaining time if that is more than the restart.
         """
         last, rest = queue.last[row], queue.setup[row]
         if queue.running[row] and spots == last:
@@ -69,7 +69,7 @@ class Mechanics:
         return begin + self.transfer(queue, row, spots) + self.fetch(queue, row, spots)
 
     def transfer(self, queue: Queue, row: int, spots: Spots) -> Number:
-        """Return the time to bring a job's state from where it ran last; 0 where it is there, or is none yet."""
+        """Return the time to move a job's state from where it ran last; 0 if it is there already, or does not exist."""
         old, new = ({host for host, _ in where} for where in (queue.last[row], spots))
         if not old or new <= old:
             return _in(queue, Fraction(0))
@@ -90,5 +90,5 @@ def _time(queue: Queue, size: Number, hosts: set[int]) -> Number:
 
 
 def _in(queue: Queue, value: Fraction) -> Number:
-    """Return a number of this model in the numbers of the queue."""
+    """Return a number of this model in the number type of the queue."""
     return value if queue.exact else float(value)

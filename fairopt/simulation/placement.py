@@ -1,4 +1,4 @@
-"""Which hosts the chosen jobs get: one protocol for all policies, and the consolidated way that most of them take."""
+"""The choice of hosts for jobs: one protocol for all policies, and the consolidated placement that most use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairopt.program import Array
 
 @dataclass(frozen=True)
 class Want:
-    """A job that is to run: its row, and the types that its GPUs may lie on (one, unless types may mix)."""
+    """A job that is to run: its row, and the types that its GPUs may have (one, unless types may mix)."""
 
     row: int
     kinds: tuple[int, ...]
@@ -22,13 +22,13 @@ class Placement(Protocol):
     """A way to choose hosts. Jobs that cannot be placed are left out of the answer; nothing is overbooked."""
 
     def place(self, queue: Queue, wants: Sequence[Want], free: Array) -> Mapping[int, Spots]:
-        """Return the `Spots` of as many of ``wants`` as fit into ``free`` (H,), which is left as it is."""
+        """Return the `Spots` of those of ``wants`` that fit into ``free`` (H,), which is not changed."""
         ...
 
 
 @dataclass(frozen=True)
 class Consolidated:
-    """As few hosts as possible for each job; who ran in the round before stays where it is.
+    """As few hosts as possible for each job; a job that ran in the round before stays where it is.
 
     First the jobs that can stay, then the others by falling number of GPUs: onto the fullest single host with room
     (the one that it ran on last, where there is a choice), else onto the emptiest hosts.
@@ -56,7 +56,7 @@ class Consolidated:
 
 
 def stays(queue: Queue, want: Want, left: Array) -> bool:
-    """Whether a job ran in the round before, and can go on there: same types, and its GPUs are free."""
+    """Whether a job ran in the round before, and can continue there: same types, and its GPUs are free."""
     last = queue.last[want.row]
     return (
         bool(queue.running[want.row])
@@ -74,8 +74,8 @@ def take(left: Array, spots: Spots) -> None:
 def fewest_hosts(queue: Queue, want: Want, left: Array) -> Spots:
     """Return spots for one job on as few hosts as possible, () where it does not fit.
 
-    The fullest host that holds all of it; else the emptiest hosts first, which needs the fewest. Ties go to hosts that
-    the job ran on last, then to the first.
+    It takes the fullest host that can hold all of it; else the emptiest hosts first, which needs the fewest. Ties go to
+    hosts where the job ran last, then to the first.
     """
     gpus = int(queue.jobs.gpus[want.row])
     before = {host for host, _ in queue.last[want.row]}

@@ -1,4 +1,4 @@
-"""`run`: a trace on a cluster under a policy, round after round; a fold of `Policy.decide`."""
+"""`run`: a trace on a cluster under a policy, round after round."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from fairopt.program import Number, cast
 from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.record import Change, Ran, Round, Snapshot, Standing
 
-#: After so many rounds in which nothing ran and nothing changed, nothing will.
+#: After this many rounds in which nothing ran and nothing changed, the run is stalled.
 PATIENCE = 10_000
 
 
 class Stalled(FairoptError, RuntimeError):
-    """Jobs wait, nothing runs and nothing more will happen; the message names the jobs."""
+    """Jobs wait, but nothing runs and nothing will change; the message names the jobs."""
 
 
 def run(
@@ -44,10 +44,10 @@ def run(
 ) -> Iterator[Round]:
     """Yield the record of each round until all jobs that can run are completed, or ``rounds`` of them are done.
 
-    ``length`` is that of a round, in the trace's unit of time. ``backend`` None means the policy's
-    best way. ``after`` goes on from a snapshot of the same trace, cluster and policy: the rounds are
-    those that the first run would have yielded. Rounds in which nobody could run are skipped, but counted. Jobs that
-    fit no type stand in every record's ``misfits`` from their arrival on; a run ends when only they are left.
+    ``length`` is that of a round, in the trace's unit of time. ``backend`` None means the policy's best way. ``after``
+    continues from a snapshot of the same trace, cluster and policy: the rounds are those that the first run would have
+    yielded. Rounds in which no job could run are skipped, but counted. Jobs that fit no type are in every record's
+    ``misfits`` from their arrival; a run ends when only they are left.
 
     Numbers are those of ``trace``: Fractions, or floats after ``trace.as_(float)``.
     Errors: `BadInput` where trace and cluster name different types or hosts; `BrokenSchedule`; `Stalled`.
@@ -69,7 +69,7 @@ def run(
             return
         moved, queue = coming
         begun = perf_counter()
-        # from anew each round, so that a run goes on after a snapshot as if it had not stopped
+        # a fresh session each round, so that a run continues from a snapshot as if it had not stopped
         schedule = decide(policy, queue, state=moved.state if moved.started else None, at=at.next())
         seconds = perf_counter() - begun
         if schedule.queue is not queue:
@@ -101,7 +101,7 @@ def check_matches(trace: Trace, cluster: Cluster) -> None:
 
 
 def check_goes_on(after: Snapshot, trace: Trace, cluster: Cluster) -> None:
-    """Refuse a snapshot that cannot be of this trace on this cluster, as far as it shows."""
+    """Refuse a snapshot that clearly is not of this trace on this cluster."""
     hosts = [host for each in after.present.values() for host, _ in each.last]
     rows = list(after.present)
     if (
@@ -119,9 +119,9 @@ def check_goes_on(after: Snapshot, trace: Trace, cluster: Cluster) -> None:
 
 
 def next_queue(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) -> tuple[Snapshot, Queue] | None:
-    """Return the next round that has something to decide or to report, as snapshot and queue; None for none.
+    """Return the next round with something to decide or report, as snapshot and queue; None if there is none.
 
-    A round in which only jobs are present that fit no type, or none at all, is skipped unless one has just arrived.
+    A round without jobs, or only with jobs that fit no type, is skipped unless one has just arrived.
     """
     queue = present(snapshot, trace, cluster, length)
     if len(queue.misfits) < len(queue) or len(queue) > len(snapshot.present):
@@ -130,7 +130,7 @@ def next_queue(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Numbe
         return None
     coming = trace.jobs.arrival[snapshot.arrived]
     skipped = -floor(-(coming - snapshot.now) / length)
-    # a quotient of floats may be off by one: too late, or a round before anybody is there
+    # a quotient of floats may be off by one round in either direction
     while skipped > 1 and snapshot.now + (skipped - 1) * length >= coming:
         skipped -= 1
     while snapshot.now + skipped * length < coming:
@@ -140,7 +140,7 @@ def next_queue(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Numbe
 
 
 def present(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) -> Queue:
-    """Return the queue of the round that ``snapshot`` stands before: who is there, and what has arrived since."""
+    """Return the queue of the round after ``snapshot``: the jobs present, new arrivals included."""
     jobs, now = trace.jobs, snapshot.now
     arrived = bisect_right(jobs.arrival, now, lo=snapshot.arrived)
     fresh = range(snapshot.arrived, arrived)
@@ -156,7 +156,7 @@ def present(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) 
         name: cast(_objects([getattr(each, name) for each in standing]), number)
         for name in ("remaining", "attained", "setup", "lease")
     }
-    # a failed host takes what ran on it along: those jobs neither go on nor hold a lease
+    # jobs on a failed host neither continue nor hold a lease
     alive = [each.running and all(up[host] for host, _ in each.last) for each in standing]
     columns["lease"][~np.array(alive, dtype=bool)] = now
     return Queue(
@@ -175,7 +175,7 @@ def present(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) 
 
 
 def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mechanics) -> Round:
-    """Return the record of the round that ``schedule`` makes of ``snapshot``. Errors: `BrokenSchedule`."""
+    """Return the record of the round in which ``schedule`` is carried out. Errors: `BrokenSchedule`."""
     refuse_broken(schedule)
     queue = schedule.queue
     jobs, hosts = queue.jobs, queue.cluster.hosts
@@ -231,7 +231,7 @@ def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mec
 def play(
     queue: Queue, row: int, spots: Spots, failing: Sequence[Outage], lease: Number, mechanics: Mechanics
 ) -> tuple[Ran, Standing]:
-    """Return what a job does on ``spots`` in this round, and how it stands afterwards.
+    """Return a job's run on ``spots`` in this round, and its state afterwards.
 
     ``failing`` are the outages that begin within the round.
     """
@@ -291,7 +291,7 @@ def changes_after(queue: Queue, trace: Trace) -> bool:
 
 
 def refuse_stall(record: Round, trace: Trace) -> None:
-    """Raise `Stalled` where nothing has run for long, nobody will come and no host will come back."""
+    """Raise `Stalled` where nothing has run for long, no job will arrive and no host will come back."""
     after = record.after
     if after.idle < PATIENCE or after.arrived < len(trace.jobs):
         return

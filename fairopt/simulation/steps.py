@@ -14,7 +14,7 @@ from fairopt.program import Number
 class Steps:
     """A function of time: 0 before ``times[0]``, then ``values[i]`` from ``times[i]`` until ``times[i + 1]``.
 
-    ``times`` rise strictly; the last value lasts for ever. Numbers are Fractions or floats, and so are the integrals.
+    ``times`` rise strictly; the last value holds for ever. Numbers are Fractions or floats, and so are the integrals.
 
     >>> held = Steps.of_changes([(0, 2), (10, -2), (20, 4)])
     >>> held.at(5), held.at(10), held.integral(5, 25)
@@ -55,7 +55,7 @@ class Steps:
         return tuple(areas)
 
     def integral(self, begin: Number, end: Number) -> Number:
-        """Return the integral from ``begin`` to ``end``; 0 where nothing lies between."""
+        """Return the integral from ``begin`` to ``end``; 0 if ``end`` is not after ``begin``."""
         return self._until(end) - self._until(begin) if begin < end else begin * 0
 
     def _until(self, time: Number) -> Number:

@@ -1,4 +1,4 @@
-"""The same packing with nothing shared: each tenant on a private part of the servers."""
+"""The same packing without sharing: each tenant has a private part of the servers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from fairopt.program import Array
 
 @dataclass(frozen=True)
 class BatchPrivate(Policy):
-    """Cut the servers into the tenants' quotas, and run posted-price packing in each part alone; nobody pays anybody.
+    """Divide the servers by the tenants' quotas, and run posted-price packing in each part; there are no payments.
 
-    Servers are handed out in order, workers and PS each until a tenant's quota is full, tenants in order; where that
-    cuts a server, each has its part of it. All of a part is its tenant's own: a second pass changes nothing.
+    Servers are handed out in order, tenants in order, until a tenant's quotas of workers and of PS are full. A server
+    on the border is split between two tenants. A tenant owns all of its part, so the second pass of a round changes
+    nothing.
 
     Source: Astraea (posted prices) Sec. 5.1, baseline BatchSche.
     """
@@ -77,7 +78,7 @@ def partition(batch: Batch) -> list[Batch]:
 
 
 def _take(left: Array, quota: Array) -> Array:
-    """Take a quota (types,) out of what is left (S, types), servers in order, and return what was taken."""
+    """Take a quota (types,) from ``left`` (S, types), servers in order, and return what was taken."""
     before = np.cumsum(left, axis=0) - left
     taken = np.clip(quota[None, :] - before, 0, left)
     left -= taken

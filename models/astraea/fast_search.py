@@ -1,4 +1,4 @@
-"""The search of posted-price packing without repeated scans: bounds first, placements only where they can matter."""
+"""A faster search for posted-price packing: bounds first, placements only where they can change the answer."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from fairopt.models.astraea.round_state import RoundState, Windows, spots
 from fairopt.problem.batch import JobSchedule, slots_for
 from fairopt.program import Array
 
-#: More PS than there can be.
+#: More PS than any server has.
 NEVER = int(np.iinfo(np.int64).max)
 
 
 class Family(NamedTuple):
-    """Schedules that differ in their start only, and what each start could gain at most.
+    """Schedules that differ only in their start, with the largest gain possible for each start.
 
-    ``most`` (starts,): the gain with the fewest PS that could do, -inf where the tenant may not take the resources or
-    the servers have not got them.
+    ``most`` (starts,): the gain with the fewest PS that could suffice; -inf where the tenant may not take the resources
+    or the servers do not have them.
     """
 
     workers: int
@@ -38,11 +38,10 @@ class Family(NamedTuple):
 class Fast:
     """The same schedule as `Reference`, found from prefix sums of prices and least free resources over windows.
 
-    What a schedule gains is at most what it gains with the fewest PS that any server could do with. Families of
-    schedules are placed, all starts at once, in falling order of the best that they could gain, until that drops below
-    what has been found.
+    A schedule's gain is at most its gain with the fewest PS that could suffice on any server. Families of schedules are
+    placed, all starts at once, in falling order of this bound, until it drops below the best gain found.
 
-    ``readings``: as of `Reference`, but for the printed price of Algorithm 5, which bounds nothing and is refused.
+    ``readings``: as in `Reference`, except the printed price of Algorithm 5, which gives no bound and is refused.
 
     Source: Astraea (posted prices) Algorithms 3-5; the search is ours.
     """
@@ -84,7 +83,7 @@ def _families(state: RoundState, job: int, worth: Array, enough: bool) -> Iterat
     chunks = int(batch.jobs.chunks[job])
     needs = {pair: _needs(state, *pair, min(chunks, most[pair])) for pair in pairs}
     largest = servers.workers.max(axis=0).tolist()
-    # with fewer workers no way to place them ends within the round
+    # with fewer workers no placement ends within the round
     least = min(slots_for(minibatches, time, state.slots) for time in times.values())
     for workers in range(max(least, 1), chunks + 1):
         for worker, ps in pairs:
@@ -111,7 +110,7 @@ def _families(state: RoundState, job: int, worth: Array, enough: bool) -> Iterat
 
 
 def _needs(state: RoundState, worker: int, ps: int, most: int) -> Array:
-    """Return the PS that the bandwidth of 0, ..., ``most`` workers on other servers asks for: ceil(n b_w / b_p)."""
+    """Return the PS that the bandwidth of 0, ..., ``most`` workers on other servers requires: ceil(n b_w / b_p)."""
     servers = state.batch.servers
     ratio: Fraction = servers.worker_bandwidth[worker] / servers.ps_bandwidth[ps]
     needed = (-(-count * ratio.numerator // ratio.denominator) for count in range(most + 1))
@@ -119,7 +118,7 @@ def _needs(state: RoundState, worker: int, ps: int, most: int) -> Array:
 
 
 def _fewest(workers: int, there: Array, needs: Array) -> Array:
-    """Return the PS that (3i) asks for where a server has room for ``there`` workers; one at least is elsewhere."""
+    """Return the PS that (3i) requires if a server has room for ``there`` workers; at least one is elsewhere."""
     return np.asarray(needs[workers - np.minimum(workers - 1, there)])
 
 
@@ -181,7 +180,7 @@ def _placed(state: RoundState, job: int, family: Family, start: int, readings: R
 
 
 def _spread(workers: int, host: int, room: Array) -> tuple[tuple[int, int], ...]:
-    """Return the workers on their servers: at most all but one with the PS, the others from the fullest server on."""
+    """Return the workers on their servers: at most all but one beside the PS, the others on the fullest servers."""
     there = min(workers - 1, int(room[host]))
     placed, missing = [(host, there)], workers - there
     for server in np.argsort(room, kind="stable"):

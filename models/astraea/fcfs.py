@@ -19,17 +19,18 @@ from fairopt.policy import Admission, Plan, Policy, Seconds
 from fairopt.problem.batch import MOST_SLOTS, Batch, JobSchedule
 from fairopt.problem.utilities import Linear
 
-#: How far a job is looked for a place at first, in slots.
+#: The first number of slots in which to look for a place for a job.
 LOOK = 64
 COLUMNS = ("free_workers", "free_ps", "own_workers", "own_ps", "pool_workers", "pool_ps")
 
 
 @dataclass(frozen=True)
 class FirstComeFirstServed(Policy):
-    """Jobs in order of arrival, each where it completes first within its tenant's own share; nothing is taken back.
+    """Jobs in order of arrival, each where it completes first within its tenant's own share, never revised.
 
-    ``shared`` lets a job use whatever is free in the cluster. ``horizon``: slots to look ahead from the last arrival;
-    None for as many as it takes: a job that fits at all fits behind all others. One that fits nowhere does not run.
+    ``shared`` lets a job use everything that is free in the cluster. ``horizon`` is the number of slots to look ahead
+    from the last arrival; None means as many as needed, since a job that fits at all fits behind all others. A job that
+    fits nowhere does not run.
 
     Source: Astraea (posted prices) Sec. 5.1 compares with it in kind; static shares as YARN has them.
     """
@@ -49,7 +50,7 @@ class FirstComeFirstServed(Policy):
         """Place jobs one after the other; see `Policy.decide`."""
         begun = perf_counter()
         jobs = problem.jobs
-        # what counts is completion alone: each slot costs 1, and prices with base 1 are 0
+        # only completion counts: each slot costs 1, and prices with base 1 are 0
         hasty = replace(problem, jobs=replace(jobs, utility=(Linear(Fraction(-1), Fraction(0)),) * len(jobs)))
         table = Table(hasty, self.shared)
         end = None if self.horizon is None else int(jobs.arrival.max(initial=0)) + self.horizon
@@ -72,7 +73,7 @@ class FirstComeFirstServed(Policy):
         )
 
     def _first(self, table: Table, job: int, end: int | None) -> Best | None:
-        """Return where a job completes first, looking twice as far until it is found; what is found stays the best."""
+        """Return where a job completes first. The window doubles until a place is found; a wider one has no better."""
         arrival, look = int(table.batch.jobs.arrival[job]), LOOK
         most = max(arrival, table.used) + longest(table.batch, job) if end is None else end
         while True:
@@ -90,7 +91,7 @@ class FirstComeFirstServed(Policy):
 
 
 class Table:
-    """The state of all slots from the first on, as far as it has been looked at; it grows as that goes on."""
+    """The state of all slots from the first to the last that was needed so far; it grows on demand."""
 
     def __init__(self, batch: Batch, shared: bool) -> None:
         self.batch, self.shared, self.used = batch, shared, 0
@@ -106,7 +107,7 @@ class Table:
         return replace(after, **{name: getattr(after, name)[..., : last - first] for name in COLUMNS})
 
     def admit(self, schedule: JobSchedule) -> None:
-        """Take what a schedule uses."""
+        """Take the resources of a schedule."""
         self.state.admit(schedule)
         self.used = max(self.used, schedule.last)
 
@@ -126,7 +127,7 @@ def longest(problem: Batch, job: int) -> int:
 
 
 def shortest(problem: Batch, job: int) -> int:
-    """Return the least slots that a job can take: a worker for each chunk, on one server, of the fastest types."""
+    """Return the fewest slots that a job can take: a worker for each chunk, on one server, of the fastest types."""
     types = product(range(len(problem.servers.worker_types)), range(len(problem.servers.ps_types)))
     chunks = int(problem.jobs.chunks[job])
     return min(problem.duration(job, chunks, together=True, worker=worker, ps=ps) for worker, ps in types)

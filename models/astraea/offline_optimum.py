@@ -25,8 +25,8 @@ class OfflineOptimum(Policy):
     * ``slots``: T; None for as many as the optimum can need (`needed_slots`).
     * ``in_slot_of_arrival``: let a job run in the slot that it arrives in, as (3l) is printed; see `Times`.
 
-    A job need not run (o_j of (4a)), and utilities count from the arrival. The optimum is that of the back end; with
-    none named it is HiGHS, asked for no gap. ``Plan.solution`` says how it ended and what it proved.
+    A job need not run (o_j of (4a)), and utilities count from the arrival. A back end solves the program, by default
+    HiGHS with no gap. ``Plan.solution`` says how solving ended and what was proved.
 
     Source: Astraea (Wang et al.), IEEE TC 2022, Eq. (3), (3a)-(3o), (4a); several types Sec. 6.
     """
@@ -42,11 +42,11 @@ class OfflineOptimum(Policy):
 
     @property
     def solver_options(self) -> Options:
-        """How a back end is asked that nobody named: for integer optima without a gap."""
+        """Options for the default back end: integer optima without a gap."""
         return Options(gap=0.0)
 
     def decide(self, problem: Batch, state: Any, solve: Session) -> Plan:
-        """Write (3) down and solve it; see `Policy.decide`. Errors: `NotSolved` where no point was found."""
+        """Formulate (3) and solve it; see `Policy.decide`. Errors: `NotSolved` where no point was found."""
         begun = perf_counter()
         program = self.formulate(problem)
         built = perf_counter() - begun
@@ -65,7 +65,7 @@ class OfflineOptimum(Policy):
         )
 
     def formulate(self, problem: Batch) -> Program:
-        """Return the program (3); its blocks of rows bear the letters of the constraints."""
+        """Return the program (3); its blocks of rows are named by the letters of the constraints."""
         return time_indexed(problem, Times.of(problem, self.slots, self.in_slot_of_arrival))
 
 
@@ -88,18 +88,18 @@ class _Variables(NamedTuple):
 
 
 def time_indexed(batch: Batch, times: Times) -> Program:
-    """Return problem (3) for ``times``; what is not linear in it is written out as follows, without loss.
+    """Return problem (3) for ``times``; its non-linear parts are linearised exactly, as follows.
 
     * t- and t+ are binaries that say in which slot a job begins and ends; any utility is linear in them. A job runs in
       slot t where it has begun and not ended before (3l), with workers in each such slot (3m), (3n).
     * (3f), (3h): workers and PS may change only from a slot in which the job ends, or to one in which it begins.
-    * (3i) holds for servers on which the job has PS (as printed, for all servers, it would forbid placements on one
-      server): b_w times workers elsewhere less than b_p times PS there, or no PS there.
-    * (3j): zeta_j = 1 may be chosen only where the job uses one server; 0 may be chosen always, and is slower.
-    * (3k): the speed n_j of Eq. (1) depends on the types and zeta_j; for each such mode the workers in all slots,
-      times n_j, suffice if the mode is chosen. It is not asked to be tight: a job may run longer than it must.
-    * (3a), (3b): with each tenant's use moved to one side, all say that what all tenants use together is at most what
-      they own together; as quotas add up to what the servers hold, this follows from (3c), (3d).
+    * (3i) holds for servers on which the job has PS: b_w times workers elsewhere is at most b_p times PS there. (As
+      printed, for all servers, it would forbid placements on one server.)
+    * (3j): zeta_j = 1 may be chosen only where the job uses one server; 0 may always be chosen, and is slower.
+    * (3k): the speed n_j of Eq. (1) depends on the types and zeta_j. For the chosen mode, the workers in all slots
+      times n_j must do the work. A job may run longer than it must.
+    * (3a), (3b): after rearranging, all say that the tenants' total use is at most their total quota. Quotas add up to
+      the servers' capacity, so this follows from (3c), (3d).
 
     Source: Astraea (posted prices) Eq. (3), (3a)-(3o), (4a).
     """
@@ -221,7 +221,7 @@ def _bandwidth_and_work(p: Formulation, batch: Batch, v: _Variables, most_y: Arr
     say("3j_ps", v.z <= v.uses[:, :, None, None] * most_z[..., None], "z > 0 only on hosts", "(3j)")
     together = v.mode[..., 1].sum(axis=2).sum(axis=1)  # zeta_j
     say("3j_together", v.uses.sum(axis=1) <= hosts - (hosts - 1) * together, "one host if zeta = 1", "(3j)")
-    # what a mode does not name is not used: types of one mode only (Sec. 6)
+    # only the types of the chosen mode are used (Sec. 6)
     of_worker, of_ps = v.mode.sum(axis=3).sum(axis=2), v.mode.sum(axis=3).sum(axis=1)
     say("6_worker_type", v.y <= of_worker[:, None, :, None] * most_y[..., None], "workers of one type", "Sec. 6")
     say("6_ps_type", v.z <= of_ps[:, None, :, None] * most_z[..., None], "PS of one type", "Sec. 6")

@@ -1,4 +1,4 @@
-"""The offline optimum of a batch as compact-exponential packing, and bounds on it that are proved by prices."""
+"""The offline optimum of a batch as compact-exponential packing, with bounds that prices prove."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Proof(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class PackingEvidence:
-    """What a packing is worth: no schedule within ``slots`` earns more than ``bound``, which ``prices`` prove.
+    """The proof of a packing: no plan within ``slots`` earns more than ``bound``, by ``prices``.
 
-    `exact_upper_bound` computes ``bound`` from the prices again, in rationals. ``relaxed``: the value of the linear
-    relaxation, in floats. ``proof``: what shows that the plan is optimal. ``columns``: the schedules that were looked
-    at one by one, ``rounds`` of pricing, ``cuts`` made by `search`.
+    `exact_upper_bound` recomputes ``bound`` from the prices, in rationals. ``relaxed``: the value of the linear
+    relaxation, in floats. ``proof``: what shows that the plan is optimal. ``columns``: the number of schedules
+    considered; ``rounds`` of pricing; ``cuts`` made by `search`.
     """
 
     slots: int
@@ -59,14 +59,14 @@ class PackingEvidence:
 class CompactExponentialPacking(Policy):
     """The schedules of largest total utility, one column for each schedule of each job: problem (5).
 
-    The linear relaxation is solved by column generation, with a pricing that is exact over all schedules at prices that
-    differ by server and slot; its prices, rounded to rationals, prove a bound. Then the integer optimum is looked for:
-    over all columns where they are few, else by `fairopt.methods.columns.integer_search`.
+    The linear relaxation is solved by column generation, with exact pricing over all schedules at prices that differ by
+    server and slot. Its prices, rounded to rationals, prove a bound. Then the integer optimum is sought: over all
+    columns if they are few, else by `fairopt.methods.columns.integer_search`.
 
     * ``slots``, ``in_slot_of_arrival``: as in `OfflineOptimum`.
-    * ``most_columns``: up to so many columns all are written down.
-    * ``most_cuts``: how long to search beyond that; the best found stays, and ``Plan.evidence`` says what it may lack.
-    * ``time_limit``: seconds for each program in it, with no back end named; what a search ends with may then vary.
+    * ``most_columns``: up to this number of columns, all are generated.
+    * ``most_cuts``: how long to search beyond that. The best plan found is returned; ``Plan.evidence`` has its bound.
+    * ``time_limit``: seconds for each program, if no back end is named. The result of a search may then vary.
 
     ``Plan.evidence`` is a `PackingEvidence`. Source: Astraea (Wang et al.), IEEE TC 2022, Eq. (5)-(7); Sec. 6.
     """
@@ -91,7 +91,7 @@ class CompactExponentialPacking(Policy):
 
     @property
     def solver_options(self) -> Options:
-        """How a back end is asked that nobody named: for integer optima without a gap."""
+        """Options for the default back end: integer optima without a gap."""
         return Options(gap=0.0, time_limit=self.time_limit)
 
     def decide(self, problem: Batch, state: Any, solve: Session) -> Plan:
@@ -140,7 +140,7 @@ class CompactExponentialPacking(Policy):
 class Ratio(NamedTuple):
     """What a plan earns, ``revenue``, and the most that can be earned, ``best``: the optimum or a bound above it.
 
-    ``exact``: whether it is the optimum. Revenues in floats are the fractions that they are.
+    ``exact``: whether it is the optimum. Revenues in floats count at their exact values.
     """
 
     revenue: Fraction
@@ -156,11 +156,11 @@ class Ratio(NamedTuple):
 def ratio(
     batch: Batch, plan: Plan, slots: int | None = None, packing: CompactExponentialPacking | None = None
 ) -> Ratio:
-    """Return what a plan earns, and the offline optimum of its batch or, where that is out of reach, a bound on it.
+    """Return what a plan earns, and the offline optimum of its batch, or a bound where the optimum is not found.
 
-    ``slots``: T, None for as many as the optimum can need, wherever the plan ends. ``packing``: how the optimum is
-    looked for, with its own readings. A bound is proved by prices, in rationals. Errors: `BadInput` where the plan has
-    a job outside the slots that the optimum may use; `NotSolved`.
+    ``slots``: T; None for as many as the optimum can need, and the plan may then end later. ``packing``: how the
+    optimum is computed, with its own readings. A bound is proved by prices, in rationals. Errors: `BadInput` where the
+    plan has a job outside the slots that the optimum may use; `NotSolved`.
 
     Source: Astraea (posted prices) Sec. 5.1, "Performance Ratio".
     """
@@ -180,7 +180,7 @@ def ratio(
 
 
 def _revenue(plan: Plan) -> Fraction:
-    """Return the total utility; those in floats are added up as the fractions that they are."""
+    """Return the total utility; floats are added at their exact values."""
     return sum((Fraction(value) for value in plan.utilities.values()), start=Fraction(0))
 
 

@@ -1,4 +1,4 @@
-"""Who pays whom: gain as you contribute, exact to the last fraction."""
+"""Payments between tenants: each gains as it contributes, in exact numbers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fairopt.program import Array
 
 
 def payments(batch: Batch, admissions: Sequence[Admission]) -> Iterator[Payment]:
-    """Yield what each job that runs beyond its tenant's own share pays for each of its slots, and to whom.
+    """Yield the payments of jobs that run beyond their tenant's own share, slot by slot, with their receivers.
 
-    A job's cost is spread over its slots evenly; a slot's part is divided among all tenants in proportion to what they
-    leave unused then, workers and PS apart, the payer's own included. Unused is what is left before the jobs that
-    borrow are counted: q^u minus the jobs that run within u's own share. Costs are taken as the fractions that the
-    floats are, so that incomes add up to costs exactly.
+    A job's cost is spread evenly over its slots. Each slot's part is divided among all tenants, the payer included, in
+    proportion to what they leave unused in that slot, separately for workers and PS. Unused means q^u minus the use of
+    the jobs within u's own share; jobs that borrow do not count. Float costs are taken at their exact values, so that
+    incomes sum to costs exactly.
 
     Source: Astraea (posted prices) Eq. (2), several types Eq. (11).
     """
@@ -47,7 +47,7 @@ class Use(NamedTuple):
 
 
 def own_use(batch: Batch, admissions: Sequence[Admission]) -> dict[int, Use]:
-    """Return what is used of tenants' own shares, by slot; slots without any use are left out."""
+    """Return the use of tenants' own shares, by slot; slots without any use are left out."""
     used: dict[int, Use] = {}
     for each in admissions:
         schedule = each.schedule

@@ -23,19 +23,20 @@ from fairopt.schedules.prices import Bases
 
 @dataclass(frozen=True)
 class PostedPricePacking(Policy):
-    """Collect jobs over geometrically growing intervals; in each, admit who gains at posted prices, own shares first.
+    """Collect jobs over geometrically growing intervals; admit those that gain at posted prices, own shares first.
 
     Jobs that arrive in [tau_(l-1), tau_l), and those left over, are decided on at tau_l and run in (lambda tau_l,
-    lambda tau_(l+1)], in ``rounds`` (lambda) rounds of tau_l slots. In each round first every job within its tenant's
-    own share, then those left within all that is unused; the latter pay.
+    lambda tau_(l+1)], in ``rounds`` (lambda) rounds of tau_l slots. In each round every job is first tried within its
+    tenant's own share. The jobs left are then tried within all unused resources; these jobs pay.
 
-    * ``rounds``: lambda; 2 in the example of Sec. 4.2; `posted_prices_theta.rounds` is Lemma 1's formula.
-    * ``theta``: where the prices' bases come from; by default the least that keep everybody out when all is in use.
-    * ``search``: how a job's best schedule is found; all ways find the same.
+    * ``rounds``: lambda; 2 in the example of Sec. 4.2; `fairopt.models.astraea.price_bases.rounds` is Lemma 1's
+      formula.
+    * ``theta``: the source of the prices' bases; by default the least that admit nobody to a full cluster.
+    * ``search``: how a job's best schedule is found; all searches find the same.
     * ``intervals``: L, None for as many as the longest job needs; see `last_interval`.
 
-    Intervals: tau_l = 2^l, as the example has it (the text prints tau_0 = 1, tau_1 = 2 and tau_l = 2^(l-1)). A job that
-    arrives before slot 1 counts as of the first interval. Jobs are tried in the order of the batch.
+    Intervals: tau_l = 2^l, as in the example (the text prints tau_0 = 1, tau_1 = 2 and tau_l = 2^(l-1)). A job that
+    arrives before slot 1 counts in the first interval. Jobs are tried in the order of the batch.
 
     Source: Astraea (Wang et al.), IEEE TC 2022, Algorithms 1-5.
     """
@@ -82,7 +83,8 @@ class PostedPricePacking(Policy):
         )
 
     def _check_slots(self, last: int) -> None:
-        # tables have a column for each slot of a round; compared as exponents first, as 2 ** last may fill the memory
+        # tables have a column for each slot of a round; exponents are compared first, because 2 ** last may fill the
+        # memory
         if last > MOST_SLOTS.bit_length() or 2 * self.rounds * 2**last > MOST_SLOTS:
             raise BadInput(
                 f"{last} intervals of {self.rounds} rounds end after slot {MOST_SLOTS}",
@@ -108,7 +110,7 @@ class PostedPricePacking(Policy):
         return decisions
 
     def offer(self, state: RoundState, job: int, interval: int, number: int, own: bool) -> Admission:
-        """Find a job's best schedule at the prices of now; admit it where it gains. Source: Algorithm 3, Eq. (7)."""
+        """Find a job's best schedule at the current prices; admit it if it gains. Source: Algorithm 3, Eq. (7)."""
         best = self.search.best(state, job)
         if best is None:
             return Admission(job, interval, number, own, None, 0.0, 0.0, Fraction(0), state.origin, False)
@@ -130,7 +132,7 @@ def arrivals(problem: Batch, interval: int) -> list[int]:
 def last_interval(problem: Batch) -> int:
     """Return the first interval whose rounds are as long as the longest job takes on all the workers it can have alone.
 
-    Bandwidth may ask a job to take fewer, and prices may keep it out; what is left then stays unscheduled.
+    Bandwidth may allow a job fewer workers, and prices may keep it out; such jobs stay unscheduled.
     """
     jobs, servers = problem.jobs, problem.servers
     needed = 1

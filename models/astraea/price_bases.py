@@ -1,4 +1,4 @@
-"""Where the bases of posted prices come from, and how many rounds Lemma 1 asks for."""
+"""Sources of the bases of posted prices, and the number of rounds that Lemma 1 requires."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairopt.problem.numbers import exact
 
 
 class Theta(Protocol):
-    """A source of theta: what a price is based on."""
+    """A source of theta, the base of a price."""
 
     def bases(self, batch: Batch, jobs: Sequence[int]) -> tuple[list[float], list[float]]:
         """Return theta for each worker type and for each type of PS, each above 1."""
@@ -33,7 +33,7 @@ class Given:
     ps: float = 16.0
 
     def bases(self, batch: Batch, jobs: Sequence[int]) -> tuple[list[float], list[float]]:
-        """Return them."""
+        """Return the given bases, one for each type."""
         return [self.workers] * len(batch.servers.worker_types), [self.ps] * len(batch.servers.ps_types)
 
 
@@ -66,7 +66,7 @@ class Admissible:
 
 
 def read_theta(text: str, place: str) -> Theta:
-    """Return the source that a text names: "admissible", a base for all, or two for workers and PS, as "16, 8"."""
+    """Return the source that a text names: "admissible", one base, or two for workers and PS, such as "16, 8"."""
     if text.strip().lower() == "admissible":
         return Admissible()
     numbers = [exact(part, place) for part in text.split(",")]

@@ -1,4 +1,4 @@
-"""Algorithms 3 to 5 of posted-price packing, line by line: the reference that the fast search is compared with."""
+"""Algorithms 3 to 5 of posted-price packing, line by line: the reference for the fast search."""
 
 from __future__ import annotations
 

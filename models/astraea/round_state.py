@@ -29,7 +29,7 @@ class Room(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """The least of a row over any window of slots, from the least over windows whose lengths are powers of two.
+    """The minimum of a row over any window of slots, from the minima over windows of lengths 2^k.
 
     ``levels``: for each power 2^k the table (rows..., T - 2^k + 1), a column for each start.
     """
@@ -91,7 +91,7 @@ class RoundState:
         return cls(
             batch=batch,
             origin=origin,
-            # the largest tables, and most of the time: what one server holds fits into 32 bits
+            # these are the largest tables and take most of the time; the numbers of one server fit into 32 bits
             free_workers=over_time(servers.workers, np.int32),
             free_ps=over_time(servers.ps, np.int32),
             own_workers=over_time(batch.worker_quota),
@@ -108,7 +108,7 @@ class RoundState:
         return int(self.free_workers.shape[-1])
 
     def share(self) -> None:
-        """Put what is unused into the pool: a(t) = sum_u (q^u - use of u's jobs). Source: Algorithm 2, line 4."""
+        """Put unused resources into the pool: a(t) = sum_u (q^u - use of u's jobs). Source: Algorithm 2, line 4."""
         self.pool_workers = self.own_workers.sum(axis=0)
         self.pool_ps = self.own_ps.sum(axis=0)
 
@@ -155,7 +155,7 @@ class RoundState:
         return self._totals
 
     def cost(self, schedule: JobSchedule) -> Cost:
-        """Return what a schedule costs at the prices of now, slot by slot."""
+        """Return the cost of a schedule at the current prices, slot by slot."""
         total_workers, total_ps = self.totals
         first, last = schedule.first - self.origin - 1, schedule.last - self.origin
         workers, ps = schedule.count()
@@ -166,20 +166,20 @@ class RoundState:
 
     @property
     def windows(self) -> tuple[Windows, Windows]:
-        """Return what stays free of workers and of PS over any window of slots; kept till `admit`."""
+        """Return the workers and the PS that stay free over any window of slots; cached until `admit`."""
         if self._windows is None:
             self._windows = Windows.of(self.free_workers), Windows.of(self.free_ps)
         return self._windows
 
     def room(self, slots: int) -> Room:
-        """Return what stays free over windows of so many slots; kept till `admit`."""
+        """Return what stays free over windows of ``slots`` slots; cached until `admit`."""
         if slots not in self._room:
             workers, ps = (windows.least(slots) for windows in self.windows)
             self._room[slots] = Room(workers.sum(axis=0), workers.max(axis=0), ps.max(axis=0))
         return self._room[slots]
 
     def admit(self, schedule: JobSchedule) -> None:
-        """Take what a schedule uses out of what is free, of its tenant's own, and of the pool once there is one."""
+        """Take a schedule's resources from the free ones, its tenant's share, and the pool once there is one."""
         tenant = int(self.batch.jobs.tenant[schedule.job])
         span = slice(schedule.first - self.origin - 1, schedule.last - self.origin)
         shared = self.pool_workers.any() or self.pool_ps.any()
@@ -204,5 +204,5 @@ def _price(theta: Array, there: Array, free: Array) -> Array:
 
 
 def spots(counts: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return (server, how many) pairs with servers rising and nothing empty."""
+    """Return (server, count) pairs, servers rising, without zero counts."""
     return tuple(sorted((server, count) for server, count in counts if count > 0))

@@ -1,1 +1,1 @@
-"""The rules that papers compare with: one file each."""
+"""The baselines that papers compare with, one file each."""

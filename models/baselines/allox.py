@@ -1,4 +1,4 @@
-"""AlloX: jobs matched to machines and places in their sequences, so that completion times add up to least."""
+"""AlloX: jobs are matched to places in the sequences of machines, for the least sum of completion times."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from fairopt.simulation import Consolidated, Placement, Want, placed
 
 @dataclass(frozen=True)
 class Progress:
-    """The GPU-time that each tenant has been given so far, by name, in whole rounds."""
+    """The GPU-time that each tenant has received so far, by name, in whole rounds."""
 
     held: Mapping[str, Number] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class AlloX(Policy):
-    """Each round, all waiting jobs are matched to machines and places anew; who is first on a free one starts.
+    """Each round, all waiting jobs are matched to places on machines; the first job of a free machine starts.
 
     * ``alpha``: the fraction of the tenants with jobs waiting, at least one, whose jobs are matched first: those with
-      the least progress, GPU-time given over weight. 1 matches all at once. What they leave idle the others are
-      matched to.
-    * ``most``: how many waiting jobs are matched at most, None for all: those that would take least at their fastest.
-      The others wait until some of these have started. They are the ones that a matching puts at the ends of
-      sequences, but leaving them out can change on which type the others go.
-    * ``placement``: where those that start go.
+      the least progress, GPU-time received over weight. 1 matches all at once. The others are matched to the machines
+      that these leave idle.
+    * ``most``: the largest number of waiting jobs that are matched, None for all: those with the shortest times on
+      their fastest types. The others wait until some of these have started. A matching would put them at the ends of
+      sequences, but leaving them out can change the types of the jobs that are matched.
+    * ``placement``: how hosts are chosen for jobs that start.
 
-    A job that runs is not stopped. AlloX is for jobs of one GPU each, or all of one size, on which its matching is
-    exact: machines are slots of that many GPUs, ready when the job that runs there is done, by its remaining work at
-    the speed it has. Sizes that differ are a reading of ours: a slot has the GPUs of the smallest job present, and a
-    job of d GPUs on slots of g counts as one of d / g times its time on one of them, the same GPU-time. Jobs then
-    start in the order of the matching, each on its type, as far as whole gangs fit; with one size that is the first of
-    each sequence on a free slot, and nobody else. A slot may be left idle on purpose, for who waits for a faster type.
+    A running job is not stopped. AlloX is for jobs of one GPU each, or all of one size, for which its matching is
+    exact. Machines are then slots of that many GPUs. A slot is ready when the job that runs there completes, given its
+    remaining work and speed. Different sizes are our reading: a slot has the GPUs of the smallest job present, and a
+    job of d GPUs counts on a slot of g GPUs as d / g times as long, which is the same GPU-time. Jobs then start in the
+    order of the matching, each on its type, as far as whole gangs fit. With one size, exactly the first job of each
+    sequence on a free slot starts. A slot may stay idle on purpose, for a job that waits for a faster type.
 
-    Time moving or loading is not foreseen. The matching is made in floats.
+    The matching ignores the time for moving and loading. It is computed in floats.
 
     Source: AlloX, EuroSys 2020; ASTRAEA Sec. 6.1.5 (tenants of least progress); FFT Sec. 2.3, 6.1.3-6.1.4 (no
     switching; equal demands).
@@ -70,11 +70,11 @@ class AlloX(Policy):
             raise BadInput(f"got {self.most}", place="allox, most", remedy="Give a number of jobs, or None for all")
 
     def start(self, problem: Queue) -> Progress:
-        """Return the state in which nobody was given anything."""
+        """Return the state in which no tenant has received anything."""
         return Progress()
 
     def decide(self, problem: Queue, state: Progress, solve: Session) -> Schedule:
-        """Keep who runs, match who waits, start who is first; see `Policy.decide`."""
+        """Keep running jobs, match waiting ones, and start the first ones; see `Policy.decide`."""
         queue = holding(problem)
         waiting = [row for row in range(len(queue)) if row not in queue.leased and queue.allowed[row].any()]
         wants: list[Want] = []
@@ -96,7 +96,7 @@ class AlloX(Policy):
         return [[row for row in waiting if (jobs.tenant[row] in first) is least] for least in (True, False)]
 
     def _starting(self, queue: Queue, group: Sequence[int], wants: Sequence[Want]) -> list[Want]:
-        """Return who of a group starts now, and on which type, beside those who run and those who ``wants`` names."""
+        """Return the jobs of a group that start now, with their types, beside running jobs and ``wants``."""
         jobs, capacity = queue.jobs, queue.capacity
         left = np.bincount(queue.cluster.kind, weights=queue.free(queue.leased), minlength=len(capacity)).astype(int)
         for want in wants:
@@ -132,7 +132,7 @@ def _times(queue: Queue, row: int, size: int) -> list[Number | None]:
 
 
 def _held(queue: Queue, wants: Sequence[Want]) -> list[list[tuple[int, Number]]]:
-    """Return, for each type, (GPUs, time until they are free) of those who run and of those who are about to."""
+    """Return, for each type, (GPUs, time until they are free) of jobs that run and of those about to start."""
     held: list[list[tuple[int, Number]]] = [[] for _ in queue.cluster.types]
     for row, spots in queue.leased.items():
         for kind, gpus in _by_kind(queue, spots).items():

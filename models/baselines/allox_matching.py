@@ -27,11 +27,11 @@ class Place:
 
 
 def places(kind: int, ready: Sequence[Number], jobs: int) -> list[Place]:
-    """Return the places of one type's machines that ``jobs`` jobs can have use for; ``ready`` rises.
+    """Return the places of one type's machines that a matching of ``jobs`` jobs may need; ``ready`` rises.
 
-    A place is left out that at least ``jobs`` others are no worse than for every job, whatever its time: those of
-    machines that are ready no later, no farther from the end. In a matching that uses it one of those is free, and
-    moving the job there costs nothing. That leaves about n log n places of n for each machine.
+    A place is left out if at least ``jobs`` others are no worse for every job: those on machines that are ready no
+    later, and no farther from the end. In a matching that uses it, one of those is free, and moving the job there costs
+    nothing. That leaves about n log n places of n for each machine.
     """
     found = []
     for machine, when in enumerate(ready):
@@ -50,10 +50,10 @@ def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[N
       run on some type that has machines.
     * ``ready``: for each type, when each of its machines is ready; rising, from 0.
 
-    The matching is found in floats. Of two that cost the same, up to their rounding, either may be returned; `starts`
-    removes the differences that identical machines make.
+    The matching is computed in floats. Of two with equal cost, up to rounding, either may be returned; `starts` removes
+    the differences between identical machines.
 
-    For each job only the cheapest n places are edges: a matching that uses another leaves one of them free.
+    For each job only the cheapest n places are edges: a matching that uses another one leaves one of these free.
 
     Errors: `NotInstalled` where networkx or scipy is missing.
 
@@ -90,10 +90,10 @@ def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[N
 def starts(times: Sequence[Sequence[Number | None]], matching: Sequence[Place]) -> list[Number]:
     """Return when each job begins.
 
-    Jobs at the same place from the end of machines of one type can change machines at no cost in the total, and so can
-    jobs that take equally long. Who goes where is settled here: in each type, the shortest are farthest from the end,
-    among equals the first, and of those equally far the shortest goes to the machine that is free first. Matchings
-    that differ in nothing else begin the same jobs at the same times.
+    Jobs equally far from the end, on machines of one type, can swap machines without changing the total; so can jobs of
+    equal length. The choice is made here: in each type, the shortest jobs are farthest from the end, ties in order, and
+    of those equally far the shortest goes to the machine that is free first. So matchings that differ only in such
+    swaps start the same jobs at the same times.
     """
     free: dict[tuple[int, int], Number] = {(place.kind, place.machine): place.ready for place in matching}
     shortest: dict[int, list[tuple[Number, int]]] = {}
@@ -112,10 +112,10 @@ def starts(times: Sequence[Sequence[Number | None]], matching: Sequence[Place]) 
 
 
 def ready_times(held: Sequence[tuple[int, Number]], gpus: int, size: int) -> list[Number]:
-    """Return when each of the machines of ``size`` GPUs that ``gpus`` GPUs make is ready, rising.
+    """Return when the machines of ``size`` GPUs each, made of ``gpus`` GPUs, are ready; rising.
 
-    ``held`` are (GPUs, time until they are free) of those in use. GPUs are put together in the order in which they
-    become free, and a machine is ready when the last of its own is; what is left over makes none.
+    ``held`` are (GPUs, time until they are free) of those in use. GPUs form machines in the order in which they become
+    free. A machine is ready when its last GPU is free; left-over GPUs form none.
 
     >>> ready_times([(2, 30), (2, 10)], 6, 2)
     [0, 10, 30]

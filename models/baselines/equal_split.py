@@ -1,4 +1,4 @@
-"""Equal split: everybody gets its part of every type."""
+"""Equal split: every user gets its part of every type."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fairopt.program import Array
 
 
 class EqualSplit(Computed):
-    """Each user gets the same part, by weight, of every type; who needs less gets less, and the rest is split again.
+    """Each user gets the same part, by weight, of every type; GPUs beyond a demand are split among the others.
 
-    Without demands this is each user's own partition of the cluster. With demands the numbers of GPUs are max-min
-    fair by weight, and everyone's GPUs are made up of the types in the same proportions.
+    Without demands this is each user's equal share of the cluster. With demands the numbers of GPUs are max-min fair by
+    weight, and every user has the types in the same proportions.
 
     Source: Gandiva_fair Sec. 2.1 (inter-user fairness); OEF Sec. 2.3.1 (3).
     """
@@ -50,13 +50,13 @@ class EqualSplit(Computed):
         return np.multiply.outer(held, problem.capacity / total), None
 
     def certify(self, decision: Allocation) -> Certificate:
-        """Return the shares: whoever divides by hand gets the same."""
+        """Return the certificate of the shares, which needs no further evidence."""
         self._require_exact(decision)
         return Trace(decision.market, decision.shares)
 
 
 def fill(weight: Array, limit: Array, total: Any) -> Array:
-    """Split ``total`` in proportion to ``weight`` with at most ``limit`` each; what someone cannot use is split again.
+    """Split ``total`` in proportion to ``weight``, at most ``limit`` each; amounts above a limit are split again.
 
     Source: Gandiva_fair Sec. 2.1; progressive filling, Bertsekas and Gallager, Data Networks, Sec. 6.5.2.
     """

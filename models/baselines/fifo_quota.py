@@ -1,4 +1,4 @@
-"""FIFO with static quotas, as YARN's capacity scheduler: each tenant has GPUs of its own, and a line before them."""
+"""FIFO with static quotas, like YARN's capacity scheduler: each tenant has its own GPUs and its own queue."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from fairopt.simulation import Consolidated, Placement, Want, by_throughput, pla
 
 
 def quotas(weights: Sequence[Number], gpus: int) -> tuple[int, ...]:
-    """Return whole GPUs for each tenant, in proportion to ``weights``, all of ``gpus`` together.
+    """Return whole GPUs for each tenant, in proportion to ``weights``; they sum to ``gpus``.
 
-    Each gets its proportion rounded down; what is left goes, one each, to the largest remainders, among equals to the
-    larger weight, then to the first.
+    Each gets its proportion rounded down. The GPUs left go, one each, to the largest remainders; ties go to the larger
+    weight, then to the first.
 
     Source: ASTRAEA Eq. (6); the rounding is the method of the largest remainder.
 
@@ -40,19 +40,19 @@ def quotas(weights: Sequence[Number], gpus: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class FifoQuota(Policy):
-    """Each tenant's jobs in order of arrival, within its quota of GPUs; who runs, runs to its end.
+    """Each tenant's jobs in order of arrival, within its quota of GPUs; a job that runs is never stopped.
 
-    * ``pooled``: a tenant's quota is a number of GPUs of whatever type; else it is a number of each type, a virtual
+    * ``pooled``: a tenant's quota is a number of GPUs of any type; else it is a number for each type, a virtual
       cluster. The paper has one type, where both are the same.
-    * ``overtake``: a job that does not fit is passed over; else it holds up those of its tenant behind it.
-    * ``borrow``: a job that is larger than its tenant's quota on every type that could hold it runs on GPUs that are
-      idle anyway, once nothing else of its tenant runs and nobody wants them first; else it waits for ever, and a
-      run that has nothing else to do ends with `Stalled`. Either way `Schedule.notes` says so.
-    * ``placement``: where jobs go.
+    * ``overtake``: a job that does not fit is skipped; else it blocks the later jobs of its tenant.
+    * ``borrow``: a job that is larger than its tenant's quota on every type that could hold it runs on idle GPUs, once
+      no other job of its tenant runs and no other tenant wants them. Else it waits for ever, and a run that has nothing
+      else to do ends with `Stalled`. `Schedule.notes` says so in both cases.
+    * ``placement``: how hosts are chosen.
 
-    Quotas are of all tenants of the trace, present or not, and of all hosts, up or not: they are static. They are never
-    exceeded but by such a borrower, while which the tenant starts nothing on the same quota. A job takes the type that
-    is fastest for it among those with room.
+    Quotas are static: they count all tenants of the trace, present or not, and all hosts, up or not. Only such a
+    borrower exceeds a quota, and its tenant starts nothing else on that quota meanwhile. A job takes the type that is
+    fastest for it among those with room.
 
     Source: ASTRAEA Sec. 6.1.5 (YARN-CS), Eq. (6), 3.2 (first in, first out).
     """
@@ -70,13 +70,13 @@ class FifoQuota(Policy):
     placement: Placement = field(default_factory=Consolidated)
 
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
-        """Keep who runs, let each tenant's first in, then borrowers; see `Policy.decide`."""
+        """Keep running jobs, start each tenant's first jobs, then borrowers; see `Policy.decide`."""
         queue = holding(problem)
         room = _Room(queue, self.pooled)
         waiting = [row for row in range(len(queue)) if row not in queue.leased and queue.allowed[row].any()]
         wants: list[Want] = []
         notes: dict[int, str] = {}
-        blocked: dict[int, int] = {}  # by tenant, who holds up the others: the first that did not fit
+        blocked: dict[int, int] = {}  # by tenant, the first job that did not fit, which blocks the others
         borrowers = []
         for row in sorted(waiting, key=lambda row: (queue.jobs.arrival[row], row)):
             tenant = int(queue.jobs.tenant[row])
@@ -100,7 +100,7 @@ class FifoQuota(Policy):
 
 
 class _Room:
-    """What is free in a round, and what each tenant has left of its quota, while jobs are let in."""
+    """The free GPUs of a round, and the rest of each tenant's quota, while jobs start."""
 
     def __init__(self, queue: Queue, pooled: bool) -> None:
         self.queue, self.pooled = queue, pooled
@@ -142,14 +142,14 @@ class _Room:
         return next(fits, None)
 
     def idle(self, row: int) -> int | None:
-        """Return the fastest type with room for a job whose tenant runs nothing, whatever its quota; None for none."""
+        """Return the fastest type with room for a job whose tenant runs nothing, without its quota; None for none."""
         if self.used[self.queue.jobs.tenant[row]].any():
             return None
         gpus = int(self.queue.jobs.gpus[row])
         return next((kind for kind in by_throughput(self.queue, row) if gpus <= self.free[kind]), None)
 
     def take(self, row: int, kind: int) -> Want:
-        """Take the GPUs of a job out of what is free and of its tenant's quota."""
+        """Take the GPUs of a job from the free ones and from its tenant's quota."""
         gpus = int(self.queue.jobs.gpus[row])
         self.free[kind] -= gpus
         self.used[self.queue.jobs.tenant[row], self._column(kind)] += gpus

@@ -1,4 +1,4 @@
-"""Maximum efficiency: the largest total throughput, whoever gets it."""
+"""Maximum efficiency: the largest total throughput."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SRTF: who is done soonest runs first."""
+"""SRTF: the job with the shortest remaining time runs first."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fairopt.simulation import Consolidated, Placement, choose, placed
 
 @dataclass(frozen=True)
 class ShortestRemainingTimeFirst(Policy):
-    """Each round, jobs in order of the time that they have left on the type that is the fastest to hold them.
+    """Each round, jobs in order of their remaining time on the fastest type that can hold them.
 
-    A job takes the fastest type with room; moving costs what it costs and does not enter the choice.
+    A job takes the fastest type with room; the cost of moving is ignored.
 
     Source: FFT Sec. 2.2, Fig. 2(a) (the order that ignores what a migration costs).
     """

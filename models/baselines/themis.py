@@ -1,4 +1,4 @@
-"""Themis: GPUs whose leases ran out go to the jobs that sharing has delayed most."""
+"""Themis: GPUs whose leases have expired go to the jobs that sharing has delayed most."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ class Contention:
 class Themis(Policy):
     """Each round, all GPUs without an unexpired lease are offered to the worst fraction 1 - f of jobs by rho.
 
-    * ``knob``: f, in [0, 1]. At least one job is made the offer. 0 offers everything to everybody in order of rho.
+    * ``knob``: f, in [0, 1]. At least one job gets the offer. 0 offers all GPUs to all jobs in order of rho.
     * ``lease``: how long a job that wins holds its GPUs, in the trace's unit of time; None for one round. A lease that
-      ends within a round is honoured to the end of that round.
-    * ``average_contention``: N in rho is the mean of the jobs present over the rounds that a job has seen; else it is
-      those present now.
+      ends within a round lasts to the end of that round.
+    * ``average_contention``: N in rho is the mean number of jobs present over the rounds that a job has seen; else it
+      is the number present now.
     * ``gang_share``: T_id of a job is that of its gang on 1/N of the GPUs; see `finish_time_fairness`. Else T* N.
-    * ``random_rest``: what the worst jobs leave goes to the others in random order (``seed``); else by rho.
-    * ``placement``: where the winners go.
+    * ``random_rest``: the GPUs that the worst jobs leave go to the others in random order (``seed``); else by rho.
+    * ``placement``: how hosts are chosen for the winners.
 
-    Readings. Every job is an application of its own, as in ASTRAEA's comparison. Themis holds an auction, whose winners
-    are those that a partial allocation mechanism chooses and makes pay by leaving them a part of what they won. A gang
-    is worth something whole only, so that there is no part to leave: here the jobs that are made the offer take what
-    they want in order of rho, the worst first, which is the objective of minimising the largest rho, greedily. Ties
-    go to who came first. rho is estimated as if a job ran at its fastest from now on. Jobs that run and win again stay
-    on their type; others take the fastest with room. N counts jobs that fit the cluster.
+    Readings. Every job is an application of its own, as in ASTRAEA's comparison. Themis holds an auction by partial
+    allocation: winners pay by keeping only a part of what they won. A gang is useful only as a whole, so it cannot keep
+    a part. Here the jobs that get the offer take the GPUs they want in order of rho, the worst first: a greedy
+    minimisation of the largest rho. Ties go to the job that arrived first. rho is estimated as if a job ran on its
+    fastest type from now on. Jobs that run and win again stay on their type; others take the fastest with room. N
+    counts jobs that fit the cluster.
 
     With six GPUs and jobs of 6, 3 and 3, T* N gives the alternation of ASTRAEA's Fig. 6(b); with ``gang_share`` the two
     small jobs run first, to their end.
@@ -57,7 +57,7 @@ class Themis(Policy):
     problem = Queue
     name = "themis"
     source = "Themis, NSDI 2020; ASTRAEA, TPDS 2022, Sec. 4.1.2"
-    # not EXACT: all who have waited from the start have the same rho, which floats part by its last digit
+    # not EXACT: all jobs that have waited from the start have the same rho, which rounding makes different in floats
     traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS, Trait.WORK_CONSERVING})
     states = (Contention,)
 
@@ -80,7 +80,7 @@ class Themis(Policy):
             raise BadInput(f"got {self.seed}", place="themis, seed", remedy="Give a whole number, not negative")
 
     def start(self, problem: Queue) -> Contention:
-        """Return the state in which nobody has been seen."""
+        """Return the state in which no job has been seen."""
         return Contention()
 
     def decide(self, problem: Queue, state: Contention, solve: Session) -> Schedule:
@@ -116,7 +116,7 @@ class Themis(Policy):
         return Contention(seen)
 
     def _order(self, queue: Queue, rho: Mapping[int, Number]) -> list[int]:
-        """Return who may take GPUs, in turn: those who are made the offer by falling rho, then the others."""
+        """Return the jobs that may take GPUs, in order: those with the offer by falling rho, then the others."""
         asking = [row for row in rho if row not in queue.leased and queue.allowed[row].any()]
         worst = sorted(asking, key=lambda row: (-rho[row], row))
         offered = max(1, ceil((1 - exact(self.knob, "themis, knob")) * len(worst)))

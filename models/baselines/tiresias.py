@@ -1,4 +1,4 @@
-"""Tiresias: least attained service, and the form of it that FFT compares with: shortest remaining service."""
+"""Tiresias: least attained service, and FFT's version of it, shortest remaining service."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fairopt.simulation import Consolidated, Placement, choose, placed
 
 @dataclass(frozen=True)
 class Attained:
-    """By job name: GPU-time attained until it was last promoted (``since_then``); when its wait began (``waits``)."""
+    """By job name: GPU-time attained at its last promotion (``since_then``), and the start of its wait (``waits``)."""
 
     since_then: Mapping[str, Number] = field(default_factory=dict)
     waits: Mapping[str, Number] = field(default_factory=dict)
@@ -31,21 +31,21 @@ class Attained:
 
 @dataclass(frozen=True)
 class LeastAttainedService(Policy):
-    """Each round, jobs by the GPU-time that they have received, in steps: the queue of those with least goes first.
+    """Each round, jobs in queues by the GPU-time that they have received; the queue with the least goes first.
 
     * ``thresholds``: GPU-times, in the trace's unit of time, at which a job falls into the next queue; one hour of one
-      GPU in a trace in seconds. () is a single queue, first come first served; None takes GPU-time as it is, without
-      queues, so that who has attained least always goes first.
-    * ``by_start``: within a queue, who started first goes first, and who never did comes last; else who arrived first.
-    * ``promote``: a job that has waited this many times as long as it has run so far goes back into the first queue,
-      as if it had attained nothing; None for never.
+      GPU in a trace in seconds. () is a single queue, first come first served. None orders by GPU-time itself, without
+      queues.
+    * ``by_start``: a queue is ordered by first start, jobs that never started last; else by arrival.
+    * ``promote``: a job whose wait exceeds this multiple of its running time so far goes back into the first queue, as
+      if it had attained nothing; None for never.
     * ``skip``: who does not fit is passed over; else nobody overtakes it.
     * ``placement``: where the chosen go.
 
-    Attained service is two-dimensional: GPUs times time held, loading included. Time run, for ``promote``, is that
-    over the job's GPUs since it was last promoted. Tiresias knows one type of GPU; here a job that ran stays on its
-    type where there is room, and others take the type with room that is fastest for them. The thresholds and the knob
-    are the operator's there, and so they are here.
+    Attained service is two-dimensional: GPUs times time held, loading included. Time run, for ``promote``, is that over
+    the job's GPUs since it was last promoted. Tiresias has one type of GPU. Here a job that ran stays on its type where
+    there is room, and others take the type with room that is fastest for them. As in the source, the operator chooses
+    the thresholds and the knob.
 
     Source: Tiresias, NSDI 2019, discretised two-dimensional LAS (Tiresias-L); ASTRAEA Sec. 6.1.5.
     """
@@ -53,7 +53,7 @@ class LeastAttainedService(Policy):
     problem = Queue
     name = "tiresias"
     source = "Tiresias, NSDI 2019; ASTRAEA, TPDS 2022, Sec. 6.1.5"
-    # work-conserving as it comes: with ``skip``
+    # work-conserving by default: with ``skip``
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.WORK_CONSERVING})
     states = (Attained,)
 
@@ -75,7 +75,7 @@ class LeastAttainedService(Policy):
             )
 
     def start(self, problem: Queue) -> Attained:
-        """Return the state in which nobody was promoted."""
+        """Return the state in which no job was promoted."""
         return Attained()
 
     def decide(self, problem: Queue, state: Attained, solve: Session) -> Schedule:
@@ -89,7 +89,7 @@ class LeastAttainedService(Policy):
         steps = None if self.thresholds is None else [number(exact(value, "thresholds")) for value in self.thresholds]
         keys = [_key(problem, row, service[row], steps, self.by_start) for row in range(len(problem))]
         order = sorted(range(len(problem)), key=lambda row: keys[row])
-        # who cannot run now, whoever else does, holds up nobody
+        # a job that could not run even alone blocks no others
         order = [row for row in order if problem.allowed[row].any()]
         wants = choose(problem, order, kinds=staying_first, skip=self.skip)
         placements = placed(problem, wants, self.placement)
@@ -98,7 +98,7 @@ class LeastAttainedService(Policy):
         return Schedule(self.name, problem, placements, state=Attained(since_then, waits))
 
     def _waits(self, queue: Queue, state: Attained) -> dict[str, Number]:
-        """Return since when each job waits; kept only where it matters."""
+        """Return when each job's wait began; kept only where ``promote`` needs it."""
         if self.promote is None:
             return {}
         return {name: state.waits.get(name, queue.jobs.arrival[row]) for row, name in enumerate(queue.jobs.names)}
@@ -119,7 +119,7 @@ class LeastAttainedService(Policy):
 def _key(
     queue: Queue, row: int, service: Number, thresholds: Sequence[Number] | None, by_start: bool
 ) -> tuple[Number, ...]:
-    """Return what jobs are sorted by: the queue that attained ``service`` puts one in, then who came first."""
+    """Return a job's sort key: its queue, by attained ``service``, then its place in the queue."""
     arrival, started = queue.jobs.arrival[row], queue.started[row]
     if thresholds is None:
         return service, arrival, row
@@ -139,16 +139,16 @@ class Assigned:
 class ShortestServiceQueues(Policy):
     """A queue for each type of GPU, which a job joins on arrival for good; shortest remaining service time first.
 
-    * ``random``: a job joins the queue of a type that it fits at random (``seed``); else that with the smallest sum of
-      remaining service times, which is the other of the two things that the paper says of it.
+    * ``random``: a job joins the queue of a random type that it fits (``seed``); else that with the smallest sum of
+      remaining service times. The paper says both.
     * ``gpu_time``: service time is GPUs times time, as in Tiresias; else time.
     * ``per_gpu``: a queue's sum is divided by the GPUs of its type, so that a type with more of them draws more jobs.
-    * ``wait_for_hosts``: a job whose type has lost the hosts it needs waits for them; else it joins another queue,
-      which is the only way from one type to another.
+    * ``wait_for_hosts``: a job whose type has lost the hosts it needs waits for them; else it joins another queue. A
+      job changes its type in no other case.
     * ``placement``: where the chosen go.
 
     Jobs that arrive together join one after another. Ties go to the type that is fastest for the job, then to the
-    first. Who does not fit is passed over. A job that ran before this policy came stays with the type that it ran on.
+    first. A job that does not fit is skipped. A job that ran before this policy took over keeps its type.
 
     Source: FFT Sec. 6.1.4 (Tiresias).
     """
@@ -173,7 +173,7 @@ class ShortestServiceQueues(Policy):
             )
 
     def start(self, problem: Queue) -> Assigned:
-        """Return the state in which nobody has arrived."""
+        """Return the state in which no job has arrived."""
         return Assigned()
 
     def decide(self, problem: Queue, state: Assigned, solve: Session) -> Schedule:
@@ -186,7 +186,7 @@ class ShortestServiceQueues(Policy):
         return Schedule(self.name, problem, placements, state=after)
 
     def _joined(self, queue: Queue, state: Assigned) -> dict[int, int]:
-        """Return the type that each job queues for, all but misfits."""
+        """Return the type that each job queues for; misfits have none."""
         at = {name: kind for kind, name in enumerate(queue.cluster.types)}
         known: dict[int, int] = {}
         for row, name in enumerate(queue.jobs.names):
@@ -207,7 +207,7 @@ class ShortestServiceQueues(Policy):
         return known
 
     def _joins(self, queue: Queue, row: int, total: Sequence[Number], draws: np.random.Generator) -> int:
-        """Return the type that a job which has just arrived queues for; one with its hosts up, where there is one."""
+        """Return the type that a new job queues for; one with enough hosts up, if there is one."""
         whole = queue.suits[row] & (queue.jobs.gpus[row] <= queue.cluster.capacity)
         able = queue.allowed[row]
         kinds: list[int] = np.flatnonzero(able if able.any() else whole).tolist()
@@ -218,6 +218,6 @@ class ShortestServiceQueues(Policy):
         return min(kinds, key=lambda kind: (total[kind] / size[kind] if self.per_gpu else total[kind], -speeds[kind]))
 
     def _service(self, queue: Queue, row: int, kind: int) -> Number:
-        """Return what a job has left to run on a type, in GPU-time or in time."""
+        """Return a job's remaining service on a type, in GPU-time or in time."""
         left = time_left(queue, row, kind)
         return left * int(queue.jobs.gpus[row]) if self.gpu_time else left

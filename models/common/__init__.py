@@ -1,1 +1,1 @@
-"""What policies of several systems share: blocks of programs, and markets made from queues."""
+"""Shared parts of policies of several systems: blocks of programs, and markets made from queues."""

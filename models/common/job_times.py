@@ -1,4 +1,4 @@
-"""How long jobs take: what is left, what it would be alone, and how these compare; estimates that policies go by."""
+"""Estimates of job times for policies: the remaining time, the time alone, and the ratio of the two."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from fairopt.program import Array, Number
 
 
 def fastest(queue: Queue) -> Array:
-    """Return each job's throughput (n,) on the fastest type that can hold it, all hosts up; 0 where none can."""
+    """Return each job's throughput (n,) on the fastest type that can hold it with all hosts up; 0 if none can."""
     roomy = queue.suits & (queue.jobs.gpus[:, None] <= queue.cluster.capacity[None, :])
     speeds: Array = np.where(roomy, queue.jobs.throughput, 0).max(axis=1)
     return speeds
 
 
 def time_left(queue: Queue, row: int, kind: int) -> Number:
-    """Return the time that a job's remaining work takes on a type, from when it makes progress there."""
+    """Return the time that a job's remaining work takes on a type, without loading."""
     left: Number = queue.remaining[row] / queue.jobs.throughput[row, kind]
     return left
 
 
 def until_free(queue: Queue, row: int) -> Number:
-    """Return how long a job that runs will still hold its GPUs if it stays, at the speed of its slowest type."""
+    """Return how much longer a running job holds its GPUs if it stays, at the speed of its slowest type."""
     speed = min(queue.jobs.throughput[row, kind] for kind in queue.kinds(queue.last[row]))
     left: Number = queue.setup[row] + queue.remaining[row] / speed
     return left
@@ -34,12 +34,13 @@ def until_free(queue: Queue, row: int) -> Number:
 def finish_time_fairness(
     queue: Queue, rows: Sequence[int], contention: Sequence[Number], *, gang_share: bool = False
 ) -> list[Number]:
-    """Return rho for each of ``rows``: when a job would be done if it ran from now on, over when it ought to be.
+    """Return rho for each of ``rows``: the time to completion if the job runs from now on, over its fair time.
 
-    The first is its age plus what is left at its fastest; the second is its time alone at its fastest (T*), times the
-    number of jobs that share the cluster, of which ``contention`` gives one for each of ``rows``. Above 1, it has lost
-    by sharing. ``gang_share``: the second is the time on a cluster of 1/N of the GPUs, on which a gang of d that is
-    larger than M/N runs for M/N of every d moments, and a smaller one gains nothing from the rest.
+    The time to completion is the job's age plus its remaining time on its fastest type. The fair time is its time alone
+    on its fastest type (T*), times N, the number of jobs that share the cluster (``contention``, for each of ``rows``).
+    Above 1 the job has lost by sharing. With ``gang_share`` the fair time is the time on a cluster of 1/N of the GPUs:
+    a gang of d GPUs larger than M/N runs for the part M/(N d) of the time, and a smaller one gains nothing from the
+    other GPUs.
 
     Rows must fit some type.
 

@@ -1,6 +1,6 @@
-"""What the policies that raise a common level share: the method by prices, and its certificate.
+"""Shared parts of the policies that raise a common level: the method by prices, and its certificate.
 
-Their program is that of `fairopt.methods.level`: everybody reaches ``rate * t``, and t is as large as can be.
+Their program is that of `fairopt.methods.level`: maximise t such that every user reaches ``rate * t``.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from fairopt.policy import Allocation
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
 
-#: Scaling down by a multiple of this keeps exact shares short.
+#: Scaling down by a multiple of this keeps the fractions of exact shares short.
 GRAIN = 2**60
-#: Prices below this part of all others together are left out.
+#: Prices below this part of the sum of the others are set to 0.
 SMALL = Fraction(1, 10**22)
 
 
 class Levelled(Protocol):
-    """A policy that raises everybody to ``rate * t``: what `PriceMethod` must know of its program.
+    """A policy that raises every user to ``rate * t``, with the parts of its program that `PriceMethod` needs.
 
-    ``level_variable`` is the variable t, and ``equal`` says that nobody may have more than its level.
+    ``level_variable`` is the variable t; ``equal`` says that no user may have more than its level.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Levelled(Protocol):
     equal: ClassVar[bool]
 
     def rate(self, market: Market) -> Array:
-        """Return what a user has at t = 1 (n,), in the numbers of the market."""
+        """Return each user's throughput at t = 1 (n,), in the number type of the market."""
         ...
 
     def worth(self, market: Market) -> Number:
@@ -45,18 +45,18 @@ class Levelled(Protocol):
         ...
 
     def user_duals(self, values: Array, market: Market) -> tuple[str, Array]:
-        """Return the name and the duals (n,) of the users' rows, given what their throughputs are worth (n,)."""
+        """Return the name and the duals (n,) of the users' rows, given the values (n,) of their throughputs."""
         ...
 
 
 class PriceMethod(ProgramMethod):
-    """Raise the common level by the prices of the types, which are its dual (`fairopt.methods.level`)."""
+    """Maximise the common level by its dual, the prices of the types (`fairopt.methods.level`)."""
 
     name = "prices"
     number = float
 
     def solve(self, policy: Levelled, problem: Market, start: Any = None) -> Solution:
-        """Return the solution in floats; ``start`` helps where it is of a market of the same types."""
+        """Return the solution in floats; ``start`` is used if it is of a market with the same types."""
         market = problem.as_(float)
         rate, worth = policy.rate(market), float(policy.worth(market))
         types, last = start or ((), None)
@@ -88,9 +88,9 @@ class PriceMethod(ProgramMethod):
 
 
 def exact_bound(policy: Levelled, decision: Allocation) -> MarketBound:
-    """Return, in exact numbers, what a decision by prices reaches and what its prices prove that nothing is above.
+    """Return the exact value of a decision by prices, and the exact upper bound that its prices prove.
 
-    Errors: `NotCapable` where somebody has nothing in it.
+    Errors: `NotCapable` where a user gets nothing.
     """
     market, solution = decision.market.as_(Fraction), decision.solution
     assert solution is not None
@@ -136,7 +136,7 @@ def exact_bound(policy: Levelled, decision: Allocation) -> MarketBound:
 
 
 def _exact(values: Any) -> Array:
-    """Return floats as the Fractions that they are."""
+    """Return floats as Fractions of the same values."""
     out = np.empty(np.shape(values), dtype=object)
     out.ravel()[:] = [Fraction(value) for value in np.asarray(values).ravel().tolist()]
     return out

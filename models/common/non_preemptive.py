@@ -1,4 +1,4 @@
-"""What schedulers that do not preempt, or do not like to move a job, have in common."""
+"""Shared parts of schedulers that do not preempt, or that avoid moving a job."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from fairopt.simulation import by_throughput
 
 
 def holding(queue: Queue) -> Queue:
-    """Return the same queue in which every job that ran in the round before holds a lease on its GPUs through this one.
+    """Return the queue in which every job that ran in the last round holds a lease on its GPUs for this one.
 
-    `choose` and `placed` then leave those jobs where they are. Jobs whose host failed did not run in that sense: they
-    wait again.
+    `choose` and `placed` then leave those jobs where they are. Jobs whose host failed get no lease: they wait again.
     """
     lease = queue.lease.copy()
     lease[queue.running] = queue.end

@@ -1,4 +1,4 @@
-"""From a queue to a market: of tenants with their types of jobs, or of the jobs themselves."""
+"""Makes a market of a queue: its users are tenants with their types of jobs, or the jobs themselves."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from fairopt.problem import Market
 from fairopt.problem.queue import Queue
 from fairopt.program import INFINITY, Array, Number, cast
 
-#: Speedups in floats that differ by less than this part are those of one type of job.
+#: Speedups in floats with a smaller relative difference belong to one type of job.
 DIGITS = 12
 
 
 def jobs_with_room(queue: Queue) -> list[int]:
-    """Return the jobs that could run now on some type; a market has no place for the others."""
+    """Return the jobs that could run now on some type; the others cannot be in a market."""
     return np.flatnonzero(queue.allowed.any(axis=1)).tolist()
 
 
 def per_gpu(queue: Queue, rows: Sequence[int], runs: Array) -> Array:
-    """Return what one GPU does for each of ``rows`` (n, k): its gang's throughput over its size; 0 unless it ``runs``.
+    """Return the throughput per GPU of each of ``rows`` (n, k): the gang's over its size; 0 unless it ``runs``.
 
     ``runs`` (all jobs, k) is `Queue.allowed` where a gang is on one type, `Queue.suits` where types may mix.
 
@@ -39,10 +39,10 @@ def per_gpu(queue: Queue, rows: Sequence[int], runs: Array) -> Array:
 # -- tenants -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Asked:
-    """What tenants ask for, in plain numbers, so that two rounds can be compared and a state can hold it.
+    """The tenants' requests in plain numbers, which can be compared between rounds and kept in a state.
 
     For each type of job of each tenant (a virtual user): ``tenant``, ``speedup`` on one GPU of each type, ``weight``,
-    and ``demand``, the most GPUs that it can use (infinity where that is not to count). ``capacity``: GPUs by type.
+    and ``demand``, the most GPUs that it can use (infinity for no limit). ``capacity``: GPUs by type.
     """
 
     tenant: tuple[str, ...]
@@ -55,12 +55,12 @@ class Asked:
 def asked_by_tenants(
     queue: Queue, *, common_units: bool = True, demand: bool = False, cross_type: bool = True
 ) -> Asked:
-    """Return what the tenants of a queue ask for; only jobs that could run now count.
+    """Return the requests of the tenants of a queue; only jobs that could run now count.
 
-    Jobs of a tenant with the same speedups are one type of job. ``common_units`` compares, and counts, relative to the
-    job's fastest type; False takes throughputs as they are, in the jobs' own units. A tenant's weight is divided
-    equally among its types of jobs. ``demand`` limits each to the GPUs that its jobs can use. Without ``cross_type`` a
-    job has no speedup on a type that has not got GPUs enough for all of it.
+    Jobs of a tenant with the same speedups are one type of job. ``common_units`` takes speedups relative to the job's
+    fastest type; False takes throughputs in the jobs' own units. A tenant's weight is divided equally among its types
+    of jobs. ``demand`` limits each to the GPUs that its jobs can use. Without ``cross_type`` a job has no speedup on a
+    type with too few GPUs for its gang.
 
     Source: OEF Sec. 4.2.4.
     """
@@ -85,7 +85,7 @@ def asked_by_tenants(
 
 
 def market_of(asked: Asked, types: Sequence[str], *, common_units: bool = True) -> Market:
-    """Return the market of what tenants ask for; each row is owned by a tenant. ``common_units``: the slowest type's.
+    """Return the market of the tenants' requests; a tenant owns each row. ``common_units``: the slowest type is 1.
 
     Source: OEF Sec. 2.3 (the speedup on the slowest type is 1), 4.2.4 (virtual users).
     """
@@ -109,10 +109,10 @@ def market_of(asked: Asked, types: Sequence[str], *, common_units: bool = True) 
 def ideal_shares(
     policy: Policy, market: Market, solve: Session, number: type
 ) -> tuple[dict[str, tuple[Number, ...]], Any]:
-    """Return what a share policy gives each tenant of each type, in ``number``, with the decision itself.
+    """Return each tenant's share of each type under a share policy, in ``number``, and the decision itself.
 
-    A share policy without memory is meant: it begins anew each time. Where a float solver gives out more than there is,
-    by as little as it may, all shares of that type are scaled down.
+    The share policy must have no memory: it starts afresh each time. Where a float solver overbooks a type within its
+    tolerance, all shares of that type are scaled down.
     """
     if solve.method is None:
         decision = decide(policy, market, solve.backend, options=solve.options)
@@ -136,9 +136,9 @@ def ideal_shares(
 class JobMarket:
     """The jobs of a queue that could run now, as users of a market; shapes for n jobs on k types.
 
-    * ``rows``: their rows in the queue. ``market``: speedup for one GPU, demand the GPUs of the gang, weight the job's
-      own: shares are GPUs in the mean over time, the time fraction X times the gang's size.
-    * ``remaining``, ``work`` (n,): left, and in all. ``elapsed`` (n,): time since arrival.
+    * ``rows``: their rows in the queue. ``market``: speedups are per GPU, demands are the gangs' sizes, weights are the
+      jobs'. Shares are mean numbers of GPUs over time: the time fraction X times the gang's size.
+    * ``remaining``, ``work`` (n,): remaining and total work. ``elapsed`` (n,): time since arrival.
 
     Source: Gavel, OSDI 2020, Sec. 3.1 (0 <= X_mj, sum_j X_mj <= 1, sum_m scale_m X_mj <= workers of type j).
     """

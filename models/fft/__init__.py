@@ -1,1 +1,1 @@
-"""FFT (2025): each round an integer program."""
+"""FFT (2025): an integer program in each round."""

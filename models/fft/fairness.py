@@ -1,4 +1,4 @@
-"""FFT's memory: how far each job is behind a fair scheduler, and what is made good to it (Eq. 5)."""
+"""FFT's state: how far each job is behind a fair scheduler, and its compensation (Eq. 5)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from fairopt.simulation import Mechanics
 
 @dataclass(frozen=True)
 class FFTState:
-    """What FFT carries from round to round; keyed by the names of the jobs that were present and fit some type.
+    """FFT's state between rounds, by the names of the jobs that were present and fit some type.
 
     * ``compensation``: rho_j, in units of the job's work. ``coefficient``: mu_j, a ratio, of the last round.
     * ``fair_end``: tau_j, in the trace's unit of time; its keys are A(t) of the last round.
-    * ``prices`` (k,), ``reward``: the multipliers of the last round's program, where the next is to start from them.
+    * ``prices`` (k,), ``reward``: the multipliers of the last round's program, if the next one starts from them.
 
-    The type that a job ran on last stands in `Queue.last`, which `run` carries along.
+    The type on which a job ran last is in `Queue.last`, which `run` keeps.
 
     Source: FFT Sec. 4.2.2, Eq. (5).
     """
@@ -38,15 +38,14 @@ class FFTState:
 
 @dataclass(frozen=True)
 class FairPart(ABC):
-    """When each job would be done on a part 1/|A(t)| of every type, alone there and never preempted: tau_j.
+    """When each job would complete on a part 1/|A(t)| of every type, alone and never preempted: tau_j.
 
-    A job that is not preempted stays on one type, the one that is fastest for it with the part that it gets there. A
-    subclass says what part of its gang that is. All hosts count, also those that are down just now, and A(t) is the
-    jobs that fit some type.
+    Such a job stays on one type: the one on which its part makes it fastest. A subclass says what fraction of its gang
+    the part is. All hosts count, also those that are down, and A(t) is the set of jobs that fit some type.
 
-    ``from_now`` False: tau_j = a_j + W_j / speed, as though the present share had been the job's since it came, so that
-    W_j / (tau_j - a_j), the work due in a round, is exactly what the part does in a round. True: tau_j is now plus
-    what the part takes for the work that remains.
+    ``from_now`` False: tau_j = a_j + W_j / speed, as if the job had had its present part since its arrival. W_j /
+    (tau_j - a_j), the work due in a round, is then exactly the part's work in a round. True: tau_j is now plus the time
+    that the part takes for the remaining work.
 
     Source: FFT Sec. 4.2.2 and its footnote 2.
     """
@@ -55,10 +54,10 @@ class FairPart(ABC):
 
     @abstractmethod
     def part(self, queue: Queue, count: int) -> Array:
-        """Return the part of its gang (n, k), at most 1, that a 1/``count`` of each type is to each job."""
+        """Return the fraction of each job's gang (n, k), at most 1, that a part 1/``count`` of each type can run."""
 
     def speed(self, queue: Queue, count: int) -> Array:
-        """Return each job's work per unit of time (n,) on its best type's part; 0 where it fits no type."""
+        """Return each job's work per unit of time (n,) on its part of its best type; 0 where it fits no type."""
         room = queue.jobs.gpus[:, None] <= queue.cluster.capacity[None, :]
         none: Any = queue.now * 0
         speed = np.where(queue.suits & room, queue.jobs.throughput * self.part(queue, count), none)
@@ -76,7 +75,7 @@ class FairPart(ABC):
 
 @dataclass(frozen=True)
 class FluidPart(FairPart):
-    """GPUs divide like water: a job has Y_i/|A(t)| GPUs of type i, and the speed of its gang in proportion, at most 1.
+    """GPUs are divisible: a job has Y_i/|A(t)| GPUs of type i, and its gang's speed in proportion, at most 1.
 
     That is the same as having the whole gang of d_j GPUs for the part Y_i/(|A(t)| d_j) of the time.
 
@@ -91,7 +90,7 @@ class FluidPart(FairPart):
 
 @dataclass(frozen=True)
 class WholeGpusPart(FairPart):
-    """GPUs are whole: floor(Y_i/|A(t)|) of type i, one at least; a gang on fewer than it asks is slower in proportion.
+    """GPUs are whole: floor(Y_i/|A(t)|) of type i, at least one; a gang on fewer GPUs is slower in proportion.
 
     Source: FFT Sec. 4.2.2; the other reading.
     """
@@ -103,12 +102,12 @@ class WholeGpusPart(FairPart):
 
 
 def _one(queue: Queue) -> Number:
-    """Return 1 in the queue's numbers: integer counts times it divide exactly where the queue is exact."""
+    """Return 1 in the queue's number type: integers multiplied by it divide exactly if the queue is exact."""
     return queue.length / queue.length
 
 
 class Served(Protocol):
-    """What counts as the work that a job got in a round, in Eq. (5)."""
+    """A definition of the work that a job did in a round, for Eq. (5)."""
 
     def work(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the work done in the round by a job that runs on ``spots``."""
@@ -117,7 +116,7 @@ class Served(Protocol):
 
 @dataclass(frozen=True)
 class FullRound:
-    """A job that is scheduled gets a full round's work, theta_j^i: loading and spreading over hosts take nothing off.
+    """A scheduled job gets a full round's work, theta_j^i: loading and spreading over hosts are not subtracted.
 
     Source: FFT Eq. (5), as printed: the sum of theta_j^i x_j^i(t).
     """
@@ -130,7 +129,7 @@ class FullRound:
 
 @dataclass(frozen=True)
 class AfterLoading:
-    """Only the work that ``mechanics`` leaves after loading counts, at the speed that the hosts allow.
+    """Only the work after loading counts, by ``mechanics``, at the speed that the hosts allow.
 
     Source: FFT Sec. 2.2 (what migration takes off); the other reading of Eq. (5).
     """
@@ -138,15 +137,15 @@ class AfterLoading:
     mechanics: Mechanics = field(default_factory=Mechanics)
 
     def work(self, queue: Queue, row: int, spots: Spots) -> Number:
-        """Return the work that fits into the rest of the round."""
+        """Return the work in the rest of the round."""
         loading = min(self.mechanics.setup(queue, row, spots), queue.length)
         return self.mechanics.speed(queue, row, spots) * (queue.length - loading)
 
 
 def refreshed(queue: Queue, state: FFTState, part: FairPart) -> FFTState:
-    """Return the state of the jobs that are here now: newcomers owe and are owed nothing, who left is forgotten.
+    """Return the state for the jobs present: new jobs owe and are owed nothing, and jobs that left are dropped.
 
-    tau_j is estimated again, for all, where a job came or went since the last round; else it stays.
+    If a job came or went since the last round, tau_j is estimated again for all jobs.
     """
     rows = [row for row in range(len(queue)) if row not in queue.misfits]
     names = [queue.jobs.names[row] for row in rows]

@@ -1,4 +1,4 @@
-"""FFT: each round an integer program weighs completion times, switching and what fairness owes."""
+"""FFT: in each round an integer program weighs completion times, switching costs and compensation for unfairness."""
 
 from __future__ import annotations
 
@@ -25,34 +25,35 @@ from fairopt.simulation import Placement, Want, placed
 
 
 class GangMethod(Method):
-    """Prices of the types, reduced-cost fixing and a small integer core (`fairopt.methods.gang_assignment`)."""
+    """Prices of the types, reduced-cost fixing and a small integer program (`fairopt.methods.gang_assignment`)."""
 
     name = "gang-assignment"
 
 
 @dataclass(frozen=True)
 class FFT(Policy):
-    """The schedule of least cost that keeps as many GPUs busy as can be: phi + s - rho theta, Eq. (6) with (1) and (7).
+    """The schedule of least cost phi + s - rho theta that keeps as many GPUs busy as possible: Eq. (6) with (1), (7).
 
     Time counts in rounds: theta is work per round, t - a_j rounds since the arrival, parts of rounds included. Options:
 
-    * ``restart``: what a switch costs besides the transfer of the state, in the trace's unit of time; the paper's s is
+    * ``restart``: the cost of a switch besides the transfer of the state, in the trace's unit of time; the paper's s is
       the transfer alone.
-    * ``remaining``: the volume d_j W_j / theta counts the work that is left; printed is W_j, all of it, although the
+    * ``remaining``: the volume d_j W_j / theta counts the remaining work. The paper prints all work, W_j, although the
       text compares the result with shortest remaining service first.
-    * ``pauses``: a job that did not run in the last round pays for coming back to its last type as well. The paper's
-      s asks for the type at t - 1, and a paused job has none; its state lies on that type, though, and moves nowhere.
+    * ``pauses``: a job that did not run in the last round also pays for coming back to its last type. The paper's s
+      depends on the type at t - 1, which a paused job does not have. Yet its state lies on its last type and does not
+      move.
     * ``in_rounds``: the compensation counts work in rounds on the job's fastest type. As printed, rho theta is in
-      squares of the job's own unit of work, and whoever counts in steps instead of epochs is compensated more.
-    * ``fair_part``: how tau_j is estimated. ``served``: what Eq. (5) takes for the work of a round.
+      squares of the job's own unit of work, so a job that counts steps instead of epochs is compensated more.
+    * ``fair_part``: how tau_j is estimated. ``served``: the work of a round in Eq. (5).
     * ``usable``: K(t); by default exact, the most GPUs that whole gangs on allowed types keep busy.
-    * ``placement``: hosts. ``gap``: the relative gap at which our own algorithm may stop. ``warm_start``: whether it
-      begins with the last round's multipliers, which it drops where they are far off; the cost is the same, but among
-      schedules of equal cost another one may be chosen.
+    * ``placement``: how hosts are chosen. ``gap``: the relative gap at which our own method may stop. ``warm_start``:
+      whether it starts from the last round's multipliers, which it drops if they are far off. The cost is the same, but
+      it may choose another schedule of equal cost.
 
-    Jobs that hold leases are outside the program, and so are their GPUs; ``costs`` of a schedule counts them. The own
-    algorithm works in floats and proves its optimum (``evidence`` holds bound, gap and multipliers); a back end solves
-    the plain program.
+    The program leaves out jobs that hold leases, and their GPUs; ``costs`` of a schedule counts them. The own method
+    works in floats and proves its optimum (``evidence`` holds bound, gap and multipliers); a back end solves the
+    program itself.
 
     Source: FFT (ICS 2025), Sec. 4.
     """
@@ -85,7 +86,7 @@ class FFT(Policy):
         object.__setattr__(self, "restart", restart)
 
     def start(self, problem: Queue) -> FFTState:
-        """Return the state in which nobody is owed anything."""
+        """Return the state without compensation."""
         return FFTState()
 
     def terms(self, problem: Queue, state: FFTState) -> Terms:
@@ -105,7 +106,7 @@ class FFT(Policy):
         return self.terms(problem, state).of(problem, placements)
 
     def one_round(self, problem: Queue, state: FFTState) -> OneRound:
-        """Return what the round's program is made of, after ``state``."""
+        """Return the parts of the round's program, after ``state``."""
         room = Room.of(problem)
         least = self.usable(problem.jobs.gpus, room.allowed, room.capacity)
         return OneRound(problem, self.terms(problem, state), room, least)
@@ -115,7 +116,7 @@ class FFT(Policy):
         return self.one_round(problem, state).program()
 
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
-        """Decide types by the program, hosts by the placement, and carry the compensation on."""
+        """Decide types by the program and hosts by the placement, and update the compensation."""
         begun = perf_counter()
         known = refreshed(problem, state, self.fair_part)
         one = self.one_round(problem, known)
@@ -165,7 +166,7 @@ def _by_back_end(one: OneRound, state: FFTState, begun: float, solve: Session) -
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """Who runs on which type (n,), `IDLE` for nobody, with what shows that it is right."""
+    """The type on which each job runs (n,), `IDLE` for none, with the evidence."""
 
     type_of: Array
     state: FFTState

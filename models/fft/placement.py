@@ -1,4 +1,4 @@
-"""FFT's placement: parallelism first, then what a migration costs (Sec. 4.3)."""
+"""FFT's placement: by parallelism first, then by the cost of migration (Sec. 4.3)."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from fairopt.simulation.placement import stays, take
 
 @dataclass(frozen=True)
 class HierarchicalPlacement:
-    """Type by type: who ran stays, gangs get the fewest hosts in order of need, and gangs lying apart are repacked.
+    """Type by type: running jobs stay, gangs get the fewest hosts in order of need, and scattered gangs are repacked.
 
     1. A job that ran in the round before, on the type that it is to run on, stays where it is.
-    2. Gangs that come onto the type, those that are parallel within operators before the others, larger ones first:
-       on as few of the free hosts as possible.
-    3. Gangs that stayed and lie on several hosts move to one host where one has room (their own GPUs count as free):
-       the cheapest migration first, among equals who is parallel within operators, then who lies on more hosts; until
-       none fits. ``repack`` False leaves this out.
+    2. Gangs that are new on the type get as few of the free hosts as possible. Those that are parallel within operators
+      come before the others, and larger ones first.
+    3. Gangs that stayed and are on several hosts move to a single host with room (their own GPUs count as free), until
+      none fits. The cheapest migration comes first; ties go to gangs that are parallel within operators, then to those
+      on more hosts. ``repack`` False leaves this out.
     4. Jobs of one GPU come last, as they fit anywhere: on the fullest host.
 
-    A job lies on one type: the first of its kinds that has room. Among as good choices of hosts, it is the one that
-    costs least to get ready (by ``mechanics``), then one that holds its dataset, then the fullest, then the first.
+    A job runs on one type: the first of its kinds that has room. Among equally good hosts it takes the one with the
+    least setup cost (by ``mechanics``), then one that holds its dataset, then the fullest, then the first.
 
-    The paper repacks at each churn event: an arrival, a completion, a host that goes or comes. That is each round: when
-    nothing has come or gone since the last repacking, nobody moves, since step 3 left nobody who fits. The other
-    reading, that pauses and changes of type by the scheduler itself are no such event, is not offered.
+    The paper repacks at each churn event: an arrival, a completion, a host that goes or comes. Here it is done in each
+    round, which is the same: without such an event no job moves, since step 3 has left none that fits. The other
+    reading, in which pauses and changes of type by the scheduler are not such events, is not offered.
 
     Source: FFT Sec. 4.3, Fig. 6.
     """
@@ -69,7 +69,7 @@ class HierarchicalPlacement:
             placed[row] = spots
 
     def _repack(self, queue: Queue, apart: Sequence[int], left: Array, placed: dict[int, Spots]) -> None:
-        """Move gangs onto single hosts, in place, until none that lies apart fits on one."""
+        """Move gangs onto single hosts, in place, until no scattered gang fits on one."""
         waiting = list(apart)
         while waiting:
             moves = [(row, host) for row in waiting if (host := self._whole(queue, row, placed[row], left)) is not None]
@@ -83,7 +83,7 @@ class HierarchicalPlacement:
             waiting.remove(row)
 
     def _whole(self, queue: Queue, row: int, spots: Spots, left: Array) -> int | None:
-        """Return the best host of a job's type that could take all of it, its own GPUs there counted as free."""
+        """Return the best host of a job's type that could hold all of it, counting its own GPUs there as free."""
         own = dict(spots)
         gpus = int(queue.jobs.gpus[row])
         room = {host: int(left[host]) + own.get(host, 0) for kind in queue.kinds(spots) for host in _hosts(queue, kind)}
@@ -91,20 +91,21 @@ class HierarchicalPlacement:
         return min(whole, key=lambda host: self._ready(queue, row, host, room[host])) if whole else None
 
     def _order(self, queue: Queue, row: int, host: int, spots: Spots) -> tuple[Any, ...]:
-        """What decides who migrates first: the cost, then the benefit, then the row."""
+        """The sort key for migrations: the cost, then the benefit, then the row."""
         return self._cost(queue, row, host), _level(queue, row), -len(spots), row
 
     def _cost(self, queue: Queue, row: int, host: int) -> Number:
         return self.mechanics.setup(queue, row, ((host, int(queue.jobs.gpus[row])),))
 
     def _ready(self, queue: Queue, row: int, host: int, left: int) -> tuple[Any, ...]:
-        """What decides between hosts that hold all of a job."""
+        """The sort key for hosts that can hold all of a job."""
         return self._cost(queue, row, host), not _holds(queue, row, host), left, host
 
     def fewest(self, queue: Queue, row: int, kinds: Sequence[int], left: Array) -> Spots:
-        """Return spots for one job on as few hosts as can be, () where it does not fit on any of ``kinds``.
+        """Return spots for one job on as few hosts as possible, () where it does not fit on any of ``kinds``.
 
-        Types are tried in order. The emptiest hosts first need the fewest; the last of them is the fullest that does.
+        Types are tried in order. Taking the emptiest hosts first needs the fewest hosts; the last one is the fullest
+        that suffices.
         """
         gpus = int(queue.jobs.gpus[row])
         before = {host for host, _ in queue.last[row]}
@@ -133,7 +134,7 @@ class HierarchicalPlacement:
 
 
 def _hosts(queue: Queue, kind: int) -> list[int]:
-    """Return the hosts of a type that work."""
+    """Return the working hosts of a type."""
     return np.flatnonzero((queue.cluster.kind == kind) & queue.up).tolist()
 
 
@@ -143,5 +144,5 @@ def _level(queue: Queue, row: int) -> int:
 
 
 def _holds(queue: Queue, row: int, host: int) -> bool:
-    """Whether a host holds the job's dataset; a job without one is at home everywhere."""
+    """Whether a host holds the job's dataset; True for a job without one."""
     return not queue.jobs.dataset[row] or queue.jobs.dataset[row] in queue.held[host]

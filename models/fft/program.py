@@ -1,4 +1,4 @@
-"""FFT's program of one round: what it costs to run each job on each type, term by term, and what must hold (Eq. 6)."""
+"""FFT's program of one round: the cost of each job on each type, term by term, and the constraints (Eq. 6)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Terms:
     """The terms of the objective, each for every job and type (n, k); 0 where a job cannot run on a type.
 
     ``age``: (t - a_j) theta/W, in rounds. ``volume``: d_j W_j/theta, in GPU-rounds. ``switching``: s, in rounds.
-    ``compensation``: rho theta, in squares of the job's unit of work; it is what the cost is lowered by. The sum of the
-    four adds different units up, as the paper does, so that the weight of ``compensation`` depends on the unit of work;
-    with ``in_rounds`` (see `FFT`) it is in rounds as well.
+    ``compensation``: rho theta, in squares of the job's unit of work; it is subtracted from the cost. As in the paper,
+    the sum of the four mixes units, so that the weight of ``compensation`` depends on the unit of work. With
+    ``in_rounds`` (see `FFT`) it is in rounds as well.
 
     Source: FFT Eq. (3), (4), (6).
     """
@@ -36,7 +36,7 @@ class Terms:
         return np.asarray(self.age + self.volume + self.switching - self.compensation)
 
     def of(self, queue: Queue, placements: Mapping[int, Spots]) -> Mapping[str, Number]:
-        """Return each term summed over any schedule, signed as in the objective, which is their sum.
+        """Return each term summed over a schedule, signed as in the objective, which is their sum.
 
         A job whose GPUs lie on several types counts as on the slowest of them.
         """
@@ -52,7 +52,7 @@ class Terms:
 
 
 def slowest(queue: Queue, row: int, spots: Spots) -> int:
-    """Return the type among those of ``spots`` that a job is slowest on."""
+    """Return the type of ``spots`` on which a job is slowest."""
     return min(queue.kinds(spots), key=lambda kind: queue.jobs.throughput[row, kind])
 
 
@@ -65,7 +65,7 @@ def terms(
     pauses: bool = False,
     in_rounds: bool = False,
 ) -> Terms:
-    """Return what each job costs on each type; the options are those of `FFT`.
+    """Return the cost of each job on each type, by term; the options are those of `FFT`.
 
     Source: FFT Eq. (3), (4), (6); footnote 1 for W_j.
     """
@@ -93,8 +93,8 @@ def terms(
 def switching(queue: Queue, restart: Number, pauses: bool) -> Array:
     """Return the penalty s (n, k), in rounds, for running each job on each type: 0 on the one that it ran on last.
 
-    The state goes over the slowest link concerned: of the hosts that it lies on, and of those of the type that work,
-    as the host is not chosen yet. ``pauses``: also who ran on the type, but not in the last round, pays.
+    The state is sent over the slowest link among the hosts that hold it and the working hosts of the type, since the
+    host is not chosen yet. ``pauses``: jobs that ran on the type, but not in the last round, also pay.
 
     Source: FFT Sec. 4.2.3.
     """
@@ -104,7 +104,7 @@ def switching(queue: Queue, restart: Number, pauses: bool) -> Array:
     there = _column([cluster.link([host for host, _ in spots]) for spots in queue.last], number)
     working = [[host for host in cluster.of_type(kind) if queue.up[host]] for kind in kinds]
     link = np.minimum(there[:, None], _column([cluster.link(hosts) for hosts in working], number)[None, :])
-    bound = np.asarray(link != INFINITY, dtype=bool)  # a fraction over a float infinity would be a float
+    bound = np.asarray(link != INFINITY, dtype=bool)  # a Fraction divided by infinity would be a float
     size = np.broadcast_to(queue.jobs.state_size[:, None], link.shape)
     penalty = cast(np.zeros(link.shape), number)
     penalty[bound] = size[bound] / link[bound]
@@ -116,7 +116,7 @@ def switching(queue: Queue, restart: Number, pauses: bool) -> Array:
 
 
 def _any(value: Any) -> Any:
-    """Return a number for NumPy, whose types do not know of Fractions."""
+    """Return a number for NumPy, whose type hints have no Fractions."""
     return value
 
 
@@ -128,10 +128,10 @@ def _column(values: list[Number], number: type) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Room:
-    """What a round may decide: jobs that hold leases run anyway, on GPUs that are not given away.
+    """The choices of a round; jobs that hold leases run anyway, and their GPUs are not available.
 
-    ``capacity`` (k,): GPUs of each type on hosts that work and that no lease holds. ``allowed`` (n, k): which x may be
-    1: the job holds no lease, has a throughput and the memory there, and its gang is not larger than the type.
+    ``capacity`` (k,): GPUs of each type on working hosts without a lease on them. ``allowed`` (n, k): which x may be 1.
+    The job must hold no lease, have a throughput and enough memory there, and a gang no larger than the type.
 
     Source: FFT Eq. (1), Sec. 4.4.1.
     """
@@ -158,9 +158,9 @@ class UsableGpus(Protocol):
 
 
 def smaller_total(gangs: Array, allowed: Array, capacity: Array) -> int:
-    """Return the smaller one of all GPUs and all demand: K(t) without regard to types and gangs.
+    """Return the smaller of total GPUs and total demand: K(t) without regard to types and gangs.
 
-    No schedule may keep so many busy; the program is infeasible then.
+    Possibly no schedule keeps that many busy; the program is then infeasible.
 
     Source: FFT Sec. 4.2.4, K(t) without its last clause.
     """
@@ -168,13 +168,13 @@ def smaller_total(gangs: Array, allowed: Array, capacity: Array) -> int:
 
 
 def nothing(gangs: Array, allowed: Array, capacity: Array) -> int:
-    """Return 0: GPUs may stand idle, and do wherever every job that is left costs something."""
+    """Return 0: GPUs may stay idle, and do where every job left has a positive cost."""
     return 0
 
 
 @dataclass(frozen=True, eq=False)
 class OneRound:
-    """All that the program of a round is made of; ``least`` is K(t), the GPUs that must be busy.
+    """The parts of the program of a round; ``least`` is K(t), the GPUs that must be busy.
 
     Source: FFT Eq. (1), (6), (7), Sec. 4.4.1.
     """
@@ -206,7 +206,7 @@ class OneRound:
         return p.program()
 
     def gangs(self) -> GangAssignment:
-        """Return the same for our own algorithm, in floats."""
+        """Return the same problem for our own method, in floats."""
         room = self.room
         costs = np.where(room.allowed, self.terms.cost, 0).astype(float)
         return GangAssignment(costs, self.queue.jobs.gpus, room.capacity, self.least, room.allowed)

@@ -1,1 +1,1 @@
-"""Gandiva_fair (EuroSys 2020): trading, stride scheduling, lotteries, and all of it together."""
+"""Gandiva_fair (EuroSys 2020): trading, stride scheduling, lotteries, and the complete system."""

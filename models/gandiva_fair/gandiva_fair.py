@@ -21,7 +21,7 @@ from fairopt.problem.queue import Queue, Spots
 
 @dataclass(frozen=True)
 class Shared:
-    """What Gandiva_fair remembers: ``split`` stride's memory, the trades, and the types that users are profiled on."""
+    """The state of Gandiva_fair: that of ``split`` stride, the trades, and the types on which users are profiled."""
 
     split: Split = field(default_factory=Split)
     traded: Traded = field(default_factory=Traded)
@@ -33,24 +33,23 @@ class GandivaFair(Policy):
     """Each round: trades, homes for new jobs, at most ``migrations`` moves, and one quantum of split stride.
 
     1. *Tickets.* A user is entitled to its part, by tickets, of every type; tickets are counted in GPUs of the type.
-       Trades change who is entitled to what (`trading.traded`): they stand until users come or
-       go, and are then undone and made anew. ``trading`` False leaves fair shares as they are. On a type, what small
-       users leave goes to the others (`fairopt.models.gandiva_fair.tickets.entitled`).
+       Trades change these entitlements (`trading.traded`). They last until users come or go, and are then undone and
+       made afresh. ``trading`` False keeps fair shares. On a type, GPUs that small users do not need go to the others
+       (`fairopt.models.gandiva_fair.tickets.entitled`).
     2. *Allocation*, Algorithm 2: user by user, to the type where the time of a mini-batch over the user's tickets per
        GPU is least, this job included; ties go to the type where it gets more of the time, then to the newer one,
        which is the later of ``cluster.types``. Then to the least loaded servers. Speeds are known on types where a job
        of the user has run; where the user's tickets on those are used up, a new job goes to the newest of the others
        (Sec. 3.5, Profiling). With ``profiling`` False speeds are known from the start.
-    3. *Migration*: the job that gains most from another type, if the part that it gets on faster is above
-       ``improvement``; else, with the moves that are left, from the most to the least loaded server of a type if loads
-       per GPU differ by more than ``threshold``. One load per GPU is what a server can just serve. The paper gives
-       neither number.
+    3. *Migration*: the job that gains most from another type moves, if its relative speedup is above ``improvement``.
+      The moves that are left go from the most to the least loaded server of a type, if loads per GPU differ by more
+      than ``threshold``. A load per GPU of 1 is what a server can just serve. The paper gives neither number.
     4. *Split stride* with ``whole`` and ``shared`` as in `SplitStride`.
 
-    Large jobs, and jobs with a lease, stay on their servers while these work, but for moves to another type.
+    Large jobs, and jobs with a lease, stay on their servers while these work, except for moves to another type.
 
     ``costs`` of a schedule: ``load_gap``, the largest difference between loads of two servers of a type after the
-    moves; ``moves``; ``trades`` that stand. Notes say of a job that was moved why.
+    moves; the number of ``moves``; the number of ``trades`` in force. Notes say why a job was moved.
 
     Source: Gandiva_fair Sec. 3, Algorithms 1 and 2.
     """

@@ -1,4 +1,4 @@
-"""Lotteries for gangs: with backfilling, which is unfair, and with winners that wait, which is fair in the long run."""
+"""Lotteries for gangs: with backfilling, which is unfair, or with winners that wait, which is fair over time."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from fairopt.simulation import Consolidated, Placement, Want, placed
 
 
 def draw(dice: Random, tickets: Sequence[float]) -> int:
-    """Return the place of the winning ticket; each wins as often as it has ``tickets``."""
+    """Return the index of the winner; each wins with probability proportional to its ``tickets``."""
     ends = list(accumulate(tickets))
     return min(bisect_right(ends, dice.random() * ends[-1]), len(ends) - 1)
 
 
 def backfilled(dice: Random, tickets: Sequence[float], sizes: Sequence[int], gpus: int) -> list[int]:
-    """Return who runs in one quantum on ``gpus``: winners are drawn, and who does not fit is skipped.
+    """Return the jobs that run in one quantum on ``gpus``: winners are drawn, and those that do not fit are skipped.
 
-    Who was drawn is out of the draw for the rest of the quantum (sampling without replacement). To skip who does not
-    fit and draw again is to draw among those that fit.
+    A job is drawn at most once per quantum (sampling without replacement). Skipping jobs that do not fit is the same as
+    drawing only among those that fit.
 
     Source: Gandiva_fair Sec. 3.1 (Small jobs).
     """
@@ -48,12 +48,12 @@ def gang_aware(
     count_wins: bool = True,
     longest: int = 10_000,
 ) -> tuple[list[int], list[int]]:
-    """Return who runs in one quantum on ``gpus``, and who waits afterwards; ``waiting`` is who waited before, in order.
+    """Return who runs in one quantum on ``gpus``, and who waits afterwards; ``waiting`` waited before, in order.
 
-    First who waits, in order, as far as it fits; then lotteries among all jobs (sampling with replacement), each
-    winner either running or waiting, until no job would fit that does not run yet. Nobody runs twice in a quantum: who
-    wins while it runs waits for the next, and who wins twice waits twice. Without ``count_wins`` a win of somebody who
-    runs or waits is void. All wins of those who cannot run are void once ``longest`` wins wait.
+    First the waiting jobs run, in order, as far as they fit. Then lotteries among all jobs follow (sampling with
+    replacement), and each winner runs or waits, until no further job fits. No job runs twice in a quantum: a winner
+    that already runs waits for the next quantum, and one that wins twice waits twice. Without ``count_wins``, wins of
+    jobs that run or wait are void. Once ``longest`` wins wait, all wins of jobs that cannot run are void.
 
     Source: Gandiva_fair Sec. 3.1 (Small jobs).
     """
@@ -66,7 +66,7 @@ def gang_aware(
         else:
             queue.append(job)
     everybody = range(len(sizes))
-    # a void win is as good as no draw, so that lotteries are held among those only whose win counts
+    # a void win changes nothing, so the draw is only among jobs whose win counts
     while able := [
         job for job in everybody if sizes[job] <= gpus and job not in chosen and (count_wins or job not in queue)
     ]:
@@ -83,7 +83,7 @@ def gang_aware(
 
 @dataclass(frozen=True)
 class Winners:
-    """Who won a lottery and has not run for it yet, by job name, in order (``waiting``); ``kinds``: each job's type."""
+    """Winners that have not run yet (``waiting``, job names in order); ``kinds``: each job's type."""
 
     waiting: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
@@ -91,11 +91,11 @@ class Winners:
 
 @dataclass(frozen=True)
 class LotteryWithBackfilling(Policy):
-    """Each round, jobs are drawn by lot; who does not fit is skipped, and the draw goes on among who fits.
+    """Each round, jobs are drawn by lot; a job that does not fit is skipped, and the draw goes on among the others.
 
-    A job's chance is its tickets over its GPUs (``by_size``; False: its tickets), which are its user's in proportion
-    to its GPUs, as for `GangAwareStride`; ``readjust``, ``by_weight`` and ``assign`` are what they are there. Skipping
-    favours small jobs: large ones run only if they are drawn first.
+    A job's chance is its tickets over its GPUs (``by_size`` False: its tickets). Its tickets are its user's, divided in
+    proportion to GPUs, as in `GangAwareStride`. ``readjust``, ``by_weight`` and ``assign`` are the options of that
+    policy. Skipping favours small jobs: large ones run only if they are drawn first.
 
     Draws depend on ``seed``, the queue's index and the type, and on nothing else.
 
@@ -126,7 +126,7 @@ class LotteryWithBackfilling(Policy):
         at = {name: row for row, name in enumerate(names)}
         before = [at[name] for name in state.waiting if name in at]
         drawn = pools(problem, kinds, by_weight=self.by_weight, readjust=self.readjust)
-        # who holds a lease, or can run nowhere at present, keeps its wins
+        # a job with a lease, or that can run nowhere at present, keeps its wins
         ready = {row: pool.kind for pool in drawn for row in pool.rows}
         waiting = [row for row in before if row not in ready]
         for pool in drawn:
@@ -135,13 +135,13 @@ class LotteryWithBackfilling(Policy):
             wants += [Want(row, (pool.kind,)) for row in running]
             waiting += queued
         placements = placed(problem, wants, self.placement)
-        # who has won and found no hosts has not run for it yet
+        # a winner without hosts has not run yet
         waiting = [*self.unserved([want.row for want in wants if want.row not in placements]), *waiting]
         after = Winners(tuple(names[row] for row in waiting), {names[row]: types[kind] for row, kind in kinds.items()})
         return Schedule(self.name, problem, placements, state=after)
 
     def unserved(self, rows: list[int]) -> list[int]:
-        """Return who of those that were drawn, but not placed, waits: nobody, as nobody does in this scheme."""
+        """Return those jobs, of the ones drawn but not placed, that wait: none in this policy."""
         return []
 
     def quantum(
@@ -162,12 +162,12 @@ class LotteryWithBackfilling(Policy):
 
 @dataclass(frozen=True)
 class GangAwareLottery(LotteryWithBackfilling):
-    """Each round, lotteries among all jobs; a winner that does not fit waits, and who waits goes first next round.
+    """Each round, lotteries among all jobs; a winner that does not fit waits, and goes first in the next round.
 
-    Every win is a quantum of service, sooner or later, so that shares of time go by chances in the long run. Chances
-    and options are those of `LotteryWithBackfilling`. The paper does not say what becomes of a winner that runs
-    already, or waits: it waits (once more); with ``count_wins`` False such a win is void. Where fair shares would leave
-    GPUs idle, more is won than can be served: at most ``longest`` wins wait on a type.
+    Every win is a quantum of service, sooner or later, so that shares of time follow the chances in the long run.
+    Chances and options are those of `LotteryWithBackfilling`. The paper does not say what happens to a winner that
+    already runs or waits. Here it waits (once more); with ``count_wins`` False such a win is void. Where fair shares
+    would leave GPUs idle, jobs win more than can be served, so at most ``longest`` wins wait on a type.
 
     Source: Gandiva_fair Sec. 3.1 (Small jobs), Table 2.
     """
@@ -201,5 +201,5 @@ class GangAwareLottery(LotteryWithBackfilling):
         return [pool.rows[place] for place in chosen], [pool.rows[place] for place in queued]
 
     def unserved(self, rows: list[int]) -> list[int]:
-        """Return who of those that were drawn, but not placed, waits: all of them."""
+        """Return those jobs, of the ones drawn but not placed, that wait: all of them."""
         return rows

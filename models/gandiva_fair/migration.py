@@ -1,4 +1,4 @@
-"""Which job Gandiva_fair moves: from the most loaded server to the least, or to a type where it gets on faster."""
+"""Gandiva_fair's migrations: from the most loaded server to the least, or to a type where a job is faster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairopt.models.gandiva_fair.pools import tenant_of
 from fairopt.models.gandiva_fair.servers import Servers
 from fairopt.program import INFINITY, Number
 
-#: Whether a user's jobs have been profiled on a type, which is given by its index.
+#: Whether a user's jobs have been profiled on a type (an index).
 Known = Callable[[str, int], bool]
 
 
@@ -17,7 +17,7 @@ Known = Callable[[str, int], bool]
 class Move:
     """A job that is to move: its ``row``, the type and the host (-1: as Algorithm 2 chooses), and the ``gain``.
 
-    ``gain`` is by how much loads come closer together, or the part by which the job gets on faster.
+    ``gain`` is the decrease of the difference between loads, or the relative speedup of the job.
     """
 
     row: int
@@ -38,8 +38,8 @@ def carry_out(servers: Servers, move: Move) -> None:
 def to_balance(servers: Servers, threshold: Number) -> Move | None:
     """Return the move from the most to the least loaded server of a type that brings the two closest; None for none.
 
-    Only where their loads per GPU differ by more than ``threshold``, and the move makes the difference less. Of several
-    types the one with the largest difference is taken. Large jobs and jobs with a lease stay.
+    There is a move only where their loads per GPU differ by more than ``threshold``, and the move reduces the
+    difference. Of several types, the one with the largest difference is taken. Large jobs and jobs with a lease stay.
 
     Source: Gandiva_fair Sec. 3.5 (Migration).
     """
@@ -66,13 +66,13 @@ def to_balance(servers: Servers, threshold: Number) -> Move | None:
 
 
 def to_faster_type(servers: Servers, known: Known, threshold: Number) -> Move | None:
-    """Return the move of a job to another type that speeds it up most, by more than the part ``threshold``; or None.
+    """Return the move to another type with the largest relative speedup above ``threshold``; None if there is none.
 
     A job's effective performance on a type is its throughput there times the part of the time that its user's tickets
-    per GPU give it, those after the move at the destination. (The paper divides by tickets per GPU, and so would move
-    jobs to where their user has least; it says of all examples what the product says.) Of the jobs that a user has on
-    a type, those of one size, the first stands for all. On a type that is not ``known`` its speed is not known either:
-    it moves there, before all others, if it would get more of the time there.
+    per GPU give it; at the destination, those after the move. (The paper divides by tickets per GPU, which would move
+    jobs to where their user has least; all its examples agree with the product.) Of a user's jobs on a type with one
+    size, only the first is considered. On a type that is not ``known`` the speed of the job is unknown. It moves there,
+    before all others, if it would get a larger part of the time there.
 
     Source: Gandiva_fair Sec. 3.4 (Assigning jobs), 3.5 (Migration).
     """

@@ -1,4 +1,4 @@
-"""The GPUs of each type as one pool, the jobs that share it, and the tickets that each of them has there."""
+"""The GPUs of each type as one pool, with the jobs that share it and their tickets there."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from fairopt.models.gandiva_fair.tickets import effective_tickets, job_tickets, 
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Number
 
-#: Chooses a type for a job, among those that it may run on now, by the GPUs that jobs on each type want already.
+#: Chooses a type for a job, among those that it may run on now, given the GPUs that jobs on each type already want.
 Assign = Callable[[Queue, int, Sequence[int], Array], int]
 
 
 def least_crowded(queue: Queue, row: int, kinds: Sequence[int], wanted: Array) -> int:
     """Return the type on which a job would be fastest if all jobs there shared the time equally.
 
-    That is its throughput, times the GPUs of the type over what jobs there want, its own included, where they want
-    more than there are. Ties go to the type that comes first.
+    Its speed is its throughput; where the jobs there, this one included, want more GPUs than there are, it is scaled
+    down by that ratio. Ties go to the type that comes first.
     """
     gpus = int(queue.jobs.gpus[row])
 
@@ -39,8 +39,8 @@ def fastest(queue: Queue, row: int, kinds: Sequence[int], wanted: Array) -> int:
 class Pool:
     """The jobs that share the GPUs of one type.
 
-    ``rows``: of the queue, rising, without those that hold a lease (``leased``). ``free``: GPUs that no lease holds.
-    ``tickets``: of every job of both, by row.
+    ``rows``: the jobs without a lease, as rows of the queue, rising; ``leased``: those with one. ``free``: GPUs that no
+    lease holds. ``tickets``: those of every job, by row.
     """
 
     kind: int
@@ -53,8 +53,8 @@ class Pool:
 def assigned(queue: Queue, before: Mapping[str, str], assign: Assign) -> dict[int, int]:
     """Return the type of each job that can run now, by row.
 
-    A job stays with the type that ``before`` names while it can run there, one with a lease where it runs; who is new,
-    or can run there no longer, is assigned in the order of rows.
+    A job keeps its type in ``before`` while it can run there; one with a lease keeps the type on which it runs. New
+    jobs, and those that can no longer run on their type, are assigned in the order of rows.
     """
     types = queue.cluster.types
     kinds: dict[int, int] = {}
@@ -76,7 +76,7 @@ def assigned(queue: Queue, before: Mapping[str, str], assign: Assign) -> dict[in
 
 
 def pools(queue: Queue, kinds: Mapping[int, int], *, by_weight: bool, readjust: bool) -> list[Pool]:
-    """Return the pool of each type that has jobs; ``kinds`` as `assigned` returns them, the options those of a policy.
+    """Return the pool of each type that has jobs; ``kinds`` is from `assigned`, the options are the policy's.
 
     Source: Gandiva_fair Eq. (1) and (3), taken over the jobs on a type.
     """

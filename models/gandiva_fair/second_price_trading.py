@@ -53,7 +53,7 @@ class Trade:
 
 
 class SecondPriceTrading(Computed):
-    """Start from the equal split; the user that a fast GPU speeds up most buys from the one that it speeds up least.
+    """From the equal split, the user that gains most from fast GPUs buys them from the user that gains least.
 
     Pairs of types (fast, slow) are taken once each, in the order of `Market.type_order`: the fastest type with the
     slowest, with the second slowest, and so on, then the second fastest type. In a pair a user's *ratio* is its
@@ -63,20 +63,20 @@ class SecondPriceTrading(Computed):
     * the buyer is the user of the largest ratio that still has slow GPUs, the seller the one of the least ratio that
       still has fast GPUs; equal ratios go by the user's name. They trade only if the buyer's ratio is the larger;
     * bidders are the other users with slow GPUs and a ratio above the seller's; the price, in slow GPUs for one fast
-      GPU, is the highest finite ratio among them;
-    * where nobody else bids it is the middle of the buyer's and the seller's ratio. An infinite ratio has no middle;
-      that of the inverse ratios takes its place, which is twice the seller's ratio. Where the seller's ratio is 0
-      too, both hold what is useless to them and exchange all of it;
-    * they trade until one of them has nothing left to give, or until the number of GPUs of one of them would exceed
-      its demand; who is held back by its demand trades no more in that role in that pair.
+      GPU, is the highest finite ratio among the bidders;
+    * where nobody else bids, the price is the mean of the buyer's and the seller's ratio. If the buyer's ratio is
+      infinite, it is the harmonic mean, which is twice the seller's ratio. If the seller's ratio is 0 as well, both
+      hold GPUs that are useless to them and exchange all of them;
+    * they trade until one of them has nothing left to give, or until the number of GPUs of one of them would exceed its
+      demand. A user that its demand stops does not trade again in that role in that pair.
 
     Every price lies between the two ratios, so no trade hurts anybody. The largest ratio among owners of slow GPUs
-    never rises and the least ratio among owners of fast GPUs never falls, so who has given all of its slow (fast) GPUs
-    never gets any again in the pair: there are at most 2n trades in each.
+    never rises and the least ratio among owners of fast GPUs never falls. So a user that has given all of its slow
+    (fast) GPUs never gets any again in the pair, and there are at most 2n trades in each pair.
 
-    The text of the paper calls the user of the largest ratio the seller in one place and the buyer in another; it is
-    the buyer of fast GPUs here. Users that are alike are not treated alike: the second of them bids against one less
-    and so may pay less. Hence a user of weight w is not w copies either.
+    The paper calls the user of the largest ratio the seller in one place and the buyer in another; here it is the buyer
+    of fast GPUs. Equal users are not treated equally: the second of them has one bidder less against it, and so may pay
+    less. Hence a user of weight w is not the same as w copies.
 
     Source: Gandiva_fair Sec. 3.4 (Table 3) and 3.5 (Trading); OEF Sec. 2.4, Eq. (1).
 
@@ -128,7 +128,7 @@ class SecondPriceTrading(Computed):
         return held, tuple(trades)
 
     def certify(self, decision: Allocation) -> Certificate:
-        """Return the trades."""
+        """Return the certificate of the trades."""
         self._require_exact(decision)
         return Trace(decision.market, decision.shares, [trade.to_json() for trade in decision.evidence])
 
@@ -144,8 +144,8 @@ def type_pairs(market: Market) -> Iterator[tuple[int, int]]:
 def replay(market: Market, trades: Sequence[Trade]) -> Array:
     """Return the shares (n, k) after carrying out ``trades`` in order, from the equal split of ``market``.
 
-    Errors: `BadInput` where a trade names somebody unknown, or gives away more than there is (by more than rounding,
-    in floats).
+    Errors: `BadInput` where a trade names an unknown user or type, or gives away more than its giver has (in floats, by
+    more than rounding).
     """
     held, _ = EqualSplit().compute(market, None)
     held = np.array(held)
@@ -163,7 +163,7 @@ def replay(market: Market, trades: Sequence[Trade]) -> Array:
 
 
 def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterator[Trade]:
-    """Yield trade after trade in one pair of types; whoever iterates carries each out on ``held`` before the next."""
+    """Yield the trades in one pair of types; the caller carries out each on ``held`` before asking for the next."""
     users = range(len(market.users))
     ratio = [_ratio(market.speedup[i, fast], market.speedup[i, slow]) for i in users]
     may_buy, may_sell = set(users), set(users)
@@ -189,7 +189,7 @@ def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterat
             may_buy.remove(buyer)
         amount = min(most, seller_room, buyer_room)
         if amount > 0:
-            # who gives everything gives exactly that: in floats price * (wanted / price) may differ from wanted
+            # a user that gives everything gives exactly that: in floats price * (wanted / price) may differ from wanted
             given = wanted if amount == wanted / price else amount * price
             names = market.users[buyer], market.users[seller], market.types[fast], market.types[slow]
             yield Trade(*names, price, amount, given)
@@ -220,5 +220,5 @@ def _middle(low: Any, high: Any, all_for_all: Any) -> Any:
 
 
 def _room(spare: Any, each: Any) -> Any:
-    """Return how many fast GPUs can change hands until a user is at its demand, if each adds ``each`` to its GPUs."""
+    """Return how many fast GPUs can change hands until a user reaches its demand, if each adds ``each`` GPUs."""
     return max(spare, 0) / each if each > 0 else INFINITY

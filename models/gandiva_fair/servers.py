@@ -1,4 +1,4 @@
-"""Which servers a job lives on, what each server has to serve, and the greedy choice of servers for a new job."""
+"""The servers of each job, the load of each server, and the greedy choice of servers for a new job."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ Home = tuple[tuple[str, int], ...]
 
 
 class Servers:
-    """The working table of one round: the home of every job that has one, and loads that follow from them.
+    """The working table of one round: the homes of jobs, and the resulting loads.
 
-    A job's *home* are the servers that it was allocated to, whether it runs or pauses. ``tickets`` (type by index, then
-    user) counts in GPUs: what a user is entitled to of a type, before what others leave. So the tickets per GPU of
-    Eq. (1), taken over the user's jobs on a type and with effective tickets, are the part of the time that they are
-    entitled to, at most 1; and the load per GPU of Eq. (2) is 1 where a server can serve exactly what it has to.
+    A job's *home* is the set of servers to which it was allocated, whether it runs or pauses. ``tickets`` (type by
+    index, then user) are in GPUs: a user's entitlement on a type, before it gets any that others do not use. With
+    effective tickets, the tickets per GPU of Eq. (1) over the user's jobs on a type are the part of the time to which
+    they are entitled, at most 1. The load per GPU of Eq. (2) is 1 for a server that can just serve its jobs'
+    entitlements.
 
     Source: Gandiva_fair Sec. 3.2, 3.5.
     """
@@ -57,7 +58,7 @@ class Servers:
             self.rows_on[host][row] = int(gpus)
 
     def leave(self, row: int) -> None:
-        """Take a job's home away; nothing where it has none."""
+        """Remove a job's home, if it has one."""
         spots = self.home.pop(row, ())
         self._count(row, spots, -1)
         for host, _ in spots:
@@ -72,7 +73,7 @@ class Servers:
                     del counter[user]
 
     def kind(self, row: int) -> int:
-        """Return the type of a job's home, -1 for none; of the first host where a lease spans types."""
+        """Return the type of a job's home, -1 for none; where a lease spans types, that of the first host."""
         spots = self.home.get(row, ())
         return int(self.queue.cluster.kind[spots[0][0]]) if spots else -1
 
@@ -93,7 +94,7 @@ class Servers:
         return tickets_per_gpu(share, demand)
 
     def load(self, host: int, per_gpu: Mapping[str, Number]) -> Number:
-        """Return the tickets that each GPU of a host has to serve.
+        """Return the tickets per GPU of a host.
 
         Source: Gandiva_fair Eq. (2).
         """
@@ -101,30 +102,30 @@ class Servers:
         return load_per_gpu(jobs, int(self.queue.cluster.gpus[host]))
 
     def loads(self, kind: int, per_gpu: Mapping[str, Number]) -> dict[int, Number]:
-        """Return the load per GPU of every host of a type that works."""
+        """Return the load per GPU of every working host of a type."""
         return {host: self.load(host, per_gpu) for host in self.queue.cluster.of_type(kind) if self.queue.up[host]}
 
     def widest_gap(self) -> Number:
-        """Return the largest difference between the loads of two servers of a type; 0 where there are no two."""
+        """Return the largest difference between the loads of two servers of a type; 0 where no type has two."""
         zero = self.queue.now * 0
         of_types = [self.loads(kind, self.per_gpu(kind)).values() for kind in range(len(self.queue.cluster.types))]
         return max((max(loads) - min(loads) for loads in of_types if loads), default=zero) + zero
 
     # -- the greedy choice -------------------------------------------------------------------------------------------
     def spans(self, row: int, kind: int) -> bool:
-        """Whether a job is large for a type: no host of it that works has its GPUs."""
+        """Whether a job is large for a type: no working host of it has enough GPUs."""
         up = [int(self.queue.cluster.gpus[host]) for host in self.queue.cluster.of_type(kind) if self.queue.up[host]]
         return bool(self.queue.jobs.gpus[row] > max(up, default=0))
 
     def places(self, row: int, kind: int) -> bool:
-        """Whether a job can be allocated on a type now: it suits, and the hosts that work together have room."""
+        """Whether a job can be allocated on a type now: the type suits, and its working hosts together have room."""
         return bool(self.queue.allowed[row, kind])
 
     def allocate(self, row: int, kind: int) -> None:
-        """Give a job the least loaded servers of a type: one for a small job, as many as it takes for a large one.
+        """Give a job the least loaded servers of a type: one for a small job, as many as needed for a large one.
 
-        Loads are those after the job's user has it on the type, and before any server has. Ties go to the first
-        server. A large job fills its servers in that order, the last one as far as it needs.
+        Loads count the job in its user's demand on the type, but not yet on any server. Ties go to the first server. A
+        large job fills its servers in that order, the last one as far as needed.
 
         Source: Gandiva_fair Algorithm 2, lines 9-11; Sec. 3.2.
         """
@@ -146,10 +147,10 @@ class Servers:
         self.settle(row, tuple(sorted(spots)))
 
     def next_jobs(self) -> list[int]:
-        """Return the jobs that have no home and could have one, in the order of allocation if types were no matter.
+        """Return the jobs that have no home and could have one, in the order of allocation.
 
-        Next is always a job of the user that has the fewest GPUs for its tickets so far, counted over all types; among
-        its jobs the one of the highest priority, then the first.
+        The next job is always of the user with the fewest GPUs for its tickets so far, counted over all types. Among
+        its jobs it is the one of the highest priority, then the first.
 
         Source: Gandiva_fair Algorithm 2, lines 2-3.
         """

@@ -17,7 +17,7 @@ from fairopt.simulation.placement import take
 
 @dataclass(frozen=True)
 class Split:
-    """What split stride remembers, by names.
+    """The state of split stride, by names.
 
     ``homes``: the servers of each job. ``passes``: of each job with tickets; a small job's counts on its server, a
     large one's in the central scheduler. ``servers``: the pass of each server's aggregate job.
@@ -30,10 +30,10 @@ class Split:
 
 @dataclass(frozen=True)
 class SplitRules:
-    """What the paper leaves open about a server's aggregate job and its GPUs.
+    """Choices about a server's aggregate job and its GPUs, which the paper leaves open.
 
     ``whole``: whether the aggregate's pass is charged for all GPUs of its server, else for those that its small jobs
-    got. ``shared``: whether small jobs may use what a large job leaves free on its servers, and the other way round.
+    got. ``shared``: whether small and large jobs may use the GPUs of a server together.
     """
 
     whole: bool = False
@@ -41,15 +41,15 @@ class SplitRules:
 
 
 def quantum(servers: Servers, before: Split, rules: SplitRules) -> tuple[dict[int, Spots], Split]:
-    """Return who runs where in one quantum, leases left out, and what is remembered.
+    """Return the placements of one quantum, without leases, and the next state.
 
-    On each type the central scheduler goes through the large jobs and the servers with small jobs by rising pass; ties
-    go to servers, then to the first. A large job runs if all its servers have its GPUs left; a server's turn lets its
-    own small jobs run by `gang_aware`. Whoever runs has its pass raised by GPUs over tickets. Jobs without tickets
-    (their user has sold them all) have no pass and come last, on their server or in the central scheduler.
+    On each type the central scheduler takes the large jobs, and the servers with small jobs, by rising pass; ties go to
+    servers, then to the first. A large job runs if all its servers have its GPUs left. On its turn a server runs its
+    own small jobs by `gang_aware`. The pass of a job that runs rises by GPUs over tickets. Jobs without tickets (their
+    user has sold them all) have no pass and come last, on their server or in the central scheduler.
 
-    A job that comes to a server, or to another one, enters at the least pass there; so do large jobs and servers'
-    aggregates in the central scheduler. Jobs that hold a lease run anyway and are charged for it.
+    A job that is new on a server enters at the least pass there. Large jobs and servers' aggregates enter the central
+    scheduler in the same way. Jobs that hold a lease run anyway, and their passes rise.
 
     Source: Gandiva_fair Sec. 3.1 (Large jobs), Fig. 3.
     """
@@ -67,7 +67,7 @@ def quantum(servers: Servers, before: Split, rules: SplitRules) -> tuple[dict[in
 
 
 def _moved(servers: Servers, before: Split) -> frozenset[str]:
-    """Return the jobs whose home is not what it was: they are new where they are."""
+    """Return the jobs whose home has changed: they are new on their servers."""
     now = servers.homes()
     return frozenset(name for name, home in now.items() if before.homes.get(name) != home)
 
@@ -107,7 +107,7 @@ class _Type:
         self.passes |= {name: known.get(name, least) for name in large}
 
     def run(self) -> dict[int, Spots]:
-        """Return who runs, and raise the passes of all that do."""
+        """Return the placements of the jobs that run, and raise their passes."""
         running: dict[int, Spots] = {}
         busy: set[int] = set()
         turns: list[tuple[Number, bool, int]] = [
@@ -129,14 +129,14 @@ class _Type:
         return running
 
     def local(self, host: int) -> dict[int, Spots]:
-        """Return which of a server's own jobs run on what is left of it."""
+        """Return which of a server's own jobs run on its GPUs that are left."""
         rows = [row for row in self.small[host] if row not in self.leased]
         passes = [self.passes.get(self.names[row], INFINITY) for row in rows]
         chosen = gang_aware(passes, [int(self.gpus[row]) for row in rows], int(self.left[host]))
         return {rows[at]: self.servers.home[rows[at]] for at in chosen}
 
     def charge(self, rows: Sequence[int]) -> None:
-        """Raise the passes of those who run and have tickets, and of the servers that they live on."""
+        """Raise the passes of jobs that run and have tickets, and of their servers."""
         used: Counter[int] = Counter()
         for row in rows:
             if not self.tickets[row] > 0:

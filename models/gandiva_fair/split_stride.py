@@ -19,18 +19,18 @@ from fairopt.program import Number
 class SplitStride(Policy):
     """Each round is a quantum of `split_quantum.quantum`; jobs stay on the servers that they came to.
 
-    A new job goes to the servers with the least load per GPU (Algorithm 2): one for a small job, for a large one as
-    many as it needs. It is large if no server of its type that works has its GPUs. It runs there or pauses there, so
-    that nothing ever migrates except from servers that fail.
+    A new job goes to the servers with the least load per GPU (Algorithm 2): a small job to one, a large one to as many
+    as it needs. A job is large if no working server of its type has enough GPUs. It runs or pauses on its servers, so
+    that jobs only migrate from servers that fail.
 
-    What the paper leaves open, and what is taken:
+    Choices where the paper leaves something open:
 
     * A job's tickets are effective and follow Eq. (3), as for `GangAwareStride`; its stride is its GPUs over them.
     * The stride of a server's aggregate job is GPUs over the tickets of its small jobs. With ``whole`` the GPUs are
-      those of the server, as in the paper's drawing; without, those that the small jobs got in the quantum, which is
-      what one stride for the whole cluster would charge them. Where small jobs fill their server it is the same.
-    * A large job has the same servers as long as they work. Small jobs use what it leaves free on them, and the other
-      way round; ``shared`` False gives a server to one or the other.
+      those of the server, as in the paper's drawing. Without, they are those that the small jobs got in the quantum, as
+      under one stride for the whole cluster. The two agree where small jobs fill their server.
+    * A large job has the same servers as long as they work. Large and small jobs share servers: each may use the GPUs
+      that the others leave free. ``shared`` False gives a server to one or the other.
     * With several types each has a central scheduler; ``assign`` chooses a new job's type.
 
     Source: Gandiva_fair Sec. 3.1 (Large jobs), Fig. 3; Algorithm 2.
@@ -51,7 +51,7 @@ class SplitStride(Policy):
         return Split()
 
     def decide(self, problem: Queue, state: Split, solve: Session) -> Schedule:
-        """Allocate who is new, and run one quantum; see `Policy.decide`."""
+        """Allocate new jobs, and run one quantum; see `Policy.decide`."""
         servers = Servers(problem, fair_tickets(problem), state.homes)
         wanted = problem.capacity * 0
         for row in servers.home:
@@ -68,7 +68,7 @@ class SplitStride(Policy):
 def fair_tickets(queue: Queue) -> list[Mapping[str, Number]]:
     """Return the GPUs of each type that each user present is entitled to: in proportion to its tickets.
 
-    Users with jobs that fit no type are not counted for those.
+    Jobs that fit no type do not count.
 
     Source: Gandiva_fair Sec. 1 (a proportional share of each generation), 2.1.
     """

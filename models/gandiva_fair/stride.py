@@ -1,4 +1,4 @@
-"""Gang-aware stride: the job that had the least GPU-time for its tickets goes first, and who does not fit waits."""
+"""Gang-aware stride: the job with the least GPU-time for its tickets goes first; one that does not fit waits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fairopt.simulation import Consolidated, Placement, Want, placed
 
 
 def gang_aware(passes: Sequence[Number], sizes: Sequence[int], gpus: int) -> list[int]:
-    """Return who runs in one quantum on ``gpus``, as places in ``passes`` and ``sizes``, in the order of selection.
+    """Return the jobs that run in one quantum on ``gpus``, as indices of ``passes`` and ``sizes``, in order.
 
-    Jobs are taken by rising pass; ties keep the order given. Who does not fit into what is left is passed over.
+    Jobs are taken by rising pass; ties keep the given order. A job that does not fit into the GPUs left is skipped.
 
     Source: Gandiva_fair Algorithm 1.
 
@@ -34,7 +34,7 @@ def gang_aware(passes: Sequence[Number], sizes: Sequence[int], gpus: int) -> lis
 
 
 def entered(names: Sequence[str], passes: Mapping[str, Number], zero: Number) -> dict[str, Number]:
-    """Return the passes of all ``names``: who is new enters at the least of those that are known, ``zero`` for none.
+    """Return the passes of all ``names``; a new job enters at the least known pass (``zero`` if there is none).
 
     Source: Gandiva_fair Sec. 3.1.
     """
@@ -52,24 +52,24 @@ class Strides:
 
 @dataclass(frozen=True)
 class GangAwareStride(Policy):
-    """Each round is a quantum: `gang_aware` on all GPUs of a type; whoever runs has its pass raised by its stride.
+    """Each round is a quantum: `gang_aware` on all GPUs of a type; each job that runs adds its stride to its pass.
 
-    A job's stride is its GPUs over its tickets, so that passes count GPU-time received per ticket, and its tickets
-    are its user's in proportion to its GPUs (Eq. (3)). Jobs whose passes are equal keep the queue's order, that is, of
-    arrival and then of the trace. With six jobs of two 1-GPU, two 2-GPU and two 4-GPU users on 4 GPUs this is Table
-    2's stride row after six quanta, exactly.
+    A job's stride is its GPUs over its tickets, so that passes count GPU-time received per ticket. Its tickets are its
+    user's, divided in proportion to GPUs (Eq. (3)). Jobs with equal passes keep the queue's order: by arrival, then as
+    in the trace. With six jobs of two 1-GPU, two 2-GPU and two 4-GPU users on 4 GPUs this gives exactly Table 2's
+    stride row after six quanta.
 
-    What the paper leaves open, and what is taken:
+    Choices where the paper leaves something open:
 
     * "A job's stride is inversely proportional to its tickets" alone (``by_size`` False) would give all jobs of Table 2
-      the same time, since by Eq. (3) they have the same tickets; Sec. 3.3's example of a 1-GPU and a 4-GPU job that
-      alternate is of that kind all the same.
-    * Tickets are effective (Sec. 3.2): of a user that wants little, the others get the rest. ``readjust`` False takes
-      them as they are. ``by_weight`` takes each job's own weight as its tickets, whoever owns it.
-    * When a user's jobs come or go, its strides change and passes stay as they are.
+      the same time, since by Eq. (3) they have the same tickets. Yet Sec. 3.3's example, in which a 1-GPU and a 4-GPU
+      job alternate, is of that kind.
+    * Tickets are effective (Sec. 3.2): the others get the tickets that a user with little demand does not use.
+      ``readjust`` False turns this off. ``by_weight`` uses each job's own weight as its tickets, instead of its user's.
+    * When a user's jobs come or go, its strides change, but not its passes.
     * With several types each is a pool of its own. A job is assigned to one when it arrives (``assign``), and Eq. (1)
-      is taken over its user's jobs there. Who can run there no longer, hosts being down, goes to another and enters
-      like a new job: at the least pass.
+      is taken over its user's jobs there. A job that can no longer run there, because hosts are down, goes to another
+      pool and enters like a new job: at the least pass.
     * Jobs may lie on several hosts and move between rounds, which is why the paper splits the scheduler.
 
     Source: Gandiva_fair Sec. 3.1, Algorithm 1.
@@ -78,7 +78,7 @@ class GangAwareStride(Policy):
     problem = Queue
     name = "stride"
     source = "Gandiva_fair, EuroSys 2020, Algorithm 1"
-    # not EXACT: jobs of one user come to the same pass again and again, which floats part by its last digit
+    # not EXACT: jobs of one user often have the same pass, which rounding makes different in floats
     traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS})
     claims = (Claim("service delay of at most one quantum", "Sec. 3.1"),)
     states = (Strides,)
@@ -101,7 +101,7 @@ class GangAwareStride(Policy):
         wants: list[Want] = []
         for pool in pools(problem, kinds, by_weight=self.by_weight, readjust=self.readjust):
             names = [jobs.names[row] for row in pool.tickets]
-            # who comes from another type is new here
+            # a job that comes from another type is new here
             known = {name: state.passes[name] for name in names if state.kinds.get(name) == types[pool.kind]}
             own = entered(names, known, problem.now * 0)
             rows = pool.rows
@@ -115,7 +115,7 @@ class GangAwareStride(Policy):
             wants += [Want(row, (pool.kind,)) for row in running]
             passes |= own
         placements = placed(problem, wants, self.placement)
-        for row in placements:  # who was chosen and found no hosts has not run, and keeps its pass
+        for row in placements:  # a chosen job without hosts has not run, and keeps its pass
             passes[jobs.names[row]] += strides[row]
         after = Strides(passes, {jobs.names[row]: types[kind] for row, kind in kinds.items()})
         return Schedule(self.name, problem, placements, state=after)

@@ -1,4 +1,4 @@
-"""Tickets: what a user's stand for per GPU, what a node must serve, and what small users leave to the others."""
+"""Tickets: a user's per GPU, a node's load, and how small users' unused tickets go to the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def tickets_per_gpu(tickets: Mapping[str, Number], demand: Mapping[str, int]) ->
 
 
 def load_per_gpu(jobs: Iterable[tuple[int, Number]], gpus: int) -> Number:
-    """Return the tickets that each of a node's ``gpus`` has to serve; ``jobs`` are (GPUs, tickets per GPU).
+    """Return a node's tickets per GPU, of its ``gpus``; ``jobs`` are (GPUs, tickets per GPU).
 
     Source: Gandiva_fair Eq. (2).
     """
@@ -33,14 +33,14 @@ def job_tickets(per_gpu: Number, gpus: int) -> Number:
 
 
 def entitled(tickets: Mapping[str, Number], demand: Mapping[str, int], gpus: int) -> dict[str, Number]:
-    """Return the GPUs, in the mean over time, that each user of ``demand`` is entitled to of ``gpus``.
+    """Return the mean number of GPUs over time, out of ``gpus``, to which each user of ``demand`` is entitled.
 
-    In proportion to tickets, but nobody more than it can use: who demands least for its tickets is satisfied first and
-    leaves the list, and the rest is divided again among the others. All of ``gpus`` are handed out, or all demands are
-    met. A user without tickets gets nothing.
+    It is in proportion to tickets, but no user gets more than it can use. The user with the least demand for its
+    tickets is satisfied first and leaves the list; the rest is divided again among the others. At the end all ``gpus``
+    are handed out, or all demands are met. A user without tickets gets nothing.
 
-    The weight readjustment of Chandra and Shenoy does this for threads, each of which can use one processor; a user
-    can use as many GPUs as its jobs want, so users go by the ratio of demand to tickets and not by tickets alone.
+    The weight readjustment of Chandra and Shenoy does this for threads, each of which can use one processor. A user can
+    use as many GPUs as its jobs want, so users are ordered by the ratio of demand to tickets, not by tickets alone.
 
     Source: Gandiva_fair Sec. 2.1 (inter-user fairness), 3.2 (effective tickets); Chandra and Shenoy, Hierarchical
     scheduling for symmetric multiprocessors, IEEE TPDS 19(3), 2008.
@@ -63,7 +63,7 @@ def entitled(tickets: Mapping[str, Number], demand: Mapping[str, int], gpus: int
 
 
 def effective_tickets(tickets: Mapping[str, Number], demand: Mapping[str, int], gpus: int) -> dict[str, Number]:
-    """Return the tickets that the users of ``demand`` count with: as many together as they have, as `entitled` divides.
+    """Return the effective tickets of the users of ``demand``: their total, divided as `entitled` does.
 
     Source: Gandiva_fair Sec. 3.2 (effective tickets, bonus share).
     """

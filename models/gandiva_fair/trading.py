@@ -1,4 +1,4 @@
-"""Trades between users as a step between rounds: from fair shares of each type to the tickets that they leave."""
+"""Trades between users between rounds: from fair shares of each type to the tickets after trading."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from fairopt.program import Number
 
 @dataclass(frozen=True)
 class Traded:
-    """Trades that stand, and on what they rest.
+    """The trades in force, and the inputs that they were made from.
 
     ``users`` and ``capacity`` are the traders with their tickets and the GPUs of each type when the trades were made;
     ``tickets`` maps each trader to its GPUs of each type afterwards, in the order of types. ``present`` are the users
-    who were there.
+    that were present then.
     """
 
     present: tuple[str, ...] = ()
@@ -35,16 +35,16 @@ class Traded:
 
 
 def traded(queue: Queue, before: Traded, known: Known) -> Traded:
-    """Return the trades of this round: those that stand if nobody came or went, else all of them anew.
+    """Return the trades of this round: those in force if no user came or went, else all of them afresh.
 
-    To undo every trade and trade again from the fair shares is what undoing comes to when a user comes or goes, when
-    hosts fail or come back, or when a user begins or ceases to be a trader. Traders are the users whose jobs that fit
-    want at least as many GPUs as all their fair shares together: the paper speaks of users that keep the cluster busy,
-    and to somebody with little work slow GPUs for fast ones are no gain. The others keep their fair shares.
+    All trades are undone, and made again from the fair shares, when a user comes or goes, when hosts fail or come back,
+    or when a user begins or ceases to be a trader. Traders are the users whose jobs that fit want at least as many GPUs
+    as their fair shares together. The paper speaks of users that keep the cluster busy; a user with little work gains
+    nothing from many slow GPUs. The others keep their fair shares.
 
-    A user's speedup on a type is the mean over its jobs of their throughput relative to their fastest type, weighted
-    by GPUs; where its jobs are alike, as the paper has it, ratios between types are those of each job. Numbers are
-    those of the queue.
+    A user's speedup on a type is the mean over its jobs of their throughput relative to their fastest type, weighted by
+    GPUs. If its jobs are alike, as in the paper, ratios between types are those of each job. The number type is that of
+    the queue.
 
     Source: Gandiva_fair Sec. 3.4, 3.5 (Trading).
     """
@@ -75,15 +75,15 @@ def traded(queue: Queue, before: Traded, known: Known) -> Traded:
     for user, row in rows.items():
         own = [of_type[user] for of_type in fair]
         for kind, share in zip(used, row, strict=True):
-            own[kind] = max(share, share * 0)  # a rounding error is no debt
+            own[kind] = max(share, share * 0)  # a share below 0 is a rounding error
         tickets[user] = tuple(own)
     return Traded(present, users, capacity, tickets, trades)
 
 
 def market_of(queue: Queue, users: Mapping[str, Number], shares: list[Number]) -> Market | None:
-    """Return the market of the traders, with ``shares`` of each type between them; None where there is none to make.
+    """Return the market of the traders, who together have ``shares`` of each type; None where nobody can trade.
 
-    Types without GPUs, and users that can run on none of the others, are left out.
+    Types without GPUs are left out, and so are users that can run on no other type.
     """
     relative = np.array([relative_speed(queue, user) for user in users], dtype=object)
     kinds = [kind for kind, share in enumerate(shares) if share > 0]

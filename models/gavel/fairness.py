@@ -1,6 +1,6 @@
-"""Gavel's objectives that are no single linear program: finish-time fairness, and the sum of completion times.
+"""Gavel's objectives that need several linear programs: finish-time fairness, and the sum of completion times.
 
-Both are answered by a few linear programs, and come with a proven interval: no shares are better than ``bound``.
+Both answers have a proven bound: no shares are better than ``bound``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Number, Program
 
-#: More programs than this for one answer, and the numbers are too ill-conditioned for the tolerance asked for.
+#: The most programs for one answer; if they do not suffice, the numbers are too ill-conditioned for the tolerance.
 MOST_PROGRAMS = 200
 #: Steps of Newton's method between two programs.
 STEPS = 20
@@ -33,15 +33,15 @@ class FinishTimeFairness:
     """The least largest finish-time ratio: min over X of max_m rho_m.
 
     rho_m(X) = (elapsed_m + remaining_m / throughput_m(X)) / isolated_m, with elapsed the time since the job arrived.
-    ``whole`` False, as in the source's own scheduler: isolated_m is elapsed_m plus the time that the work left would
-    take on the job's own partition of the cluster, by weight among the jobs present; True: the time that all of its
-    work would take there. Both are the same for a job just arrived.
+    With ``whole`` False, as in the source's own scheduler, isolated_m is elapsed_m plus the time that the remaining
+    work would take on the job's equal share of the cluster, by weight among the jobs present. With True it is the time
+    that all of its work would take there. Both agree for a job that has just arrived.
 
     For a ratio r given, "rho_m <= r for all m" is "throughput_m >= remaining_m / (r isolated_m - elapsed_m)": linear.
-    Where nobody has waited yet that is one program, exact. Else the least r is a root of a rational function, and in
-    general no fraction: each program gives shares, whose largest ratio is an upper end, and duals, from which Newton's
-    method on a convex function leads to a lower end; in Fractions both are proven. Ends when they are within
-    ``tolerance`` of each other. Value: the largest ratio of the shares; bound: the lower end.
+    If no job has waited yet, that is one exact program. Otherwise the least r is a root of a rational function, and in
+    general irrational. Each program gives shares, whose largest ratio is an upper bound. It also gives duals, from
+    which Newton's method on a convex function finds a lower bound. In Fractions both are proven. The search ends when
+    they are within ``tolerance`` of each other. Value: the largest ratio of the shares; bound: the lower bound.
 
     Source: Gavel, OSDI 2020, Sec. 4.2 (there without weights, by a general convex solver); FFT Sec. 2.4, 6.1.5.
     """
@@ -60,18 +60,18 @@ class FinishTimeFairness:
             refuse_broken(program, solution)
             shares = not_negative(program.variable("share", solution.point))
             value, part = self.largest(jobs, shares, isolated), program.value(solution.point)
-            # where nobody has waited the program is linear in 1/r too, and its answer says the least r itself
+            # if no job has waited the program is linear in 1/r, and its answer gives the least r itself
             raised = low / part if not waited else self._raised(jobs, isolated, low, part, program, solution.dual)
             if best is None or value < best.value:
                 best = Answer(shares, value, value, program, solution)
             best = replace(best, bound=min(raised, best.value), programs=count)
             if not waited or raised <= low or best.value - best.bound <= self.tolerance * best.value:
-                return best  # in floats, the lower end rises no more when it is as good as the solver's own tolerance
+                return best  # in floats, the lower bound stops rising at the solver's own tolerance
             low = raised
         raise NotSolved(f"finish-time fairness is not within {self.tolerance} after {MOST_PROGRAMS} programs", solution)
 
     def formulate(self, jobs: JobMarket, need: Array) -> Program:
-        """Return the program of one step: the largest part of ``need`` (n,) that all jobs' throughputs reach."""
+        """Return the program of one step: the largest fraction of ``need`` (n,) that all jobs' throughputs reach."""
         p = Formulation("gavel, finish-time fairness")
         share = shares_of(p, jobs.market)
         part = p.variable("part")
@@ -104,11 +104,10 @@ class FinishTimeFairness:
     def _raised(
         self, jobs: JobMarket, isolated: Array, low: Number, part: Number, program: Program, dual: Array | None
     ) -> Number:
-        """Return a lower end that is no smaller.
+        """Return a lower bound that is at least ``low``.
 
-        With p_m the duals, which add up to one, every ratio r that can be reached has
-        sum p_m need_m(r) / need_m(low) <= part; the left side is convex and falls with r, so that Newton's steps, from
-        the left, stay below the root.
+        With p_m the duals, which add up to one, every ratio r that can be reached has sum p_m need_m(r) / need_m(low)
+        <= part. The left side is convex and falls with r, so Newton's steps from the left stay below the root.
         """
         if dual is None:
             raise NotCapable("finish-time fairness is searched by duals, and this back end returns none")
@@ -130,10 +129,10 @@ class FinishTimeFairness:
 class LeastTotalTime:
     """The least sum of completion times from now on: min over X of sum_m weight_m remaining_m / throughput_m(X).
 
-    What FFT's Sec. 2.3 writes down as Gavel's way to minimise job completion times. Convex, and no linear program: each
-    job's time is bounded from below by tangents, which makes one; its shares are an upper end and give new tangents.
-    Begins with every job on its own partition, and ends when the ends are within ``tolerance`` of each other; many jobs
-    take tens of programs. Value: the sum for the shares; bound: that of the last program.
+    FFT's Sec. 2.3 gives this as Gavel's way to minimise job completion times. It is convex, but not linear. Tangents
+    that bound each job's time from below make it a linear program; its shares give an upper bound and new tangents. It
+    begins with the equal shares, and ends when the bounds are within ``tolerance`` of each other; many jobs take tens
+    of programs. Value: the sum for the shares; bound: that of the last program.
 
     Source: FFT Sec. 2.3; Kelley, The Cutting-Plane Method for Solving Convex Programs, 1960.
     """
@@ -189,7 +188,7 @@ class LeastTotalTime:
 
 
 def own_partition(market: Market) -> Array:
-    """Return what each user uses of its own partition of the cluster (n, k): its fastest GPUs, up to its demand."""
+    """Return what each user uses of its equal share of the cluster (n, k): its fastest GPUs, up to its demand."""
     shares = market.equal_split()
     for row, limit in enumerate(market.limit):
         left = limit
@@ -201,7 +200,7 @@ def own_partition(market: Market) -> Array:
 
 
 def _down(value: Number) -> Number:
-    """Return a Fraction with a short denominator that is at most ``value``, and hardly less; a float as it is."""
+    """Return a Fraction with a short denominator, just below or equal to ``value``; floats are not changed."""
     if not isinstance(value, Fraction):
         return value
     size = Fraction(2) ** (DIGITS - value.numerator.bit_length() + value.denominator.bit_length())
@@ -209,7 +208,7 @@ def _down(value: Number) -> Number:
 
 
 def _short(values: Array) -> Array:
-    """Return positive numbers near ``values`` with short denominators: a tangent is as good anywhere."""
+    """Return positive numbers near ``values`` with short denominators; a tangent is valid at any point."""
     if values.dtype != object:
         return values
     return np.array([_down(value) for value in values], dtype=object)

@@ -1,4 +1,4 @@
-"""Max-min: raise the user that gains least over its own partition of the cluster."""
+"""Max-min: maximise the least ratio of a user's throughput to that of its equal share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairopt.program import Array, Formulation, Number, Program
 
 
 class MaxMin(Formulated):
-    """Maximise the least ratio of a user's throughput to what its own partition of the cluster would give.
+    """Maximise the least ratio of a user's throughput to that of its equal share of the cluster.
 
     Gavel bounds the sum of a job's time fractions by one; with GPUs instead of fractions that is the user's
     ``demand``, and a market without demands has no such bound.
@@ -61,7 +61,7 @@ class MaxMin(Formulated):
         return p.program()
 
     def rate(self, market: Market) -> Array:
-        """Return what each user's own partition would give it (n,)."""
+        """Return each user's throughput on its equal share (n,)."""
         return market.fair_utility()
 
     def worth(self, market: Market) -> Number:
@@ -69,5 +69,5 @@ class MaxMin(Formulated):
         return 1
 
     def user_duals(self, values: Array, market: Market) -> tuple[str, Array]:
-        """Return the duals of the ratios' rows: whoever needs more leaves less to the others."""
+        """Return the duals of the ratios' rows: minus each user's worth, since a need lowers the optimum."""
         return "least_ratio", -values * market.fair_utility()

@@ -1,4 +1,4 @@
-"""What Gavel optimises when it turns jobs into time fractions: one small class for each objective."""
+"""The objectives by which Gavel computes time fractions: one small class for each."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from fairopt.program import Affine, Array, Formulation, Number, Program
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What an objective says: ``shares`` (n, k) GPUs in the mean over time, and how good they are.
+    """The answer of an objective: ``shares`` (n, k), mean numbers of GPUs over time, and their value.
 
-    ``value`` is the objective of ``shares``, in the unit that the class names; ``bound``: no shares reach better.
+    ``value`` is the objective of ``shares``, in the unit that the class names; no shares are better than ``bound``.
     ``program``, ``solution``: the last program that was solved; ``programs`` counts them.
     """
 
@@ -45,7 +45,7 @@ class Objective(Protocol):
 
 
 class LinearObjective(ABC):
-    """An objective that is one linear program: `formulate` writes it down, the shares are its block "share"."""
+    """An objective that is one linear program, from `formulate`; the shares are its block "share"."""
 
     @abstractmethod
     def formulate(self, jobs: JobMarket) -> Program:
@@ -76,9 +76,9 @@ def throughput(market: Market, share: Affine) -> Affine:
 
 @dataclass(frozen=True)
 class MaxMinShare(LinearObjective):
-    """Least attained service, aware of types: the largest least throughput relative to the job's own partition.
+    """Least attained service, aware of types: max-min of throughput relative to the job's equal share.
 
-    Weights scale the partition. Value: the least ratio.
+    Weights scale the equal share. Value: the least ratio.
 
     Source: Gavel, OSDI 2020, Sec. 4.1.
     """
@@ -90,9 +90,10 @@ class MaxMinShare(LinearObjective):
 
 @dataclass(frozen=True)
 class LeastMakespan(LinearObjective):
-    """The soonest end of the last job: min over X of max_m remaining_m / throughput_m(X); one program, and exact.
+    """The least makespan: min over X of max_m remaining_m / throughput_m(X); one program, and exact.
 
-    With t the reciprocal, a largest t such that throughput_m >= t remaining_m; no search. Value: time until the end.
+    With t the reciprocal, it maximises t such that throughput_m >= t remaining_m, without search. Value: time until the
+    end.
 
     Source: Gavel, OSDI 2020, Sec. 4.2; FFT Sec. 2.3.
     """
@@ -126,11 +127,11 @@ class LeastMakespan(LinearObjective):
 
 @dataclass(frozen=True)
 class ShortestFirst(LinearObjective):
-    """Like shortest job first: throughput relative to the best that a job can have, the shorter job weighing more.
+    """Like shortest job first: throughputs relative to the job's best, summed with larger weights for shorter jobs.
 
-    Jobs are ranked by the time they have left at their best; the r-th of n weighs n + 1 - r, times its own weight.
-    The source orders so for FIFO (by arrival); for shortest jobs first it asks for the least time of the shortest job
-    and says nothing of the others. FFT calls the policy SJF-like and gives no formula. Value: the weighted sum.
+    Jobs are ranked by their remaining time at best throughput; the r-th of n weighs n + 1 - r, times its own weight.
+    The source uses such weights for FIFO (by arrival). For shortest job first it minimises the time of the shortest
+    job, and does not mention the others. FFT calls the policy SJF-like and gives no formula. Value: the weighted sum.
 
     Source: Gavel, OSDI 2020, Sec. 4.2, Table 1; FFT Sec. 6.1.4.
     """
@@ -156,14 +157,14 @@ class ShortestFirst(LinearObjective):
 class LeastCost(LinearObjective):
     """The most throughput for the money: max over X of sum_m throughput_m / sum_mj cost_j GPUs_mj.
 
-    Throughputs of different jobs are added up as parts of the best that each can have, times its weight. ``cost`` of a
-    GPU for a unit of time, by type's name; 1 where nothing is said. ``least``: the part of the throughput of its own
-    partition that each job is promised (the source's service-level objectives); with 0 jobs that are poor value for
-    money get nothing, and run on what is left over.
+    Throughputs of different jobs are added up relative to each job's best, times its weight. ``cost``: of a GPU for a
+    unit of time, by the type's name; 1 by default. ``least``: the part of its equal share's throughput that each job is
+    promised (the source's service-level objectives). With 0, jobs that are poor value for money get nothing, and run on
+    left-over GPUs.
 
-    A quotient of linear functions; with s the reciprocal of the cost and y = s x it is one program (Charnes and
-    Cooper 1962). The quotient leaves the scale open: of the shares on the ray found, the largest that fit are taken.
-    Value: throughput for a unit of money.
+    A quotient of linear functions; with s the reciprocal of the cost and y = s x it is one program (Charnes and Cooper
+    1962). The quotient does not depend on the scale of the shares; the largest multiple that fits is taken. Value:
+    throughput for a unit of money.
 
     Source: Gavel, OSDI 2020, Sec. 4.2.
     """

@@ -1,4 +1,4 @@
-"""Gavel in rounds: time fractions by an objective, turned into rounds by priorities."""
+"""Gavel in rounds: an objective gives time fractions, and priorities turn them into rounds."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from fairopt.problem.queue import Queue
 from fairopt.program import Number, cast
 from fairopt.simulation import Consolidated, Placement, Want, placed
 
-#: Time fractions below this, in floats, are a solver's noise.
+#: Smaller time fractions, in floats, count as rounding errors.
 NOISE = 1e-7
 
 
 @dataclass(frozen=True)
 class Claimed:
-    """What one job may claim, by type: ``fraction`` X_mj of the time, ``rounds`` received of those ``seen``.
+    """The claim of one job, by type: ``fraction`` X_mj of the time, ``rounds`` received of those ``seen``.
 
-    ``owed``: rounds that earlier fractions promised and did not give, less those that they gave beyond it.
+    ``owed``: rounds that the job was promised by earlier fractions, minus those that it received.
     """
 
     fraction: tuple[Number, ...]
@@ -33,7 +33,7 @@ class Claimed:
     seen: int = 0
 
     def settled(self) -> tuple[Number, ...]:
-        """Return what is owed once the fractions end."""
+        """Return the rounds owed when the present fractions end."""
         return tuple(
             owed + part * self.seen - got for owed, part, got in zip(self.owed, self.fraction, self.rounds, strict=True)
         )
@@ -41,7 +41,7 @@ class Claimed:
 
 @dataclass(frozen=True)
 class GavelState:
-    """What Gavel carries: each job's claims, in the order of the jobs; the capacity that they were made for."""
+    """The state of Gavel: each job's claims, in the order of the jobs, and the capacity that they were made for."""
 
     claims: Mapping[str, Claimed] = field(default_factory=dict)
     capacity: tuple[int, ...] = ()
@@ -53,20 +53,21 @@ class GavelState:
 class GavelRounds(Policy):
     """Time fractions X_mj for each job and type, and rounds that approach them.
 
-    In each round the pairs of job and type go by falling priority, X_mj over the fraction of rounds that the job has
-    received on the type; whole gangs, a job on one type only, whoever does not fit is passed over. A job that has
-    received none on a type goes before all that have (ties: by X). Ties go to whom earlier fractions owe more, then to
-    the larger X, then to the job that arrived first, then to its faster type.
+    In each round the pairs of job and type are taken by falling priority: X_mj over the fraction of rounds that the job
+    has received on the type. Gangs are placed whole, a job runs on one type only, and a job that does not fit is
+    skipped. A job that has received no round on a type comes before all that have (ties: by X). Ties go to the job that
+    is owed more, then to the larger X, then to the job that arrived first, then to its faster type.
 
-    * ``objective``: what X is the best for (`fairopt.models.gavel.objectives`, `fairopt.models.gavel.fairness`). It is
-      asked again when a job that could run has come or gone, or the GPUs have changed; in between, X stays.
-    * ``reset``: whether the counts of rounds begin anew then, as in the source's own scheduler; what was owed is kept
-      for ties. False: fractions are counted from each job's arrival on.
+    * ``objective``: what X optimises (`fairopt.models.gavel.objectives`, `fairopt.models.gavel.fairness`). X is
+      computed again when a job that could run has come or gone, or the GPUs have changed.
+    * ``reset``: whether the counts of rounds start again then, as in the source's own scheduler; rounds owed are kept
+      for ties. False: rounds are counted from each job's arrival.
     * ``backfill``: whether GPUs still free go to pairs with X_mj = 0, those that are owed more first, as in the
       source's scheduler; False leaves them idle.
     * ``placement``: how hosts are chosen.
 
-    The sizes of state and the cost of moving do not enter (FFT Sec. 2.3). Jobs with a lease go on, which counts.
+    The sizes of state and the cost of moving are ignored (FFT Sec. 2.3). Jobs with a lease go on, and these rounds
+    count.
 
     Source: Gavel, OSDI 2020, Sec. 3.1, 5; FFT Sec. 2.3, 2.4, 6.1.4.
     """
@@ -84,11 +85,11 @@ class GavelRounds(Policy):
     placement: Placement = field(default_factory=Consolidated)
 
     def start(self, problem: Queue) -> GavelState:
-        """Return the state in which nobody has a claim."""
+        """Return the state without claims."""
         return GavelState()
 
     def decide(self, problem: Queue, state: GavelState, solve: Session) -> Schedule:
-        """Make claims where they are out of date, then serve them by priority; see `Policy.decide`."""
+        """Renew the claims if they are out of date, then serve them by priority; see `Policy.decide`."""
         current, answer = self._claims(problem, state, solve)
         placements = placed(problem, self._wants(problem, current.claims), self.placement)
         served = {}

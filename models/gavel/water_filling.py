@@ -1,4 +1,4 @@
-"""Water filling: max-min, then the next least ratio, and so on until nobody can be raised."""
+"""Water filling: max-min, then the next smallest ratio, and so on until no user can be raised."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Program
 
-#: Markets of more pairs of a user and a type than this are not solved again in Fractions only to be certified.
+#: Larger markets (in users times types) are not solved again in Fractions for a certificate.
 CERTIFIABLE = 1000
-#: By which part of themselves ratios in floats may be off the exact ones.
+#: The relative error allowed between ratios in floats and the exact ones.
 FLOAT_SLACK = 1e-9
-#: By which part the level that a demand allows may be rounded: a sum over types, divided once.
+#: The relative rounding error of the level that a demand allows: a sum over types, divided once.
 MARGIN = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """How far the water has risen: ``level`` (n,) is each user's ratio once fixed, ``fixed_in`` (n,) the round.
+    """The result of the rounds so far: ``level`` (n,) is each user's ratio once fixed, ``fixed_in`` (n,) the round.
 
-    A user not yet fixed has level 0 and round 0. ``pushes`` are the rounds' duals, which say who was held down: entries
-    [block, index..., value], round by round.
+    A user that is not fixed yet has level 0 and round 0. ``pushes`` are the duals of each round, which identify the
+    bottlenecks: entries [block, index..., value], round by round.
 
-    The method by prices gives ``proven``, round by round: what the level of the round is proved to be, where
-    those fixed before have theirs; and ``slack`` (n,): by which part of its level a user is proved to have no more,
-    where those fixed before have their levels and all others at least as much as it.
+    The method by prices also gives ``proven``, round by round: proven bounds on the level of the round, given the
+    levels of the users fixed before. ``slack`` (n,) is proven too: a user exceeds its level by at most this relative
+    amount, if the users fixed before have their levels and all others have at least as much as it.
     """
 
     level: Array
@@ -51,7 +51,7 @@ class Levels:
 
     @property
     def fixed(self) -> Array:
-        """Which users can be raised no more (n,)."""
+        """Which users are fixed (n,)."""
         return np.asarray(self.fixed_in > 0)
 
 
@@ -65,14 +65,14 @@ class FillingByPrices(Method):
 class WaterFilling(Formulated):
     """The lexicographic completion of max-min: maximise the least ratio, then the second least, and so on.
 
-    In each round the least ratio t of the users still open is maximised. A user is a bottleneck if its row has a
-    non-zero dual: then it is at t in every optimum. The duals of the open rows add up to one, so at least one of m open
-    users has 1/m or more; a float solver fixes those with at least half of that, which no rounding error can reach, and
-    the exact one fixes all that are not zero. Users that
-    are bottlenecks but not found so in one round are found in a later one, at the same level.
+    Each round maximises the least ratio t of the users still open. A user is a bottleneck if its row has a non-zero
+    dual: then it is at t in every optimum. The duals of the open rows add up to one, so at least one of m open users
+    has 1/m or more. A float solver fixes the users with at least half of that, which is well above rounding error. The
+    exact solver fixes all users with non-zero duals. Users that are bottlenecks but are not found in one round are
+    found in a later one, at the same level.
 
-    Its own method (`fairopt.methods.water_filling.solve`) needs about as many rounds as there are types,
-    each by prices, where the program needs one for each demand that limits its user alone.
+    Its own method (`fairopt.methods.water_filling.solve`) solves each round by prices and needs about as many rounds as
+    there are types. The program needs a round for each demand that limits only its own user.
 
     Source: Gavel, OSDI 2020, Sec. 4.3 (there with a mixed-integer program); Radunovic and Le Boudec, A Unified
     Framework for Max-Min and Min-Max Fairness, 2007.
@@ -182,7 +182,7 @@ class WaterFilling(Formulated):
         return same_utilities(decision, f"optima of {self.name}")
 
     def choices(self, decision: Allocation) -> Program:
-        """Return the allocations with the same levels: nobody can be above its level while others are at theirs."""
+        """Return the allocations with the same levels: no user can exceed its level while the others reach theirs."""
         levels: Levels = decision.evidence
         market = decision.market.as_(Fraction if decision.exact else float)
         p = Formulation(f"optima of {self.name}")
@@ -192,11 +192,11 @@ class WaterFilling(Formulated):
         return p.program()
 
     def certify(self, decision: Allocation) -> Certificate:
-        """Return the rounds: the level that each reached, and the duals that hold down whom it fixed.
+        """Return the certificate: the level of each round, with duals that prove its users to be bottlenecks.
 
-        A decision by prices on an exact market is solved again in Fractions: where the ratios are
-        the same but for rounding, the certificate is that of an exact allocation that reaches them. Errors:
-        `NotCapable` where the market is in floats or large, or the decision is a back end's in floats.
+        A decision by prices on an exact market is solved again in Fractions. If the ratios agree up to rounding, the
+        certificate is that of the exact allocation. Errors: `NotCapable` where the market is in floats or large, or the
+        decision is a back end's in floats.
         """
         if decision.method is not None:
             decision = self._in_fractions(decision)
@@ -210,7 +210,7 @@ class WaterFilling(Formulated):
         return LevelsProof(decision.market, decision.shares, rounds)
 
     def _in_fractions(self, decision: Allocation) -> Allocation:
-        """Return the exact decision that one in floats is near."""
+        """Return the exact decision that corresponds to one in floats."""
         market = decision.market
         n, k = market.shape
         if not market.exact or n * k > CERTIFIABLE:
@@ -224,10 +224,10 @@ class WaterFilling(Formulated):
 
 
 def _of_the_least(filled: FillingResult, first: Solution) -> Solution | None:
-    """Return what is proved of the least level, or None where others' levels are assumed for it."""
+    """Return the proven bounds on the least level, or None where they assume others' levels."""
     least = int(filled.level.argmin())
     lower = float(filled.reached * filled.level[least] * (1 - ROUNDING))
-    if any(each.capped[least] for each in filled.rounds):  # its demand allows no more, whatever the others have
+    if any(each.capped[least] for each in filled.rounds):  # its demand alone limits its level
         return replace(first, objective=filled.level[least], lower=lower, upper=filled.level[least] * (1 + MARGIN))
     if filled.fixed_in[least] == 1 and not filled.rounds[0].capped.any():
         return replace(first, lower=lower)
@@ -235,7 +235,7 @@ def _of_the_least(filled: FillingResult, first: Solution) -> Solution | None:
 
 
 def _proven(filled: FillingResult, market: Market) -> tuple[Solution, ...]:
-    """Return what is proved of each round, in the rows of the policy's program."""
+    """Return the proven bounds of each round, with duals for the rows of the policy's program."""
     fair = market.fair_utility()
     found = []
     for each in filled.rounds:

@@ -1,4 +1,4 @@
-"""ASTRAEA's books: the GPU time that tenants and jobs have held and were due, kept from round to round."""
+"""ASTRAEA's accounts: the GPU time that tenants and jobs have held and were due, kept from round to round."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fairopt.simulation.gpu_time import job_share, quota, tenant_share
 
 @dataclass(frozen=True)
 class Account:
-    """One job's: whose it is, what it asks for, its weight; GPU time that it held, that it was due; whether it ran.
+    """One job's account: its tenant, the GPUs it asks for, its weight, GPU time held and due, and whether it ran.
 
-    ``ran`` is about the last round. The books keep an account as long as the job is present.
+    ``ran`` is about the last round. An account is kept as long as the job is present.
     """
 
     tenant: str
@@ -28,10 +28,10 @@ class Account:
 
 @dataclass(frozen=True)
 class Books:
-    """What ASTRAEA remembers: accounts of the jobs present, and of all tenants that ever had one.
+    """The state of ASTRAEA: accounts of the jobs present, and of all tenants that ever had one.
 
-    ``begun`` is t_begin, the first arrival; ``begin`` and ``end`` are those of the last round, up to whose beginning
-    everything is entered. ``held`` and ``due`` are GPU time by tenant.
+    ``begun`` is t_begin, the first arrival. ``begin`` and ``end`` are those of the last round; the accounts are
+    complete up to its beginning. ``held`` and ``due`` are GPU time by tenant.
 
     Source: ASTRAEA Sec. 4.2 (the integrals), 5.2 (from t_begin to t_now).
     """
@@ -46,10 +46,10 @@ class Books:
 
 @dataclass(frozen=True)
 class Rho:
-    """A fairness degree as it is compared: time held over time due, and ``rate``, at which time is due now.
+    """A fairness degree in a form that can be compared: time held, time due, and ``rate``, at which time is due now.
 
-    Nothing is due yet to who has just come, and the degree is 0/0. It is taken for its limit as time begins to pass:
-    0 for who holds nothing; infinite for who does, and then those are ahead that hold less by their rate.
+    Nothing is due yet to a job or tenant that has just arrived, and its degree is 0/0. Its limit is used instead: 0 if
+    it holds nothing, else infinite. Infinite degrees are ordered by time held over rate, the smallest first.
     """
 
     held: Number
@@ -58,7 +58,7 @@ class Rho:
 
     @property
     def key(self) -> tuple[Number, Number]:
-        """What sorts by fairness, the least fairly served first."""
+        """The sort key: the least fairly served come first."""
         if self.due:
             return self.held / self.due, 0
         if not self.held:
@@ -75,13 +75,13 @@ class Rates:
 
 
 def opened(queue: Queue) -> Books:
-    """Return books in which nothing stands yet, before the round of ``queue``."""
+    """Return empty books, before the round of ``queue``."""
     begun: Number = min([queue.now, *queue.jobs.arrival])
     return Books(begun, begun, begun, {}, {}, {})
 
 
 def rates(queue: Queue, present: Mapping[str, Account], demand_cap: bool) -> Rates:
-    """Return what is due to every tenant of the trace, and to the jobs ``present``, per unit of time.
+    """Return the GPU time due per unit of time, to every tenant of the trace and to the jobs ``present``.
 
     M is all GPUs of the cluster, whether their hosts work or not. Source: Eq. (6)-(8), (13), (14), (16).
     """
@@ -105,12 +105,11 @@ def rates(queue: Queue, present: Mapping[str, Account], demand_cap: bool) -> Rat
 
 
 def brought_up(books: Books, queue: Queue, demand_cap: bool) -> Books:
-    """Return the books with everything entered up to now; accounts of jobs that are gone are closed.
+    """Return the books brought up to now, without the accounts of jobs that have left.
 
-    A job is active from its arrival on. One that was completed counts as active, and as holding its GPUs, until the
-    round ends in which it was: that is when the scheduler sees it, and when its GPUs become free for others. (The
-    measures of a run, which know better, end at the completion: `fairopt.simulation.gpu_time`.)
-    Jobs that fit no type have no account.
+    A job is active from its arrival. A completed job counts as active, and as holding its GPUs, until the end of its
+    last round. That is when the scheduler notices, and when its GPUs become free for others. (The measures of a run end
+    at the completion itself: `fairopt.simulation.gpu_time`.) Jobs that fit no type have no account.
     """
     names = queue.jobs.tenants
     zero = queue.now * 0
@@ -119,10 +118,10 @@ def brought_up(books: Books, queue: Queue, demand_cap: bool) -> Books:
     gone = [name for name in books.jobs if name not in rows]
     accounts = dict(books.jobs)
     held = {name: books.held.get(name, zero) for name in names}
-    for name in fresh:  # nothing, unless the books were opened late
+    for name in fresh:  # only if the books were opened late
         held[names[queue.jobs.tenant[rows[name]]]] += queue.attained[rows[name]]
     for name, account in books.jobs.items():
-        # what it held is known exactly, failures included, as long as the job is there to be asked
+        # while the job is present, its held time is known exactly, failures included
         now_held = (
             queue.attained[rows[name]]
             if name in rows

@@ -22,24 +22,24 @@ from fairopt.simulation import Consolidated, Placement, Want, by_throughput, pla
 
 @dataclass(frozen=True)
 class LongTermGpuTimeFairness(Policy):
-    """Each round, again and again: the tenant served least fairly, of its jobs the one served least fairly.
+    """Each round, repeatedly: select the tenant served least fairly, and its job served least fairly.
 
     * ``lease``: how long a job that is selected holds its GPUs, in the trace's unit of time; None for one round. A
-      lease that ends within a round is honoured to the end of that round. With None, all jobs are up for selection
-      and all GPUs are free in every round, which is what Sec. 5.1.2 says; a longer lease keeps what is unexpired
-      out of it, which is what a lease is.
+      lease that ends within a round lasts to the end of that round. With None, all jobs can be selected and all GPUs
+      are free in every round, as in Sec. 5.1.2. With longer leases, jobs with an unexpired lease keep their GPUs and
+      are not selected again.
     * ``adjusted``: Eq. (16) in place of (8), for tenants; jobs' fair shares, Eq. (13), then divide the quota as well.
-    * ``preferences``: what goes before fairness among the jobs of a tenant, in this order; none in Algorithm 2.
-    * ``backfill``: whether a tenant whose job does not fit may go on with its next job. As printed it may not: it is
-      passed over for the rest of the round, even if GPUs stay free that another of its jobs could use.
+    * ``preferences``: criteria before fairness among the jobs of a tenant, in this order; none in Algorithm 2.
+    * ``backfill``: whether a tenant whose job does not fit may continue with its next job. As printed it may not: it is
+      skipped for the rest of the round, even if another of its jobs could use the free GPUs.
     * ``placement``: where the selected jobs go.
 
-    Readings. rho is from the first arrival to now for tenants, from its arrival for a job; 0/0 as `Rho` says. M is
-    all GPUs of the cluster, T all tenants of the trace. Line 14 of Algorithm 1 adds a lease's GPU time to what the
-    tenant held, and nothing to what it is due. Ties go to the tenant first in the trace; to the job that came first.
-    Jobs that no type could take now, with all GPUs on working hosts free, are not pending: they hold nobody up. The
-    paper's cluster has one type; here a job whose lease is renewed stays where it is if that type has room, and others
-    take the type with room that is fastest for them.
+    Readings. rho is over the time from the first arrival to now for tenants, and from its arrival for a job; for 0/0
+    see `Rho`. M is all GPUs of the cluster, T all tenants of the trace. Line 14 of Algorithm 1 adds a lease's GPU time
+    to the time that the tenant held, and nothing to the time due. Ties go to the first tenant of the trace, and to the
+    job that arrived first. Jobs that would fit no type now, even with all working GPUs free, are not pending, so they
+    block no others. The paper's cluster has one type. Here a job whose lease is renewed stays on its type if there is
+    room, and others take the type with room that is fastest for them.
 
     Source: ASTRAEA, TPDS 2022, Algorithms 1-2, Sec. 5.1.2, 5.2.1, Eq. (12), (15), (16).
     """
@@ -71,7 +71,7 @@ class LongTermGpuTimeFairness(Policy):
         return cls(lease=lease, adjusted=True, preferences=(NewJobsFirst(),))
 
     def start(self, problem: Queue) -> Books:
-        """Return books in which nothing stands."""
+        """Return empty books."""
         return opened(problem)
 
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
@@ -81,7 +81,7 @@ class LongTermGpuTimeFairness(Policy):
         selection = self._select(problem, books, due, Room(problem))
         placements = placed(problem, selection.wants, self.placement)
         if len(placements) < len(problem.leased) + len(selection.wants):
-            # the placement asks for more than GPUs of a type: so ask it about every job in turn, as line 9 does
+            # a placement may need more than free GPUs of a type, so it is asked about each job in turn, as in line 9
             selection = self._select(problem, books, due, Room(problem, self.placement))
             placements = placed(problem, selection.wants, self.placement)
         until = problem.now + self._term(problem)
@@ -106,9 +106,9 @@ class LongTermGpuTimeFairness(Policy):
         return given if queue.exact else float(given)
 
     def _select(self, queue: Queue, books: Books, due: Rates, room: Room) -> Selection:
-        """Return who gets a lease now. Source: Algorithm 1."""
+        """Return the jobs that get a lease now. Source: Algorithm 1."""
         names, term = queue.jobs.tenants, self._term(queue)
-        pending = self._pending(queue, books, due)  # of T, the tenants that are still considered
+        pending = self._pending(queue, books, due)  # T: the tenants that are still considered
         served = {
             each: Rho(books.held[names[each]], books.due[names[each]], due.tenants[names[each]]) for each in pending
         }
@@ -145,14 +145,14 @@ class LongTermGpuTimeFairness(Policy):
 
 @dataclass(frozen=True)
 class Selection:
-    """Who gets a lease, in the order of selection; and the jobs that were selected and did not fit."""
+    """The jobs that get a lease, in the order of selection, and those that were selected but did not fit."""
 
     wants: tuple[Want, ...]
     refused: tuple[int, ...]
 
 
 class Room:
-    """What is free in a round and not taken yet, by type; with a ``placement``, what that makes of it as well."""
+    """The GPUs that are free in a round and not taken yet, by type; with a ``placement``, also their hosts."""
 
     def __init__(self, queue: Queue, placement: Placement | None = None) -> None:
         self.queue, self.placement = queue, placement
@@ -162,7 +162,7 @@ class Room:
         self.wants: list[Want] = []
 
     def find(self, row: int) -> Want | None:
-        """Take room for a job, and return it with its type; None where there is none."""
+        """Take GPUs for a job, and return it with its type; None where there is no room."""
         gpus = int(self.queue.jobs.gpus[row])
         for kind in self._kinds(row):
             want = Want(row, (kind,))

@@ -11,19 +11,19 @@ from fairopt.program import Number
 
 
 class Preference(Protocol):
-    """A reason to select one job of a tenant before another; who is ahead among tenants stays as it is."""
+    """A reason to select one job of a tenant before another; it does not change the order of tenants."""
 
     def rank(self, queue: Queue, row: int, term: Number) -> Number:
-        """Return how much a job is preferred, the larger the earlier; ``term`` is the length of a lease."""
+        """Return a job's rank; a larger one is selected earlier. ``term`` is the length of a lease."""
         ...
 
 
 @dataclass(frozen=True)
 class NewJobsFirst:
-    """Jobs that never ran go first: most jobs are short, and are done at once.
+    """Jobs that never ran go first: most jobs are short and complete soon.
 
-    Algorithm 2 puts them first by itself, since their rho is 0 and that of jobs that ran is more: alone, this changes
-    nothing; it does beside other preferences.
+    Algorithm 2 already puts them first, since their rho is 0 and that of jobs that ran is larger. So this preference
+    matters only together with others.
 
     Source: ASTRAEA Sec. 5.2.1 (1), 6.1.1.
     """

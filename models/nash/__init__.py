@@ -1,1 +1,1 @@
-"""Nash welfare and what derives from it."""
+"""Nash welfare, and partial allocation, which is built on it."""

@@ -1,4 +1,4 @@
-"""Nash welfare: the largest product of utilities, which is the competitive equilibrium from equal incomes."""
+"""Nash welfare: the largest product of utilities, a competitive equilibrium from equal incomes."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Formulation, Program, cast, log_sum
 
-#: The largest relative KKT residual with which an answer of the policy's own method counts as optimal.
+#: An answer of the policy's own method counts as optimal up to this relative KKT residual.
 ACCURATE = 1e-7
-#: Where that method first pauses to see whether the exact equilibrium can be told: when so much, over the number of
-#: pairs of a user and a type, is left to do. Mostly it can; the next pause is at as much of that.
+#: That method first tries to find the exact equilibrium when its residual is this number over (users times types),
+#: which mostly succeeds. The second try is at a residual that is smaller by this factor again.
 ROUGH = 1e-2
-#: What `Solution.effort` calls the gap of the weighted mean of log u_i, which has no unit, unlike the objective.
+#: The name in `Solution.effort` of the gap of the weighted mean of log u_i, which unlike the objective has no unit.
 GAP_PER_WEIGHT = "gap per weight"
 
 
 class InteriorPoint(Method):
-    """An interior-point method for the Eisenberg-Gale program, then the exact equilibrium that it points to."""
+    """An interior-point method for the Eisenberg-Gale program, followed by the exact equilibrium near its answer."""
 
     name = "interior-point"
 
 
 class NashWelfare(Policy):
-    """Maximise the sum of w_i log u_i: the product of the utilities, each to the power of its user's weight.
+    """Maximise the sum of w_i log u_i, that is, the product of the utilities to the power of the weights.
 
-    Units do not matter. Utilities are unique; shares need not be. On a market in Fractions the answer is exact
-    wherever there are no demands: a float answer (of the policy's own interior-point method, or of a conic back end)
-    says who buys what, and the equilibrium is computed from that and checked in rationals. Where a demand binds the
-    optimum is irrational in general: shares are floats, with a KKT residual of at most `ACCURATE` for the own method
-    (else `NotSolved`) and within its own tolerance for a back end. So they are where the exact computation fails,
-    which is always visible: `Decision.exact`.
+    Units do not matter. Utilities are unique; shares need not be. On a market in Fractions without demands the answer
+    is exact: a float answer (of the policy's own interior-point method, or of a conic back end) says who buys what, and
+    the equilibrium is computed from that and checked in rationals. Where a demand binds, the optimum is irrational in
+    general. Shares are then floats, with a KKT residual of at most `ACCURATE` for the own method (else `NotSolved`), or
+    within its own tolerance for a back end. Shares are also floats where the exact computation fails;
+    `Allocation.exact` tells.
 
-    A market in floats gets floats: the exact answer to it, rounded, where there is one. The solution of a decision in
-    floats has ``lower`` and ``upper``: how far from the maximum it can be, with every rounding counted.
+    A market in floats gets floats: its exact answer, rounded, where there is one. The solution of a decision in floats
+    has ``lower`` and ``upper``, proven bounds on the maximum that count rounding.
 
     Source: Eisenberg and Gale 1959 (Nash 1950; weights: Kalai 1977).
 
@@ -69,7 +69,7 @@ class NashWelfare(Policy):
     )
 
     def formulate(self, problem: Market, state: Any) -> Program:
-        """Return the program of Eisenberg and Gale, in the numbers of ``problem``."""
+        """Return the program of Eisenberg and Gale, in the number type of ``problem``."""
         p = Formulation(self.name)
         share = shares_of(p, problem)
         own = (problem.speedup * share).sum(axis=1)
@@ -110,7 +110,7 @@ class NashWelfare(Policy):
     def _own(self, problem: Market) -> Iterator[Allocation]:
         """Yield better and better answers by interior points; the caller stops when one is accurate enough."""
         n, k = problem.shape
-        rough = ROUGH / (n * k) if n > 1 else INFINITY  # a user alone buys everything, whatever the method has found
+        rough = ROUGH / (n * k) if n > 1 else INFINITY  # a single user buys everything, so any draft will do
         targets = (rough, rough * ROUGH, TARGET) if problem.demand is None else (TARGET,)
         begun = perf_counter()
         for optimum in maximal_nash_welfare(problem, targets):
@@ -136,7 +136,7 @@ class NashWelfare(Policy):
         program = self.formulate(problem.as_(solve.number), None)
         built = perf_counter()
         solution = solve(program)
-        # a point short of the solver's tolerance is a draft like any other: the exact equilibrium decides
+        # a point short of the solver's tolerance may still lead to the exact equilibrium
         if solution.status is not Status.INACCURATE:
             solution.require_optimal()
             refuse_broken(program, solution)
@@ -154,13 +154,13 @@ class NashWelfare(Policy):
         )
 
     def certify(self, decision: Allocation) -> Certificate:
-        """Return the prices at which the exact shares are everybody's best buys."""
+        """Return the prices at which the exact shares are every user's best bundle."""
         self._require_exact(decision, "where a demand binds, its shares are irrational")
         return NashEquilibrium(decision.market, decision.shares, decision.evidence.prices)
 
 
 def _exact(problem: Market, shares: Array) -> tuple[Equilibrium, Array] | None:
-    """Return the exact equilibrium in the numbers of ``problem`` if there is one that keeps all demands."""
+    """Return the equilibrium and its shares in the number type of ``problem``; None if it breaks a demand."""
     found = exact_equilibrium(problem, shares)
     if found is None or not keeps_demands(problem, found[1]):
         return None
@@ -168,7 +168,7 @@ def _exact(problem: Market, shares: Array) -> tuple[Equilibrium, Array] | None:
 
 
 def _proven(market: Market, shares: Array, equilibrium: Equilibrium, solution: Solution) -> Solution:
-    """Return the solution with bounds on the optimum, by the prices and rents of an equilibrium in floats."""
+    """Return the solution with bounds on the optimum, from prices and demand duals of an equilibrium in floats."""
     prices, rents = cast(equilibrium.prices, float), equilibrium.rents
     bound = nash_bound(market.speedup, market.capacity, market.weight, market.limit, shares, prices, rents)
     duals = {"capacity": prices} if rents is None else {"capacity": prices, "demand": rents}

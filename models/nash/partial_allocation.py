@@ -1,4 +1,4 @@
-"""Partial allocation: everybody keeps as much of its Nash-welfare bundle as its presence costs the others."""
+"""Partial allocation: each user keeps a part of its Nash-welfare bundle, by what its presence costs the others."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Formulation, Program
 
-#: Parts are exact up to this exponent, the largest weight in units of which all weights are integers; beyond, powers
-#: would have millions of digits.
+#: The largest integer weight for which parts are exact, with all weights scaled to integers; larger powers would have
+#: millions of digits.
 LARGEST_EXPONENT = 64
-#: A part that is a root is rounded down to a multiple of this, so that it is a number that can be written down.
+#: A part that is a root is rounded down to a multiple of this, which makes it rational.
 GRAIN = Fraction(1, 10**12)
 
 
 @dataclass(frozen=True, eq=False)
 class PartialShares:
-    """What part of its bundle each user keeps, ``kept`` (n,), and the decisions of maximal Nash welfare behind it.
+    """The part of its bundle that each user keeps, ``kept`` (n,), and the Nash-welfare decisions that it follows from.
 
-    ``together`` is that with all users, ``apart[i]`` that without user i; a user alone has none apart.
+    ``together`` is the one with all users, ``apart[i]`` the one without user i; with one user ``apart`` is empty.
     """
 
     kept: Array
@@ -48,14 +48,14 @@ class PartialAllocation(Policy):
 
         f_i = (prod_{l != i} u_l(x*)^{w_l} / prod_{l != i} u_l(x*_-i)^{w_l})^{1 / w_i},
 
-    which lies in (0, 1] and is at least 1/e where nobody's demand binds. This is a Vickrey-Clarke-Groves payment on
-    the scale of logarithms, paid in GPUs: nobody gains by misreporting. Which of several optima x* is taken does not
-    matter to utilities. A user alone keeps everything.
+    which lies in (0, 1] and is at least 1/e where no demand binds. This is a Vickrey-Clarke-Groves payment on a
+    logarithmic scale, paid in GPUs, so no user gains by misreporting. Utilities do not depend on which of several
+    optima x* is taken. A single user keeps everything.
 
-    Parts are rational where the w_l / w_i are integers (equal weights, say). Else they are roots, which are rounded
-    down to a multiple of `GRAIN`; what that changes is below any tolerance. Where Nash welfare has no exact optimum,
-    or weights are integers of more than `LARGEST_EXPONENT` only, everything is in floats. Demands are those of
-    `NashWelfare`; utilities are then not homogeneous, and neither truthfulness nor the bound of 1/e is claimed.
+    Parts are rational where the w_l / w_i are integers (as for equal weights). Else they are roots, which are rounded
+    down to a multiple of `GRAIN`; the error is below any tolerance. Everything is in floats where Nash welfare has no
+    exact optimum, or where weights scaled to integers exceed `LARGEST_EXPONENT`. Demands are as in `NashWelfare`. With
+    demands, utilities are not homogeneous, and neither truthfulness nor the bound of 1/e is claimed.
 
     Source: Cole, Gkatzelis and Goel, Mechanism Design for Fair Division: Allocating Divisible Items without Payments,
     EC 2013, Sec. 3.
@@ -84,7 +84,7 @@ class PartialAllocation(Policy):
         nash = NashWelfare()
         together = nash.decide(problem, None, solve)
         users = range(len(problem.users))
-        # a user alone has no others to cost anything
+        # a single user costs no others anything
         apart = [nash.decide(problem.without(i), None, solve) for i in users] if len(users) > 1 else []
         kept = kept_fractions(problem, together, apart)
         exact = kept.dtype == object
@@ -105,7 +105,7 @@ class PartialAllocation(Policy):
         )
 
     def optimal_face(self, decision: Allocation) -> Program:
-        """Return the same fractions of all bundles in allocations of maximal Nash welfare."""
+        """Return the program of the kept fractions of all bundles of maximal Nash welfare."""
         market = decision.market.as_(Fraction if decision.exact else float)
         kept = decision.evidence.kept
         p = Formulation(f"choices of {self.name}")
@@ -124,10 +124,10 @@ class PartialAllocation(Policy):
         return p.program()
 
     def choices(self, decision: Allocation) -> None:
-        """Return None: utilities are the same in all choices, so that a certificate of one speaks for all."""
+        """Return None: utilities are the same in all choices, so a certificate of one is enough."""
 
     def certify(self, decision: Allocation) -> Certificate:
-        """Return the equilibria of all users and of all but each, from which the parts follow."""
+        """Return the equilibria of all users, and without each user in turn, from which the parts follow."""
         self._require_exact(
             decision, "where a demand binds, shares are irrational, and powers of large weights are not taken"
         )
@@ -159,7 +159,7 @@ def kept_fractions(market: Market, together: Allocation, apart: Sequence[Allocat
             kept[i] = root(product, exponents[i])
         else:
             logs = np.log(ratio.astype(float)) @ (weight[others] / weight[i]).astype(float)
-            kept[i] = min(1.0, float(np.exp(logs)))  # above 1 by rounding only: the others are best off without i
+            kept[i] = min(1.0, float(np.exp(logs)))  # above 1 only by rounding: the others are best off without i
     return kept
 
 
@@ -179,12 +179,12 @@ def root(value: Fraction, degree: int) -> Fraction:
     if exact**degree == value:
         return exact
     steps = GRAIN.denominator
-    # the floor of a root is the root of the floor
+    # floor(root(value)) is floor(root(floor(value)))
     return Fraction(whole_root(value.numerator * steps**degree // value.denominator, degree), steps)
 
 
 def whole_root(value: int, degree: int) -> int:
-    """Return the largest integer whose power is at most ``value``, by Newton's method from above."""
+    """Return the largest integer whose power ``degree`` is at most ``value``, by Newton's method from above."""
     guess = 1 << -(-value.bit_length() // degree)
     while True:
         better = ((degree - 1) * guess + value // guess ** (degree - 1)) // degree

@@ -1,4 +1,4 @@
-"""Cooperative OEF: the largest total throughput among allocations that nobody envies."""
+"""Cooperative OEF: the largest total throughput among envy-free allocations."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Program
 
-#: To which residual the equilibrium is computed whose prices the algorithm begins with.
+#: The residual of the equilibrium from whose prices the method starts.
 BEGIN = 1e-7
 
-#: The optimum is unique; a trade that gains without hurting anybody is left out because somebody would envy it.
+#: The optimum is unique. A trade that hurts nobody is still possible, but its result would be envied.
 NOT_PARETO_EFFICIENT = Market.of([[1, 1, 3], [1, 2, 2], [1, 3, 5]], capacity=[1, 1, 1])
 #: At the optimum user 1 holds all of the first type and half of the third, and nothing of the second.
 NOT_ADJACENT = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1])
@@ -30,15 +30,15 @@ NOT_ADJACENT = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1])
 class EnvyFreeMethod(ProgramMethod):
     """Envy-free shares with few of the n^2 rows (`fairopt.methods.envy_free`), and bounds on the optimum.
 
-    Its values include "bundle" (n, k), what everybody holds per weight: bundles that are meant to be the same are, to
-    the last bit.
+    Its values include "bundle" (n, k), each user's shares per weight. Bundles that should be equal are equal to the
+    last bit.
     """
 
     name = "envy-free"
     number = float
 
     def solve(self, policy: Formulated, problem: Market, start: Any = None) -> Solution:
-        """Return the solution in floats, from the rows and the basis of ``start``; its duals are made when asked for.
+        """Return the solution in floats, from the rows and basis of ``start``; duals are computed on demand.
 
         Errors: `NotSolved`; `NotCapable` where numbers are too far apart for floats.
         """
@@ -74,20 +74,20 @@ class EnvyFreeMethod(ProgramMethod):
         )
 
     def certify(self, policy: Formulated, decision: Allocation) -> MarketBound:
-        """Return an exact allocation near the decision's that nobody envies, a bound, and the gap."""
+        """Return an exactly envy-free allocation near the decision's, a bound, and the gap."""
         return exact_bound(decision)
 
 
 class CooperativeOEF(Formulated):
     """Maximise total throughput subject to envy-freeness, by weight, between all pairs of users.
 
-    As printed, Eq. (10c) compares a user with itself; it is read as in the proof of Theorem 5.1, with the other user's
+    As printed, Eq. (10c) compares a user with itself. It is read as in the proof of Theorem 5.1, with the other user's
     shares on the right. Throughputs of different users are added up: give speedups in common units
-    (`Market.normalised`). With demands, (10c) counts all GPUs of the other, also those that the user cannot use: that
-    is stricter than envy-freeness, and GPUs may stay idle.
+    (`Market.normalised`). With demands, (10c) counts all GPUs of the other user, also those beyond the user's demand.
+    That is stricter than envy-freeness, and GPUs may stay idle.
 
-    The program has n^2 rows. Its own method (`EnvyFreeMethod`) needs few of them, and proves its answer between two
-    numbers; the shares that it returns are envy-free but for rounding.
+    The program has n^2 rows. Its own method (`EnvyFreeMethod`) needs few of them, and proves bounds on the optimum. Its
+    shares are envy-free up to rounding.
 
     Source: OEF Eq. (10); weights Sec. 4.2.3 (weight w is w copies); job types Sec. 4.2.4.
     """
@@ -139,7 +139,7 @@ class CooperativeOEF(Formulated):
         share = shares_of(p, problem)
         own = (problem.speedup * share).sum(axis=1)
         p.maximize(own.sum(), equation="sum_lj w_lj x_lj", source="OEF Eq. (10a)")
-        of_others = problem.speedup @ share.T  # entry (l, i): what l would get out of i's shares
+        of_others = problem.speedup @ share.T  # entry (l, i): user l's throughput from i's shares
         p.constrain(
             "envy_free",
             (own[:, None] >= of_others * by_weight(problem)).where(~np.eye(len(problem.users), dtype=bool)),
@@ -151,14 +151,14 @@ class CooperativeOEF(Formulated):
 
 
 def by_weight(problem: Market) -> Any:
-    """Return (n, n): how large user l's claim is against user i's, pi_l / pi_i."""
+    """Return (n, n): the weight of user l over that of user i, pi_l / pi_i."""
     return problem.weight[:, None] / problem.weight[None, :]
 
 
 def _against_envy(answer: EnvyFreeResult, weight: Array) -> tuple[Array, Array]:
-    """Return (2, m) who envies and who is envied, and the duals (m,) of the rows that forbid it."""
+    """Return the pairs (2, m) of envious and envied users, and the duals (m,) of their rows."""
     envious, envied, multiplier = answer.multipliers()
-    # the program's row is weight times that in bundles per weight
+    # the program's row is the weight times the row for bundles per weight
     return np.stack([envious, envied]), multiplier / weight[envious]
 
 

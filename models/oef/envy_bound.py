@@ -1,4 +1,4 @@
-"""What shares without envy, found in floats, are exactly worth: an allocation in Fractions, a bound, and the gap."""
+"""Exact bounds for envy-free shares in floats: an allocation in Fractions, an upper bound, and the gap."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from fairopt.policy import Allocation
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
 
-#: Envy between all pairs is compared in Fractions: for so many users that takes a few seconds.
+#: The most users for whom envy between all pairs is compared in Fractions, which then takes a few seconds.
 MOST_USERS = 100
-#: Square roots are rounded, and parts to mix rounded up, to a multiple of one by this.
+#: Square roots are rounded, and mixing weights rounded up, to a multiple of 1 over this.
 GRAIN = 2**200
 NONE = Fraction(0)
 
 
 def exact_bound(decision: Allocation) -> MarketBound:
-    """Return an allocation near the decision's that nobody envies, exactly, and a bound from its multipliers.
+    """Return an exactly envy-free allocation near the decision's, and a bound from its multipliers.
 
-    Bundles in floats are envied by rounding errors. Users whose speedups are in proportion are brought to the same
-    value; the rest is mixed away with bundles that are strictly free of envy (see `envy_proof`), all in Fractions.
-    Errors: `NotCapable` for more than `MOST_USERS` users, and where no mixture is free of envy.
+    Bundles in floats have envy of the size of rounding errors. Users with proportional speedups are given bundles of
+    the same value. The rest of the envy is removed by mixing in bundles that are strictly envy-free (see `envy_proof`),
+    all in Fractions. Errors: `NotCapable` for more than `MOST_USERS` users, and where no mixture is free of envy.
     """
     market, solution = decision.market.as_(Fraction), decision.solution
     assert solution is not None
@@ -43,8 +43,8 @@ def exact_bound(decision: Allocation) -> MarketBound:
 
 
 def _allocation(market: Market, floats: Array) -> Array:
-    """Return bundles per weight (n, k) in Fractions that nobody envies and that fit."""
-    # of types that have no GPUs nobody holds or values any
+    """Return envy-free, feasible bundles per weight (n, k) in Fractions."""
+    # a type without GPUs counts as useless to all
     speedup = np.where(market.capacity > 0, market.speedup, np.array(NONE))
     bundle = np.where(speedup > 0, _fractions(floats), np.array(NONE))
     top = speedup.max(axis=1)
@@ -71,13 +71,13 @@ def _allocation(market: Market, floats: Array) -> Array:
 
 
 def _envy(speedup: Array, bundle: Array) -> Array:
-    """Return (n, n): by how much user l would rather have what i holds per weight."""
+    """Return (n, n): by how much user l prefers i's bundle per weight to its own."""
     worth = speedup @ bundle.T
     return np.asarray(worth - np.diagonal(worth)[:, None])
 
 
 def _strict(market: Market) -> Array:
-    """Return bundles per weight (n, k), right for their holders only: along what all GPUs of a type are worth."""
+    """Return bundles per weight (n, k), in proportion to the worth of all GPUs of a type to the holder."""
     worth = market.speedup * market.capacity
     worth = worth / worth.max(axis=1)[:, None]
     length = np.array([Fraction(isqrt(int((row * row).sum() * GRAIN**2)), GRAIN) for row in worth])
@@ -87,7 +87,7 @@ def _strict(market: Market) -> Array:
 
 
 def _fit(market: Market, bundle: Array) -> Fraction:
-    """Return about the largest factor at which the bundles keep capacities and demands."""
+    """Return a factor, close to the largest, that scales the bundles within capacities and demands."""
     shares = bundle * market.weight[:, None]
     used = [*shares.sum(axis=0), *shares.sum(axis=1)]
     there = [*market.capacity, *market.limit]
@@ -97,7 +97,7 @@ def _fit(market: Market, bundle: Array) -> Fraction:
 
 
 def _bound(market: Market, solution: Solution) -> tuple[Fraction, list[list[object]]]:
-    """Return what weak duality makes of the multipliers, and the duals that say so, by rows of the program."""
+    """Return the bound of the multipliers by weak duality, and the duals by rows of the program."""
     speedup, weight = market.speedup, market.weight
     (envious, envied), floats = solution.duals["envy_free"]
     against: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
@@ -110,7 +110,7 @@ def _bound(market: Market, solution: Solution) -> tuple[Fraction, list[list[obje
         pays[i] = pays[i] - speedup[l] * (y * weight[l] / weight[i])
     limited = [i for i, limit in enumerate(market.limit) if limit != INFINITY]
     price = np.maximum(_fractions(np.asarray(solution.duals["capacity"])), np.array(NONE))
-    # prices of what there is nothing of cost nothing, and rents do
+    # a price of a type without GPUs adds nothing to the bound, but the dual of a demand does
     price = np.where(market.capacity > 0, price, np.maximum(pays.max(axis=0), np.array(NONE)))
     for i, limit in enumerate(market.limit):
         if limit == INFINITY:
@@ -124,7 +124,7 @@ def _bound(market: Market, solution: Solution) -> tuple[Fraction, list[list[obje
 
 
 def _fractions(values: Array) -> Array:
-    """Return floats as the Fractions that they are."""
+    """Return floats as Fractions of the same values."""
     out = np.empty(values.shape, dtype=object)
     out.ravel()[:] = [Fraction(value) for value in values.ravel().tolist()]
     return out

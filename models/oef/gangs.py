@@ -1,4 +1,4 @@
-"""From a tenant's whole GPUs to its jobs: whole gangs, larger ones first, on one type or across neighbouring types."""
+"""Gives a tenant's GPUs to its jobs: whole gangs, larger ones first, on one type or several neighbouring types."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Gang:
 
 
 def gangs_of(queue: Queue, rows: Iterable[int], budget: Sequence[int], *, cross_type: bool) -> list[Gang]:
-    """Return whom of ``rows``, the jobs of one tenant, its ``budget`` (k,) of GPUs lets run.
+    """Return the gangs, among ``rows`` of one tenant, that can run on its ``budget`` (k,) of GPUs.
 
-    Jobs with more workers come first, then those that arrived first. A job takes the fastest type that has room for all
-    of it; failing that, where ``cross_type`` allows, the narrowest run of neighbouring types (the one with the fastest
-    slowest member, where there is a choice), the faster ones first.
+    Jobs with more workers come first; ties go by arrival. A job takes the fastest type that has room for all of it. If
+    there is none and ``cross_type`` allows it, the job takes the smallest range of neighbouring types, the faster types
+    first. Of several ranges it takes the one whose slowest type is fastest.
 
     Source: OEF Sec. 4.3 (priority for jobs with more workers), 4.4 (jobs across types).
     """
@@ -70,10 +70,11 @@ def _across(queue: Queue, row: int, left: Sequence[int]) -> dict[int, int]:
 
 
 def hosts_of(queue: Queue, gangs: Sequence[Gang], placement: Placement) -> dict[int, Spots]:
-    """Return where each gang goes; jobs with a lease stay where they are.
+    """Return the hosts of each gang; jobs with a lease stay where they are.
 
-    Gangs on several types that can stay do; then ``placement`` puts the gangs on one type; the other mixed gangs
-    take, of each type, the hosts with most room. Any choice of hosts leaves room for the rest: types do not run out.
+    Gangs on several types stay if they can. Then ``placement`` places the gangs on one type. The other mixed gangs
+    take, of each type, the hosts with most room. Any choice of hosts leaves room for the rest, because budgets keep
+    within the types.
     """
     placed: dict[int, Spots] = dict(queue.leased)
     free = queue.free(placed)

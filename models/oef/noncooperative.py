@@ -1,4 +1,4 @@
-"""Non-cooperative OEF: the largest total throughput among allocations that give all users the same."""
+"""Non-cooperative OEF: the largest total throughput among allocations with equal throughputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Number, Program
 
 OEF_EQUATION_6 = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
-#: User 2 gains nothing from the second type, so that equality holds it and user 1 down to what one GPU gives.
+#: User 2 gains nothing from the second type, so that equality limits both users to the first type's one GPU.
 ONE_CANNOT_RUN = Market.of([[1, 1], [1, 0]], capacity=[1, 2])
 #: At the optimum user 1 holds all of the first type and 4/5 of the third, and nothing of the second.
 NOT_ADJACENT = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1])
@@ -91,5 +91,5 @@ class NonCooperativeOEF(Formulated):
         return total
 
     def user_duals(self, values: Array, market: Market) -> tuple[str, Array]:
-        """Return the duals of the equations: one unit more for a user is worth itself, less what all others give up."""
+        """Return the duals of the equations: a unit more for a user is worth 1, minus the others' loss."""
         return "equal_efficiency", 1 - values

@@ -1,4 +1,4 @@
-"""Whole GPUs instead of shares, round after round: what a user is short of, or ahead by, is carried over."""
+"""Rounds shares to whole GPUs, round after round, and carries the deviations over."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 
 from fairopt.program import Number
 
-#: Numbers, one row for each user and one column for each type.
+#: Numbers (n, k): a row for each user, a column for each type.
 Table = Sequence[Sequence[Number]]
 #: Whole GPUs in the same shape.
 Whole = tuple[tuple[int, ...], ...]
@@ -24,7 +24,7 @@ class Minimum:
 
 
 def minima_of_ones(users: int, types: int) -> list[Minimum]:
-    """Return the minima that bind nobody: one GPU, for each user and type."""
+    """Return minima that never bind: one GPU, for each user and type."""
     return [Minimum(user, (kind,), 1) for user in range(users) for kind in range(types)]
 
 
@@ -39,23 +39,23 @@ def whole_gpus(
     """Return how many GPUs of each type each user gets in this round: ``target`` (n, k) rounded, within ``capacity``.
 
     ``target`` is ideal plus deviation. GPUs are given out one at a time, each to the user that is furthest behind on
-    its type (target less what it has got), as long as it is behind at all. Ties go to the first user, then the first
-    type. The first GPUs of a user come together, the ``least`` of its `Minimum`; a user that cannot have all of them,
-    or would be ahead before the last of them, gets none and is further behind in the next round. A pair of user and
-    type that stands in no minimum gets nothing. ``held`` (n, k) is what users keep from before, whatever they are owed.
-    ``slack`` is what floats may be off by: nobody who is behind by less gets a GPU.
+    its type (target minus GPUs received), as long as it is behind at all. Ties go to the first user, then the first
+    type. A user's first GPUs come together: the ``least`` of its `Minimum`. A user that cannot have all of them, or
+    would be ahead before the last of them, gets none and is further behind in the next round. A pair of user and type
+    that is in no minimum gets nothing. ``held`` (n, k) are the GPUs that users keep in any case. ``slack`` is the
+    tolerance for floats: a user that is behind by less gets no GPU.
 
-    Where rounding each target to the nearest integer hands out exactly ``capacity`` and nothing negative, this is it.
-    Else that rounding gives out GPUs that are not there, or keeps some that are owed; this never gives out more.
+    If rounding each target to the nearest integer gives out exactly ``capacity``, and nothing negative, the result is
+    the same. Else such rounding gives out too many GPUs, or too few; this never gives out too many.
 
-    How far behind or ahead (``deviation``) users may come, whatever the ideals are in each round, within capacity:
+    Bounds on the ``deviation`` (positive: behind), for any ideals within capacity in each round:
 
-    * With minima of 1, more than -1 and at most H_n - 1 = 1/2 + ... + 1/n, for n users that stay; nothing that decides
-      round by round can promise less. At most H_n where users come, at deviation 0, and go, n at a time.
-      (The k users most behind are so by at most 1/(k+1) + ... + 1/n in the mean: as for emptying the fullest cup.)
-    * With minima up to the type's capacity m, one type at a time: more than -1 and less than n m + n - 1; each user
-      whose ideals add up without end gets GPUs again and again. (A round in which GPUs stay leaves nobody behind by
-      more than m, and every other round leaves the sum of deviations no larger than it was.)
+    * With minima of 1: more than -1 and at most H_n - 1 = 1/2 + ... + 1/n, for n users that stay. No rule that decides
+      round by round can guarantee less. At most H_n if users come (at deviation 0) and go, n at a time. (The k users
+      most behind are behind by at most 1/(k+1) + ... + 1/n on average, as in cup-emptying games.)
+    * With minima up to the type's capacity m, one type at a time: more than -1 and less than n m + n - 1. Each user
+      whose ideals have an unbounded sum gets GPUs again and again. (After a round in which GPUs stay idle, no user is
+      behind by more than m; every other round does not increase the sum of deviations.)
 
     Source: OEF Sec. 4.3, which says neither how users are kept within capacity nor how ties are broken; the first bound
     is that of Adler et al., A Proportionate Fair Scheduling Rule with Good Worst-case Performance, SPAA 2003.
@@ -68,7 +68,7 @@ def whole_gpus(
     heapify(queue)
     while queue:
         below, user, kind = heappop(queue)
-        if left[kind] <= 0 or level[user][kind] != -below:  # nothing there, or an entry that a bundle made old
+        if left[kind] <= 0 or level[user][kind] != -below:  # no GPU left, or an outdated entry
             continue
         line = line_of[user, kind]
         missing = line.least - sum(real[user][each] for each in line.types)
@@ -85,7 +85,7 @@ def whole_gpus(
 def _drawn(
     level: Sequence[Number], left: Sequence[int], types: Sequence[int], wanted: int, slack: Number
 ) -> dict[int, int]:
-    """Return ``wanted`` GPUs of one user, each of the type on which it is furthest behind; {} where it is not owed."""
+    """Return ``wanted`` GPUs for one user, each of the type on which it is furthest behind; {} if it is not behind."""
     bundle: dict[int, int] = {}
     for _ in range(wanted):
         open_ = [
@@ -99,7 +99,7 @@ def _drawn(
 
 
 def carried(target: Table, real: Whole) -> tuple[tuple[Number, ...], ...]:
-    """Return the deviations (n, k) after a round: what was due, less what was got.
+    """Return the deviations (n, k) after a round: the target minus the GPUs received.
 
     Source: OEF Sec. 4.3 (dev(t+1) = dev(t) + ideal(t) - real(t)).
     """
@@ -110,5 +110,5 @@ def carried(target: Table, real: Whole) -> tuple[tuple[Number, ...], ...]:
 
 
 def to_the_nearest(target: Table) -> Whole:
-    """Return each target rounded by itself, halves up, as the source prints it: capacities are not looked at."""
+    """Return each target rounded to the nearest integer, halves up, as the source prints it, without capacities."""
     return tuple(tuple(int((2 * goal + 1) // 2) for goal in row) for row in target)

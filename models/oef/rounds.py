@@ -1,4 +1,4 @@
-"""OEF in rounds: ideal shares from a share policy, whole GPUs by rounding with memory, whole gangs on hosts."""
+"""OEF in rounds: ideal shares from a share policy, rounded to whole GPUs with memory, for whole gangs on hosts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from fairopt.problem.queue import Queue
 from fairopt.program import Number
 from fairopt.simulation import Consolidated, Placement
 
-#: What a deviation in floats may be off by.
+#: The tolerance for deviations in floats.
 NOISE = 1e-9
 
 
 @dataclass(frozen=True)
 class OEFState:
-    """What OEF carries: what was ``asked`` last, the ``ideal`` shares then, and each tenant's ``deviation`` by type."""
+    """The state of OEF: the last requests (``asked``), their ``ideal`` shares, and tenants' ``deviation`` by type."""
 
     asked: Asked | None = None
     ideal: Mapping[str, tuple[Number, ...]] = field(default_factory=dict)
@@ -31,24 +31,25 @@ class OEFState:
 
 @dataclass(frozen=True)
 class OEFRounds(Policy):
-    """Each round, tenants get whole GPUs that follow their ideal shares in the long run, and give them to their jobs.
+    """Each round, tenants get whole GPUs, close to their ideal shares in the long run, and give them to their jobs.
 
-    * ``shares``: the share policy, without memory of its own; it is asked again when the types of jobs that are there,
-      or the GPUs, have changed. Exact where it is (`fairopt.backends.exact.solve.Exact`, or an algorithm in Fractions).
-    * ``common_units``: throughputs count relative to the slowest type, since OEF adds them up; False: as they are.
-    * ``demand``: whether a tenant's ideal share is limited by the GPUs that its jobs can use. The source has no such
-      limit: what a tenant cannot use is then lost to it, and its deviation does not show it.
-    * ``cross_type``: whether a job may have GPUs of several neighbouring types, as Sec. 4.4 has it; the smallest job of
-      the minimum-demand rule is then compared with a tenant's GPUs of all types together, and a tenant starves whose
-      ideal share is of types that together are too few for its smallest job. False: with its GPUs of each type by
-      themselves, and a job asks for no type that is too small for it; then nobody starves who is due anything.
-    * ``left_over``: whether GPUs that no tenant's share can use go to jobs that wait, those of the tenant most behind
-      first, as a gift that deviations do not show. The source does not say; False leaves them idle.
+    * ``shares``: the share policy, which must have no memory. It decides again when the types of jobs present, or the
+      GPUs, have changed. Shares are exact if it decides exactly (`fairopt.backends.exact.solve.Exact`, or a method in
+      Fractions).
+    * ``common_units``: throughputs are relative to the slowest type, since OEF adds them up; False: as they are.
+    * ``demand``: whether a tenant's ideal share is limited to the GPUs that its jobs can use. The source has no such
+      limit. Without it, GPUs that a tenant cannot use are lost to it, and its deviation does not count them.
+    * ``cross_type``: whether a job may have GPUs of several neighbouring types, as in Sec. 4.4. The minimum-demand rule
+      then compares a tenant's smallest job with its GPUs of all types together. A tenant starves if the types of its
+      ideal share together have too few GPUs for its smallest job. False: the rule compares it with the GPUs of each
+      type, and a job asks for no type that is too small for it. Then no tenant that is due GPUs starves.
+    * ``left_over``: whether GPUs that no tenant's share can use go to waiting jobs, those of the tenant most behind
+      first. Deviations do not count such gifts. The source does not say; False leaves the GPUs idle.
     * ``placement``: how hosts are chosen for jobs on one type.
 
-    ``costs``: GPUs given by share, of those GPUs that jobs use, GPUs given as left-overs; jobs on several types, their
-    workers, those of them that wait for a slower type; how far the tenant most behind is, on one type.
-    A tenant that leaves is forgotten with its deviation. Jobs that hold a lease keep their GPUs, which count as theirs.
+    ``costs``: GPUs given by share; those of them that jobs use; GPUs given as left-overs; jobs on several types; their
+    workers; those of these that wait for a slower type; the largest deviation of a tenant that is behind on a type. A
+    tenant that leaves loses its deviation. Jobs that hold a lease keep their GPUs, which count against their tenant.
 
     Source: OEF, Middleware 2024, Sec. 4.2.4, 4.3, 4.4.
     """
@@ -57,7 +58,7 @@ class OEFRounds(Policy):
     name = "oef-rounds"
     source = "OEF, Middleware 2024, Sec. 4.3"
     states = (OEFState, Asked)
-    # not EXACT: on one trace in 75 a placement was another in floats than in Fractions
+    # not EXACT: on one trace in 75 a placement differed between floats and Fractions
     traits = frozenset({Trait.PROGRAM, Trait.WORK_CONSERVING, Trait.NAMELESS})
     claims = (Claim("starvation_freedom", "OEF Sec. 4.3", assumes="the tenant's ideal shares are of usable types"),)
     shares: Policy = field(default_factory=CooperativeOEF)
@@ -73,7 +74,7 @@ class OEFRounds(Policy):
         return self.shares.has_program
 
     def start(self, problem: Queue) -> OEFState:
-        """Return the state in which nobody is behind."""
+        """Return the state in which all deviations are 0."""
         return OEFState()
 
     def decide(self, problem: Queue, state: OEFState, solve: Session) -> Schedule:
@@ -84,7 +85,7 @@ class OEFRounds(Policy):
         rows, able = _rows_by_tenant(problem), set(jobs_with_room(problem))
         minima = [line for at, own in enumerate(rows.values()) for line in self._minima(problem, at, own)]
         usable = {(line.user, kind) for line in minima for kind in line.types}
-        # nothing is owed of a type on which none of the tenant's jobs could run now
+        # a tenant is owed nothing of a type on which none of its jobs could run now
         target = [
             tuple(
                 before + (due if (at, kind) in usable else 0)
@@ -146,7 +147,7 @@ class OEFRounds(Policy):
         return [Minimum(tenant, (kind,), min(each)) for kind, each in there.items() if each]
 
     def _gifts(self, queue: Queue, gangs: Sequence[Gang], deviation: Mapping[str, tuple[Number, ...]]) -> list[Gang]:
-        """Return jobs of whomever for the GPUs that nobody's share uses, those of the tenant most behind first."""
+        """Return jobs for the GPUs that no share uses, those of the tenant most behind first."""
         left = queue.capacity - by_type(queue, queue.leased.values())
         for gang in gangs:
             for kind, gpus in gang.gpus.items():

@@ -25,6 +25,7 @@ from fairopt.policy.optima import is_extreme
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Program, Sense
+from fairopt.proofs.ledger.checking import found as there
 from fairopt.proofs.ledger.measuring import exactly, extreme_as_written, of_share
 from fairopt.proofs.ledger.searching import FalseReport
 from fairopt.properties import Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
@@ -249,9 +250,8 @@ def rewarded_above_fair_shares(lie: FalseReport) -> Certificates | None:
         decision = exactly(policy, each)
         end = extreme_as_written(policy, decision, throughput_of(market, i), sense)
         ends.append(end.value)
-        assert decision.program is not None
-        assert decision.solution is not None
-        total = Bound.of_optimum(decision.program, decision.solution)
+        program, solution = there(decision.program, "the program"), there(decision.solution, "its solution")
+        total = Bound.of_optimum(program, solution)
         found |= {f"{name}-total": total, f"{name}-{'most' if sense is MOST else 'least'}": end}
     return found if ends[1] > ends[0] else None
 

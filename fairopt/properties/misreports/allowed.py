@@ -40,7 +40,7 @@ class Larger:
         return np.asarray(np.all(report >= truth, axis=-1))
 
     def into(self, truth: Array, report: Array) -> Array:
-        """Raise what is smaller to the truth."""
+        """Return the report with smaller entries raised to the truth."""
         return np.maximum(truth, report)
 
 
@@ -57,7 +57,7 @@ class Smaller:
         return np.asarray(np.all(report <= truth, axis=-1))
 
     def into(self, truth: Array, report: Array) -> Array:
-        """Lower what is larger to the truth."""
+        """Return the report with larger entries lowered to the truth."""
         return np.minimum(truth, report)
 
 
@@ -77,19 +77,18 @@ class Anything:
 
 @dataclass(frozen=True)
 class Moves:
-    """Where to look: coordinate moves, boundary moves and random ones, for one user of one market (in floats).
+    """The reports to try: coordinate moves, boundary moves and random ones, for one user of one market (in floats).
 
-    ``fixed`` is the column that must keep its value, None for none (with and without the normalisation of the slowest
-    type to 1).
+    ``fixed`` is the column that must keep its value, where speedups are normalised to the slowest type; else None.
     """
 
     market: Market
     user: int
     fixed: int | None
 
-    #: Steps from slight to gross; a rule that depends on an order of users reacts at the steps that change the order.
+    #: Factors from slight to gross; a rule that depends on an order of users reacts to those that change the order.
     factors: ClassVar[tuple[float, ...]] = (1.05, 1 / 1.05, 1.4, 1 / 1.4, 2.0, 0.5, 5.0, 0.2)
-    #: A boundary is approached to this relative distance from either side.
+    #: The relative distance of boundary moves from the boundary, on either side.
     nudge: ClassVar[float] = 1e-3
 
     @property
@@ -121,7 +120,7 @@ class Moves:
                 yield self._scaled(self.free, factor)
 
     def boundary(self) -> Iterator[Array]:
-        """Yield reports next to where the order of users by a ratio of two types changes: just past another's ratio."""
+        """Yield reports just past another user's ratio of two types, where the order of users by it changes."""
         for other in range(len(self.market.users)):
             theirs = self.market.speedup[other]
             if other == self.user:
@@ -146,7 +145,7 @@ class Moves:
         free = len(self.free)
         spread = generator.choice([0.1, 0.4, 1.0], (count, 1))
         chosen = generator.random((count, free)) < 0.7
-        chosen |= ~chosen.any(axis=1, keepdims=True)  # a report that changes nothing changes everything instead
+        chosen |= ~chosen.any(axis=1, keepdims=True)  # where no entry was drawn, all entries change
         reports = np.tile(self.truth, (count, 1))
         reports[:, self.free] *= np.exp(generator.normal(0, 1, (count, free)) * spread * chosen)
         return reports

@@ -1,4 +1,4 @@
-"""Lies in exact numbers: a gain seen in floats becomes rational reports whose decisions are made exactly."""
+"""Exact misreports: a gain found in floats becomes rational reports, on which the policy decides exactly."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from fairopt.program import Array, Number, Sense, number_text
 from fairopt.properties.misreports.allowed import Misreports
 from fairopt.properties.misreports.search import Found
 
-#: How far from a float report simple numbers are looked for, relative to an entry, widest first.
+#: Relative widths of the intervals around a float report in which simple numbers are sought, widest first.
 NEIGHBOURHOODS = (0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
-#: How far to go from the truth to the float report: a lie that gains most often stops just short of where it fails.
+#: Parts of the way from the truth to the float report; the best misreport often is just short of one that fails.
 PARTS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(1))
 
 
 @dataclass(frozen=True, eq=False)
 class Misreport:
-    """A lie that pays: what the user has, what it says, what that gains it by its true speedups, both allocations.
+    """A misreport that pays: the true speedups, the report, the gain by the true speedups, and both allocations.
 
-    ``gain`` and the utilities are in the user's own units, of the decisions shown. Where a policy's optimum is not
-    unique, the same lie could gain less with other optima: ``least_gain`` is what it gains with the optimum that is
-    worst for the user after the lie instead of the one that is best for it after the truth (None where that was not
-    decided), and ``every_optimum`` says whether even that is positive, so that no choice among optima takes the gain
-    away.
+    ``gain`` and the utilities are those of the decisions shown, in the user's own units. Where a policy's optimum is
+    not unique, the same report could gain less with other optima. ``least_gain`` is the user's worst throughput over
+    the optima on the report, minus its best over the optima on the truth (None where that was not decided).
+    ``every_optimum`` says whether even this is positive, so that the gain does not depend on the choice of optima.
     """
 
     user: str
@@ -54,9 +53,9 @@ class Misreport:
 class ExactReports:
     """A policy's exact decisions on an exact market, on the truth and on misreports.
 
-    ``truth`` is the exact decision when all tell the truth; one is made where none is given. Everything here is None
-    where the policy has no exact decision on a market: it is irrational, no linear program, or not to be had within
-    the solver's means.
+    ``truth`` is the exact decision when all tell the truth; one is made where none is given. The results are None where
+    the policy has no exact decision on a market: it is irrational, it is not a linear program, or the exact solver
+    fails.
     """
 
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
@@ -65,7 +64,7 @@ class ExactReports:
         self._best: dict[int, Fraction | None] = {}
 
     def misreport(self, user: int, report: Array) -> Misreport | None:
-        """Return what a report (k,) of Fractions brings the user, whether it gains or loses."""
+        """Return the result of a report (k,) of Fractions, whether the user gains or loses."""
         if self.truth is None:
             return None
         after = exact_or_none(self.policy, self.problem.misreport(user, report))
@@ -97,7 +96,7 @@ class ExactReports:
         return replace(found, least_gain=worst - best, every_optimum=worst > best)
 
     def _extreme(self, decision: Allocation, user: int, sense: Sense) -> Fraction | None:
-        """Return the user's largest or least true throughput among all optima that ``decision`` could have chosen."""
+        """Return the user's largest or least true throughput over all optima that ``decision`` could have chosen."""
         try:
             optima = Optima.of(self.policy, decision)
             if optima is None:  # nothing was optimised, so that there is no choice
@@ -106,11 +105,11 @@ class ExactReports:
             if self.problem.demand is not None:
                 weight[user] = Fraction(1)
                 if optima.extreme(weight) > self.problem.demand[user]:
-                    return None  # GPUs beyond the demand are worth nothing: throughput is no linear function there
+                    return None  # GPUs beyond the demand are worth nothing, so throughput is not linear
             weight[user] = self.problem.speedup[user]
             return Fraction(optima.extreme(weight, sense))
         except FairoptError:
-            return None  # it stays undecided, which the misreport says
+            return None  # undecided: `least_gain` stays None
 
 
 def exact_or_none(policy: Policy, market: Market) -> Allocation | None:
@@ -118,14 +117,14 @@ def exact_or_none(policy: Policy, market: Market) -> Allocation | None:
     try:
         return exactly(policy, market)
     except FairoptError:
-        return None  # whoever asked goes on with floats, and says so
+        return None  # the caller goes on with floats, and says so
 
 
 def candidates(market: Market, found: Found, kind: Misreports) -> list[Array]:
-    """Return rational reports (k,) of the kind near a float one, or between it and the truth, which none of them is.
+    """Return rational reports (k,) of the kind, near a float one or between it and the truth, never the truth.
 
-    Each entry becomes the simplest fraction in a neighbourhood, or stays the truth where that is in it. The simplest
-    reports come first; the last is the one nearest to ``found``.
+    Each entry becomes the simplest fraction in a neighbourhood, or keeps its true value if that lies in it. The
+    simplest reports come first; the last is the one nearest to ``found``.
     """
     truth = market.speedup[found.user]
     out: dict[tuple[Fraction, ...], Array] = {}
@@ -135,7 +134,7 @@ def candidates(market: Market, found: Found, kind: Misreports) -> list[Array]:
         for j, value in enumerate(found.report.tolist()):
             told = truth[j] + part * (Fraction(value) - truth[j])
             low, high = told * Fraction(1 - width), told * Fraction(1 + width)
-            if value != float(truth[j]) and not low <= truth[j] <= high:  # else it stays: fewer changes are simpler
+            if value != float(truth[j]) and not low <= truth[j] <= high:  # else keep it: fewer changes are simpler
                 report[j] = simplest(low, high)
         if (report != truth).any() and kind.allows(truth, report):
             out.setdefault(tuple(report), report)

@@ -20,9 +20,9 @@ from fairopt.properties.misreports.shrinking import Shrunk, burden, last, shrink
 from fairopt.properties.misreports.strategy_proofness import StrategyProofness
 from fairopt.properties.verdict import TOLERANCE
 
-#: What is reported in place of a speedup, the simplest numbers that leave room on both sides of one.
+#: Factors on a true speedup to report: the simplest numbers on both sides of 1.
 SIMPLE = tuple(Fraction(text) for text in ("1", "2", "3", "4", "5", "6", "1/2", "3/2", "1/3", "2/3", "5/2"))
-#: So many reports that pay in floats are decided exactly before a market is given up.
+#: The most reports that pay in floats to decide exactly before a market is given up.
 DECIDED = 4
 #: Reports tried on a market whose numbers are not simple yet.
 WIDE = Effort(evaluations=120)
@@ -36,11 +36,11 @@ def shrink(
     kind: Misreports | None = None,
     effort: Effort | None = None,
 ) -> Shrunk[Misreport]:
-    """Return the smallest market found on which a lie of the same kind pays, with the lie; every gain is exact.
+    """Return the smallest market found on which a misreport of the same kind pays, and that one; gains are exact.
 
-    Smallest means fewest users, then fewest types, then the smallest numbers, the report's among them. ``kind`` is the
-    narrowest that ``misreport`` belongs to where none is given; a gain for every optimum stays one. At most
-    ``effort.evaluations`` markets are looked at, 1,000 by default. Errors: `BadInput` where ``misreport`` does not pay
+    Smallest means fewest users, then fewest types, then the smallest numbers, those of the report included. ``kind`` is
+    by default the narrowest one of ``misreport``. If ``misreport`` gains with every optimum, so does the result. At
+    most ``effort.evaluations`` markets are tried, 1,000 by default. Errors: `BadInput` where ``misreport`` does not pay
     in exact decisions.
     """
     best = last(shrinking_misreports(policy, market, misreport, kind=kind, effort=effort))
@@ -59,7 +59,7 @@ def shrinking_misreports(
     kind: Misreports | None = None,
     effort: Effort | None = None,
 ) -> Iterator[Shrunk[Misreport]]:
-    """Yield smaller and smaller markets with a lie that pays, as `shrink` goes on; stop whenever you like."""
+    """Yield the smaller and smaller markets that `shrink` finds, each with a misreport that pays."""
     truth = market.speedup[market.index(misreport.user)]
     told = np.array([Fraction(value) for value in misreport.report.tolist()], dtype=object)
     if kind is None:
@@ -74,20 +74,20 @@ def shrinking_misreports(
 
 
 class _Misreports:
-    """Looks for the simplest lie that pays on a market, in exact decisions."""
+    """Looks for the simplest misreport that pays on a market, in exact decisions."""
 
     def __init__(self, policy: Policy, kind: Misreports, *, every_optimum: bool) -> None:
         self.policy, self.kind, self.every_optimum = policy, kind, every_optimum
 
     def on(self, market: Market) -> Misreport | None:
-        """Return a lie that pays, in the simplest numbers that do; None where none was found."""
+        """Return the misreport in the simplest numbers that pays; None where none was found."""
         if len(market.users) == 1:
             return None  # nobody to gain from
         small = max(value.numerator + value.denominator for value in market.speedup.ravel()) <= 2 * len(SIMPLE)
         return self._simple(market) if small else self._searched(market)
 
     def decided(self, exactly: ExactReports, user: int, report: Array) -> Misreport | None:
-        """Return what a report brings exactly, None where it pays nothing, or not with every optimum if that counts."""
+        """Return a report's exact result; None where it does not pay, with every optimum if that is required."""
         found = exactly.misreport(user, report)
         if found is None or not found.gain > 0:
             return None

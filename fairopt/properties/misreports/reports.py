@@ -1,4 +1,4 @@
-"""What a policy gives to users that misreport: one decision at a time, or thousands of programs side by side."""
+"""A policy's decisions on misreports: one at a time, or thousands of programs side by side."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from fairopt.problem.utility import capped_value
 from fairopt.program import Array, Program
 from fairopt.program.batched import Programs, formulated
 
-#: Programs with more numbers than this in a dictionary are faster solved one by one, from HiGHS's sparse matrices;
-#: those with more rows than variables take more steps, and so are from the second number on.
+#: Programs with larger dictionaries (in numbers) are solved faster one by one, from HiGHS's sparse matrices. The second
+#: limit is for programs with more rows than variables, which take more steps.
 LARGEST_DICTIONARY, LARGEST_TALL = 2**16, 10_000
-#: So many numbers of programs are held at a time.
+#: The most numbers of programs held at a time.
 HELD = 2**22
-#: Relative difference by which a program written for many cases may differ from the same one written by itself.
+#: The relative difference allowed between a program formulated for many cases and the same one formulated alone.
 SAME = 1e-12
 
 
 class Reports:
-    """A policy on a market in floats, asked what each misreport would bring.
+    """What misreports gain under a policy, on a market in floats.
 
-    ``truth`` is its decision when all tell the truth, and all others are made by the same solver. Where none is given,
-    one is made, to a vertex if the policy is a linear program. ``own`` (n,) is each user's throughput in it, ``fair``
-    (n,) that on its own partition.
+    ``truth`` is the policy's decision when all tell the truth; all other decisions are made by the same solver. Where
+    none is given, one is made, to a vertex if the policy is a linear program. ``own`` (n,) is each user's throughput in
+    it, ``fair`` (n,) that on its equal share.
     """
 
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
@@ -44,14 +44,14 @@ class Reports:
 
     @property
     def chunk(self) -> int:
-        """How many misreports are best asked about at once."""
+        """How many misreports are best decided at once."""
         if self._like is None:
             return 16
         return min(1024, max(16, HELD // max(1, len(self._like[0].rows.value))))
 
     @property
     def screened(self) -> bool:
-        """Whether answers are some optimum's: where optima tie, maybe another one than `decide` finds."""
+        """Whether gains may come from another optimum than the one that `decide` finds, where optima tie."""
         return self._like is not None
 
     def decide(self, market: Market) -> Allocation:
@@ -65,7 +65,7 @@ class Reports:
     def gains(self, users: Array, reports: Array, over: Callable[[], bool] = lambda: False) -> Array:
         """Return what each of the misreports (cases, k) by ``users`` (cases,) gains, in the user's own units.
 
-        NaN where the policy has no answer. When ``over`` says so no further one is decided: the answer is then shorter.
+        NaN where the policy has no answer. When ``over`` returns True no more are decided, and the result is shorter.
         """
         nothing = np.full(len(users), np.nan)
         found = nothing if self._like is None else self._solved_together(*self._like, users, reports)
@@ -80,7 +80,7 @@ class Reports:
         return np.asarray(found - self.own[users])
 
     def _template(self) -> tuple[Program, Basis] | None:
-        """Return the truth's program with an optimal basis, from which others are solved; None where that is no use."""
+        """Return the truth's program with an optimal basis to solve the others from; None where that is no use."""
         policy = self.policy
         if not isinstance(policy, Formulated) or type(policy).decide is not Formulated.decide:
             return None  # more than one program
@@ -96,14 +96,14 @@ class Reports:
         return (program, solution.basis) if small and not program.integer.any() else None
 
     def _solved_together(self, like: Program, basis: Basis, users: Array, reports: Array) -> Array:
-        """Return what each liar gets (cases,), NaN where its program must be solved by itself."""
+        """Return what each misreporting user gets (cases,), NaN where its program must be solved alone."""
         reached = np.full(len(users), np.nan)
         speedups = np.repeat(self.market.speedup[None], len(users), axis=0)
         speedups[np.arange(len(users)), users] = reports
         try:
             groups = list(formulated(self._written, speedups))
         except (TypeError, AttributeError, ValueError):
-            # the formulation wants more of its numbers than arithmetic and comparisons: these are solved one at a time
+            # the formulation needs more than arithmetic and comparisons of its numbers: these are solved one at a time
             self._like = None
             return reached
         for programs in groups:
@@ -131,7 +131,7 @@ class Reports:
 
 
 def _same(one: Program, other: Program) -> bool:
-    """Whether two programs have the same structure and, but for rounding, the same numbers."""
+    """Whether two programs have the same structure and, up to rounding, the same numbers."""
     pairs = (
         (one.cost, other.cost),
         (one.lower, other.lower),

@@ -1,4 +1,4 @@
-"""The search for a misreport that pays: everywhere a little, then uphill from where it looked best."""
+"""The search for a misreport that pays: samples everywhere, then a local search from the best samples."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fairopt.program import INFINITY, Array
 from fairopt.properties.misreports.allowed import Misreports, Moves
 from fairopt.properties.misreports.reports import Reports
 
-#: Larger, smaller and any misreports share the effort alike.
+#: The kinds of misreports; each gets an equal part of the effort.
 KINDS = 3
-#: So many of the best misreports, of different users, are improved side by side.
+#: How many of the best misreports, of different users, are improved side by side.
 CLIMBERS = 4
 #: The steps of the improvement, relative to an entry: from the first to the last, each a third of the one before.
 FIRST_STEP, LAST_STEP = 0.3, 1e-4
@@ -24,10 +24,10 @@ FIRST_STEP, LAST_STEP = 0.3, 1e-4
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard to search one policy: at most ``evaluations`` misreports and ``seconds``, from ``seed``.
+    """The limits of a search: at most ``evaluations`` misreports and ``seconds``, with random ``seed``.
 
     The same evaluations and seed make the same search; a limit of seconds depends on the machine. Decisions that are
-    made again, to be sure or to be exact, are not counted.
+    repeated, to confirm a gain or make it exact, are not counted.
     """
 
     evaluations: int = 600
@@ -39,13 +39,13 @@ class Effort:
             raise BadInput(f"got {self}", place="effort", remedy="Allow at least one evaluation and some time")
 
     def part(self, number: int) -> int:
-        """Return how many evaluations the kind of misreport of this number has; the parts add up to all."""
+        """Return the number of evaluations for kind ``number`` of misreport; the parts add up to all."""
         return (self.evaluations + KINDS - 1 - number) // KINDS
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A misreport (k,) and what it gains the user, in its own units; ``share`` is that over its own partition."""
+    """A misreport (k,) and its gain in the user's units; ``share`` is the gain over the equal share's throughput."""
 
     user: int
     report: Array
@@ -54,7 +54,7 @@ class Found:
 
 
 class Search:
-    """One search: counts what it tries for each kind of misreport, and returns the best reports of each."""
+    """One search: counts the misreports that it tries of each kind, and returns the best of each."""
 
     def __init__(self, asked: Reports, effort: Effort, *, fixed: int | None) -> None:
         self.asked, self.effort = asked, effort
@@ -68,13 +68,13 @@ class Search:
     def best(self, kind: Misreports, budget: int, *, structured: bool, start: Found | None = None) -> list[Found]:
         """Return the misreports of this kind that gain most within ``budget`` evaluations, one a user, best first.
 
-        ``structured`` begins with coordinate and boundary moves; random ones follow. ``start`` is one of the climbers.
+        ``structured`` begins with coordinate and boundary moves; random ones follow. ``start`` is also improved.
         """
         self.tried[kind.name] = 0
         if self.effort.seconds is not None:
             self._ends = monotonic() + self.effort.seconds / KINDS
         best = {} if start is None else {start.user: start}
-        # most of the effort looks everywhere, user by user in turn; the rest improves the best that was found
+        # most of the effort samples everywhere, user by user in turn; the rest improves the best samples
         wide = budget - budget // 4
         for users, reports in self._chunks(self._everywhere(kind, wide, structured), wide):
             for found in self._try(users, reports, kind):
@@ -85,9 +85,9 @@ class Search:
         return _ranked(best)
 
     def confirmed(self, candidates: list[Found]) -> Found | None:
-        """Return the best of ``candidates`` (best first) by decisions of the solver that the search is about.
+        """Return the best of ``candidates`` (best first), decided again by the solver of the truth.
 
-        A candidate's gain may be that of another optimum than the one that the solver returns.
+        A candidate's gain may come from another optimum than the one that the solver returns.
         """
         if not self.asked.screened:
             return next(iter(candidates), None)
@@ -134,7 +134,7 @@ class Search:
         return [Found(int(users[p]), reports[p], float(gains[p]), float(shares[p])) for p in answered]
 
     def _climb(self, best: dict[int, Found], kind: Misreports, budget: int) -> None:
-        """Improve the best reports side by side: pattern searches whose steps shrink; who is at its top makes room."""
+        """Improve the best reports side by side by pattern search; a finished one makes room for the next."""
         waiting = iter([each.user for each in _ranked(best)])
         step = dict.fromkeys(islice(waiting, CLIMBERS), FIRST_STEP)
         while step and (left := budget - self.tried[kind.name]) > 0 and not self._over(kind):
@@ -169,7 +169,7 @@ def _allowed(moves: Moves, kind: Misreports) -> Iterator[Array]:
 
 
 def better(one: Found | None, other: Found | None) -> Found | None:
-    """Return the one that gains more, each relative to the user's own-partition throughput."""
+    """Return the one that gains more, relative to the user's throughput on its equal share."""
     if one is None or other is None:
         return one or other
     return other if other.share > one.share else one

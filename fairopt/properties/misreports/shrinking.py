@@ -1,4 +1,4 @@
-"""Counterexamples small enough to be checked by hand: fewest users, then fewest types, then the smallest numbers."""
+"""Shrinks counterexamples until they can be checked by hand: fewest users, then types, then smallest numbers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from fairopt.program import INFINITY, Array
 from fairopt.properties.misreports.exact_reports import simplest
 from fairopt.properties.misreports.search import Effort
 
-#: Up to so many users or types every subset is tried; of more, one at a time is left out first.
+#: Up to this many users or types every subset is tried; with more, first one is left out at a time.
 SUBSETS_UP_TO = 6
-#: How far from a number a simpler one is looked for, relative to it, widest first.
+#: Relative widths of the intervals around a number in which a simpler one is sought, widest first.
 WIDTHS = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 10), Fraction(1, 50))
 #: Integers that are tried in place of each number.
 INTEGERS = range(1, 7)
 
 Witness = TypeVar("Witness")
-#: How hard numbers are to handle: how many are no integers, and the sum of all numerators and denominators.
+#: How hard numbers are to handle: the count of non-integers, and the sum of all numerators and denominators.
 Burden: TypeAlias = tuple[int, int]
 
 
@@ -38,10 +38,10 @@ def burden(values: Iterable[Any]) -> Burden:
 
 @dataclass(frozen=True, eq=False)
 class Shrunk(Generic[Witness]):
-    """A market on which something fails, what shows it, and how hard both are to handle: less is smaller.
+    """A market on which something fails, the witness, and the size of both.
 
-    ``size`` is (users, types, whether there are demands, numbers that are no integers, sum of numerators and
-    denominators).
+    ``size`` is (users, types, whether there are demands, count of non-integers, sum of numerators and denominators);
+    sizes are compared in this order.
     """
 
     market: Market
@@ -50,11 +50,10 @@ class Shrunk(Generic[Witness]):
 
 
 def shrink_market(market: Market, fails: Callable[[Market], bool], effort: Effort | None = None) -> Market:
-    """Return the smallest market found on which ``fails`` still says yes; ``market`` must be exact.
+    """Return the smallest market found on which ``fails`` is still true; ``market`` must be exact.
 
-    ``fails`` is asked at most ``effort.evaluations`` times (1,000 by default). Zeros stay where they are and none is
-    added, so that a counterexample does not leave the assumption that everybody runs everywhere. Errors: `BadInput`
-    where ``market`` itself does not fail.
+    ``fails`` is called at most ``effort.evaluations`` times (1,000 by default). Zeros stay and none is added, so that
+    the assumption that every user runs on every type is kept. Errors: `BadInput` where ``market`` itself does not fail.
 
     >>> market = Market.of([[1, 3], [2, 5], [2, "7/3"]], capacity=[4, 9])
     >>> small = shrink_market(market, lambda each: len(each.users) > 1 and each.speedup.max() >= 2)
@@ -74,10 +73,10 @@ def shrinks(
     *,
     numbers: Callable[[Witness], Iterable[Any]] = lambda witness: (),
 ) -> Iterator[Shrunk[Witness]]:
-    """Yield smaller and smaller markets for which ``attempt`` returns a witness, not None; stop whenever you like.
+    """Yield smaller and smaller markets for which ``attempt`` returns a witness, not None.
 
-    ``numbers`` of a witness count among those that are to be small. The same effort yields the same markets, but for
-    its limit of seconds. Nothing is yielded where ``attempt`` has no witness for ``market`` itself.
+    ``numbers`` of a witness are also made small. The same effort yields the same markets, unless the limit of seconds
+    is reached. Nothing is yielded where ``attempt`` has no witness for ``market`` itself.
     """
     if not market.exact:
         raise BadInput("the market is in floats", place="shrinks", remedy="Give market.as_(Fraction)")
@@ -170,13 +169,13 @@ def _entries(market: Market) -> list[Fraction]:
 
 
 def _fewer_users(market: Market) -> Iterator[Market]:
-    """Yield the market without some of its users: the smallest sets first, or one user less where there are many."""
+    """Yield the market with fewer users: the smallest subsets first, or with one user less where there are many."""
     for kept in _subsets(len(market.users)):
         yield market.select(kept)
 
 
 def _fewer_types(market: Market) -> Iterator[Market]:
-    """Yield the market without some of its types, where everybody still has some throughput."""
+    """Yield the market with fewer types, such that every user can still run somewhere."""
     for kept in _subsets(len(market.types)):
         if ((market.speedup[:, kept] * market.capacity[kept]).sum(axis=1) > 0).all():
             yield market.select_types(kept)
@@ -241,7 +240,7 @@ def _values(market: Market) -> list[Fraction]:
 
 
 def _changed(market: Market, values: list[Fraction]) -> Market:
-    """Return the market with other numbers in the order of `_values`; a zero stays."""
+    """Return the market with new numbers, in the order of `_values`; zeros stay."""
     old = np.array(_values(market), dtype=object)
     new = np.where(old == 0, old, np.array(values, dtype=object))
     n, k = market.shape

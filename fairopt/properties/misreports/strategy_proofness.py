@@ -1,4 +1,4 @@
-"""Strategy-proofness: nobody gains by misreporting its speedups. A search, whose witness is a lie that pays."""
+"""Strategy-proofness: no user gains by misreporting its speedups. A search; its witness is a misreport that pays."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 
 __all__ = ["Effort", "MechanismProperty", "Misreport", "StrategyProofness"]
 
-#: On markets of more shares than this only one report of each kind is decided exactly: it takes longer than the search.
+#: On markets with more shares only one report of each kind is decided exactly, which takes longer than the search.
 EXACT_UP_TO = 250
-#: A simpler report is preferred to one that gains up to this many times as much.
+#: A simpler report is preferred over another whose gain is up to this many times as large.
 WORTH = 2
-#: So many of the most promising reports are decided exactly where none pays.
+#: How many of the most promising reports are decided exactly where none pays.
 PROMISING = 3
 
 
 class MechanismProperty(ABC):
-    """A property of a policy on a market: of what it would decide on others' reports too."""
+    """A property of a policy, not of one allocation: it depends on what the policy decides on other reports too."""
 
     name: ClassVar[str]
     short: ClassVar[str] = ""
@@ -40,22 +40,21 @@ class MechanismProperty(ABC):
     ) -> Verdict:
         """Look for a counterexample within ``effort``.
 
-        The verdict speaks of ``truth``, the policy's decision on the problem, and of decisions made in the same way;
-        where none is given, of exact ones if the problem is exact and they can be had.
+        The verdict is about ``truth``, the policy's decision on the problem, and decisions made in the same way. Where
+        none is given, decisions are exact if the problem is exact and the policy has exact decisions.
         """
 
 
 class StrategyProofness(MechanismProperty):
     """No user gains by its true speedups when it reports others.
 
-    Papers differ in which reports they mean; ``by_misreport`` answers for larger, smaller and any, and the verdict
-    itself is the one for any. With ``normalised`` the report on the slowest type is kept, as where speedups are
-    measured relative to that type (OEF Sec. 2.3). Where a policy's optimum is not unique, the choice that
-    the solver makes is part of the policy; a witness says whether its gain holds for every choice
-    (`Misreport.every_optimum`).
+    Papers differ in which reports they allow. ``by_misreport`` has a verdict each for larger, smaller and any reports;
+    the verdict itself is the one for any. With ``normalised`` the report on the slowest type is kept, for speedups that
+    are measured relative to that type (OEF Sec. 2.3). Where a policy's optimum is not unique, the solver's choice
+    counts as the policy's. A witness says whether its gain holds for every choice (`Misreport.every_optimum`).
 
-    An ``exact`` FAILS is a proof: the gain is that of two exact decisions. An ``exact`` NOT_REFUTED is none: its margin
-    is the loss, in two exact decisions, of the misreport that came nearest to a gain; another may gain.
+    An ``exact`` FAILS is a proof: the gain is that of two exact decisions. An ``exact`` NOT_REFUTED is not a proof: its
+    margin is the exact loss of the misreport that came nearest to a gain, and another may gain.
 
     Source: OEF Sec. 2.3.1 (1).
     """
@@ -71,9 +70,9 @@ class StrategyProofness(MechanismProperty):
     def search(
         self, policy: Policy, problem: Market, *, effort: Effort | None = None, truth: Allocation | None = None
     ) -> Verdict:
-        """Search user by user and kind by kind in floats; what was found is then decided as the truth was.
+        """Search user by user and kind by kind in floats; the best misreports are then decided like the truth.
 
-        Of an exact truth that is in small exact numbers, where exact decisions on misreports can be had.
+        With an exact truth these are rational reports in small numbers, where the policy can decide them exactly.
         """
         effort = effort or Effort()
         if truth is None and problem.exact:
@@ -85,7 +84,7 @@ class StrategyProofness(MechanismProperty):
         found: dict[str, Found | None] = {}
         for number, one in enumerate(kinds[:2]):
             found[one.name] = search.confirmed(search.best(one, effort.part(number), structured=True))
-        # each of those is a report of any kind too: the search for any goes on from the better one, with mixed moves
+        # a larger or smaller report is also one of any kind: the search for any starts from the better one
         start = better(*found.values())
         found[Anything.name] = search.confirmed(search.best(Anything(), effort.part(2), structured=False, start=start))
         decided = _Decided(search, exactly, self.tolerance)
@@ -114,22 +113,22 @@ class StrategyProofness(MechanismProperty):
 
 
 class _Decided:
-    """Turns what a search has found into what can be shown: exact where that is to be had, else in floats."""
+    """Turns the reports that a search found into witnesses: exact where possible, else in floats."""
 
     def __init__(self, search: Search, exactly: ExactReports | None, tolerance: float) -> None:
         self._search, self._exactly, self._tolerance = search, exactly, tolerance
 
     def witness(self, found: Found | None, kind: Misreports) -> Misreport | None:
-        """Return the misreport to show for one kind, None where none was tried; it may gain nothing."""
+        """Return the misreport to show for one kind, which may gain nothing; None where none was tried."""
         if found is None:
             return None
         exact = None if self._exactly is None else self._exact(self._exactly, found, kind)
         return exact or self._in_floats(found)
 
     def _exact(self, exactly: ExactReports, found: Found, kind: Misreports) -> Misreport | None:
-        """Return the misreport in the simplest numbers that pay half as much, preferably whatever optimum is chosen.
+        """Return the simplest misreport that gains at least half as much, if possible with every optimum.
 
-        Where none does, the one that pays most; None where no exact decision can be had.
+        Where there is none, return the one that gains most; None where the policy has no exact decision.
         """
         near = candidates(exactly.problem, found, kind)
         if not near:
@@ -157,7 +156,7 @@ class _Decided:
         return best or _most(*(exactly.misreport(found.user, report) for report in fallback))
 
     def _in_floats(self, found: Found) -> Misreport:
-        """Return the misreport by decisions in floats; the truthful one is that of the verdict, exact or not."""
+        """Return the misreport, decided in floats; the truthful decision is the verdict's own, exact or not."""
         asked, i = self._search.asked, found.user
         truth = asked.truth if self._exactly is None or self._exactly.truth is None else self._exactly.truth
         after = asked.misreported(i, found.report)

@@ -20,7 +20,7 @@ from fairopt.properties.verdict import Answer, Instance, OverOptima, Property, V
 
 @dataclass(frozen=True)
 class Gap:
-    """A user that holds GPUs of types on both sides of one of which it holds none."""
+    """A user that holds two types of GPUs, and none of a type between them."""
 
     user: str
     slower: str
@@ -29,7 +29,7 @@ class Gap:
     order: tuple[str, ...]
 
     def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the user holds the two outer types, in this order, and nothing of the one between."""
+        """Whether the user holds both outer types, in this order, and nothing of the type between them."""
         row = dict(zip(market.types, shares[market.users.index(self.user)], strict=True))
         places = [self.order.index(name) for name in (self.slower, self.skipped, self.faster)]
         return places == sorted(places) and row[self.slower] > 0 == row[self.skipped] < row[self.faster]
@@ -41,8 +41,8 @@ class Gap:
 class AdjacentTypes(Property):
     """Each user's types follow one another, in the order of the market's types (slowest first) or in ``order``.
 
-    Types without GPUs are left out of the order. The margin is minus the GPUs that the user holds on the smaller side
-    of the gap.
+    Types without GPUs are left out of the order. The margin is minus the number of GPUs that the user holds on the side
+    of the gap where it holds fewer.
 
     Source: OEF Sec. 4.4, Theorem 5.2.
     """
@@ -132,7 +132,7 @@ class AdjacentTypes(Property):
 
 
 def _with_gap(optima: Optima, user: int, left: int, skipped: int, right: int) -> Array | None:
-    """Return an optimum in which the user holds the outer types and not the one between, None where there is none."""
+    """Return an optimum in which the user holds the outer types and not the one between; None if there is none."""
     t = len(optima.choices.cost)
     low, high = optima.column(user, left), optima.column(user, right)
     part = optima.without([optima.column(user, skipped)], optima.choices)

@@ -1,4 +1,4 @@
-"""Envy-freeness: nobody would rather have what somebody else has."""
+"""Envy-freeness: nobody prefers another user's shares."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairopt.properties.verdict import Answer, Instance, OverOptima, Property, V
 
 @dataclass(frozen=True)
 class Envy:
-    """A user, whom it envies, its throughput, and what it would get out of the other's shares (by weight)."""
+    """A user, the one that it envies, its throughput, and the throughput of the other's shares (by weight)."""
 
     user: str
     envied: str
@@ -66,7 +66,7 @@ class EnvyFreeness(Property):
         slack = own[:, None] - values
         relative = slack / fair[:, None]
         n = len(own)
-        if n > 1:  # oneself is no pair; it would hide how far the nearest envy is
+        if n > 1:  # a user is not compared with itself, where the slack is always 0
             relative = np.where(np.eye(n, dtype=bool), relative.max() + 1, relative)
         i, other = (int(part) for part in np.unravel_index(int(np.argmin(relative)), relative.shape))
         return self._by_slack(
@@ -91,7 +91,7 @@ class EnvyFreeness(Property):
 
 
 def _used(optima: Optima, user: int, other: int, scale: Any) -> Used:
-    """Return the slack of a pair: own throughput minus that of the best part of the other's shares within demand."""
+    """Return the slack of a pair: own throughput minus that of the best use of the other's shares within demand."""
     first, types = len(optima.choices.cost), range(optima.market.shape[1])
     rows: list[tuple[Terms, Any, Any]] = [
         ({first + j: 1, optima.column(other, j): -scale}, -INFINITY, 0) for j in types

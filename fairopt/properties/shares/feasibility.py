@@ -14,7 +14,7 @@ from fairopt.properties.verdict import Answer, Instance, Property, Verdict
 
 @dataclass(frozen=True)
 class Overbooked:
-    """A type of which more is given out than there is, or a negative share."""
+    """A type of which more GPUs are given out than there are, or a negative share."""
 
     type: str
     given: Number
@@ -22,7 +22,7 @@ class Overbooked:
     user: str | None = None
 
     def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the type is overbooked, or the user's share negative, in plain sums."""
+        """Whether the type is overbooked, or the user's share is negative."""
         column = shares[:, market.types.index(self.type)]
         if self.user is not None:
             return bool(column[market.users.index(self.user)] < 0)
@@ -35,16 +35,16 @@ class Overbooked:
 
 
 def sizes(market: Market) -> Array:
-    """Return what a tolerance on each type (k,) is a part of: the type's own GPUs.
+    """Return the size (k,) to which a tolerance on each type is relative: the type's own number of GPUs.
 
-    Where a type has no GPUs it is one GPU, or the least capacity of the others where that is smaller.
+    For a type without GPUs it is one GPU, or the least capacity of the others if that is smaller.
     """
     there = market.capacity > 0
     return np.where(there, market.capacity, min(1, market.capacity[there].min()))
 
 
 class Feasibility(Property):
-    """No negative share, and of no type more than there is.
+    """No share is negative, and no type is overbooked.
 
     Source: OEF Eq. (9b), (10b).
     """

@@ -1,4 +1,4 @@
-"""Pareto efficiency: nobody can gain without somebody losing."""
+"""Pareto efficiency: no user can gain unless another loses."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Dominating:
 
 @dataclass(frozen=True)
 class Infeasible:
-    """The allocation is no feasible one: the type that is overbooked most, or of which a share is negative."""
+    """The allocation is not feasible: the type that is overbooked most, or has a negative share."""
 
     type: str
 
@@ -61,10 +61,10 @@ class Infeasible:
 
 @dataclass(frozen=True, eq=False)
 class ParetoWeights:
-    """Positive weights (n,) for which the allocation maximises the weighted sum of throughputs, and the proof of it.
+    """Positive weights (n,) for which the allocation maximises the weighted sum of throughputs, with the proof.
 
-    ``prices`` (k,) of GPUs and ``demand_prices`` (n,) of a user's right to use one more: an optimal dual solution of
-    that maximisation.
+    The proof is an optimal dual solution: ``prices`` (k,) of GPUs, and ``demand_prices`` (n,), the duals of the users'
+    demands.
     """
 
     weights: Array
@@ -72,7 +72,7 @@ class ParetoWeights:
     demand_prices: Array
 
     def violations(self, market: Market, shares: Array, tolerance: Number = 0) -> list[str]:
-        """Return which conditions of the proof fail; none do if it is one. No solver is asked."""
+        """Return the conditions of the proof that fail; empty for a valid proof. Nothing is solved."""
         found = []
         value = (self.weights * market.utility(shares)).sum()
         rooms = np.where(market.limit < INFINITY, market.limit, 0 * self.weights)  # no float among Fractions
@@ -91,11 +91,11 @@ class ParetoWeights:
 
 
 class ParetoEfficiency(Property):
-    """No feasible allocation gives everybody as much and somebody more.
+    """No feasible allocation gives every user at least as much and some user more.
 
-    Decided by a linear program: the largest sum of gains, each in units of the user's own-partition throughput, among
-    allocations in which nobody loses. A positive optimum is a dominating allocation; at zero the duals are weights for
-    which the allocation maximises weighted throughput.
+    It is decided by a linear program: the largest sum of gains, each in units of the user's throughput on its equal
+    share, among allocations in which nobody loses. A positive optimum gives a dominating allocation. With optimum 0,
+    the duals give weights for which the allocation maximises weighted throughput.
 
     Source: OEF Sec. 2.3.1 (4); weights: Kuhn-Tucker, or Varian, Microeconomic Analysis, Sec. 17.
     """
@@ -137,7 +137,7 @@ class ParetoEfficiency(Property):
         gain = program.value(solution.point)
         better = program.variable("share", solution.point)
         gains = market.utility(better) - own
-        # a user's gain counts by its own size, however many users there are, and no sum of roundings counts
+        # the tolerance is for each user's gain, so that the sum of many rounding errors does not count as a gain
         relative = min(gain, (gains / fair).max())
         witness = Dominating(better, gains, market.users)
         verdict = self._by_slack(
@@ -170,10 +170,10 @@ class ParetoEfficiency(Property):
 
 
 def largest_gain(market: Market, own: Array, fair: Array) -> Program:
-    """Return the program of the largest total gain among allocations in which nobody loses."""
+    """Return the program that maximises the total gain among allocations in which nobody loses."""
     p = Formulation("largest gain without a loser")
     share = p.variable("share", market.shape, lower=0, labels=(market.users, market.types))
-    # in units of the own-partition throughput, so that no user's units decide how exact its row is
+    # in units of the throughput on the equal share, so that the precision of a row does not depend on the user's units
     reached = (market.speedup / fair[:, None] * share).sum(axis=1)
     p.maximize((reached - own / fair).sum(), equation="sum_l (E_l(x') - E_l(x)) / E_l(equal)")
     p.constrain("capacity", share.sum(axis=0) <= market.capacity, equation="sum_l x'_lj <= m_j")
@@ -196,7 +196,7 @@ def _weights(program: Program, solution: Solution, fair: Array) -> ParetoWeights
 
 
 def _fit(market: Market, shares: Array, tolerance: Number) -> Array | None:
-    """Return the shares shrunk into the capacities where they exceed them by no more than the tolerance, else None."""
+    """Return the shares scaled down into the capacities; None if they exceed these by more than the tolerance."""
     size = sizes(market)
     given = shares.sum(axis=0)
     if (given - market.capacity > tolerance * size).any() or (shares < -tolerance * size).any():
@@ -210,7 +210,7 @@ def _fit(market: Market, shares: Array, tolerance: Number) -> Array | None:
 
 
 def _dominated(optima: Optima) -> Array | None:
-    """Return the optimum that leaves most to gain without a loser, None where none leaves anything."""
+    """Return the optimum from which the gain without a loser is largest; None if every optimum is efficient."""
     market, (n, k) = optima.market, optima.market.shape
     first = len(optima.choices.cost)
     better = [[first + i * k + j for j in range(k)] for i in range(n)]
@@ -228,7 +228,7 @@ def _dominated(optima: Optima) -> Array | None:
 
 
 def _with_slacks(optima: Optima) -> tuple[Program, set[int]]:
-    """Return the face with what is left of each type, and of each demand, as variables, and what may be positive."""
+    """Return the face with the slack of types and demands as variables, and the columns that may be positive."""
     (n, k), first = optima.market.shape, len(optima.choices.cost)
     limited = optima.limited()
     rows = []
@@ -244,10 +244,10 @@ def _with_slacks(optima: Optima) -> tuple[Program, set[int]]:
 
 
 def _improving(optima: Optima, program: Program, places: set[int], positive: set[int]) -> list[int]:
-    """Return what must be given up in some trade that hurts nobody and helps somebody, none where there is no trade.
+    """Return the variables that decrease in some trade that hurts nobody and helps somebody; empty if there is none.
 
-    A trade is a direction: it may lower what is positive. Where an allocation that is positive there can carry it out a
-    little way, and it is dominated; where there is no such direction, it is Pareto-efficient.
+    A trade is a direction that may lower only positive variables. An allocation with these variables positive can
+    follow it a little way, so it is dominated. If there is no such direction, it is Pareto-efficient.
     """
     (n, k), first = optima.market.shape, len(optima.choices.cost)
     order = sorted(places)

@@ -1,4 +1,4 @@
-"""Sharing incentive: nobody would be better off with its own partition of the cluster."""
+"""Sharing incentive: no user would be better off with its equal share of the cluster."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from fairopt.properties.verdict import Answer, Instance, OverOptima, Property, V
 
 @dataclass(frozen=True)
 class WorseOff:
-    """A user, its throughput, and what its own partition would give it."""
+    """A user, its throughput, and the throughput on its equal share."""
 
     user: str
     throughput: Number
     own_partition: Number
 
     def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the user gets less than out of its weight's part of every type."""
+        """Whether the user gets less than from its part, by weight, of every type."""
         i = market.users.index(self.user)
         part = market.weight[i] / sum(market.weight.tolist())
         return worth(market, i, shares[i]) < worth(market, i, market.capacity * part)
@@ -35,7 +35,7 @@ class WorseOff:
 
 
 class SharingIncentive(Property):
-    """Each user gets at least the throughput of its weight's part of every type.
+    """Each user gets at least the throughput of its equal share: its part, by weight, of every type.
 
     Source: OEF Sec. 2.3.1 (3); weights as in Gandiva_fair Sec. 2.1.
     """

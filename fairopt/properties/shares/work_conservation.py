@@ -15,14 +15,14 @@ from fairopt.properties.verdict import Answer, Instance, Property, Verdict
 
 @dataclass(frozen=True)
 class Idle:
-    """A type with idle GPUs and a user that could use them; GPUs held by a user that cannot use them are idle too."""
+    """A type with idle GPUs and a user that could use them. GPUs held by a user that cannot use them are idle too."""
 
     type: str
     idle: Number
     user: str
 
     def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the user gains by one idle GPU, or by what there is of one, on top of its shares."""
+        """Whether the user gains from one more idle GPU, or from a fraction if less than one is idle."""
         i, j = market.users.index(self.user), market.types.index(self.type)
         more = shares[i].copy()
         more[j] = more[j] + min(self.idle, 1)
@@ -53,7 +53,7 @@ class WorkConservation(Property):
         idle = market.capacity - used.sum(axis=0)
         room = market.limit - used.sum(axis=1)
         limited = market.limit < INFINITY
-        # what counts as none is a part of the type's capacity, or a part of the user's demand
+        # the tolerance is relative to the type's capacity, or to the user's demand
         relative = np.where(market.speedup > 0, idle / sizes(market), 0)
         relative[limited] = np.minimum(relative[limited], (room[limited] / market.limit[limited])[:, None])
         worst = np.unravel_index(int(np.argmax(relative)), market.shape)

@@ -235,6 +235,7 @@ def test_no_program(policy):
 class Leasing(Policy):
     """Whatever another policy decides, with leases of several rounds for some of those who run."""
 
+    problem = Queue
     name = "leasing"
 
     def __init__(self, policy: Policy) -> None:
@@ -244,7 +245,7 @@ class Leasing(Policy):
         return self.policy.start(problem)
 
     def decide(self, problem, state, solve) -> Schedule:
-        schedule = decide(self.policy, problem, solve, state=state)
+        schedule = decide(self.policy, problem, state=state)
         dice = Random(problem.index)
         longer = {
             row: problem.now + dice.randint(1, 4) * problem.length for row in schedule.placements if dice.random() < 0.3
