@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from fairopt.backends import Session
@@ -9,6 +10,7 @@ from fairopt.policy import Plan, Policy
 from fairopt.problem.batch import Batch, JobSchedule
 
 
+@dataclass(frozen=True)
 class OneByOne(Policy):
     """One job after the other, in order of arrival, on one worker and one PS of the first server that has both.
 
