@@ -8,7 +8,8 @@ import numpy as np
 
 from fairopt.problem import Market, worth
 from fairopt.program import Array, Number, number_text
-from fairopt.properties import Answer, Instance, Property, Verdict
+from fairopt.properties import AllocationProperty, Answer, Verdict
+from fairopt.properties.property import Instance
 
 TWO_USERS = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
 
@@ -31,7 +32,7 @@ class BelowHalf:
         return f"{self.user} gets {number_text(self.throughput)}; half of its own partition is {number_text(self.half)}"
 
 
-class HalfShare(Property):
+class HalfShare(AllocationProperty):
     """Each user gets at least half the throughput of its weight's part of every type.
 
     Source: the paper, venue, year, its section.
