@@ -1,4 +1,4 @@
-"""The main job: every policy on one market, and which properties hold for each, by how much, shown by what."""
+"""The main job: every policy on one market, and which properties hold for each, with margins and witnesses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairopt.properties import Effort, MechanismProperty, OverOptima, Property, 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One policy's line of the table: what it decided and the verdicts, and the error that stopped it, if one did.
+    """One policy's line of the table: its decision, the verdicts, and the error that stopped it, if any.
 
     ``over_optima`` says of each property whether it holds for some and for every optimum, where that was asked for and
     the policy had a choice.

@@ -1,4 +1,4 @@
-"""Properties over all optima of a policy: does some optimum have it, and do all?
+"""Properties over all optima of a policy: whether some optimum has the property, and whether all do.
 
 The optima of a policy on a market form a polyhedron (`fairopt.policy.optima.Optima`). The method ``over`` of a property
 decides it over the whole polyhedron in exact arithmetic. It enumerates no vertices:
