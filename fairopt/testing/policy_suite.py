@@ -27,7 +27,7 @@ from fairopt.properties import Answer, Effort, Feasibility, MechanismProperty, V
 from fairopt.testing.samples import sample_markets
 from fairopt.testing.suite import Suite, Traits, check
 
-#: Two ways to the same number agree to this, relative to its size: ten times what the loosest back end is asked for.
+#: The relative difference allowed between two computations: ten times the tolerance of the loosest back end.
 AGREE = 1e-6
 
 
@@ -122,7 +122,7 @@ def float_agrees_with_fraction(policy: Policy) -> None:
 
 
 def order_of_users_and_types_does_not_matter(policy: Policy) -> None:
-    """Guards against index arithmetic, and against rules that favour whoever comes first."""
+    """Guards against index arithmetic, and against rules that favour the first user."""
     random = np.random.default_rng(6)
     for market in sample_markets(20, seed=6, ties=False):
         n, k = market.shape
@@ -148,7 +148,7 @@ def units_do_not_matter(policy: Policy) -> None:
 
 
 def weight_is_copies(policy: Policy) -> None:
-    """Guards against weights that scale something else than entitlement (OEF Sec. 4.2.3: w copies of the user)."""
+    """Guards against weights that do not scale the entitlement (OEF Sec. 4.2.3: w copies of the user)."""
     for market in sample_markets(20, seed=8, weights=True):
         many = market.replicated()
         one, copies = allocate(policy, market), allocate(policy, many)
@@ -195,7 +195,7 @@ def back_ends_agree(policy: Policy) -> None:
 
 
 def methods_bracket_the_exact_optimum(policy: Policy) -> None:
-    """Guards against a fast answer to another question, and against bounds that rounding has made false."""
+    """Guards against a fast answer to another problem, and against bounds that rounding makes false."""
     for market in (*sample_markets(15, seed=16), *sample_markets(15, seed=17, demands=True)):
         market = market.as_(float)  # what is proven is proven of the market in floats
         exact_ = allocate(policy, market.as_(Fraction), Exact())
@@ -212,7 +212,7 @@ def methods_bracket_the_exact_optimum(policy: Policy) -> None:
 
 
 def some_back_end_can(policy: Policy) -> None:
-    """Guards against a program that is declared and that nobody can solve."""
+    """Guards against a declared program that no installed back end can solve."""
     assert any(True for _ in capable(policy)), "declares a program"
 
 

@@ -69,7 +69,7 @@ def says_what_it_is(each: Property) -> None:
 
 
 def cited_instances_hold_and_fail(each: Property) -> None:
-    """Guards against a checker that always says the same: cited instances, one that holds and one that fails."""
+    """Guards against a checker that always gives the same answer: cited instances, one of which holds and one fails."""
     answers = set()
     for instance in each.instances:
         verdict = each.check(instance.market, instance.allocation)
@@ -80,7 +80,7 @@ def cited_instances_hold_and_fail(each: Property) -> None:
 
 
 def witness_refutes_by_the_bare_definition(each: Property) -> None:
-    """Guards against witnesses that do not show what they are said to show."""
+    """Guards against witnesses that do not prove the failure."""
     failed = 0
     for market, shares in cases():
         verdict = each.check(market, shares)
@@ -93,7 +93,7 @@ def witness_refutes_by_the_bare_definition(each: Property) -> None:
 
 
 def margin_agrees_with_answer(each: Property) -> None:
-    """Guards against margins whose sign says something else than the answer."""
+    """Guards against margins whose sign contradicts the answer."""
     for market, shares in cases():
         verdict = each.check(market, shares)
         assert verdict.margin is not None
@@ -114,7 +114,7 @@ def exact_and_float_agree_away_from_the_boundary(each: Property) -> None:
 
 
 def units_do_not_matter(each: Property) -> None:
-    """Guards against checkers that compare throughputs of different users, who have units of their own."""
+    """Guards against checkers that compare throughputs of different users, whose units differ."""
     for market, shares in cases():
         factors = {user: Fraction(10 ** (3 * i), 7) for i, user in enumerate(market.users)}
         assert each.check(market, shares).answer is each.check(market.rescaled(factors), shares).answer
@@ -150,7 +150,7 @@ def verdict_is_json(each: Property) -> None:
 
 
 def tolerance_is_honoured(each: Property) -> None:
-    """Guards against a tolerance that is taken and ignored."""
+    """Guards against a tolerance that is ignored."""
     for instance in each.instances:
         if instance.answer is Answer.FAILS:
             loose = each.check(instance.market, instance.allocation, tolerance=1000)
@@ -233,7 +233,7 @@ def same_seed_same_search(each: MechanismProperty) -> None:
 
 
 def effort_is_a_limit(each: MechanismProperty) -> None:
-    """Guards against a search that never ends: one user with one type has nothing much to say."""
+    """Guards against a search that never ends: with one user and one type there is little to try."""
     verdict = each.search(_equal_split(), Market.of([[1]], capacity=[1]), effort=Effort(evaluations=30))
     assert verdict.answer is Answer.NOT_REFUTED
     verdict = each.search(_equal_split(), _small(), effort=Effort(evaluations=10**9, seconds=0.2))
