@@ -44,7 +44,7 @@ OWN_PARTITION = "at each bar's end: throughput, own partition of the cluster = 1
 def shares(decision: Allocation, users: Sequence[str | int] | None = None, *, ax: Axes | None = None) -> Figure:
     """Draw who gets what: a stacked bar for each user, in GPUs, a part for each type.
 
-    At a bar's end stands the user's throughput relative to that on its own partition of the cluster. ``users`` limits
+    At a bar's end stands the user's throughput relative to that on its equal share of the cluster. ``users`` limits
     the picture to some of them, by name or row, in the given order.
 
     Errors: `NotInstalled`; `BadInput` for an unknown user, or for more than `MOST_USERS` of them.
