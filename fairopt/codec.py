@@ -2,12 +2,13 @@
 
 A Fraction becomes a string "p/q" ("3/1" for 3, so that it comes back as a Fraction), a NumPy number or array becomes
 numbers and lists, a member of an enumeration its value, a mapping whose keys are not strings a list of pairs. Reading
-is strict: no "3" for 3, no true for 1, no text for a list, no unknown key. A union takes what its first member takes.
+is strict: no "3" for 3, no true for 1, no text for a list, no unknown key. A union is read as the first member that
+fits.
 
 >>> encode({("a", 1): Fraction(1, 3)}), decode(tuple[int | Fraction, ...], [1, "2/3"])
 ([[['a', 1], '1/3']], (1, Fraction(2, 3)))
 
-Behind both is cattrs, which is imported when it is first needed: commands that do not need it start without it.
+Both use cattrs, which is imported when first needed, so that other commands start without it.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def _reader() -> Converter:
         for kind in first:
             try:
                 return converter.structure(value, kind)
-            except Exception:  # noqa: BLE001  # the next member may take it, and the last says what is wrong
+            except Exception:  # noqa: BLE001  # the next member may fit, and the last one's error is reported
                 continue
         return converter.structure(value, last)
 

@@ -1,4 +1,4 @@
-"""What is installed: policies, back ends and properties, found by entry point and never by a list in the code.
+"""Finds the installed policies, back ends and properties by their entry points; no list in the code names them.
 
 A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends``, ``fairopt.properties``,
 ``fairopt.datasets``, ``fairopt.importers``, ``fairopt.commands``, and for benchmarks ``fairopt.instances``,
@@ -23,7 +23,7 @@ POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairop
 DATASETS, IMPORTERS, COMMANDS = "fairopt.datasets", "fairopt.importers", "fairopt.commands"
 FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairopt.tasks"
 
-#: Which command takes a policy, by what it decides on.
+#: The command that takes a policy, by the type of its problem.
 TAKERS: Mapping[type, str] = {Market: "`fairopt solve`", Queue: "`fairopt run`", Batch: "`fairopt schedule`"}
 
 
@@ -56,7 +56,7 @@ def policies(problem: type | None = None) -> list[Policy]:
 
 
 def backend(name: str) -> Any:
-    """Return the back end registered under ``name``; whether its library is installed is for it to say."""
+    """Return the back end registered under ``name``; its library need not be installed."""
     return _made(BACKENDS, name, object)
 
 
@@ -113,15 +113,15 @@ def load(group: str, name: str) -> Any:
     point = registered[name]
     try:
         return point.load()
-    except Exception as error:  # whatever a plug-in's module raises, it is the plug-in that is broken
+    except Exception as error:  # any error of its module means that the plug-in is broken
         raise NotInstalled(f"{name!r} is registered as {point.value}, which cannot be loaded: {error!r}") from error
 
 
 def named(path: str, place: str = "") -> Any:
-    """Return what MODULE:NAME names. Errors: `BadInput`, whatever the module raises."""
+    """Return the object that MODULE:NAME names. Errors: `BadInput`, also for any error of the module."""
     try:
         return EntryPoint(name=path, value=path, group="").load()
-    except Exception as error:  # whatever the module raises, the name is to blame
+    except Exception as error:  # any error of the module is reported as a bad name
         problem = f"{path!r} cannot be had: {error!r}"
         raise BadInput(problem, place=place, remedy="Check the module and the name") from error
 

@@ -1,7 +1,7 @@
-"""The errors that fairopt raises on purpose; each says what was wrong, where, and what to do.
+"""The errors that fairopt raises on purpose; each says what is wrong, where, and what to do.
 
-`BadInput` speaks of data, `NotInstalled` and `NotCapable` of the way chosen to solve, `NotSolved` of how solving ended.
-The command line turns the first into exit status 2 and the others into 3.
+`BadInput` is about data, `NotInstalled` and `NotCapable` are about the chosen solver, `NotSolved` is about how solving
+ended. The command line turns the first into exit status 2 and the others into 3.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class FairoptError(Exception):
 
 
 class BadInput(FairoptError, ValueError):
-    """Something that was given cannot be meant; the message names the place, the value and the remedy.
+    """Invalid input; the message names the place, the value and the remedy.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class BadInput(FairoptError, ValueError):
         return f"{text}. {self.remedy}" if self.remedy else text
 
     def inside(self, file: str) -> BadInput:
-        """Return the same error with the file named; readers add what the validation could not know."""
+        """Return the same error with the file named, which the validation itself does not know."""
         return BadInput(self.problem, place=self.place, remedy=self.remedy, file=file)
 
 
@@ -44,11 +44,11 @@ class NotInstalled(FairoptError, ImportError):
 
 
 class NotCapable(FairoptError, TypeError):
-    """A back end or policy was asked for something that it declares it cannot do; nothing was tried instead."""
+    """A back end or policy was asked for something that it does not declare; nothing else was tried."""
 
 
 class NotSolved(FairoptError, RuntimeError):
-    """Solving ended without an optimum; ``solution`` is what was found all the same, None where nothing was.
+    """Solving ended without an optimum; ``solution`` is what was found nevertheless, None if nothing.
 
     It is the solver's own answer (`fairopt.backends.Solution`), an incumbent included.
     """

@@ -1,6 +1,6 @@
-"""Evidence for a line of the comparison: a certificate of the decision and of each verdict, or why there is none.
+"""Evidence for a row of the comparison: certificates of the decision and of each verdict, or why there is none.
 
-``proofs/verify.py`` decides what these certificates prove; nothing here does.
+``proofs/verify.py`` alone decides what these certificates prove.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from fairopt.properties.misreports.exact_reports import exact_or_none
 
 @dataclass(frozen=True)
 class Piece:
-    """What is certified ("decision", or a property by name) with its certificate, or the reason why it has none."""
+    """The certificate of a decision ("decision") or of a property (its name), or the reason why there is none."""
 
     name: str
     certificate: Certificate | None = None
@@ -63,7 +63,7 @@ def evidence(row: AllocationRow, properties: Sequence[Property]) -> Iterator[Pie
 def evidence_of_verdicts(
     market: Market, shares: Array, verdicts: Mapping[str, Verdict], properties: Sequence[AllocationProperty]
 ) -> Iterator[Piece]:
-    """Yield the evidence for verdicts on an allocation, whoever made it."""
+    """Yield the evidence for verdicts on an allocation, however it was made."""
     for each in {each.name: each for each in properties}.values():
         if each.name in verdicts:
             yield _piece(each.name, partial(each.certify, market, shares, verdicts[each.name]))
@@ -77,7 +77,7 @@ def certify_search(policy: Policy, market: Market, verdict: Verdict) -> Lie:
 
 
 def certify_lie(policy: Policy, market: Market, witness: Misreport) -> Lie:
-    """Return the evidence that a lie pays: two certified decisions, or ranges over all optima where it always pays.
+    """Return the evidence that a misreport pays: two certified decisions, or ranges over all optima if it always pays.
 
     Errors: `NotCapable` where the decisions have no exact form or no certificate.
     """
@@ -87,7 +87,7 @@ def certify_lie(policy: Policy, market: Market, witness: Misreport) -> Lie:
     truth, after = (exact_or_none(policy, each) for each in (market, market.misreport(user, witness.report)))
     if truth is None or after is None:
         raise NotCapable("the gain is that of decisions in floats, and floats prove nothing")
-    known = not isinstance(policy, Formulated) or policy.rebuilt  # to the verifier, which ranges over no other optima
+    known = not isinstance(policy, Formulated) or policy.rebuilt  # the verifier ranges only over optima that it knows
     if witness.every_optimum and known and policy.choices(truth) is not None:
         of_user = throughput_of(market, user)
         best = extreme(policy, truth, of_user, Sense.MAXIMIZE)
@@ -98,7 +98,7 @@ def certify_lie(policy: Policy, market: Market, witness: Misreport) -> Lie:
 
 
 def extreme(policy: Policy, decision: Allocation, weights: Array, sense: Sense) -> Extreme:
-    """Return how far the sum of ``weights`` (n, k) times shares goes over all that an exact decision could have been.
+    """Return the extreme sum of ``weights`` (n, k) times shares over all optima of an exact decision, certified.
 
     Errors: `NotCapable` where the policy has no choice or no certificate; those of the exact back end.
     """
@@ -109,11 +109,11 @@ def extreme(policy: Policy, decision: Allocation, weights: Array, sense: Sense) 
 
 
 def certify_solution(program: Program, solution: Solution) -> Bound | Infeasibility:
-    """Return what any back end's ``solution`` of a program, linear or with integers, is exactly worth.
+    """Return the exact certificate of a back end's ``solution`` of a program, linear or with integers.
 
-    An exact optimum is a bound with gap 0; a point in floats, which must satisfy the constraints exactly as the
-    fractions that its numbers are, comes with an exact bound and the gap that is left; an infeasible program with
-    multipliers that contradict it, where the back end has exact ones. Errors: `NotCapable` where nothing is proved.
+    An exact optimum gives a bound with gap 0. A point in floats, whose exact values must satisfy the constraints
+    exactly, gives an exact bound and the remaining gap. An infeasible program gives multipliers that contradict it, if
+    the back end has exact ones. Errors: `NotCapable` where nothing is proved.
     """
     if solution.status is Status.INFEASIBLE and solution.farkas is not None:
         return Infeasibility(program, bare_duals(-solution.farkas))
@@ -121,7 +121,7 @@ def certify_solution(program: Program, solution: Solution) -> Bound | Infeasibil
 
 
 def certify_bound(policy: Formulated, market: Market, solution: Solution) -> Bound | MarketBound:
-    """Return what a back end's ``solution`` of the policy's program is exactly worth, short of the optimum or not.
+    """Return the exact certificate of a back end's ``solution`` of the policy's program, optimal or not.
 
     Errors: `NotCapable` where it has no feasible point, or proves no bound.
     """
@@ -135,7 +135,7 @@ def certify_bound(policy: Formulated, market: Market, solution: Solution) -> Bou
 
 def _bare_bound(program: Program, solution: Solution) -> Bound:
     point, value, bound, gap, dual = _worth(program, solution)
-    sign = 1 if program.sense is Sense.MAXIMIZE else -1  # certificates speak of the objective maximised
+    sign = 1 if program.sense is Sense.MAXIMIZE else -1  # certificates are about the objective maximised
     return Bound(program, point, value, bound, gap, bare_duals(sign * dual))
 
 

@@ -1,4 +1,4 @@
-"""The ledger of claims: what papers state, what a computation says of it, and how to run that computation again.
+"""The ledger of claims: statements of papers, what a computation says of each, and how to repeat it.
 
 A ledger is a package with TOML files, in it or in packages within, registered by entry point in the group
 ``fairopt.ledgers``. Each ``[[claim]]`` holds the statement in our own words, the verdict with its evidence, and the
@@ -22,7 +22,7 @@ GROUP = "fairopt.ledgers"
 
 
 class Ruling(enum.Enum):
-    """What can be said of a claim, by a computation and never by reading the paper."""
+    """The verdicts on a claim, which a computation gives, never the reading of the paper alone."""
 
     REPRODUCED = "reproduced"  # our computation gives the printed numbers, to their digits, or does as the model says
     PROVED = "proved"  # holds for all inputs of the stated class; a proof that a program has checked is named
@@ -36,7 +36,7 @@ class Ruling(enum.Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What a computation says of a claim. ``evidence`` is made of what was computed, numbers included."""
+    """The result of a computation on a claim. ``evidence`` is text made of the computed numbers."""
 
     verdict: Ruling
     evidence: str

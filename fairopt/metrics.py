@@ -12,13 +12,13 @@ from fairopt.program import INFINITY, Array, Formulation, Number
 
 @dataclass(frozen=True, eq=False)
 class Metrics:
-    """What an allocation comes to.
+    """The metrics of an allocation.
 
     ``efficiency`` (n,) is each user's throughput in its own units and ``total_efficiency`` their sum (meaningful where
-    the units are common: `Market.normalised`). ``ratio_to_equal_split`` (n,) compares with the user's own partition.
-    ``jain_index`` is that of these ratios: 1 where all are equal, 1/n where one user has everything. ``utilisation``
-    (k,) is the part of each type's GPUs that users put to use (None where there are none). ``price_of_fairness`` is
-    the part of the largest possible total efficiency that is lost.
+    the units are common: `Market.normalised`). ``ratio_to_equal_split`` (n,) is throughput over that on the equal
+    share. ``jain_index`` is that of these ratios: 1 where all are equal, 1/n where one user has everything.
+    ``utilisation`` (k,) is the part of each type's GPUs that users use (None for a type without GPUs).
+    ``price_of_fairness`` is the lost part of the largest possible total efficiency.
 
     Source: Jain, Chiu and Hawe, A Quantitative Measure of Fairness, 1984; Bertsimas, Farias and Trichakis, The Price
     of Fairness, 2011; OEF Sec. 6.1.4.
@@ -52,7 +52,7 @@ def metrics(market: Market, shares: Array) -> Metrics:
 
 
 def largest_efficiency(market: Market) -> Number:
-    """Return the largest total throughput of any allocation: OEF Eq. (4), and a program only where demands bind."""
+    """Return the largest total throughput of any allocation, OEF Eq. (4); a program is solved only if demands bind."""
     if market.demand is None:
         largest: Number = (market.capacity * market.speedup.max(axis=0)).sum()
         return largest

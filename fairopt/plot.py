@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 #: Okabe and Ito's colours, which colour-blind people tell apart, in an order whose neighbours differ in lightness too.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-#: Where the colours begin again, hatches tell the parts apart, and line styles the lines.
+#: Where the colours repeat, hatches distinguish the parts, and line styles the lines.
 HATCHES = ("", "///", "...", "xxx")
 LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 1)), (0, (3, 1, 1, 1, 1, 1)))
-#: More bars than this are no picture, and soon more pixels than a file can hold.
+#: The most bars of a picture; with more it cannot be read, and may exceed the size limit of image files.
 MOST_USERS = 200
-#: Small multiples stand in rows of this many.
+#: The number of panels in a row.
 PER_ROW = 3
 #: A longer name loses its middle, so that the bars keep their room and names that differ at the end stay different.
 LONGEST_NAME = 28
-#: Reports in a default sweep, apart from those put next to where the order of users changes.
+#: The number of reports in a default sweep, besides those next to a change in the order of users.
 REPORTS = 81
 
 OWN_PARTITION = "at each bar's end: throughput, own partition of the cluster = 1"
@@ -44,7 +44,7 @@ OWN_PARTITION = "at each bar's end: throughput, own partition of the cluster = 1
 def shares(decision: Allocation, users: Sequence[str | int] | None = None, *, ax: Axes | None = None) -> Figure:
     """Draw who gets what: a stacked bar for each user, in GPUs, a part for each type.
 
-    At a bar's end stands the user's throughput relative to that on its own partition of the cluster. ``users`` limits
+    At a bar's end stands the user's throughput relative to that on its equal share of the cluster. ``users`` limits
     the picture to some of them, by name or row, in the given order.
 
     Errors: `NotInstalled`; `BadInput` for an unknown user, or for more than `MOST_USERS` of them.

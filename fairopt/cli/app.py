@@ -20,7 +20,7 @@ from fairopt.errors import BadInput, FairoptError
 
 
 class Command(NamedTuple):
-    """Where a command is: a function, or a `typer.Typer` with commands of its own; and what the list of them says."""
+    """The place of a command (a function, or a `typer.Typer` with its own commands), and its line in the list."""
 
     module: str
     attribute: str
@@ -48,19 +48,19 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "bench": Command("fairopt.cli.benching", "app", "Measure solvers beside each other."),
     }
 )
-#: Every group of commands prints plain text.
+#: All groups of commands print plain text.
 PLAIN: Mapping[str, Any] = MappingProxyType({"add_completion": False, "rich_markup_mode": None})
 
 
 class _Commands(TyperGroup):
-    """The commands by name; only the one that is called is imported, since solvers and tables take long to load."""
+    """The commands by name; only the called one is imported, since solvers and tables take long to load."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return one of the commands that are listed, or else one that another package brings."""
         return super().get_command(ctx, cmd_name) or plugged_in(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the name that was given, its command, and the arguments that are left."""
+        """Return the given name, its command, and the remaining arguments."""
         name, known, rest = super().resolve_command(ctx, args)
         return name, load(name) if name is not None and name in COMMANDS else known, rest
 
@@ -116,7 +116,7 @@ def _root(
 
 
 def _listed() -> None:
-    """Stand in the list of commands for one that is loaded when it is called."""
+    """Represent, in the list of commands, one that is loaded only when it is called."""
 
 
 for _name, _command in COMMANDS.items():
@@ -131,11 +131,11 @@ def main() -> None:
         finally:
             sys.stdout.flush()
     except SystemExit as ended:
-        if isinstance(ended.__context__, BrokenPipeError):  # for which typer ends with 1, our "a property fails"
+        if isinstance(ended.__context__, BrokenPipeError):  # typer would exit with 1: "a property fails"
             raise SystemExit(Exit.NOBODY_READS) from None
         raise
     except OSError as error:
-        sys.stdout = None  # or Python would try once more on its way out
+        sys.stdout = None  # else Python would try again at exit
         if isinstance(error, BrokenPipeError):
             raise SystemExit(Exit.NOBODY_READS) from None
         print(f"fairopt: cannot write the output: {error}", file=sys.stderr)  # a full disk, say

@@ -1,4 +1,4 @@
-"""Results as the JSON that outsiders rely on; keys are added, never renamed (the contract's version is ``SCHEMA``)."""
+"""Results as JSON for other programs; keys are added, never renamed (``SCHEMA`` is the version)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairopt.properties.verdict import plain
 from fairopt.simulation.measures import UNITS
 
 SCHEMA = 1
-#: What policies decide, by what they decide on.
+#: What policies decide, by the type of their problem.
 DECIDES: Mapping[type, str] = {Market: "shares", Queue: "rounds", Batch: "schedules"}
 
 
@@ -36,7 +36,7 @@ def decision(decision: Allocation, unique: Uniqueness, *, exact: bool = False) -
         "utilities": plain(decision.utilities, exact=exact),
         "unique": unique.shares,
         "unique_utilities": unique.utilities,
-        # what a method proves of its answer is its evidence, unless it has more to show
+        # a method's proof is the evidence, unless the decision has more
         "evidence": plain(decision.evidence or (decision.method and _proven(decision.solution)), exact=exact),
         "solver": None if decision.solver is None else decision.solver.name,
         "proven": plain(_proven(decision.solution), exact=exact),
@@ -45,7 +45,7 @@ def decision(decision: Allocation, unique: Uniqueness, *, exact: bool = False) -
 
 
 def _proven(solution: Solution | None) -> dict[str, Any] | None:
-    """Return between which numbers the optimum lies, where that is proven, with the multipliers that show it."""
+    """Return the proven bounds on the optimum, with the multipliers that prove them; None without proof."""
     return None if solution is None or solution.lower is None else solution.summary()
 
 

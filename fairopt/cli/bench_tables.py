@@ -1,4 +1,4 @@
-"""Benchmarks as people read them on a terminal."""
+"""Benchmarks as tables for people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairopt.bench.spec import Spec
 
 
 class Progress:
-    """Prints how each measurement ended, and how many of all are done."""
+    """Prints the result of each measurement, and how many are done."""
 
     def __init__(self, spec: Spec, before: Iterable[Record]) -> None:
         places = sum(len(block.combinations()) for block in spec.instances)
@@ -57,7 +57,7 @@ def results(measured: Sequence[Measurement]) -> None:
 
 def _cells(several: Sequence[Measurement]) -> list[str]:
     solved = [each for each in several if each.solved]
-    # skipped repeats are left out where another was tried
+    # skipped repeats are left out if another one was measured
     tried = [each for each in several if each.status is not Status.SKIPPED] or several
     return [
         ", ".join(dict.fromkeys(each.status.value for each in tried)),

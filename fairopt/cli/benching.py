@@ -20,7 +20,7 @@ class _RunByDefault(TyperGroup):
     """A group in which `bench SPEC` is `bench run SPEC`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put ``run`` in front of what is no command."""
+        """Put ``run`` in front of arguments that do not begin with a command."""
         if args and args[0] not in self.commands and args[0] != "--help":
             args = ["run", *args]
         return super().parse_args(ctx, args)
@@ -115,7 +115,7 @@ def run_command(
 
 
 def _require_different(paths: Mapping[str, object]) -> None:
-    """Refuse one file for two purposes: the second would overwrite the first, results included."""
+    """Refuse one file for two purposes: the second would overwrite the first."""
     taken: dict[Path, str] = {}
     for option, path in paths.items():
         if path is None or str(path) == "-":
@@ -178,7 +178,7 @@ def list_command() -> None:
 
 
 def _read(results: list[Path]) -> list[Any]:
-    """Return the records of all files, of which one at least holds a measurement."""
+    """Return the records of all files, which must have at least one measurement."""
     from fairopt.bench.records import Record, measurements, read_results
 
     records: list[Record] = []

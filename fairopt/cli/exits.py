@@ -1,4 +1,4 @@
-"""What the command tells the shell."""
+"""The exit statuses of the command line."""
 
 from __future__ import annotations
 
@@ -17,4 +17,4 @@ class Exit(IntEnum):
     NOT_SOLVED = 3
     UNDECIDED = 4
     INTERRUPTED = 130
-    NOBODY_READS = 141  # as a program that SIGPIPE ends: the reader of a pipe went away
+    NOBODY_READS = 141  # like a program ended by SIGPIPE: the reader of a pipe went away

@@ -58,7 +58,7 @@ def plugins(json_: AsJson = False) -> None:
 
 
 def wanted_policies(names: list[str] | None, problem: type) -> list[Policy]:
-    """Return the policies that were named, or else all that decide on ``problem``."""
+    """Return the named policies, or all that decide on ``problem``."""
     if names:
         return [discovery.policy(name, problem) for name in dict.fromkeys(names)]
     listed = chosen(None, discovery.POLICIES, discovery.policy)
@@ -82,7 +82,7 @@ def wanted_properties(names: list[str] | None, problem: type | None = None) -> l
 
 
 def chosen(given: list[str] | None, group: str, make: Callable[[str], T]) -> list[T]:
-    """Return what was named, or else all that is installed; of all, a broken plug-in is left out with a warning."""
+    """Return the named plug-ins, or all installed ones, of which broken ones are left out with a warning."""
     if given:
         return [make(name) for name in dict.fromkeys(given)]
     made = []
@@ -102,5 +102,5 @@ def _list(json_: bool, data: Any, print_table: Any) -> None:
 
 
 def print_json(data: Mapping[str, Any] | list[Any]) -> None:
-    """Print JSON on standard output, where nothing else goes then."""
+    """Print JSON on standard output, and nothing else there."""
     print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))

@@ -24,7 +24,7 @@ from fairopt.properties.misreports.allowed import Anything, Larger, Smaller
 
 
 class Kind(Enum):
-    """Which misreports are looked for."""
+    """The kinds of misreports to look for."""
 
     LARGER = "larger"
     SMALLER = "smaller"
@@ -76,7 +76,7 @@ def lie(
 
 
 def _smallest(policy: Policy, market: Market, witness: Misreport, kind: Kind, markets: int) -> tuple[Market, Misreport]:
-    """Return the smallest market found, with its lie; an interrupted search keeps the best so far."""
+    """Return the smallest market found, with its misreport; an interrupted search returns the best so far."""
     kinds = {each.name: each for each in (Larger(), Smaller(), Anything())}
     best = market, witness
     try:

@@ -72,7 +72,7 @@ def claims(
             done.append(_json(row) | {"seconds": seconds} | _recomputed_json(outcome, follows=follows))
             if not json_:
                 tables.recomputed(row, outcome, seconds, follows=follows)
-    except KeyboardInterrupt:  # what is recomputed is kept, and the status says that it is not all
+    except KeyboardInterrupt:  # results so far are kept; the exit status says that they are not complete
         status = Exit.INTERRUPTED
     if json_:
         print(json.dumps(done, indent=2, ensure_ascii=False))
@@ -80,13 +80,13 @@ def claims(
 
 
 def require_place(path: Path | None) -> None:
-    """Refuse, before anything is computed, a file that could not be written."""
+    """Refuse a file that cannot be written, before anything is computed."""
     if path is not None and (path.is_dir() or not path.parent.is_dir()):
         raise BadInput(f"{path} cannot be written", place="--certificate", remedy="Name a file in a folder that exists")
 
 
 def require_empty(folder: Path | None) -> None:
-    """Refuse, before anything is computed, a folder that holds something: old evidence would pass for new."""
+    """Refuse a folder that is not empty, before anything is computed: old evidence could be taken for new."""
     if folder is None or not folder.exists():
         return
     if not folder.is_dir() or any(folder.iterdir()):
@@ -104,7 +104,7 @@ def write(certificate: Certificate, path: Path) -> None:
 
 
 def write_bound(policy: Policy, market: Market, error: NotSolved, path: Path) -> None:
-    """Write what a solution short of the optimum proves: a feasible point, a bound, and the gap between them."""
+    """Write the certificate of a solution that is not optimal: a feasible point, a bound, and the gap."""
     solution = error.solution
     if solution is None or solution.x is None or not isinstance(policy, Formulated):
         return
@@ -122,7 +122,7 @@ def write_certificates(rows: list[AllocationRow], properties: list[Property], fo
 def write_verdicts(
     market: Market, shares: Array, verdicts: Mapping[str, Verdict], properties: list[AllocationProperty], folder: Path
 ) -> None:
-    """Write the evidence of verdicts on anybody's allocation as ``folder/WHAT.json``."""
+    """Write the evidence of verdicts on an allocation as ``folder/WHAT.json``."""
     pieces = evidence_of_verdicts(market, shares, verdicts, properties)
     _write_pieces(((piece.name, piece) for piece in pieces), folder)
 
@@ -141,7 +141,7 @@ def _write_pieces(pieces: Iterator[tuple[str, Piece]], folder: Path) -> None:
 def _asked(
     rows: list[Entry], ids: list[str] | None, paper: str | None, verdict: Ruling | None, *, to_run: bool
 ) -> list[Entry]:
-    """Return the rows that are asked for, each once; `BadInput` where nothing fits, or what is to run is open."""
+    """Return the requested rows, each once; `BadInput` if there are none, or one that is to run is open."""
     by_id = {row.id: row for row in rows}
     for wanted in ids or []:
         if wanted not in by_id:
@@ -171,7 +171,7 @@ def _recomputed(rows: list[Entry]) -> Iterator[tuple[Entry, Finding | Exception,
             begun = perf_counter()
             try:
                 yield row, *row.recompute()
-            except (FairoptError, verify.Rejected) as error:  # what one row meets does not stop the others
+            except (FairoptError, verify.Rejected) as error:  # an error in one row does not stop the others
                 yield row, error, perf_counter() - begun
             advance(row.id)
 

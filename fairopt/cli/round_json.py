@@ -25,10 +25,10 @@ def result(
 ) -> dict[str, Any]:
     """Return what ``run --json`` prints: the document that `proofs/verify_run.py` replays, and what was measured.
 
-    Beside the keys of `fairopt.simulation.document`: ``outcome``, with ``options`` (what --set gave), ``complete``
-    (whether every job that can run is done) and ``stopped`` (why the run ended before that, else null); ``measures``,
-    in floats and counts, since an exact mean of a thousand jobs has thousands of digits, with ``row``, the
-    numbers that compare policies, and their ``units``.
+    Besides the keys of `fairopt.simulation.document` it has ``outcome``, with ``options`` (from --set), ``complete``
+    (whether every job that can run is done) and ``stopped`` (why the run ended before that, else null). It also has
+    ``measures``, with ``row``, the numbers that compare policies, and their ``units``. Measures are floats and counts,
+    since an exact mean of a thousand jobs has thousands of digits.
     """
     done = measures.jobs == len(history.trace.jobs) and not measures.unfinished
     numbers = {**plain(measures), "row": measures.row(), "units": dict(UNITS)}
@@ -87,7 +87,7 @@ def write_parquet(history: History, path: Path) -> None:
 
 
 def require_parquet() -> None:
-    """Refuse, before anything is computed, a table that could not be written. Errors: `NotInstalled`."""
+    """Refuse a table that cannot be written, before anything is computed. Errors: `NotInstalled`."""
     _pyarrow()
 
 

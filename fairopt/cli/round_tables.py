@@ -15,12 +15,12 @@ from fairopt.program import Number
 from fairopt.simulation import Round
 from fairopt.simulation.measures import UNITS, Measures, Spread
 
-#: How many names of jobs a line shows.
+#: The most names of jobs in a line.
 SHOWN = 10
 
 
 def measures(found: Measures, policy: Policy, trace: Trace) -> None:
-    """Print what a run was like: its measures, then its tenants, then who was left."""
+    """Print the measures of a run, then its tenants, then the jobs that did not complete."""
     out = terminal()
     out.print(
         f"{policy.name}: {found.completed} of {len(trace.jobs)} jobs completed in {found.rounds} rounds; times in the "
@@ -85,10 +85,10 @@ def _spread(spread: Spread) -> tuple[str, ...]:
 
 @contextmanager
 def progress(trace: Trace, rounds: int | None, before: Sequence[Round]) -> Iterator[Callable[[Round], None]]:
-    """Show on standard error how much of all jobs' work is done, with the time left; nothing off a terminal.
+    """Show the progress of a run on standard error, with the time left, if that is a terminal.
 
-    Each job counts alike, by the part of its own work that is done; with ``rounds``, the rounds count where they will
-    end sooner.
+    Progress is the mean over jobs of the part of their work that is done; or the part of ``rounds``, if they end
+    sooner.
     """
     if not sys.stderr.isatty():
         yield lambda record: None

@@ -12,12 +12,12 @@ from fairopt.policy import Admission, Plan
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Number
 
-#: How many violations of a schedule are shown.
+#: The most violations of a schedule to show.
 MOST = 20
 
 
 def plan(decided: Plan) -> None:
-    """Print who runs where and when, what each tenant ends up with, and who does not run."""
+    """Print where and when each job runs, the gains of tenants, and the jobs that do not run."""
     batch, jobs = decided.batch, decided.batch.jobs
     out = terminal()
     out.print(
@@ -106,5 +106,5 @@ def _types(batch: Batch, schedule: JobSchedule) -> tuple[str, str]:
 
 
 def _short(value: Number) -> str:
-    """Return a number in six digits, without noise behind a whole one."""
+    """Return a number in six digits; one that is whole up to rounding is shown as whole."""
     return f"{float(value):.6g}"

@@ -27,7 +27,7 @@ from fairopt.proofs.verifier import schedules as verify_schedule
 from fairopt.proofs.verifier.plan import BESIDE
 from fairopt.schedules.document import SCHEMA, document, number
 
-#: What a schedule by anyone need not tell.
+#: Keys that a schedule from outside may leave out.
 UNTOLD: Mapping[str, Any] = {"schema": SCHEMA, "policy": "unknown", "bases": [], "admissions": [], "payments": []}
 
 
@@ -52,7 +52,7 @@ def schedule_command(
 
 
 def result(plan: Plan, options: list[str]) -> dict[str, Any]:
-    """Return what ``schedule --json`` prints: the document that is judged, and what follows from it.
+    """Return what ``schedule --json`` prints: the document that is verified, and derived numbers.
 
     Beside the keys of `fairopt.schedules.document`: ``options`` (what --set gave), ``backend``, ``revenue`` (the total
     utility of the jobs that run, counted from their arrivals), ``gains`` of tenants, ``unscheduled`` jobs, ``seconds``.
@@ -104,7 +104,7 @@ def verify(
 
 
 def _judged(batch: Batch, data: Mapping[str, Any]) -> str:
-    """Return the document to be judged: what was told of schedules, on the batch of our own file."""
+    """Return the document to be verified: the given schedules, on the batch of the batch file."""
     ours = document(Plan(policy="", batch=batch, schedules=()))
     check_keys(data, [*ours, *BESIDE.split()], ["schedules"], "the top level")
     told = {**UNTOLD, **{key: data[key] for key in ours if key in data}}

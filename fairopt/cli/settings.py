@@ -24,10 +24,10 @@ _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def configured(policy: P, settings: Sequence[str]) -> P:
-    """Return a policy with the options that ``settings`` name; truth values, numbers, lists of them, and policies.
+    """Return a policy with the options in ``settings``: truth values, numbers, lists of them, and policies.
 
-    An option of a kind of its own says how it is read, in its field's metadata: ``read`` (text, place) -> value. Where
-    it does not, MODULE:NAME names a function, or a class that is made with its own default options.
+    An option of another type may have a reader in its field's metadata: ``read`` (text, place) -> value. Without one,
+    MODULE:NAME names a function, or a class, of which an instance with default options is made.
 
     Errors: `BadInput` for an unknown option, a value of another kind, and an option that is given twice.
     """
@@ -53,7 +53,7 @@ def configured(policy: P, settings: Sequence[str]) -> P:
 
 
 def _value(text: str, hint: Any, place: str) -> Any:
-    """Return the value that a text means for an option of a type; of a union, the first that takes it."""
+    """Return the value of a text for an option of a type; for a union, by the first member that accepts it."""
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if type(None) in kinds and text.lower() == "none":
         return None
@@ -67,7 +67,7 @@ def _value(text: str, hint: Any, place: str) -> Any:
 
 
 def _of_kind(text: str, kind: Any, place: str) -> Any:
-    if kind is object:  # an option of no type takes any number, and None
+    if kind is object:  # an option without a type takes any number, and None
         return None if text.lower() == "none" else exact(text, place)
     if kind is Policy:
         return discovery.policy(text, Market)
@@ -80,7 +80,7 @@ def _of_kind(text: str, kind: Any, place: str) -> Any:
 
 
 def _plain(text: str, kind: Any, place: str) -> Any:
-    """Return the first meaning of a text that the codec takes for a type; its error speaks of the text itself."""
+    """Return the first reading of a text that the codec accepts for a type; errors are about the text itself."""
     for meaning in _meanings(text):
         with suppress(BadInput):
             return decode(kind, meaning, place)
@@ -99,9 +99,9 @@ def _meanings(text: str) -> Iterator[object]:
 
 
 def _named(text: str, kind: Any, place: str) -> Any:
-    """Return the object that MODULE:NAME names; of a class, an instance with its default options.
+    """Return the object that MODULE:NAME names; for a class, an instance with default options.
 
-    Only what has the methods that ``kind`` asks for, or can be called as it says, is taken.
+    The object must have the methods of ``kind``, or be callable as it requires.
     """
     called = getattr(kind, "__name__", str(kind))
     function = get_origin(kind) is Callable
@@ -115,7 +115,7 @@ def _named(text: str, kind: Any, place: str) -> Any:
     if isinstance(made, type):
         try:
             made = made()
-        except Exception as error:  # whatever the class raises
+        except Exception as error:  # any error of the class
             raise BadInput(f"{text!r} cannot be made: {error!r}", place=place, remedy="Name another one") from error
     if function:
         fits = _takes(made, len(get_args(kind)[0]))
@@ -136,7 +136,7 @@ def _named(text: str, kind: Any, place: str) -> Any:
 
 
 def _takes(made: Any, count: int) -> bool:
-    """Whether something can be called with so many arguments."""
+    """Whether an object can be called with ``count`` arguments."""
     try:
         signature(made).bind(*(None,) * count)
     except (TypeError, ValueError):

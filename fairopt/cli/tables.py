@@ -22,7 +22,7 @@ from fairopt.problem import Market
 from fairopt.program import INFINITY, number_text
 from fairopt.properties import Answer, Misreport, Property, Verdict
 
-#: Off a terminal there is no width to fit; lines stay whole, so that they can be searched.
+#: The width where there is no terminal; lines are not broken, so that they can be searched.
 WIDE = 200
 #: What the ledger's table shows of a row's evidence; the row itself shows all of it.
 IN_SHORT = 110
@@ -49,7 +49,7 @@ STYLES: Mapping[Answer, str] = {
 
 
 def decision(decided: Allocation, unique: Uniqueness) -> None:
-    """Print who gets what."""
+    """Print the shares and throughputs of a decision."""
     market = decided.market
     table = table_of("user", *market.types, "throughput", "equal share is worth")
     for i, user in enumerate(market.users):
@@ -74,7 +74,7 @@ def decision(decided: Allocation, unique: Uniqueness) -> None:
 
 
 def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> None:
-    """Print an audit."""
+    """Print verdicts on an allocation, and its metrics."""
     table = table_of("property", "answer", "margin", "unit", "exact", "what shows it")
     for name, verdict in found.items():
         margin = "" if verdict.margin is None else number_text(verdict.margin)
@@ -148,7 +148,7 @@ def plugins(listed: Sequence[Plugin]) -> None:
 
 
 def lie(policy: Policy, market: Market, witness: Misreport) -> None:
-    """Print a market, a lie on it, and what it brings."""
+    """Print a market, a misreport on it, and its gain."""
     table = table_of("user", *market.types, "weight", "demand")
     for i, user in enumerate(market.users):
         limit = "" if market.limit[i] == INFINITY else number_text(market.limit[i])
@@ -162,7 +162,7 @@ def lie(policy: Policy, market: Market, witness: Misreport) -> None:
 
 
 def claims(rows: Sequence[Entry], *, in_full: bool) -> None:
-    """Print rows of the ledger: a line each, or everything about those that were asked for."""
+    """Print rows of the ledger: a line each, or in full."""
     console = terminal()
     if not in_full:
         grid = table_of("claim", "where", "verdict", "in short")
@@ -184,7 +184,7 @@ def claims(rows: Sequence[Entry], *, in_full: bool) -> None:
 
 
 def recomputed(row: Entry, outcome: Finding | Exception, seconds: float, *, follows: bool) -> None:
-    """Print what a computation says of one row now, or what stopped it."""
+    """Print the result of recomputing one row, or the error that stopped it."""
     console = terminal()
     if not isinstance(outcome, Finding):
         console.print(f"{row.id}: not recomputed: {outcome}", soft_wrap=True)
@@ -203,7 +203,7 @@ def _ruling(row: Entry) -> Text:
 
 @contextmanager
 def progress(total: int) -> Iterator[Callable[[str], None]]:
-    """Show progress on standard error, and nothing where that is no terminal."""
+    """Show progress on standard error if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda done: None
         return
@@ -215,7 +215,7 @@ def progress(total: int) -> Iterator[Callable[[str], None]]:
 
 
 def terminal() -> Console:
-    """Return where tables go: as wide as the terminal, or wide enough."""
+    """Return the console for tables: as wide as the terminal, or wide enough without one."""
     return Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else WIDE)
 
 

@@ -1,6 +1,6 @@
 """Small real data with its sources: measured speedups, a trace, and the papers' own examples.
 
-Where each file comes from, under which licence, and its checksum, stands in SOURCES.md beside this file.
+SOURCES.md beside this file has the origin, licence and checksum of each data file.
 """
 
 from __future__ import annotations

@@ -25,21 +25,21 @@ from fairopt.problem.utilities import CompletionUtility, Linear, Power
 
 #: A slot is an hour.
 SECONDS = 3600
-#: From here on Philly's trace is dense (2017-10-03), in seconds from its first job.
+#: The start of the dense part of Philly's trace (2017-10-03), in seconds from its first job.
 DENSE = 4_888_734
 #: Philly's 552 machines by GPUs, as listed: 321 with two of 12 GB, 231 with eight of 24 GB.
 MACHINES = ((2, 321), (8, 231))
-#: Megabits in a megabyte, and in a gigabit, as the paper writes 5 Gbps: 5 * 1024 Mbps.
+#: Megabits in a megabyte, and in a gigabit as the paper counts: 5 Gbps are 5 * 1024 Mbps.
 MEGABYTE, GIGABIT = 8, 1024
 
 
-#: A range that numbers are drawn from evenly: low, low + step, ..., high.
+#: A range of equally likely numbers: low, low + step, ..., high.
 Span = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class Ranges:
-    """What is drawn for a cluster and its jobs; the ranges are the paper's, the steps in them are ours.
+    """The ranges of the random parameters of a cluster and its jobs; the ranges are the paper's, the steps are ours.
 
     Units: ``minibatch_time`` m_j hours, ``update_time`` G_j milliseconds, ``gradient`` epsilon_j megabytes,
     ``worker_bandwidth`` b_w Mbps, ``ps_bandwidth`` b_p Gbps (one of each for a cluster). ``slope`` and ``height`` are
@@ -62,7 +62,7 @@ class Ranges:
     exponent: Span = ("1", "2", "0.01")
 
 
-#: A tenth of the epochs and of the chunks: jobs of some slots, for optima that can be computed.
+#: A tenth of the epochs and of the chunks: jobs of a few slots, so that optima can be computed.
 SMALL = Ranges(epochs=("5", "10", "1"), chunks=("2", "5", "1"))
 
 
@@ -74,11 +74,11 @@ class Form(Enum):
 
 
 class Demand(Enum):
-    """What the GPUs that a job asked for mean, which Sec. 5.1 takes as what it wants in workers.
+    """The meaning of the GPUs that a job asked for, which Sec. 5.1 takes as its demand for workers.
 
-    CHUNKS: the model knows no demand but the number of chunks, and that is drawn from [20, 50]; the GPUs that jobs held
-    make the tenants' shares only. GPUS: a job gets no more workers than GPUs, by as many chunks as it had GPUs; what
-    was drawn as mini-batches is divided among them, so that the work is the same, up to rounding.
+    CHUNKS: the only demand in the model is the number of chunks, which is drawn from [20, 50]. The GPUs that jobs held
+    only determine the tenants' shares. GPUS: a job has as many chunks as it had GPUs, and so gets no more workers than
+    that. The mini-batches drawn are divided among them, so that the work is the same, up to rounding.
     """
 
     CHUNKS = "chunks"
@@ -117,17 +117,17 @@ def astraea_workload(
     demand: Demand = Demand.CHUNKS,
     data: str | PathLike[str] | None = None,
 ) -> Batch:
-    """Return a batch over consecutive jobs of Philly's trace, with all that the trace does not tell drawn at random.
+    """Return a batch of consecutive jobs of Philly's trace; data that the trace does not have is random.
 
-    Real are which jobs there are, their tenants and times of submission: ``jobs`` consecutive jobs of the ``users``
-    tenants with the most jobs (None: of all that are known), from a random job on; slot t holds what was submitted in
-    the t-th hour. A server has the GPUs of one of Philly's machines, two or eight in the proportion of all of them, as
-    workers, and one PS. Which machines a tenant owned is not published with the trace: servers are dealt out whole, in
-    proportion to the GPU-time of the tenants' jobs in the table, one at least to each. ``ranges``: see `Ranges`.
+    From the trace are the jobs, their tenants and their times of submission: ``jobs`` consecutive jobs of the ``users``
+    tenants with the most jobs (None: of all known tenants), starting at a random job. Slot t holds the jobs submitted
+    in the t-th hour. A server has the GPUs of one of Philly's machines as workers, two or eight in the proportion of
+    all machines, and one PS. The trace does not say which machines a tenant owned. So servers are dealt out whole, in
+    proportion to the GPU-time of the tenants' jobs in the table, at least one to each. ``ranges``: see `Ranges`.
 
-    ``data``: the folder with jobs_philly.csv.gz, of which jobs from `DENSE` on are taken; None for the thousand jobs of
-    eight tenants that fairopt brings along. The same arguments give the same batch; the jobs' parameters depend on
-    ``seed`` only, not on the numbers of servers and users.
+    ``data``: the folder with jobs_philly.csv.gz, whose jobs from `DENSE` on are used; None for the thousand jobs of
+    eight tenants that are part of fairopt. The same arguments give the same batch. The jobs' parameters depend only on
+    ``seed``, not on the numbers of servers and users.
 
     Errors: `BadInput` for more jobs or users than there are, and for fewer servers than users.
 
@@ -173,7 +173,7 @@ def astraea_workload(
 
 
 def astraea_small(*, jobs: int = 10, servers: int = 15, seed: int = 0, utility: Form = Form.LINEAR) -> Batch:
-    """Return a batch of the sizes of Fig. 5 (5 to 15 jobs of two users, 5 to 45 servers), with jobs of some slots.
+    """Return a batch of the sizes of Fig. 5 (5 to 15 jobs of two users, 5 to 45 servers), with jobs of a few slots.
 
     The paper does not say how its input was reduced; epochs and chunks are from `SMALL`.
 
@@ -241,7 +241,7 @@ def _window(table: Sequence[_Job], jobs: int, random: Random) -> list[_Job]:
     return sorted(table, key=lambda job: (job.submit, job.name))[begin : begin + jobs]
 
 
-# -- what is drawn -------------------------------------------------------------------------------------------------
+# -- random parameters ---------------------------------------------------------------------------------------------
 class _Drawn(NamedTuple):
     epochs: int
     chunks: int
@@ -253,7 +253,7 @@ class _Drawn(NamedTuple):
 
 
 def _drawn(job: _Job, ranges: Ranges, demand: Demand, form: Form, random: Random) -> _Drawn:
-    """Return a job's parameters, in slots and megabits; as many numbers are drawn whatever the form."""
+    """Return a job's parameters, in slots and megabits; the count of random draws does not depend on the form."""
     epochs, chunks, minibatches = (
         int(_draw(span, random)) for span in (ranges.epochs, ranges.chunks, ranges.minibatches)
     )
@@ -285,7 +285,7 @@ def _machines(servers: int, random: Random) -> list[int]:
 
 
 def _dealt(count: int, weights: Sequence[Fraction], least: int = 1) -> list[int]:
-    """Return whose each of ``count`` things is: in proportion to weights by largest remainders, ``least`` to each."""
+    """Return the owners of ``count`` things: in proportion to weights by largest remainders, ``least`` to each."""
     total, left = sum(weights), count - least * len(weights)
     due = [left * weight / total if total else Fraction(left, len(weights)) for weight in weights]
     parts = [int(part) for part in due]

@@ -1,4 +1,4 @@
-"""How long the jobs of two production clusters ran, and on how many GPUs: Philly and Venus, counted."""
+"""Counts of jobs by run time and GPUs in two production clusters, Philly and Venus."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fairopt.datasets.tables import records
 class JobCount(NamedTuple):
     """Jobs of a trace that are alike: their GPUs, their end, and run times from ``at_least_s`` to below ``below_s``.
 
-    ``below_s`` None means no limit; ``status`` "" that it is not known. Of ``jobs``, the run times of ``clipped`` were
-    cut off at 48 hours by the source. ``gpu_seconds`` is the sum of GPUs times run time.
+    ``below_s`` None means no limit; ``status`` "" means not known. ``clipped`` is the number of ``jobs`` whose run
+    times the source cut off at 48 hours. ``gpu_seconds`` is the sum of GPUs times run time.
     """
 
     trace: str
@@ -37,7 +37,7 @@ def job_counts(trace: str) -> tuple[JobCount, ...]:
 
 
 def jobs_in(counts: Iterable[JobCount]) -> int:
-    """Return how many jobs there are in some counts."""
+    """Return the total number of jobs of some counts."""
     return sum(count.jobs for count in counts)
 
 

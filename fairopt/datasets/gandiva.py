@@ -1,4 +1,4 @@
-"""Gandiva_fair's Table 1: how much faster seven models train on newer GPUs than on a K80."""
+"""Gandiva_fair's Table 1: speedups of seven models on newer GPUs over a K80."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ _PLACEMENT = {True: "consolidated", False: "unconsolidated"}
 class Throughput(NamedTuple):
     """One job as measured: training steps per second by GPU type on ``scale_factor`` GPUs together.
 
-    0 means that the job does not fit there, None that it was not measured; ``batch_size`` is None for the two models
-    that have one setting only.
+    0 means that the job does not fit on the type, None that it was not measured. ``batch_size`` is None for the two
+    models with a single setting.
     """
 
     model: str
@@ -45,7 +45,7 @@ class Throughput(NamedTuple):
 def gavel_throughputs(
     source: str = "simulation", *, scale_factor: int = 1, consolidated: bool = True
 ) -> tuple[Throughput, ...]:
-    """Return what was measured for jobs on ``scale_factor`` GPUs (1, 2, 4 or 8), on one server or spread.
+    """Return the measured throughputs of jobs on ``scale_factor`` GPUs (1, 2, 4 or 8), on one server or several.
 
     ``source`` is one of Gavel's two tables: "simulation" or "physical". Numbers are exact as printed.
 
@@ -90,12 +90,12 @@ def gavel_market(
     * ``scale_factor``, ``consolidated``, ``source``: as `gavel_throughputs`. A job's throughput on several GPUs is
       divided by their number.
     * ``weight``, ``demand``: by user, or in the users' order.
-    * ``unit``: the type on which every user's speedup is 1; a user that cannot run there is measured on the slowest
-      type that it can run on, as `Market.normalised` says. None keeps steps per second.
-    * ``digits``: significant digits to which speedups are rounded. Four keep exact numbers readable and stay far below
-      the noise of a measurement; None keeps every digit of the source.
+    * ``unit``: the type on which every user's speedup is 1; for a user that cannot run there it is the slowest type
+      that it can run on, as in `Market.normalised`. None keeps steps per second.
+    * ``digits``: the significant digits of speedups. With four, exact numbers are readable and the rounding is far
+      below measurement noise; None keeps every digit of the source.
 
-    Errors: `BadInput` for a job that is unknown (which lists what exists), was not measured, or fits nowhere.
+    Errors: `BadInput` for a job that is unknown (the message lists the known ones), was not measured, or fits nowhere.
 
     Source: Gavel (OSDI 2020), throughput tables.
 
@@ -147,7 +147,7 @@ def _one_of(value: object, known: Iterable[object], place: str) -> None:
 
 
 def _find(job: object, measured: tuple[Throughput, ...]) -> Throughput:
-    """Return what was measured of a job given by name, or by model and batch size."""
+    """Return the measurements of a job given by name, or by model and batch size."""
     job = tuple(job) if isinstance(job, list) else job
     for entry in measured:
         if job in (entry.name, (entry.model, entry.batch_size)):

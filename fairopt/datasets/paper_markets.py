@@ -1,4 +1,4 @@
-"""The papers' example markets, on which every policy and property is tried first."""
+"""The papers' example markets."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def oef_eq6() -> Market:
 def gandiva_table3() -> Market:
     """Return Gandiva_fair's trading example: 60 K80 and 12 V100 for users A (VAE), B (DCGAN) and C (ResNext).
 
-    Their speedups on a V100 are 1.25, 5 and 6.25, as the example has them (Table 1 measures 1.25, 6.42 and 6.33). The
-    table calls B's model DCGAN, the text ResNet.
+    Their speedups on a V100 are 1.25, 5 and 6.25, as in the example (Table 1 measures 1.25, 6.42 and 6.33). The table
+    calls B's model DCGAN, the text calls it ResNet.
 
     Source: Gandiva_fair Table 3.
     """

@@ -1,4 +1,4 @@
-"""A thousand jobs of Microsoft's Philly trace, and a cluster that they keep busy."""
+"""A thousand jobs of Microsoft's Philly trace, and a cluster of matching size."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ PHILLY_TYPES = ("K80", "P100", "V100")
 def philly_trace(types: Sequence[str] = PHILLY_TYPES) -> Trace:
     """Return 1,000 jobs of eight tenants that arrive within a day; times in seconds, sizes in gigabytes.
 
-    Real are the jobs, tenants, times of submission, running times and GPUs; assigned, by a seeded draw, are models,
-    with throughputs as Gavel measured them, and sizes of training state. A job takes its real running time on P100, of
-    which its throughput is 1. `SOURCES.md` beside the data has the rules. ``types``: those of K80, P100, V100 that the
-    cluster has, in its order.
+    Jobs, tenants, times of submission, running times and GPUs are from the trace. Models, with throughputs as Gavel
+    measured them, and sizes of training state are assigned by a seeded random draw. On P100 a job has throughput 1 and
+    takes its real running time. `SOURCES.md` beside the data has the rules. ``types``: those of K80, P100, V100 that
+    the cluster has, in its order.
 
     Source: Jeon et al., USENIX ATC 2019 (the trace); Narayanan et al., OSDI 2020 (throughputs).
 
@@ -30,7 +30,7 @@ def philly_trace(types: Sequence[str] = PHILLY_TYPES) -> Trace:
 
 
 def philly_cluster() -> Cluster:
-    """Return 64 GPUs on eight hosts, which the jobs of `philly_trace` keep busy and do not overload.
+    """Return a cluster of 64 GPUs on eight hosts, which the jobs of `philly_trace` keep busy but do not overload.
 
     Source: made up for that trace; `SOURCES.md` beside the data has the rule.
 

@@ -1,4 +1,4 @@
-"""The data files of this package, and what the readers of them share."""
+"""The data files of this package, and the shared parts of their readers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SUFFIXES = (".csv", ".toml", ".md")
 
 
 def dataset_path(name: str) -> Path:
-    """Return where a data file of this package lies, such as "gavel.toml"; `BadInput` where there is none."""
+    """Return the path of a data file of this package, such as "gavel.toml"; `BadInput` where there is none."""
     names = sorted(entry.name for entry in _FOLDER.iterdir() if entry.suffix in _SUFFIXES)
     if name not in names:
         raise BadInput(f"there is no data file {name!r}", remedy=nearest(name, names, "file"))
@@ -25,7 +25,7 @@ def dataset_path(name: str) -> Path:
 
 
 def records(name: str) -> list[dict[str, str]]:
-    """Return the rows of a CSV data file; lines that start with # say where it comes from."""
+    """Return the rows of a CSV data file, without the lines that start with #, which name its source."""
     with dataset_path(name).open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(line for line in stream if not line.startswith("#")))
 
@@ -59,7 +59,7 @@ def market_of_choices(
 
 
 def by_user(chosen: Mapping[str, object] | Iterable[object], names: Sequence[str], what: str) -> list[str]:
-    """Return the users' names: those of a dictionary, else the names of what was chosen, which must differ."""
+    """Return the users' names: the keys of a dictionary, else the names of the chosen items, which must differ."""
     if isinstance(chosen, Mapping):
         return list(chosen)
     twice = next((name for name in names if names.count(name) > 1), None)

@@ -55,9 +55,10 @@ class Mechanics:
     def setup(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the time that a job loads on ``spots`` in this round before it makes progress.
 
-        It is 0 if the job ran there in the round before. Else it is the restart, plus the transfer of its state if a
-        host is new to it, over the slowest link used, plus that of its dataset. A job that was stopped while it loaded,
-        and continues in the same place, loads for the remaining time if that is more than the restart.
+        If the job ran there in the round before, it is what is left of its loading. Else it is the restart (or the
+        launch), plus the transfer of its state if a host is new to it, over the slowest link used, plus that of its
+        dataset. A job that was stopped while it loaded, and continues in the same place, loads for the remaining time
+        if that is more than the restart.
         """
         last, rest = queue.last[row], queue.setup[row]
         if queue.running[row] and spots == last:

@@ -1,1 +1,1 @@
-"""What others test with: conformance suites and Hypothesis strategies; needs the extra "testing"."""
+"""Tools to test plug-ins: conformance suites and Hypothesis strategies; needs the extra "testing"."""

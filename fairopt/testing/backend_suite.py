@@ -33,7 +33,7 @@ from fairopt.testing.suite import Check, Suite, Traits, check
 CASES = backend_programs.CASES + backend_outcomes.CASES
 #: Relative accuracy demanded of floats, of every back end alike.
 ACCURACY = 1e-6
-#: With logarithms the point is as far off as the root of the objective's error, and the gradient with it.
+#: With logarithms the error of the point, and of the gradient, is the root of the objective's error.
 LOGARITHM_ACCURACY = 1e-4
 
 
@@ -183,7 +183,7 @@ def refuses_logarithms(backend: Backend) -> None:
 
 
 def option_time_limit(backend: Backend) -> None:
-    """Guards against a limit that is ignored, raises, is none when 0 (SCS), or makes an optimum of what is there."""
+    """Guards against a limit that is ignored, raises, means none when 0 (SCS), or makes any point an optimum."""
     program = _case("rows at most")
     solution = _refused_unless(backend, Capability.TIME_LIMIT, program, time_limit=0)
     if solution is None:

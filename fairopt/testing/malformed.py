@@ -1,7 +1,6 @@
 """Market files that are broken, each in one way that no reader may accept.
 
-Every break is made so that the result is malformed whatever was drawn; nothing is filtered by asking the reader, which
-is what the texts are there to test.
+Every break gives a malformed file for any draw. The reader is not asked, because the files are there to test it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from fairopt.testing.malformed_csv import malformed_csv
 
 Data = dict[str, Any]
-#: What is no number that a market can hold, wherever a number is wanted; TOML has no null, so it has a list of its own.
+#: Values that are not valid numbers in a market; TOML has no null, so it has a list of its own.
 _NO_NUMBERS: tuple[Any, ...] = (
     math.nan,
     math.inf,
@@ -86,7 +85,7 @@ def _add_key(draw: DrawFn, data: Data) -> None:
 
 
 def _no_number(draw: DrawFn, data: Data) -> None:
-    """Put what is no number where one is wanted: a capacity, a speedup, a weight or a demand."""
+    """Put an invalid number in the place of a capacity, a speedup, a weight or a demand."""
     value = copy.deepcopy(draw(st.sampled_from(_NO_NUMBERS)))
     holder = draw(
         st.sampled_from(

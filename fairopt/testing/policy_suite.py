@@ -29,7 +29,7 @@ from fairopt.testing.claim_checks import check_names
 from fairopt.testing.samples import sample_markets
 from fairopt.testing.suite import Check, Suite, Traits, check
 
-#: Two ways to the same number agree to this, relative to its size: ten times what the loosest back end is asked for.
+#: The relative difference allowed between two computations: ten times the tolerance of the loosest back end.
 AGREE = 1e-6
 
 
@@ -133,7 +133,7 @@ def float_agrees_with_fraction(policy: Policy) -> None:
 
 
 def order_of_users_and_types_does_not_matter(policy: Policy) -> None:
-    """Guards against index arithmetic, and against rules that favour whoever comes first."""
+    """Guards against index arithmetic, and against rules that favour the first user."""
     random = np.random.default_rng(6)
     for market in sample_markets(20, seed=6, ties=False):
         n, k = market.shape
@@ -159,7 +159,7 @@ def units_do_not_matter(policy: Policy) -> None:
 
 
 def weight_is_copies(policy: Policy) -> None:
-    """Guards against weights that scale something else than entitlement (OEF Sec. 4.2.3: w copies of the user)."""
+    """Guards against weights that do not scale the entitlement (OEF Sec. 4.2.3: w copies of the user)."""
     for market in sample_markets(20, seed=8, weights=True):
         many = market.replicated()
         one, copies = allocate(policy, market), allocate(policy, many)
@@ -227,7 +227,7 @@ def methods_bracket_the_exact_optimum(policy: Policy) -> None:
 
 
 def some_back_end_can(policy: Policy) -> None:
-    """Guards against a program that is declared and that nobody can solve."""
+    """Guards against a declared program that no installed back end can solve."""
     assert any(True for _ in capable(policy)), "declares a program"
 
 

@@ -230,7 +230,7 @@ def same_seed_same_search(each: MechanismProperty) -> None:
 
 
 def effort_is_a_limit(each: MechanismProperty) -> None:
-    """Guards against a search that never ends: one user with one type has nothing much to say."""
+    """Guards against a search that never ends: with one user and one type there is little to try."""
     verdict = each.search(_equal_split(), Market.of([[1]], capacity=[1]), effort=Effort(evaluations=30))
     assert verdict.answer is Answer.NOT_REFUTED
     verdict = each.search(_equal_split(), _small(), effort=Effort(evaluations=10**9, seconds=0.2))

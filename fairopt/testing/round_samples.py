@@ -13,7 +13,7 @@ from fairopt.program import INFINITY, Number
 from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.document import document
 
-#: The length of a round. No job ever loads that long, so that whoever runs for a whole round gets on.
+#: The length of a round. No job loads that long, so a job that runs for a whole round makes progress.
 LENGTH = Fraction(60)
 
 
@@ -129,7 +129,7 @@ def _outages(random: Random, cluster: Cluster, jobs: Jobs) -> tuple[Outage, ...]
 
 
 def _spare(cluster: Cluster, jobs: Jobs, host: str) -> bool:
-    """Whether everybody who fits the cluster fits it without ``host`` as well."""
+    """Whether every job that fits the cluster also fits it without ``host``."""
     at = cluster.hosts.index(host)
     whole = cluster.capacity.tolist()
     rest = [gpus - (int(cluster.gpus[at]) if kind == cluster.kind[at] else 0) for kind, gpus in enumerate(whole)]

@@ -49,9 +49,9 @@ from fairopt.testing.suite import Suite, Traits, check
 
 #: What replays a run's document and returns the violations with a statement, within a tolerance.
 Judge = Callable[[str, Fraction], tuple[Sequence[str], str]]
-#: Nobody needed more than 40 rounds for a sampled setting; whoever needs these does not get on.
+#: No policy needed more than 40 rounds for a sampled setting; one that needs this many makes no progress.
 MOST_ROUNDS = 300
-#: What floats may be off by in one round.
+#: The tolerance for floats in one round.
 NEAR = Fraction(1, 10**9)
 #: Two back ends agree on an objective to this, relative to its size.
 AGREE = 1e-6
@@ -95,7 +95,7 @@ def round_suite(
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One round of a fold: what a policy was given, what it decided, what came of it."""
+    """One round of a fold: the policy's input, its decision, and the record."""
 
     queue: Queue
     schedule: Schedule
@@ -189,7 +189,7 @@ class Checks:
             self._judged(play.text(), setting, NEAR)
 
     def everybody_is_done_in_the_end(self, policy: Policy) -> None:
-        """Guards against starvation without end, and against jobs that are lost from sight."""
+        """Guards against endless starvation, and against jobs that are forgotten."""
         for number, play in enumerate(self.plays(policy)):
             done = {job for step in play.steps for job in step.record.completed}
             stuck = {job for step in play.steps for job in step.record.misfits}
@@ -228,7 +228,7 @@ class Checks:
                 state = schedule.state
 
     def keeps_leases_that_it_did_not_give(self, policy: Policy) -> None:
-        """Guards against policies that know their own leases only, or none, and fail on a queue in full swing."""
+        """Guards against policies that expect only their own leases, or none, and fail in the middle of a run."""
         met = 0
         for number, setting in enumerate(sample_settings(max(3, self.settings // 4), seed=3, jobs=(8, 20))):
             first = [step.record for step in fold(Lender(seed=number), setting).steps[: 2 + number % 3]]
@@ -259,7 +259,7 @@ class Checks:
                 encode(state)
 
     def forgets_who_is_done(self, policy: Policy) -> None:
-        """Guards against states that grow with everybody who ever was there."""
+        """Guards against states that grow with every job that was ever present."""
         for play in self.plays(policy)[:6]:
             for step in play.steps:
                 known = set(re.findall(r"job-\d+", json.dumps(encode(step.schedule.state))))
@@ -296,7 +296,7 @@ class Checks:
                 assert not fits.any(), f"{step.queue!r}: {step.queue.jobs.names[row]} waits, {free.tolist()} are free"
 
     def gangs_lie_on_one_type(self, policy: Policy) -> None:
-        """Guards against gangs of which the slowest type holds the others up."""
+        """Guards against gangs whose slowest type slows down the others."""
         for step in self._steps(policy):
             for row, spots in step.schedule.placements.items():
                 assert len(step.queue.kinds(spots)) == 1, f"{step.queue!r}: {step.queue.jobs.names[row]} at {spots}"
@@ -333,7 +333,7 @@ class Checks:
 
 @dataclass(frozen=True)
 class Lender(Policy):
-    """Places whom it can, and leases GPUs at random, for up to five rounds; what other policies must put up with."""
+    """Places the jobs that fit, and leases GPUs at random for up to five rounds; other policies must cope with this."""
 
     problem: ClassVar[type] = Queue
     name: ClassVar[str] = "lender"

@@ -39,7 +39,7 @@ class Skip(Exception):  # it is no error of the check
 
 
 class SuiteFailed(AssertionError):
-    """A report that is not what the subjects' declarations promise."""
+    """A report that contradicts the subjects' declarations."""
 
 
 class Outcome(enum.Enum):

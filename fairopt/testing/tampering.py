@@ -1,7 +1,7 @@
 """Changes to a certificate, one at a time: every number, name, answer and list of it, in every way that matters.
 
-A certificate is JSON; a leaf of it is a number, a name or a yes or no. Whoever decides certificates must reject a
-change that makes the statement false; a change that leaves it true may stand.
+A certificate is JSON; a leaf of it is a number, a name or a yes or no. A verifier must reject a change that makes the
+statement false. It may accept one that leaves it true.
 
 >>> [change.value for change in changes({"gap": "1/2"}, ("gap",), Random(0)) if change.kind == "doubled"]
 ['1']

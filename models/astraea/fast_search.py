@@ -53,7 +53,7 @@ class Fast:
             raise NotCapable("the fast search needs each slot's own price; give search=Reference(...) for the other")
 
     def best(self, state: RoundState, job: int) -> Best | None:
-        """Return the schedule of largest gain, whatever its sign; None where nothing fits."""
+        """Return the schedule of largest gain, which may be negative; None where nothing fits."""
         worth = np.array(state.batch.jobs.utility[job].floats(state.slots))
         families = list(_families(state, job, worth, self.readings.enough_ps))
         bounds = [float(family.most.max()) for family in families]

@@ -29,7 +29,7 @@ class Search(Protocol):
     """A way to find the best schedule of one job in a round. All ways return the same."""
 
     def best(self, state: RoundState, job: int) -> Best | None:
-        """Return the schedule of largest gain, whatever its sign; None where nothing fits."""
+        """Return the schedule of largest gain, which may be negative; None where nothing fits."""
         ...
 
 
@@ -61,7 +61,7 @@ class Reference:
     readings: Readings = field(default_factory=Readings)
 
     def best(self, state: RoundState, job: int) -> Best | None:
-        """Return the schedule of largest gain, whatever its sign; None where nothing fits."""
+        """Return the schedule of largest gain, which may be negative; None where nothing fits."""
         servers = state.batch.servers
         found: Best | None = None
         for start in range(1, state.slots + 1):

@@ -32,7 +32,7 @@ class WorseOff:
 
     def __str__(self) -> str:
         got, own = number_text(self.throughput), number_text(self.own_partition)
-        return f"{self.user} gets {got}; its own partition would give it {own}"
+        return f"{self.user} gets {got}; its equal share is worth {own}"
 
 
 class SharingIncentive(AllocationProperty):

@@ -24,5 +24,5 @@ _TRUTH: dict[str, Truth] = {kind: truth for topic in _TOPICS for kind, truth in 
 
 
 def require_true(data: Mapping[str, Any]) -> None:
-    """Raise `truth.Untrue` where a certificate (JSON) that a verifier accepts states what is not so."""
+    """Raise `truth.Untrue` if the statement of a certificate (JSON) is false."""
     _TRUTH[data["certificate"]](data)

@@ -1,7 +1,7 @@
 """Whether what a certificate states is true, decided by fairopt: no use is made of its proof, nor of a verifier.
 
 Decisions are made again by the installed policies with the exact back end, properties are checked, programs are solved.
-So a verifier can be held to it: whatever it accepts must be true.
+So a verifier can be tested against it: every certificate that it accepts must be true.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Truth: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 
 class Untrue(Exception):
-    """What the certificate states is not so, for the reason given."""
+    """The statement of the certificate is false, for the given reason."""
 
 
 def require(holds: object, otherwise: str) -> None:
@@ -49,7 +49,7 @@ def shares_of(data: Mapping[str, Any], market: Market, key: str = "allocation") 
 
 
 def decide(policy: Policy, market: Market) -> Allocation:
-    """Return the exact decision; `Untrue` where there is none, since then nobody can have proved one."""
+    """Return the exact decision; `Untrue` where there is none, since then none can be proved."""
     decision = exact_or_none(policy, market)
     if decision is None:
         raise Untrue(f"{policy.name} has no exact decision here")
@@ -84,7 +84,7 @@ def policy_of(decision: Mapping[str, Any]) -> str:
 
 
 def extreme_of(name: str, market: Market, weights: Array, sense: Sense) -> Fraction:
-    """Return how far a sum of shares goes over all optima: those complementary to an optimal dual solution."""
+    """Return the extreme of a sum of shares over all optima: those complementary to an optimal dual solution."""
     policy: Policy = load(POLICIES, name)()
     face = policy.optimal_face(decide(policy, market))
     assert face is not None
