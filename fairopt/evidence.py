@@ -20,8 +20,8 @@ from fairopt.certificates import (
     Certificate,
     Extreme,
     Infeasibility,
-    Lie,
     MarketBound,
+    MisreportProof,
     bare_duals,
     other_variables,
     row_duals,
@@ -36,7 +36,7 @@ from fairopt.properties.misreports.exact_reports import exact_or_none
 
 
 @dataclass(frozen=True)
-class Piece:
+class EvidenceItem:
     """The certificate of a decision ("decision") or of a property (its name), or the reason why there is none."""
 
     name: str
@@ -44,39 +44,39 @@ class Piece:
     reason: str = ""
 
 
-def evidence(row: AllocationRow, properties: Sequence[Property]) -> Iterator[Piece]:
+def evidence(row: AllocationRow, properties: Sequence[Property]) -> Iterator[EvidenceItem]:
     """Yield the evidence for a row of the comparison: of the decision first, then of each verdict."""
     decision = row.decision
     if decision is None:
-        yield Piece("decision", reason=f"nothing was decided: {row.error}")
+        yield EvidenceItem("decision", reason=f"nothing was decided: {row.error}")
         return
-    yield _piece("decision", partial(row.policy.certify, decision))
+    yield _item("decision", partial(row.policy.certify, decision))
     of_allocations = [each for each in properties if isinstance(each, AllocationProperty)]
     yield from evidence_of_verdicts(decision.market, decision.shares, row.verdicts, of_allocations)
     for searched in properties:
         if isinstance(searched, MechanismProperty) and searched.name in row.verdicts:
             verdict = row.verdicts[searched.name]
             for kind, each in (verdict.by_misreport or {"any": verdict}).items():
-                yield _piece(f"{searched.name}-{kind}", partial(certify_search, row.policy, decision.market, each))
+                yield _item(f"{searched.name}-{kind}", partial(certify_search, row.policy, decision.market, each))
 
 
 def evidence_of_verdicts(
     market: Market, shares: Array, verdicts: Mapping[str, Verdict], properties: Sequence[AllocationProperty]
-) -> Iterator[Piece]:
+) -> Iterator[EvidenceItem]:
     """Yield the evidence for verdicts on an allocation, however it was made."""
     for each in {each.name: each for each in properties}.values():
         if each.name in verdicts:
-            yield _piece(each.name, partial(each.certify, market, shares, verdicts[each.name]))
+            yield _item(each.name, partial(each.certify, market, shares, verdicts[each.name]))
 
 
-def certify_search(policy: Policy, market: Market, verdict: Verdict) -> Lie:
+def certify_search(policy: Policy, market: Market, verdict: Verdict) -> MisreportProof:
     """Return the evidence for a search's verdict; `NotCapable` where it found nothing, or nothing exact."""
     if verdict.answer is not Answer.FAILS:
         raise NotCapable("a search that finds nothing proves nothing")
-    return certify_lie(policy, market, verdict.witness)
+    return certify_misreport(policy, market, verdict.witness)
 
 
-def certify_lie(policy: Policy, market: Market, witness: Misreport) -> Lie:
+def certify_misreport(policy: Policy, market: Market, witness: Misreport) -> MisreportProof:
     """Return the evidence that a misreport pays: two certified decisions, or ranges over all optima if it always pays.
 
     Errors: `NotCapable` where the decisions have no exact form or no certificate.
@@ -87,14 +87,18 @@ def certify_lie(policy: Policy, market: Market, witness: Misreport) -> Lie:
     truth, after = (exact_or_none(policy, each) for each in (market, market.misreport(user, witness.report)))
     if truth is None or after is None:
         raise NotCapable("the gain is that of decisions in floats, and floats prove nothing")
-    known = not isinstance(policy, Formulated) or policy.rebuilt  # the verifier ranges only over optima that it knows
+    known = (
+        not isinstance(policy, Formulated) or policy.verifier_knows_program
+    )  # the verifier ranges only over optima that it knows
     if witness.every_optimum and known and policy.choices(truth) is not None:
         of_user = throughput_of(market, user)
         best = extreme(policy, truth, of_user, Sense.MAXIMIZE)
         worst = extreme(policy, after, of_user, Sense.MINIMIZE)
-        return Lie(market, policy.name, witness.user, witness.report, worst.value - best.value, best, worst)
+        return MisreportProof(market, policy.name, witness.user, witness.report, worst.value - best.value, best, worst)
     gain = market.utility(after.shares)[user] - market.utility(truth.shares)[user]
-    return Lie(market, policy.name, witness.user, witness.report, gain, policy.certify(truth), policy.certify(after))
+    return MisreportProof(
+        market, policy.name, witness.user, witness.report, gain, policy.certify(truth), policy.certify(after)
+    )
 
 
 def extreme(policy: Policy, decision: Allocation, weights: Array, sense: Sense) -> Extreme:
@@ -126,7 +130,7 @@ def certify_bound(policy: Formulated, market: Market, solution: Solution) -> Bou
     Errors: `NotCapable` where it has no feasible point, or proves no bound.
     """
     program = policy.formulate(market.as_(Fraction), policy.start(market))
-    if not policy.rebuilt:
+    if not policy.verifier_knows_program:
         return _bare_bound(program, solution)
     point, value, bound, gap, dual = _worth(program, solution)
     share, others = program.variable("share", point), other_variables(program, point)
@@ -158,8 +162,8 @@ def throughput_of(market: Market, user: int) -> Array:
     return weights
 
 
-def _piece(name: str, certify: Callable[[], Certificate]) -> Piece:
+def _item(name: str, certify: Callable[[], Certificate]) -> EvidenceItem:
     try:
-        return Piece(name, certify())
+        return EvidenceItem(name, certify())
     except FairoptError as error:  # a line without a proof is said to have none, with the reason
-        return Piece(name, reason=str(error))
+        return EvidenceItem(name, reason=str(error))

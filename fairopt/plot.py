@@ -17,7 +17,7 @@ from fairopt.policy import Allocation, Policy, allocate
 from fairopt.problem import Market
 from fairopt.problem.labels import nearest
 from fairopt.program import Array, number_text
-from fairopt.properties.misreports.allowed import Moves
+from fairopt.properties.misreports.allowed import CandidateReports
 from fairopt.properties.verdict import TOLERANCE
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _in_floats(policy: Policy, market: Market, backend: Solver | None) -> Array:
 def _sweep(market: Market, user: int, type: int) -> Array:
     truth = market.speedup[user, type]
     low, high = (truth / 2, 2 * truth) if truth > 0 else (0.0, market.speedup[user].max())
-    moves = Moves(market, user, None)
+    moves = CandidateReports(market, user, None)
     turns = [row[type] for row in moves.boundary() if low < row[type] < high]
     return np.unique([*np.linspace(low, high, REPORTS), truth, *turns])
 

@@ -79,11 +79,11 @@ def other_lies(row: Row, *, exact: bool) -> Iterator[str]:
     for kind, verdict in _searches(row):
         witness = verdict.witness
         user = market.index(witness.user)
-        (lying,) = compare(market.misreport(user, witness.report), [row.policy], [], exact=exact)
-        if lying.decision is None:
-            yield f"{kind}: {witness}, and the comparison decides nothing on the misreport: {lying.error}"
-        elif not _same(_utility(market, lying.decision.shares)[user], witness.utility):
-            told = _text(_utility(market, lying.decision.shares)[[user]])
+        (misreported,) = compare(market.misreport(user, witness.report), [row.policy], [], exact=exact)
+        if misreported.decision is None:
+            yield f"{kind}: {witness}, and the comparison decides nothing on the misreport: {misreported.error}"
+        elif not _same(_utility(market, misreported.decision.shares)[user], witness.utility):
+            told = _text(_utility(market, misreported.decision.shares)[[user]])
             yield f"{kind}: {witness}, but the comparison decides on the misreport that it gets {told}"
 
 

@@ -11,7 +11,7 @@ from fairopt.bench.kinds import Contender, TimedOut
 from fairopt.benchmarks.tasks.posted_prices import as_answer
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.models.astraea.reference import Best, Reference, Search
+from fairopt.models.astraea.reference import Best, Reference, ScheduleSearch
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch
@@ -21,7 +21,7 @@ from fairopt.problem.batch import Batch
 class _Limited:
     """A search that stops at a time limit; ``ends`` is by the clock of `perf_counter`, looked at before each job."""
 
-    search: Search
+    search: ScheduleSearch
     ends: float = 0.0
 
     def best(self, state: RoundState, job: int) -> Best | None:
@@ -45,7 +45,7 @@ class _Packing(Contender):
 
     tasks = ("posted-prices",)
     libraries: ClassVar[Sequence[str]] = ("fairopt", "numpy")
-    search: ClassVar[type[Search]]
+    search: ClassVar[type[ScheduleSearch]]
 
     def build(self, task: str, prepared: Batch, *, time_limit: float, threads: int) -> _Asked:
         """Return the search, with its limit."""

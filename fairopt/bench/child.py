@@ -21,7 +21,7 @@ from fairopt.bench import configuring, memory
 from fairopt.bench.answers import write_answer
 from fairopt.bench.kinds import Contender, Task, TimedOut
 from fairopt.bench.machine import now, reference_job, since, versions
-from fairopt.bench.records import Status, Trial
+from fairopt.bench.records import MeasurementStatus, Trial
 from fairopt.codec import decode
 from fairopt.errors import NotInstalled
 
@@ -47,7 +47,7 @@ class _Report:
         self.found["seconds"][stage] = asdict(since(began))
         return made
 
-    def failed(self, status: Status, message: object) -> None:
+    def failed(self, status: MeasurementStatus, message: object) -> None:
         self.found |= {"status": status.value, "message": str(message)}
 
 
@@ -59,14 +59,14 @@ def main(folder: Path, pipe: TextIO) -> None:
     try:
         _measure(trial, folder, report)
     except TimedOut as error:
-        report.failed(Status.TIMEOUT, error)
+        report.failed(MeasurementStatus.TIMEOUT, error)
     except MemoryError as error:
-        report.failed(Status.MEMORY, error)
+        report.failed(MeasurementStatus.MEMORY, error)
     except NotInstalled as error:
-        report.failed(Status.MISSING, error)
+        report.failed(MeasurementStatus.MISSING, error)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a contender raises is kept as how it ended
         traceback.print_exc()  # into the log, whose end is kept
-        report.failed(Status.ERROR, f"{type(error).__name__}: {error}")
+        report.failed(MeasurementStatus.ERROR, f"{type(error).__name__}: {error}")
     # the peak is taken twice: before the answer was written, and since then
     report.found["peak_bytes"] = max(report.found.get("peak_bytes", 0), memory.peak(os.getpid()))
     report.stage("ended")

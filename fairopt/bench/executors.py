@@ -12,7 +12,7 @@ from fairopt.bench.libraries import library
 from fairopt.errors import BadInput, NotSolved
 
 
-class Place(NamedTuple):
+class ExecutorSlots(NamedTuple):
     """An executor (None: here) and how many measurements it takes at once."""
 
     executor: Executor | None
@@ -20,7 +20,7 @@ class Place(NamedTuple):
 
 
 @contextmanager
-def place(workers: int, dask: str | None) -> Iterator[Place]:
+def place(workers: int, dask: str | None) -> Iterator[ExecutorSlots]:
     """Yield where to measure: ``workers`` processes (1: here), or the Dask cluster at an address, or "local:N".
 
     Errors: `BadInput` for both at once and for a malformed address; `NotInstalled` without Dask; `NotSolved` where no
@@ -28,12 +28,12 @@ def place(workers: int, dask: str | None) -> Iterator[Place]:
     """
     if dask is None:
         if workers == 1:
-            yield Place(None, 1)
+            yield ExecutorSlots(None, 1)
             return
         # spawned, so that no worker has this process's memory
         pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
         try:
-            yield Place(pool, workers)
+            yield ExecutorSlots(pool, workers)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
         return
@@ -44,7 +44,7 @@ def place(workers: int, dask: str | None) -> Iterator[Place]:
 
 
 @contextmanager
-def _on_dask(address: str) -> Iterator[Place]:
+def _on_dask(address: str) -> Iterator[ExecutorSlots]:
     distributed = library("distributed", "--dask")
     kind, _, count = address.partition(":")
     if kind == "local":
@@ -52,7 +52,7 @@ def _on_dask(address: str) -> Iterator[Place]:
             raise BadInput(f"got {address!r}", place="--dask", remedy="Write local:N with N workers, such as local:2")
         workers = {"n_workers": int(count), "processes": True, "threads_per_worker": 1, "dashboard_address": None}
         with distributed.LocalCluster(**workers) as cluster, distributed.Client(cluster) as client:
-            yield Place(client.get_executor(pure=False), int(count))
+            yield ExecutorSlots(client.get_executor(pure=False), int(count))
         return
     try:
         client = distributed.Client(address, timeout=10)
@@ -63,4 +63,4 @@ def _on_dask(address: str) -> Iterator[Place]:
         threads = sum(client.nthreads().values())
         if not threads:
             raise NotSolved(f"the Dask scheduler at {address!r} has no workers")
-        yield Place(client.get_executor(pure=False), threads)
+        yield ExecutorSlots(client.get_executor(pure=False), threads)

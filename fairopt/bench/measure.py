@@ -14,7 +14,7 @@ from fairopt.bench.answers import read_answer
 from fairopt.bench.kinds import Contender, Instance, Judgement
 from fairopt.bench.machine import Provenance, environment, writable
 from fairopt.bench.process import Ending, run_child
-from fairopt.bench.records import Clock, Environment, InstanceKey, Judged, Measurement, Stages, Status, Trial
+from fairopt.bench.records import Clock, Environment, InstanceKey, Judged, Measurement, MeasurementStatus, Stages, Trial
 from fairopt.codec import decode, encode
 
 #: Characters of a message that are kept.
@@ -65,13 +65,13 @@ def measure(job: Job) -> tuple[Measurement, Environment]:
     here = environment(job.provenance, trial.threads)
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
     if job.skipped:
-        return _record(trial, here, started, Ending(Status.SKIPPED, job.skipped), None), here
+        return _record(trial, here, started, Ending(MeasurementStatus.SKIPPED, job.skipped), None), here
     with TemporaryDirectory(prefix="fairopt-bench-") as name:
         folder = Path(name)
         (folder / "job.json").write_text(json.dumps(encode(trial)))
         ended = run_child(folder, time_limit=trial.time_limit, memory_limit=trial.memory_limit, threads=trial.threads)
         judgement = None
-        if ended.status is Status.SOLVED:
+        if ended.status is MeasurementStatus.SOLVED:
             ended, judgement = _judged(job, folder, ended)
     return _record(trial, here, started, ended, judgement), here
 
@@ -82,15 +82,18 @@ def _judged(job: Job, folder: Path, ended: Ending) -> tuple[Ending, Judgement | 
     try:
         judgement = task.judge(configuring.drawn(job.trial.instance), read_answer(folder), job.reference)
     except Exception as error:  # noqa: BLE001 - a failing judge must neither end the run nor accept the answer
-        return Ending(Status.ERROR, f"judging failed: {error!r}", ended.peak_bytes, ended.reported), None
-    status, message = Status.SOLVED, ended.message
+        return Ending(MeasurementStatus.ERROR, f"judging failed: {error!r}", ended.peak_bytes, ended.reported), None
+    status, message = MeasurementStatus.SOLVED, ended.message
     if not judgement.accepted:
-        status, message = Status.WRONG, judgement.note
+        status, message = MeasurementStatus.WRONG, judgement.note
     if not judgement.proven:
-        status, message = Status.ERROR, f"nothing proves how good the answer is: {judgement.note}"
+        status, message = MeasurementStatus.ERROR, f"nothing proves how good the answer is: {judgement.note}"
     taken = sum(ended.reported["seconds"][stage]["wall"] for stage in ("build", "solve"))
-    if status is Status.SOLVED and taken > job.trial.time_limit:
-        status, message = Status.TIMEOUT, f"answered after {taken:.3g} s; the limit is {job.trial.time_limit:g} s"
+    if status is MeasurementStatus.SOLVED and taken > job.trial.time_limit:
+        status, message = (
+            MeasurementStatus.TIMEOUT,
+            f"answered after {taken:.3g} s; the limit is {job.trial.time_limit:g} s",
+        )
     return Ending(status, message, ended.peak_bytes, ended.reported), judgement
 
 
@@ -111,7 +114,9 @@ def _record(trial: Trial, here: Environment, started: str, ended: Ending, judgem
         status=ended.status,
         message=_short(ended.message),
         seconds=decode(Stages, reported.get("seconds", {}), "seconds"),
-        peak_bytes=None if ended.status in (Status.MISSING, Status.SKIPPED) else ended.peak_bytes or None,
+        peak_bytes=None
+        if ended.status in (MeasurementStatus.MISSING, MeasurementStatus.SKIPPED)
+        else ended.peak_bytes or None,
         base_bytes=reported.get("base_bytes"),
         judgement=judged,
         reference_job=decode(Clock | None, reported.get("reference_job"), "reference_job"),

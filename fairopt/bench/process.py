@@ -17,7 +17,7 @@ from typing import Any
 
 from fairopt.bench import memory
 from fairopt.bench.machine import pinned
-from fairopt.bench.records import Status
+from fairopt.bench.records import MeasurementStatus
 
 #: Seconds between two looks at the memory of the process.
 LOOK = 0.02
@@ -32,7 +32,7 @@ _TAIL = 400
 class Ending:
     """How a process ended; SOLVED means that it wrote an answer. ``reported`` is the last line that it sent."""
 
-    status: Status
+    status: MeasurementStatus
     message: str = ""
     peak_bytes: int = 0
     reported: Mapping[str, Any] = field(default_factory=dict)
@@ -69,7 +69,7 @@ def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, thre
     tail = (folder / "log.txt").read_bytes()[-_TAIL:].decode(errors="replace").strip()
     message = f"{_how(child.returncode)} in {watch.stage}{': ' if tail else ''}{tail}"
     ran_out = child.returncode == -signal.SIGKILL and memory.kills() > kills
-    return Ending(Status.MEMORY if ran_out else Status.ERROR, message, watch.peak, watch.reported)
+    return Ending(MeasurementStatus.MEMORY if ran_out else MeasurementStatus.ERROR, message, watch.peak, watch.reported)
 
 
 class _Watch:
@@ -107,7 +107,7 @@ class _Watch:
     def _read(self, data: Mapping[str, Any]) -> Ending | None:
         self.reported = data
         if data["stage"] == "ended":
-            return Ending(Status(data["status"]), data["message"], max(self.peak, data["peak_bytes"]), data)
+            return Ending(MeasurementStatus(data["status"]), data["message"], max(self.peak, data["peak_bytes"]), data)
         # solve has what build left of the limit; certify has a limit of its own
         self.used = monotonic() - self.began if data["stage"] == "solve" else 0.0
         self.stage, self.began = data["stage"], monotonic()
@@ -120,12 +120,12 @@ class _Watch:
             self.peak = max(self.peak, now)
         if self.memory_limit is not None and now > self.memory_limit:
             text = f"{now:,} bytes in {self.stage}; the limit is {self.memory_limit:,}"
-            return Ending(Status.MEMORY, text, max(self.peak, now), self.reported)
+            return Ending(MeasurementStatus.MEMORY, text, max(self.peak, now), self.reported)
         limit = self.time_limit + max(LEAST_GRACE, GRACE * self.time_limit) if timed else SETUP
         passed = self.used + monotonic() - self.began
         if passed > limit:
             allowed = f"the limit is {self.time_limit:g} s" if timed else f"{SETUP:g} s are allowed"
-            status = Status.TIMEOUT if timed else Status.ERROR
+            status = MeasurementStatus.TIMEOUT if timed else MeasurementStatus.ERROR
             return Ending(status, f"stopped in {self.stage} after {passed:.3g} s; {allowed}", self.peak, self.reported)
         return None
 

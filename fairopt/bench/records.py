@@ -25,7 +25,7 @@ from fairopt.problem.numbers import shown
 SCHEMA = 1
 
 
-class Status(Enum):
+class MeasurementStatus(Enum):
     """How a measurement ended."""
 
     SOLVED = "solved"  # an answer that the task's own code accepted
@@ -143,7 +143,7 @@ class Measurement(Trial):
     kind: ClassVar[str] = "measurement"
 
     libraries: Mapping[str, str]
-    status: Status
+    status: MeasurementStatus
     message: str
     seconds: Stages
     peak_bytes: int | None
@@ -156,7 +156,7 @@ class Measurement(Trial):
     @property
     def solved(self) -> bool:
         """Whether there is an answer that was accepted: only then do the seconds count."""
-        return self.status is Status.SOLVED
+        return self.status is MeasurementStatus.SOLVED
 
     @property
     def to_answer(self) -> float | None:

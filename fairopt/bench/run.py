@@ -10,15 +10,18 @@ from typing import Any, TypeVar
 from fairopt.bench import configuring
 from fairopt.bench.machine import Provenance
 from fairopt.bench.measure import Job, key_of, measure, reference, settings_of
-from fairopt.bench.records import Environment, InstanceKey, Measurement, Record, Status, Trial
+from fairopt.bench.records import Environment, InstanceKey, Measurement, MeasurementStatus, Record, Trial
 from fairopt.bench.spec import Entrant, Spec
 from fairopt.errors import FairoptError, NotInstalled, NotSolved
 
 T = TypeVar("T")
 #: Statuses after which trying again on this or a larger instance is no use.
-_SPENT: Mapping[Status, str] = {Status.TIMEOUT: "timed out", Status.MEMORY: "ran out of memory"}
+_SPENT: Mapping[MeasurementStatus, str] = {
+    MeasurementStatus.TIMEOUT: "timed out",
+    MeasurementStatus.MEMORY: "ran out of memory",
+}
 #: Statuses that may differ when the same is tried later on the same machine.
-_PASSING = (Status.MISSING, Status.SKIPPED)
+_PASSING = (MeasurementStatus.MISSING, MeasurementStatus.SKIPPED)
 
 
 class Here(Executor):
@@ -93,7 +96,7 @@ class _Run:
             else:
                 done[record.identity] = record
                 self._remember(record)
-        self.missing = {identity for identity, record in done.items() if record.status is Status.MISSING}
+        self.missing = {identity for identity, record in done.items() if record.status is MeasurementStatus.MISSING}
         self.settings = {each.label: self._settings(each) for each in self.spec.contenders}
         self._say_what_is_old(done.values(), {each.digest: each for each in before if isinstance(each, Environment)})
         try:
@@ -185,7 +188,7 @@ class _Run:
             trial = self.pending.pop(future)
             measurement, environment = _result(future, f"{trial.instance.name}, {trial.label}")
             self._remember(measurement)
-            if measurement.status is Status.MISSING and measurement.identity in self.missing:
+            if measurement.status is MeasurementStatus.MISSING and measurement.identity in self.missing:
                 continue
             if environment.digest not in self.environments:
                 self.environments.add(environment.digest)

@@ -89,7 +89,7 @@ class Entrant:
 
 
 @dataclass(frozen=True)
-class Choice:
+class InstanceFilter:
     """Which instances a goal is about: of ``family`` ("": any), of ``size`` (None: any), with equal ``parameters``."""
 
     family: str = ""
@@ -112,7 +112,7 @@ class Goal:
     statistic: Statistic
     limit: float
     against: str = ""
-    instances: Choice = field(default_factory=Choice)
+    instances: InstanceFilter = field(default_factory=InstanceFilter)
 
     def __post_init__(self) -> None:
         _require_text(self, "text")

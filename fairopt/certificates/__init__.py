@@ -4,32 +4,40 @@ A certificate is written as JSON (schema 1) and checked by ``proofs/verify.py``,
 becomes a proof only when that program accepts it.
 """
 
-from fairopt.certificates.allocations import Dominance, Envy, Judgement, ParetoProof
+from fairopt.certificates.allocations import Dominance, EnvyProof, ParetoProof, PropertyProof
 from fairopt.certificates.certificate import SCHEMA, Certificate, certificate_schema, market_digest, read_certificate
-from fairopt.certificates.decisions import Extreme, Levels, MarketBound, NashEquilibrium, Optimality, Partial, Trace
-from fairopt.certificates.misreports import Lie
-from fairopt.certificates.programs import Bound, Infeasibility, OutOfReach, OutsideDecision
+from fairopt.certificates.decisions import (
+    ComputedAllocation,
+    Extreme,
+    MarketBound,
+    NashEquilibrium,
+    Optimality,
+    PartialAllocationProof,
+    WaterFillingProof,
+)
+from fairopt.certificates.misreports import MisreportProof
+from fairopt.certificates.programs import Bound, Infeasibility, OutsideDecision, UnreachableUtilities
 from fairopt.certificates.rows import bare_duals, other_variables, row_duals
 
 __all__ = [
     "SCHEMA",
     "Bound",
     "Certificate",
+    "ComputedAllocation",
     "Dominance",
-    "Envy",
+    "EnvyProof",
     "Extreme",
     "Infeasibility",
-    "Judgement",
-    "Levels",
-    "Lie",
     "MarketBound",
+    "MisreportProof",
     "NashEquilibrium",
     "Optimality",
-    "OutOfReach",
     "OutsideDecision",
     "ParetoProof",
-    "Partial",
-    "Trace",
+    "PartialAllocationProof",
+    "PropertyProof",
+    "UnreachableUtilities",
+    "WaterFillingProof",
     "bare_duals",
     "certificate_schema",
     "market_digest",

@@ -19,7 +19,7 @@ MostOfEach: TypeAlias = Annotated[
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement(Certificate):
+class PropertyProof(Certificate):
     """``property`` (a name) holds or fails for ``allocation`` by its definition; ``answer`` is HOLDS or FAILS."""
 
     kind: ClassVar[str] = "property"
@@ -30,7 +30,7 @@ class Judgement(Certificate):
 
 
 @dataclass(frozen=True, eq=False)
-class Envy(Certificate):
+class EnvyProof(Certificate):
     """``user`` would get more out of the shares of ``envied``, by weight, than out of its own."""
 
     kind: ClassVar[str] = "envy"

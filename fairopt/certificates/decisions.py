@@ -77,7 +77,7 @@ class MarketBound(Certificate):
 
 
 @dataclass(frozen=True, eq=False)
-class Levels(Certificate):
+class WaterFillingProof(Certificate):
     """``allocation`` is lexicographically max-min; ``rounds`` of water filling are {"level", "fixed", "duals"}."""
 
     kind: ClassVar[str] = "levels"
@@ -99,7 +99,7 @@ class NashEquilibrium(Certificate):
 
 
 @dataclass(frozen=True, eq=False)
-class Partial(Certificate):
+class PartialAllocationProof(Certificate):
     """``allocation`` is that of partial allocation: each user keeps the part ``kept`` (n,) of its bundle.
 
     ``together`` is {"allocation", "prices"} of the equilibrium with all users, ``apart`` the same without each user in
@@ -118,7 +118,7 @@ class Partial(Certificate):
 
 
 @dataclass(frozen=True, eq=False)
-class Trace(Certificate):
+class ComputedAllocation(Certificate):
     """``allocation`` is the result of ``trades`` from the equal split; without trades (None) it is the equal split."""
 
     kind: ClassVar[str] = "trace"

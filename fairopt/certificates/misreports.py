@@ -13,7 +13,7 @@ from fairopt.program import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Lie(Certificate):
+class MisreportProof(Certificate):
     """On ``market``, ``user`` gains ``gain`` (by its true speedups) from ``policy`` by reporting ``report`` (k,).
 
     ``truth`` and ``lie`` certify the two decisions; or, as `Extreme` certificates, the most that the user gets at any

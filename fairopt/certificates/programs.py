@@ -84,7 +84,7 @@ class Infeasibility(Certificate):
 
 
 @dataclass(frozen=True, eq=False)
-class OutOfReach(Certificate):
+class UnreachableUtilities(Certificate):
     """No feasible allocation of ``market`` gives these users these throughputs: ``at_least`` of (user, throughput)."""
 
     kind: ClassVar[str] = "infeasibility"

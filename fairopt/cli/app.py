@@ -40,7 +40,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "import": Command("fairopt.cli.data", "import_", "Write another tool's file as one of fairopt's."),
         "check": Command("fairopt.cli.proving", "check", "Check certificates, recorded runs and schedules."),
         "claims": Command("fairopt.cli.proving", "claims", "Show papers' claims and what computing them says."),
-        "lie": Command("fairopt.cli.lying", "lie", "Look for a misreport that pays under a policy."),
+        "lie": Command("fairopt.cli.misreporting", "lie", "Look for a misreport that pays under a policy."),
         "run": Command("fairopt.cli.running", "run_command", "Play a trace on a cluster, round by round."),
         "schedule": Command(
             "fairopt.cli.scheduling", "schedule_command", "Say which jobs of a batch run where and when."

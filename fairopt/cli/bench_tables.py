@@ -8,11 +8,11 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from fairopt.bench.records import Measurement, Record, Status
+from fairopt.bench.records import Measurement, MeasurementStatus, Record
 from fairopt.bench.spec import Spec
 
 
-class Progress:
+class ProgressPrinter:
     """Prints the result of each measurement, and how many are done."""
 
     def __init__(self, spec: Spec, before: Iterable[Record]) -> None:
@@ -58,7 +58,7 @@ def results(measured: Sequence[Measurement]) -> None:
 def _cells(several: Sequence[Measurement]) -> list[str]:
     solved = [each for each in several if each.solved]
     # skipped repeats are left out if another one was measured
-    tried = [each for each in several if each.status is not Status.SKIPPED] or several
+    tried = [each for each in several if each.status is not MeasurementStatus.SKIPPED] or several
     return [
         ", ".join(dict.fromkeys(each.status.value for each in tried)),
         *(_shown([each.seconds.wall(stage) for each in solved], ".3g") for stage in ("build", "solve", "certify")),

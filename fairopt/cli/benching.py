@@ -79,7 +79,7 @@ def run_command(
         _require_folder(report, "--report")
         require_libraries()
     records: list[Record] = []
-    progress = bench_tables.Progress(asked, records)
+    progress = bench_tables.ProgressPrinter(asked, records)
     interrupted = False
     with ExitStack() as stack:
         file = None if json_ in (None, "-") else stack.enter_context(ResultsFile(Path(str(json_)), _say))

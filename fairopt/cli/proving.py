@@ -17,7 +17,7 @@ from fairopt.cli import tables
 from fairopt.cli.exits import Exit
 from fairopt.compare import AllocationRow
 from fairopt.errors import BadInput, FairoptError, NotInstalled, NotSolved
-from fairopt.evidence import Piece, certify_bound, evidence, evidence_of_verdicts
+from fairopt.evidence import EvidenceItem, certify_bound, evidence, evidence_of_verdicts
 from fairopt.ledger import Entry, Finding, Ruling, ledger
 from fairopt.policy import Formulated, Policy
 from fairopt.problem import Market, exact
@@ -115,25 +115,25 @@ def write_bound(policy: Policy, market: Market, error: NotSolved, path: Path) ->
 
 def write_certificates(rows: list[AllocationRow], properties: list[Property], folder: Path) -> None:
     """Write the evidence of each row as ``folder/POLICY/WHAT.json``, and say what has none, and why."""
-    pieces = ((f"{row.policy.name}/{piece.name}", piece) for row in rows for piece in evidence(row, properties))
-    _write_pieces(pieces, folder)
+    items = ((f"{row.policy.name}/{item.name}", item) for row in rows for item in evidence(row, properties))
+    _write_items(items, folder)
 
 
 def write_verdicts(
     market: Market, shares: Array, verdicts: Mapping[str, Verdict], properties: list[AllocationProperty], folder: Path
 ) -> None:
     """Write the evidence of verdicts on an allocation as ``folder/WHAT.json``."""
-    pieces = evidence_of_verdicts(market, shares, verdicts, properties)
-    _write_pieces(((piece.name, piece) for piece in pieces), folder)
+    items = evidence_of_verdicts(market, shares, verdicts, properties)
+    _write_items(((item.name, item) for item in items), folder)
 
 
-def _write_pieces(pieces: Iterator[tuple[str, Piece]], folder: Path) -> None:
+def _write_items(items: Iterator[tuple[str, EvidenceItem]], folder: Path) -> None:
     written = 0
-    for name, piece in pieces:
-        if piece.certificate is None:
-            print(f"no certificate: {name}: {piece.reason}", file=sys.stderr)
+    for name, item in items:
+        if item.certificate is None:
+            print(f"no certificate: {name}: {item.reason}", file=sys.stderr)
         else:
-            write(piece.certificate, folder / f"{name}.json")
+            write(item.certificate, folder / f"{name}.json")
             written += 1
     print(f"{written} certificates in {folder}; decide them with: fairopt check {folder}", file=sys.stderr)
 

@@ -33,11 +33,11 @@ class MethodResult:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SharesResult(MethodResult):
-    """Shares (n, k) in GPUs, and the duals that prove the upper bound: ``prices`` (k,) a GPU, ``rents`` (n,) a demand.
+    """Shares (n, k) in GPUs, and the duals that prove the upper bound: ``prices`` (k,) and ``demand_duals`` (n,).
 
-    A rent is what one GPU more of a user's demand would be worth, 0 for users without a demand.
+    A demand dual is what one GPU more of a user's demand would be worth, 0 for users without a demand.
     """
 
     shares: Array
     prices: Array
-    rents: Array
+    demand_duals: Array

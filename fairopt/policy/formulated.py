@@ -21,13 +21,13 @@ from fairopt.program import Array, Program
 class Formulated(Policy):
     """A share policy that is a program: a subclass implements `formulate`; `decide` is the same for all.
 
-    ``rebuilt`` says that ``proofs/verify.py`` builds the program from the market itself, with the names that
-    `formulate` gives to rows and variables. Otherwise a certificate holds the program itself. The policy's ``methods``
-    solve the same program.
+    ``verifier_knows_program`` says that ``proofs/verify.py`` builds the program from the market itself, with the names
+    that `formulate` gives to rows and variables. Otherwise a certificate holds the program itself. The policy's
+    ``methods`` solve the same program.
     """
 
     methods: ClassVar[tuple[Method, ...]] = ()
-    rebuilt: ClassVar[bool] = False
+    verifier_knows_program: ClassVar[bool] = False
 
     def __init_subclass__(cls, **named: Any) -> None:
         """A subclass with its own `formulate` does not inherit methods, which solve its base's program."""
@@ -109,7 +109,7 @@ class Formulated(Policy):
         program, solution = decision.program, decision.solution
         if program is None or solution is None or solution.dual is None:
             raise NotCapable(f"this decision of {self.name} was made without duals; decide with the exact back end")
-        if self.rebuilt:
+        if self.verifier_knows_program:
             return Optimality.of(decision.market, self.name, program, solution)
         return OutsideDecision.of(decision.market, self.name, program, solution)
 

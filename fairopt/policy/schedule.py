@@ -57,9 +57,9 @@ def refuse_broken(schedule: Schedule) -> None:
             raise BrokenSchedule(
                 f"{where}: job {job!r} is put on host {strange[0]}; there are {len(queue.cluster.hosts)}"
             )
-        for kind in queue.kinds(spots):
-            if not queue.suits[row, kind]:
-                raise BrokenSchedule(f"{where}: job {job!r} cannot run on type {queue.cluster.types[kind]!r}")
+        for gpu_type in queue.gpu_types(spots):
+            if not queue.suits[row, gpu_type]:
+                raise BrokenSchedule(f"{where}: job {job!r} cannot run on type {queue.cluster.types[gpu_type]!r}")
     left = queue.free(schedule.placements)
     for host in (left < 0).nonzero()[0]:
         there = int(queue.cluster.gpus[host]) if queue.up[host] else 0

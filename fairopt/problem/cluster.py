@@ -24,7 +24,7 @@ class Cluster:
 
     * ``types`` (k,): names, from the oldest generation to the newest where that matters (Gandiva_fair's rank).
     * ``memory`` (k,): gigabytes on one GPU of a type; infinity where it is not known to bind.
-    * ``hosts`` (H,): names. ``kind`` (H,): index of each host's type. ``gpus`` (H,): how many it has.
+    * ``hosts`` (H,): names. ``gpu_type`` (H,): index of each host's type. ``gpus`` (H,): how many it has.
     * ``bandwidth`` (H,): gigabytes per unit of time between a host and the network; infinity for no limit.
 
     The unit of time is that of the trace which the cluster is used with: seconds in files.
@@ -38,14 +38,14 @@ class Cluster:
     types: tuple[str, ...]
     memory: Array
     hosts: tuple[str, ...]
-    kind: Array
+    gpu_type: Array
     gpus: Array
     bandwidth: Array
 
     @classmethod
     def of(
         cls,
-        kind: Sequence[str],
+        gpu_type: Sequence[str],
         gpus: Sequence[object],
         *,
         types: Sequence[str] | None = None,
@@ -53,24 +53,24 @@ class Cluster:
         bandwidth: Sequence[object] | None = None,
         hosts: Sequence[str] | None = None,
     ) -> Cluster:
-        """Validate and return a cluster; ``kind`` (H,) names each host's type, ``gpus`` (H,) counts its GPUs.
+        """Validate and return a cluster; ``gpu_type`` (H,) names each host's type, ``gpus`` (H,) counts its GPUs.
 
         ``types`` gives the order of types (default: as they first appear), ``memory`` gigabytes by type,
         ``bandwidth`` (H,) gigabytes per unit of time; None or infinity for no limit.
         Errors: `BadInput` that names the host or type, the value and what to do.
         """
-        kinds = [str(name) for name in listed(kind, "kind")]
-        if not kinds:
+        gpu_types = [str(name) for name in listed(gpu_type, "gpu_type")]
+        if not gpu_types:
             raise BadInput("no hosts", place="hosts", remedy="Give at least one host")
-        if len(kinds) > MOST_HOSTS:
-            raise BadInput(f"{len(kinds)} hosts", place="hosts", remedy=f"Give at most {MOST_HOSTS}")
+        if len(gpu_types) > MOST_HOSTS:
+            raise BadInput(f"{len(gpu_types)} hosts", place="hosts", remedy=f"Give at most {MOST_HOSTS}")
         order = checked_names(
-            types if types is not None else list(dict.fromkeys(kinds)), _count(types, kinds), "type", "T"
+            types if types is not None else list(dict.fromkeys(gpu_types)), _count(types, gpu_types), "type", "T"
         )
-        unknown = [name for name in kinds if name not in order]
+        unknown = [name for name in gpu_types if name not in order]
         if unknown:
-            raise BadInput(f"got {unknown[0]!r}", place="kind", remedy=f"The types are {', '.join(order)}")
-        names = checked_names(hosts, len(kinds), "host", "h")
+            raise BadInput(f"got {unknown[0]!r}", place="gpu_type", remedy=f"The types are {', '.join(order)}")
+        names = checked_names(hosts, len(gpu_types), "host", "h")
         places = [f"host {name!r}" for name in names]
         given = dict(memory or {})
         strange = given.keys() - set(order)
@@ -80,9 +80,9 @@ class Cluster:
             types=order,
             memory=limits([given.get(name) for name in order], [f"type {name!r}" for name in order], "memory", "type"),
             hosts=names,
-            kind=np.array([order.index(name) for name in kinds], dtype=np.int64),
+            gpu_type=np.array([order.index(name) for name in gpu_types], dtype=np.int64),
             gpus=checked_counts(gpus, places, "gpus", "host"),
-            bandwidth=limits(one_each(bandwidth, len(kinds)), places, "bandwidth", "host"),
+            bandwidth=limits(one_each(bandwidth, len(gpu_types)), places, "bandwidth", "host"),
         )
 
     @classmethod
@@ -94,17 +94,19 @@ class Cluster:
         bandwidth: object = None,
     ) -> Cluster:
         """Return a cluster of, for each type, (hosts, GPUs on each); ``bandwidth`` is the same for all hosts."""
-        kind = [name for name, (count, _) in hosts.items() for _ in range(count)]
+        gpu_type = [name for name, (count, _) in hosts.items() for _ in range(count)]
         gpus = [each for count, each in hosts.values() for _ in range(count)]
         names = [f"{name}-{number}" for name, (count, _) in hosts.items() for number in range(1, count + 1)]
-        return cls.of(kind, gpus, types=list(hosts), memory=memory, bandwidth=[bandwidth] * len(kind), hosts=names)
+        return cls.of(
+            gpu_type, gpus, types=list(hosts), memory=memory, bandwidth=[bandwidth] * len(gpu_type), hosts=names
+        )
 
     def as_(self, number: type) -> Cluster:
         """Return the same cluster in ``float`` or in ``Fraction``; counts stay integers."""
         return replace(self, memory=cast(self.memory, number), bandwidth=cast(self.bandwidth, number))
 
     def __post_init__(self) -> None:
-        for array in (self.memory, self.kind, self.gpus, self.bandwidth):
+        for array in (self.memory, self.gpu_type, self.gpus, self.bandwidth):
             array.setflags(write=False)
 
     def __repr__(self) -> str:
@@ -114,11 +116,11 @@ class Cluster:
     @property
     def capacity(self) -> Array:
         """GPUs of each type (k,), every host counted (Y_i)."""
-        return np.bincount(self.kind, weights=self.gpus, minlength=len(self.types)).astype(np.int64)
+        return np.bincount(self.gpu_type, weights=self.gpus, minlength=len(self.types)).astype(np.int64)
 
-    def of_type(self, kind: int) -> list[int]:
+    def of_type(self, gpu_type: int) -> list[int]:
         """Return the hosts of a type, by index."""
-        return np.flatnonzero(self.kind == kind).tolist()
+        return np.flatnonzero(self.gpu_type == gpu_type).tolist()
 
     def link(self, hosts: Sequence[int]) -> Number:
         """Return the bandwidth that moving data to or from ``hosts`` has: that of the slowest; infinity for none."""
@@ -126,5 +128,5 @@ class Cluster:
         return least
 
 
-def _count(types: Sequence[str] | None, kinds: list[str]) -> int:
-    return len(dict.fromkeys(kinds)) if types is None else len(list(types))
+def _count(types: Sequence[str] | None, gpu_types: list[str]) -> int:
+    return len(dict.fromkeys(gpu_types)) if types is None else len(list(types))

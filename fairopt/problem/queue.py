@@ -114,8 +114,8 @@ class Queue:
     @cached_property
     def capacity(self) -> Array:
         """GPUs of each type (k,) on hosts that work: Y_i."""
-        kind, gpus = self.cluster.kind, np.where(self.up, self.cluster.gpus, 0)
-        per_type = np.bincount(kind, weights=gpus, minlength=len(self.cluster.types))
+        gpu_type, gpus = self.cluster.gpu_type, np.where(self.up, self.cluster.gpus, 0)
+        per_type = np.bincount(gpu_type, weights=gpus, minlength=len(self.cluster.types))
         return np.asarray(per_type, dtype=np.int64)
 
     @cached_property
@@ -170,19 +170,19 @@ class Queue:
                 left[host] -= gpus
         return left
 
-    def kinds(self, spots: Spots) -> tuple[int, ...]:
+    def gpu_types(self, spots: Spots) -> tuple[int, ...]:
         """Return the types that ``spots`` lie on, rising."""
-        return tuple(sorted({self._kind[host] for host, _ in spots}))
+        return tuple(sorted({self._gpu_type[host] for host, _ in spots}))
 
     @cached_property
-    def _kind(self) -> list[int]:
-        kinds: list[int] = self.cluster.kind.tolist()
-        return kinds
+    def _gpu_type(self) -> list[int]:
+        gpu_types: list[int] = self.cluster.gpu_type.tolist()
+        return gpu_types
 
-    def last_kind(self, row: int) -> int:
+    def last_gpu_type(self, row: int) -> int:
         """Return the type that a job ran on last, -1 if it never ran; the slowest for it where there were several."""
-        kinds = self.kinds(self.last[row])
-        return min(kinds, key=lambda kind: self.jobs.throughput[row, kind]) if kinds else -1
+        gpu_types = self.gpu_types(self.last[row])
+        return min(gpu_types, key=lambda gpu_type: self.jobs.throughput[row, gpu_type]) if gpu_types else -1
 
     def as_(self, number: type) -> Queue:
         """Return the same queue in ``float`` or in ``Fraction``."""

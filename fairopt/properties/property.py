@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairopt.certificates import Certificate, Judgement
+from fairopt.certificates import Certificate, PropertyProof
 from fairopt.errors import BadInput, NotCapable
 from fairopt.policy import Optima, Policy
 from fairopt.problem import Market, allocation_from, exact
@@ -89,7 +89,7 @@ class MechanismProperty(Property):
 
 
 @dataclass(frozen=True, eq=False)
-class Instance:
+class CitedInstance:
     """A cited instance on which a property's answer is known: a market, an allocation, and the answer."""
 
     source: str
@@ -130,7 +130,7 @@ class AllocationProperty(OutcomeProperty):
 
     problem = Market
     of = "allocation"
-    instances: ClassVar[tuple[Instance, ...]]
+    instances: ClassVar[tuple[CitedInstance, ...]]
 
     def judge(self, policy: Policy, problem: Market, outcome: Any, *, effort: Effort | None = None) -> Verdict:
         """Decide of the shares that ``policy`` decided on."""
@@ -191,7 +191,7 @@ class AllocationProperty(OutcomeProperty):
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
         """Return the evidence; for most properties the verifier just evaluates the definition."""
-        return Judgement(market, shares, self.name, verdict.answer.value)
+        return PropertyProof(market, shares, self.name, verdict.answer.value)
 
     @abstractmethod
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:

@@ -3,8 +3,8 @@
 from fairopt.simulation.greedy import by_throughput, choose, placed
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.placement import Consolidated, Placement, Want
-from fairopt.simulation.record import Change, Ran, Round, Snapshot, Standing
+from fairopt.simulation.placement import Consolidated, Placement, Request
+from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot
 from fairopt.simulation.run import Stalled, advance, begin, next_queue, present, run
 from fairopt.simulation.setting import Setting
 from fairopt.simulation.snapshots import snapshot_from, snapshot_text
@@ -13,15 +13,15 @@ __all__ = [
     "Change",
     "Consolidated",
     "History",
+    "JobRun",
+    "JobState",
     "Mechanics",
     "Placement",
-    "Ran",
+    "Request",
     "Round",
     "Setting",
     "Snapshot",
     "Stalled",
-    "Standing",
-    "Want",
     "advance",
     "begin",
     "by_throughput",

@@ -12,10 +12,10 @@ The document holds what went in (cluster, trace, mechanics, length of a round) a
   ``arrival``, ``gpus``, ``work``, ``throughput`` (one a type), ``memory``, ``state_size``, ``pattern``, ``dataset``,
   ``dataset_size``, ``weight``, ``priority``; ``outages``: each ``host``, ``begin``, ``end``.
 * ``rounds``: each ``index``, ``begin``, ``end``, ``arrived``, ``ran``, ``waiting``, ``misfits`` (job: reason),
-  ``down``, ``usable``, ``costs``, ``notes``, ``backend``, ``seconds``; each of ``ran``: the fields of `Ran`, with
+  ``down``, ``usable``, ``costs``, ``notes``, ``backend``, ``seconds``; each of ``ran``: the fields of `JobRun`, with
   ``spots`` as lists [host, GPUs].
 * ``standing``: how the jobs that are still present stand after the last round: each ``job`` and the fields of
-  `Standing`, with ``last`` as lists [host, GPUs].
+  `JobState`, with ``last`` as lists [host, GPUs].
 
 Numbers: an integer or a string "p/q" where the run was exact, a JSON float where it was not; null is infinity (and, for
 ``started``, never).
@@ -34,7 +34,7 @@ from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Trace, exact
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import Ran, Round, Standing
+from fairopt.simulation.record import JobRun, JobState, Round
 
 SCHEMA = 1
 
@@ -100,13 +100,13 @@ def mechanics_to_json(mechanics: Mechanics) -> dict[str, Any]:
 
 def cluster_to_json(cluster: Cluster) -> dict[str, Any]:
     """Return a cluster, host by host."""
-    columns = zip(cluster.hosts, cluster.kind, cluster.gpus, cluster.bandwidth, strict=True)
+    columns = zip(cluster.hosts, cluster.gpu_type, cluster.gpus, cluster.bandwidth, strict=True)
     return {
         "types": list(cluster.types),
         "memory": numbers(cluster.memory),
         "hosts": [
-            {"name": name, "type": cluster.types[kind], "gpus": int(gpus), "bandwidth": number(bandwidth)}
-            for name, kind, gpus, bandwidth in columns
+            {"name": name, "type": cluster.types[gpu_type], "gpus": int(gpus), "bandwidth": number(bandwidth)}
+            for name, gpu_type, gpus, bandwidth in columns
         ],
     }
 
@@ -161,7 +161,7 @@ def _round(record: Round) -> dict[str, Any]:
     }
 
 
-def _ran(ran: Ran) -> dict[str, Any]:
+def _ran(ran: JobRun) -> dict[str, Any]:
     return {
         "job": ran.job,
         "spots": [[host, int(gpus)] for host, gpus in ran.spots],
@@ -180,7 +180,7 @@ def _ran(ran: Ran) -> dict[str, Any]:
     }
 
 
-def standing_to_json(job: str, one: Standing, cluster: Cluster) -> dict[str, Any]:
+def standing_to_json(job: str, one: JobState, cluster: Cluster) -> dict[str, Any]:
     """Return how a job stands between two rounds."""
     return {
         "job": job,

@@ -16,7 +16,7 @@ from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
 from fairopt.program import INFINITY, Number
 from fairopt.simulation.history import History
-from fairopt.simulation.steps import Steps, combine
+from fairopt.simulation.steps import StepFunction, combine
 
 #: A job with a smaller ratio loses by sharing (Sec. 6.3).
 LOSS = Fraction(95, 100)
@@ -109,7 +109,7 @@ class GpuTime:
         return windows
 
     @cached_property
-    def gpus(self) -> Steps:
+    def gpus(self) -> StepFunction:
         """M: GPUs of the cluster, over time; with ``working`` those of hosts that work."""
         cluster = self.history.cluster
         zero = self.run.begin * 0
@@ -121,12 +121,12 @@ class GpuTime:
         for host, events in of_host.items():
             there = int(cluster.gpus[cluster.hosts.index(host)])
             # outages of one host may overlap
-            down = combine(lambda count, there=there: -there if count else 0, Steps.of_changes(events))
+            down = combine(lambda count, there=there: -there if count else 0, StepFunction.of_changes(events))
             before: Number = 0
             for time, value in zip(down.times, down.values, strict=True):
                 changes.append((time, value - before))
                 before = value
-        return Steps.of_changes(changes)
+        return StepFunction.of_changes(changes)
 
     # -- tenants -------------------------------------------------------------------------------------------------
     @cached_property
@@ -142,7 +142,7 @@ class GpuTime:
     def _sharer(self, row: int) -> int:
         return int(self.history.trace.jobs.tenant[row]) if self.tenants else 0
 
-    def _over_active(self, rows: list[int], column: str) -> Steps:
+    def _over_active(self, rows: list[int], column: str) -> StepFunction:
         """Return the sum of a column over those of ``rows`` that are active, over time."""
         jobs = self.history.trace.jobs
         changes: list[tuple[Number, Number]] = []
@@ -151,10 +151,10 @@ class GpuTime:
             amount = int(amount) if column == "gpus" else amount
             begin, end = self.active[jobs.names[row]]
             changes += [(begin, amount), (end, -amount)]
-        return Steps.of_changes(changes)
+        return StepFunction.of_changes(changes)
 
     @cached_property
-    def _weights(self) -> Mapping[int, Steps]:
+    def _weights(self) -> Mapping[int, StepFunction]:
         """The sum of the weights of active jobs, by tenant, over time."""
         # jobs are counted by weight, so that no rounding error is left when all of them are gone
         jobs = self.history.trace.jobs
@@ -164,7 +164,7 @@ class GpuTime:
             for row in rows:
                 begin, end = self.active[jobs.names[row]]
                 by_weight.setdefault(jobs.weight[row], []).extend([(begin, 1), (end, -1)])
-            counts = [Steps.of_changes(changes) for changes in by_weight.values()]
+            counts = [StepFunction.of_changes(changes) for changes in by_weight.values()]
             each = tuple(by_weight)
             sums[tenant] = combine(
                 lambda *present, each=each: sum(
@@ -175,7 +175,7 @@ class GpuTime:
         return sums
 
     @cached_property
-    def tenant_demand(self) -> Mapping[str, Steps]:
+    def tenant_demand(self) -> Mapping[str, StepFunction]:
         """Demand_j^tenant: GPUs that each tenant's active jobs ask for, over time. Source: Eq. (7)."""
         names = self.history.trace.jobs.tenants
         return {names[number]: self._over_active(rows, "gpus") for number, rows in self._by_tenant.items()}
@@ -191,7 +191,7 @@ class GpuTime:
         )
 
     @cached_property
-    def tenant_share(self) -> Mapping[str, Steps]:
+    def tenant_share(self) -> Mapping[str, StepFunction]:
         """FairShare_j^tenant: GPUs that are fair to each tenant, over time. Source: Eq. (6), (8), (16)."""
         jobs = self.history.trace.jobs
         weights = sum(jobs.tenant_weight)
@@ -205,7 +205,7 @@ class GpuTime:
         }
 
     @cached_property
-    def tenant_held(self) -> Mapping[str, Steps]:
+    def tenant_held(self) -> Mapping[str, StepFunction]:
         """Alloc_j^tenant: GPUs that each tenant's jobs hold, over time. Source: Eq. (10)."""
         jobs = self.history.trace.jobs
         changes: dict[str, list[tuple[Number, Number]]] = {name: [] for name in jobs.tenants}
@@ -213,7 +213,7 @@ class GpuTime:
         for name, rounds in self.history.ran.items():
             for ran in rounds:
                 changes[owner[name]] += [(ran.begin, ran.gpus), (ran.end, -ran.gpus)]
-        return {name: Steps.of_changes(each) for name, each in changes.items()}
+        return {name: StepFunction.of_changes(each) for name, each in changes.items()}
 
     def of_tenant(self, tenant: str, window: Window | None = None) -> tuple[Number, Number]:
         """Return the GPU time that a tenant held and that was fair to it. Source: Eq. (9), (11)."""
@@ -222,18 +222,20 @@ class GpuTime:
 
     # -- jobs ----------------------------------------------------------------------------------------------------
     @cached_property
-    def job_held(self) -> Mapping[str, Steps]:
+    def job_held(self) -> Mapping[str, StepFunction]:
         """Alloc_i^job: GPUs that each job holds, over time. Source: Eq. (1)."""
         return {
-            name: Steps.of_changes(change for ran in rounds for change in ((ran.begin, ran.gpus), (ran.end, -ran.gpus)))
+            name: StepFunction.of_changes(
+                change for ran in rounds for change in ((ran.begin, ran.gpus), (ran.end, -ran.gpus))
+            )
             for name, rounds in self.history.ran.items()
         }
 
     @cached_property
-    def _claims(self) -> Mapping[_Claimant, Steps]:
+    def _claims(self) -> Mapping[_Claimant, StepFunction]:
         """The fair GPUs of an active job over time, for all jobs with one tenant, size and weight."""
         names = self.history.trace.jobs.tenants
-        shares: Mapping[int, Steps] = (
+        shares: Mapping[int, StepFunction] = (
             {number: self.tenant_share[name] for number, name in enumerate(names)} if self.tenants else {0: self.gpus}
         )
         return {

@@ -9,7 +9,7 @@ from functools import cached_property
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.trace import Trace
 from fairopt.program import Number
-from fairopt.simulation.record import Ran, Round
+from fairopt.simulation.record import JobRun, Round
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +41,9 @@ class History:
         return dict(zip(self.trace.jobs.names, self.trace.jobs.arrival, strict=True))
 
     @cached_property
-    def ran(self) -> Mapping[str, tuple[Ran, ...]]:
+    def ran(self) -> Mapping[str, tuple[JobRun, ...]]:
         """For each job that arrived, the rounds that it ran in, rising; () where it never did."""
-        of: dict[str, list[Ran]] = {
+        of: dict[str, list[JobRun]] = {
             name: [] for name, arrival in self.arrival.items() if self.rounds and arrival <= self.rounds[-1].begin
         }
         for record in self.rounds:

@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Number
 from fairopt.simulation.history import History
-from fairopt.simulation.steps import Steps
+from fairopt.simulation.steps import StepFunction
 
 
 class Ideal(Protocol):
@@ -40,9 +40,9 @@ class OwnPart:
         """Return W_j over the throughput on this part; see `Ideal.time`."""
         size, speeds = int(queue.jobs.gpus[row]), queue.jobs.throughput[row]
         speed, left = queue.now * 0, queue.now * 0 + 1
-        for kind in sorted(np.flatnonzero(_roomy(queue, row)).tolist(), key=lambda kind: -speeds[kind]):
-            part = min(left, int(queue.capacity[kind]) / (jobs * size))
-            speed, left = speed + part * speeds[kind], left - part
+        for gpu_type in sorted(np.flatnonzero(_roomy(queue, row)).tolist(), key=lambda gpu_type: -speeds[gpu_type]):
+            part = min(left, int(queue.capacity[gpu_type]) / (jobs * size))
+            speed, left = speed + part * speeds[gpu_type], left - part
         time: Number = queue.jobs.work[row] / speed
         return time
 
@@ -92,7 +92,7 @@ def finish_time_fairness(history: History, ideal: Ideal | None = None) -> Mappin
     return rho
 
 
-def presence(history: History) -> Steps:
+def presence(history: History) -> StepFunction:
     """Return the number of jobs present over time, up to the run's end: arrived, not completed, fit for some type."""
     jobs, until = history.trace.jobs, history.until
     misfits = Queue.fresh(jobs, history.cluster, length=1).misfits
@@ -101,4 +101,4 @@ def presence(history: History) -> Steps:
         if arrival < until and row not in misfits:  # also who comes within the last round, which knows nothing of it
             done = history.completion.get(name)
             changes += [(arrival, 1), (until if done is None else done, -1)]
-    return Steps.of_changes(changes)
+    return StepFunction.of_changes(changes)

@@ -9,7 +9,7 @@ import numpy as np
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Number
 from fairopt.simulation.history import History
-from fairopt.simulation.record import Change, Ran, Round
+from fairopt.simulation.record import Change, JobRun, Round
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ def fragments(history: History) -> tuple[Number, Number]:
         waiting = np.array([row_of[name] for name in record.waiting if name not in record.misfits], dtype=np.int64)
         free = _free(record, cluster.gpus, host_of)
         length = record.end - record.begin
-        for kind in range(len(cluster.types)) if len(waiting) and free.any() else ():
-            there = free[cluster.kind == kind]
-            gangs = jobs.gpus[waiting[suits[waiting, kind]]]
+        for gpu_type in range(len(cluster.types)) if len(waiting) and free.any() else ():
+            there = free[cluster.gpu_type == gpu_type]
+            gangs = jobs.gpus[waiting[suits[waiting, gpu_type]]]
             if not len(gangs) or not there.any():
                 continue
             if gangs.min() > there.sum():
@@ -115,11 +115,11 @@ def moves(history: History) -> Moves:
     """Return the numbers of moves of jobs. Source: FFT Sec. 6.2.3 (the share towards faster types)."""
     jobs = history.trace.jobs
     row_of = {name: row for row, name in enumerate(jobs.names)}
-    kinds = {name: kind for kind, name in enumerate(jobs.types)}
+    gpu_types = {name: gpu_type for gpu_type, name in enumerate(jobs.types)}
 
-    def slowest(ran: Ran, types: tuple[str, ...]) -> tuple[Number, str]:
+    def slowest(ran: JobRun, types: tuple[str, ...]) -> tuple[Number, str]:
         speeds = jobs.throughput[row_of[ran.job]]
-        return min((speeds[kinds[name]], name) for name in types)
+        return min((speeds[gpu_types[name]], name) for name in types)
 
     moved = [ran for record in history.rounds for ran in record.migrations]
     pairs = [(slowest(ran, ran.before), slowest(ran, ran.types)) for ran in moved]

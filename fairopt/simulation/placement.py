@@ -11,18 +11,18 @@ from fairopt.program import Array
 
 
 @dataclass(frozen=True)
-class Want:
+class Request:
     """A job that is to run: its row, and the types that its GPUs may have (one, unless types may mix)."""
 
     row: int
-    kinds: tuple[int, ...]
+    gpu_types: tuple[int, ...]
 
 
 class Placement(Protocol):
     """A way to choose hosts. Jobs that cannot be placed are left out of the answer; nothing is overbooked."""
 
-    def place(self, queue: Queue, wants: Sequence[Want], free: Array) -> Mapping[int, Spots]:
-        """Return the `Spots` of those of ``wants`` that fit into ``free`` (H,), which is not changed."""
+    def place(self, queue: Queue, requests: Sequence[Request], free: Array) -> Mapping[int, Spots]:
+        """Return the `Spots` of those of ``requests`` that fit into ``free`` (H,), which is not changed."""
         ...
 
 
@@ -36,31 +36,31 @@ class Consolidated:
     Source: ASTRAEA Sec. 5 (consolidated placement); OEF Sec. 4.3 (priority for jobs with more workers).
     """
 
-    def place(self, queue: Queue, wants: Sequence[Want], free: Array) -> Mapping[int, Spots]:
-        """Return the spots of the wants that fit; see `Placement.place`."""
+    def place(self, queue: Queue, requests: Sequence[Request], free: Array) -> Mapping[int, Spots]:
+        """Return the spots of the requests that fit; see `Placement.place`."""
         left = free.copy()
         placed: dict[int, Spots] = {}
         moving = []
-        for want in wants:
-            if stays(queue, want, left):
-                take(left, queue.last[want.row])
-                placed[want.row] = queue.last[want.row]
+        for request in requests:
+            if stays(queue, request, left):
+                take(left, queue.last[request.row])
+                placed[request.row] = queue.last[request.row]
             else:
-                moving.append(want)
-        for want in sorted(moving, key=lambda want: -int(queue.jobs.gpus[want.row])):
-            spots = fewest_hosts(queue, want, left)
+                moving.append(request)
+        for request in sorted(moving, key=lambda request: -int(queue.jobs.gpus[request.row])):
+            spots = fewest_hosts(queue, request, left)
             if spots:
                 take(left, spots)
-                placed[want.row] = spots
+                placed[request.row] = spots
         return placed
 
 
-def stays(queue: Queue, want: Want, left: Array) -> bool:
+def stays(queue: Queue, request: Request, left: Array) -> bool:
     """Whether a job ran in the round before, and can continue there: same types, and its GPUs are free."""
-    last = queue.last[want.row]
+    last = queue.last[request.row]
     return (
-        bool(queue.running[want.row])
-        and set(queue.kinds(last)) <= set(want.kinds)
+        bool(queue.running[request.row])
+        and set(queue.gpu_types(last)) <= set(request.gpu_types)
         and all(left[host] >= gpus for host, gpus in last)
     )
 
@@ -71,16 +71,18 @@ def take(left: Array, spots: Spots) -> None:
         left[host] -= gpus
 
 
-def fewest_hosts(queue: Queue, want: Want, left: Array) -> Spots:
+def fewest_hosts(queue: Queue, request: Request, left: Array) -> Spots:
     """Return spots for one job on as few hosts as possible, () where it does not fit.
 
     It takes the fullest host that can hold all of it; else the emptiest hosts first, which needs the fewest. Ties go to
     hosts where the job ran last, then to the first.
     """
-    gpus = int(queue.jobs.gpus[want.row])
-    before = {host for host, _ in queue.last[want.row]}
-    for kinds in [(kind,) for kind in want.kinds] + ([want.kinds] if len(want.kinds) > 1 else []):
-        hosts = [host for kind in kinds for host in queue.cluster.of_type(kind) if left[host] > 0]
+    gpus = int(queue.jobs.gpus[request.row])
+    before = {host for host, _ in queue.last[request.row]}
+    for gpu_types in [(gpu_type,) for gpu_type in request.gpu_types] + (
+        [request.gpu_types] if len(request.gpu_types) > 1 else []
+    ):
+        hosts = [host for gpu_type in gpu_types for host in queue.cluster.of_type(gpu_type) if left[host] > 0]
         whole = [host for host in hosts if left[host] >= gpus]
         if whole:
             best = min(whole, key=lambda host: (left[host], host not in before, host))

@@ -21,7 +21,7 @@ class Change(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Ran:
+class JobRun:
     """What one job did in a round.
 
     * ``spots``: (host, GPUs), by name; ``types``: the types they are of. ``before``: the types that it ran on last.
@@ -54,7 +54,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class JobState:
     """Where a job stands between two rounds; the columns of `Queue`, for one job."""
 
     remaining: Number
@@ -78,7 +78,7 @@ class Snapshot:
     index: int
     now: Number
     arrived: int
-    present: Mapping[int, Standing]
+    present: Mapping[int, JobState]
     held: tuple[frozenset[str], ...]
     state: Any = None
     started: bool = False  # whether the policy's state has been made
@@ -98,7 +98,7 @@ class Round:
     begin: Number
     end: Number
     arrived: tuple[str, ...]
-    ran: tuple[Ran, ...]
+    ran: tuple[JobRun, ...]
     waiting: tuple[str, ...]
     misfits: Mapping[str, str]
     down: tuple[str, ...]
@@ -116,6 +116,6 @@ class Round:
         return tuple(ran.job for ran in self.ran if ran.completed)
 
     @property
-    def migrations(self) -> tuple[Ran, ...]:
+    def migrations(self) -> tuple[JobRun, ...]:
         """The jobs that moved to a host that is new to them."""
         return tuple(ran for ran in self.ran if ran.change is Change.MIGRATE)

@@ -135,7 +135,8 @@ def _cluster(data: Mapping[str, Any]) -> Cluster:
         [host["gpus"] for host in hosts],
         types=data["types"],
         memory={
-            kind: INFINITY if size is None else size for kind, size in zip(data["types"], data["memory"], strict=True)
+            gpu_type: INFINITY if size is None else size
+            for gpu_type, size in zip(data["types"], data["memory"], strict=True)
         },
         bandwidth=[host["bandwidth"] for host in hosts],
         hosts=[host["name"] for host in hosts],

@@ -21,7 +21,7 @@ from fairopt.problem.queue import Queue, Spots
 from fairopt.problem.trace import Outage, Trace
 from fairopt.program import Number, cast
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import Change, Ran, Round, Snapshot, Standing
+from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot
 
 #: After this many rounds in which nothing ran and nothing changed, the run is stalled.
 PATIENCE = 10_000
@@ -148,7 +148,7 @@ def present(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) 
     there = jobs.take(rows)
     number: type = Fraction if jobs.exact else float
     zero = number(0)
-    new = [Standing(jobs.work[row], zero, zero, (), False, now, None) for row in fresh]
+    new = [JobState(jobs.work[row], zero, zero, (), False, now, None) for row in fresh]
     standing = [*snapshot.present.values(), *new]
     down = {outage.host for outage in trace.outages if outage.begin <= now < outage.end}
     up = np.array([host not in down for host in cluster.hosts])
@@ -186,12 +186,12 @@ def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mec
     failing = [outage for outage in trace.outages if queue.now < outage.begin < queue.end]
     remaining, attained, setup = queue.remaining.tolist(), queue.attained.tolist(), queue.setup.tolist()
     end, leased = queue.end, queue.leased
-    ran: list[Ran] = []
-    after: dict[int, Standing] = {}
+    ran: list[JobRun] = []
+    after: dict[int, JobState] = {}
     for at, row in enumerate(rows):
         spots = schedule.placements.get(at, ())
         if not spots:
-            after[row] = Standing(remaining[at], attained[at], setup[at], queue.last[at], False, end, queue.started[at])
+            after[row] = JobState(remaining[at], attained[at], setup[at], queue.last[at], False, end, queue.started[at])
             continue
         unsaid = queue.lease[at] if at in leased else end
         one, next_ = play(queue, at, spots, failing, schedule.leases.get(at, unsaid), mechanics)
@@ -230,7 +230,7 @@ def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mec
 
 def play(
     queue: Queue, row: int, spots: Spots, failing: Sequence[Outage], lease: Number, mechanics: Mechanics
-) -> tuple[Ran, Standing]:
+) -> tuple[JobRun, JobState]:
     """Return a job's run on ``spots`` in this round, and its state afterwards.
 
     ``failing`` are the outages that begin within the round.
@@ -257,11 +257,11 @@ def play(
         if {host for host, _ in spots} <= {host for host, _ in last}
         else Change.MIGRATE
     )
-    ran = Ran(
+    ran = JobRun(
         job=queue.jobs.names[row],
         spots=tuple((hosts[host], int(gpus)) for host, gpus in spots),
-        types=tuple(types[kind] for kind in queue.kinds(spots)),
-        before=tuple(types[kind] for kind in queue.kinds(last)),
+        types=tuple(types[gpu_type] for gpu_type in queue.gpu_types(spots)),
+        before=tuple(types[gpu_type] for gpu_type in queue.gpu_types(last)),
         change=change,
         begin=queue.now,
         end=end,
@@ -274,7 +274,7 @@ def play(
         lost=lost,
     )
     started = queue.started[row]
-    return ran, Standing(
+    return ran, JobState(
         remaining=ran.remaining,
         attained=queue.attained[row] + ran.gpus * (end - queue.now),
         setup=setup if lost else setup - spent,

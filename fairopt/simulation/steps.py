@@ -1,4 +1,4 @@
-"""`Steps`: functions of time that are constant between events, with their exact integrals."""
+"""`StepFunction`: functions of time that are constant between events, with their exact integrals."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fairopt.program import Number
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class StepFunction:
     """A function of time: 0 before ``times[0]``, then ``values[i]`` from ``times[i]`` until ``times[i + 1]``.
 
     ``times`` rise strictly; the last value holds for ever. Numbers are Fractions or floats, and so are the integrals.
 
-    >>> held = Steps.of_changes([(0, 2), (10, -2), (20, 4)])
+    >>> held = StepFunction.of_changes([(0, 2), (10, -2), (20, 4)])
     >>> held.at(5), held.at(10), held.integral(5, 25)
     (2, 0, 30)
     """
@@ -25,7 +25,7 @@ class Steps:
     values: tuple[Number, ...]
 
     @classmethod
-    def of_changes(cls, changes: Iterable[tuple[Number, Number]]) -> Steps:
+    def of_changes(cls, changes: Iterable[tuple[Number, Number]]) -> StepFunction:
         """Return the function that is 0 and changes by the given amounts at the given times, in any order."""
         at: dict[Number, Number] = {}
         for time, change in changes:
@@ -65,7 +65,7 @@ class Steps:
         return self._areas[place - 1] + self.values[place - 1] * (time - self.times[place - 1])
 
 
-def combine(rule: Callable[..., Number], *parts: Steps) -> Steps:
+def combine(rule: Callable[..., Number], *parts: StepFunction) -> StepFunction:
     """Return the function whose value at each time is ``rule`` of the values of ``parts``, from the first event on."""
     times = sorted({time for part in parts for time in part.times})
     places = [0] * len(parts)
@@ -77,4 +77,4 @@ def combine(rule: Callable[..., Number], *parts: Steps) -> Steps:
         values.append(
             rule(*(part.values[place - 1] if place else 0 for part, place in zip(parts, places, strict=True)))
         )
-    return Steps(tuple(times), tuple(values))
+    return StepFunction(tuple(times), tuple(values))

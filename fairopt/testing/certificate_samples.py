@@ -13,7 +13,15 @@ import numpy as np
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
-from fairopt.certificates import Bound, Certificate, Dominance, Infeasibility, Lie, MarketBound, OutOfReach
+from fairopt.certificates import (
+    Bound,
+    Certificate,
+    Dominance,
+    Infeasibility,
+    MarketBound,
+    MisreportProof,
+    UnreachableUtilities,
+)
 from fairopt.certificates.certificate import every_certificate
 from fairopt.certificates.rows import bare_duals, other_variables, row_duals
 from fairopt.discovery import policies, properties
@@ -23,7 +31,7 @@ from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Formulation, Program, Sense, between
 from fairopt.properties import AllocationProperty
 from fairopt.properties.misreports.exact_reports import exact_or_none
-from fairopt.properties.shares.pareto_efficiency import Dominating, ParetoEfficiency
+from fairopt.properties.shares.pareto_efficiency import DominatingAllocation, ParetoEfficiency
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ def _verdicts(decision: Allocation, random: Random) -> Iterator[Sample]:
 def _dominance(policy: Policy, decision: Allocation) -> Iterator[Sample]:
     market = decision.market
     witness = ParetoEfficiency().check(market, decision.shares).witness
-    if not isinstance(witness, Dominating) or market.demand is not None:
+    if not isinstance(witness, DominatingAllocation) or market.demand is not None:
         return
     most = [extreme(policy, decision, throughput_of(market, i), Sense.MAXIMIZE) for i in range(len(market.users))]
     gains = [has - best.value for has, best in zip(market.utility(witness.allocation), most, strict=True)]
@@ -85,19 +93,19 @@ def _lies(policy: Policy, truth: Allocation, random: Random) -> Iterator[Sample]
     for _ in range(4):
         user = random.randrange(len(market.users))
         report = market.speedup[user] * fractions([random.choice([1, 1, 2, Fraction(1, 2)]) for _ in market.types])
-        lying = exact_or_none(policy, market.misreport(user, report))
-        if lying is None or (report == market.speedup[user]).all():
+        misreported = exact_or_none(policy, market.misreport(user, report))
+        if misreported is None or (report == market.speedup[user]).all():
             continue
         name = market.users[user]
-        gain = market.utility(lying.shares)[user] - market.utility(truth.shares)[user]
+        gain = market.utility(misreported.shares)[user] - market.utility(truth.shares)[user]
         if gain > Fraction(1, 10**6):  # parts that are roots are rounded
-            proofs = policy.certify(truth), policy.certify(lying)
-            yield Sample(f"lie to {policy.name}", Lie(market, policy.name, name, report, gain, *proofs))
+            proofs = policy.certify(truth), policy.certify(misreported)
+            yield Sample(f"lie to {policy.name}", MisreportProof(market, policy.name, name, report, gain, *proofs))
         if ranges_over_optima(policy, truth):
             best = extreme(policy, truth, throughput_of(market, user), Sense.MAXIMIZE)
-            worst = extreme(policy, lying, throughput_of(market, user), Sense.MINIMIZE)
+            worst = extreme(policy, misreported, throughput_of(market, user), Sense.MINIMIZE)
             if worst.value > best.value:
-                lie = Lie(market, policy.name, name, report, worst.value - best.value, best, worst)
+                lie = MisreportProof(market, policy.name, name, report, worst.value - best.value, best, worst)
                 yield Sample(f"lie to every optimum of {policy.name}", lie)
                 return
 
@@ -105,7 +113,13 @@ def _lies(policy: Policy, truth: Allocation, random: Random) -> Iterator[Sample]
 def _bounds(policy: Policy, decision: Allocation) -> Iterator[Sample]:
     """Yield the optimum as a bound, and, where it is feasible, half of it: a point with a gap."""
     program, solution = decision.program, decision.solution
-    if not (isinstance(policy, Formulated) and policy.rebuilt and program and solution and solution.dual is not None):
+    if not (
+        isinstance(policy, Formulated)
+        and policy.verifier_knows_program
+        and program
+        and solution
+        and solution.dual is not None
+    ):
         return
     best = Fraction(program.value(solution.point))
     for part in (1, Fraction(1, 2)):
@@ -133,7 +147,7 @@ def _out_of_reach(market: Market, random: Random) -> Iterator[Sample]:
     solution = Exact().solve(program)
     if solution.status is Status.INFEASIBLE and solution.farkas is not None:
         wanted = list(zip(market.users, least, strict=True))
-        yield Sample("out of reach", OutOfReach(market, wanted, row_duals(program, -solution.farkas)))
+        yield Sample("out of reach", UnreachableUtilities(market, wanted, row_duals(program, -solution.farkas)))
 
 
 def sharing(market: Market, least: dict[int, Any]) -> Program:

@@ -207,8 +207,8 @@ def witness_replays(each: MechanismProperty) -> None:
         found = each.search(policy, market, effort=Effort(evaluations=300)).witness
         i = market.index(found.user)
         honest = allocate(policy, market, exact=True)
-        lying = allocate(policy, market.misreport(i, found.report), exact=True)
-        gain = market.utility(lying.shares)[i] - market.utility(honest.shares)[i]
+        misreported = allocate(policy, market.misreport(i, found.report), exact=True)
+        gain = market.utility(misreported.shares)[i] - market.utility(honest.shares)[i]
         assert gain == found.gain > 0
 
 

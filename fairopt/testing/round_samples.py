@@ -57,15 +57,15 @@ def sample_cluster(random: Random, types: tuple[int, int], hosts: tuple[int, int
     """Return a cluster in which each type has a host, and memory and bandwidth bind on some."""
     count = random.randint(*hosts)
     names = [f"T{number}" for number in range(min(count, random.randint(*types)))]
-    kind = [*names, *random.choices(names, k=count - len(names))]
-    random.shuffle(kind)
+    gpu_type = [*names, *random.choices(names, k=count - len(names))]
+    random.shuffle(gpu_type)
     return Cluster.of(
-        kind,
-        [random.choice([1, 2, 4, 4, 8]) for _ in kind],
+        gpu_type,
+        [random.choice([1, 2, 4, 4, 8]) for _ in gpu_type],
         types=names,
         memory={name: random.choice([12, 16, 40, None]) for name in names},
-        bandwidth=[random.choice([1, 2, Fraction(5, 2), None]) for _ in kind],
-        hosts=[f"host-{number}" for number in range(len(kind))],
+        bandwidth=[random.choice([1, 2, Fraction(5, 2), None]) for _ in gpu_type],
+        hosts=[f"host-{number}" for number in range(len(gpu_type))],
     )
 
 
@@ -132,12 +132,16 @@ def _spare(cluster: Cluster, jobs: Jobs, host: str) -> bool:
     """Whether every job that fits the cluster also fits it without ``host``."""
     at = cluster.hosts.index(host)
     whole = cluster.capacity.tolist()
-    rest = [gpus - (int(cluster.gpus[at]) if kind == cluster.kind[at] else 0) for kind, gpus in enumerate(whole)]
+    rest = [
+        gpus - (int(cluster.gpus[at]) if gpu_type == cluster.gpu_type[at] else 0) for gpu_type, gpus in enumerate(whole)
+    ]
 
     def fits(row: int, there: list[int]) -> bool:
         return any(
-            jobs.throughput[row, kind] > 0 and jobs.memory[row] <= cluster.memory[kind] and jobs.gpus[row] <= gpus
-            for kind, gpus in enumerate(there)
+            jobs.throughput[row, gpu_type] > 0
+            and jobs.memory[row] <= cluster.memory[gpu_type]
+            and jobs.gpus[row] <= gpus
+            for gpu_type, gpus in enumerate(there)
         )
 
     return all(fits(row, rest) or not fits(row, whole) for row in range(len(jobs)))

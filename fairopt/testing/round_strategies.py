@@ -28,9 +28,9 @@ def clusters(*, max_types: int = 3, max_hosts: int = 5, max_gpus: int = 8) -> Se
     def build(draw: DrawFn) -> Cluster:
         count = draw(st.integers(1, max_hosts))
         types = [f"T{number}" for number in range(1, 1 + draw(st.integers(1, min(max_types, count))))]
-        kind = [*types, *draw(_lists(st.sampled_from(types), count - len(types)))]
+        gpu_type = [*types, *draw(_lists(st.sampled_from(types), count - len(types)))]
         return Cluster.of(
-            kind,
+            gpu_type,
             draw(_lists(st.integers(1, max_gpus), count)),
             types=types,
             memory=dict(zip(types, draw(_lists(st.none() | POSITIVE, len(types))), strict=True)),
@@ -93,11 +93,13 @@ def placements(draw: DrawFn, queue: Queue) -> dict[int, Spots]:
     left = queue.free()
     out: dict[int, Spots] = {}
     for row in draw(st.permutations(range(len(queue)))):
-        kinds = [kind for kind in np.flatnonzero(queue.suits[row]).tolist() if _room(queue, left, kind, row)]
-        if not kinds or not draw(st.booleans()):
+        gpu_types = [
+            gpu_type for gpu_type in np.flatnonzero(queue.suits[row]).tolist() if _room(queue, left, gpu_type, row)
+        ]
+        if not gpu_types or not draw(st.booleans()):
             continue
         spots, missing = [], int(queue.jobs.gpus[row])
-        for host in queue.cluster.of_type(draw(st.sampled_from(kinds))):
+        for host in queue.cluster.of_type(draw(st.sampled_from(gpu_types))):
             here = min(missing, int(left[host]))
             if here:
                 spots.append((host, here))
@@ -107,8 +109,8 @@ def placements(draw: DrawFn, queue: Queue) -> dict[int, Spots]:
     return out
 
 
-def _room(queue: Queue, left: Array, kind: int, row: int) -> bool:
-    return bool(sum(left[host] for host in queue.cluster.of_type(kind)) >= queue.jobs.gpus[row])
+def _room(queue: Queue, left: Array, gpu_type: int, row: int) -> bool:
+    return bool(sum(left[host] for host in queue.cluster.of_type(gpu_type)) >= queue.jobs.gpus[row])
 
 
 def _lists(each: SearchStrategy[Any], size: int) -> SearchStrategy[list[Any]]:

@@ -290,7 +290,7 @@ class Checks:
         for step in self._steps(policy):
             left = step.queue.free(step.schedule.placements)
             types = len(step.queue.cluster.types)
-            free = np.bincount(step.queue.cluster.kind, weights=left, minlength=types)
+            free = np.bincount(step.queue.cluster.gpu_type, weights=left, minlength=types)
             for row in set(range(len(step.queue))) - set(step.schedule.placements):
                 fits = step.queue.allowed[row] & (step.queue.jobs.gpus[row] <= free)
                 assert not fits.any(), f"{step.queue!r}: {step.queue.jobs.names[row]} waits, {free.tolist()} are free"
@@ -299,7 +299,7 @@ class Checks:
         """Guards against gangs whose slowest type slows down the others."""
         for step in self._steps(policy):
             for row, spots in step.schedule.placements.items():
-                assert len(step.queue.kinds(spots)) == 1, f"{step.queue!r}: {step.queue.jobs.names[row]} at {spots}"
+                assert len(step.queue.gpu_types(spots)) == 1, f"{step.queue!r}: {step.queue.jobs.names[row]} at {spots}"
 
     def nobody_who_runs_is_stopped(self, policy: Policy) -> None:
         """Guards against preemption by a policy that promises none."""

@@ -1,8 +1,8 @@
 """Conformance suites: named checks, what each requires, and a report that says what ran.
 
-A `Suite` holds checks for one kind of thing (back ends, policies, properties). Run on a subject it yields one `Row` a
-check, and a `Report` that refuses to be green where a subject ran fewer checks than its declared capabilities imply:
-a skip is legitimate only if a declared capability is absent or the subject is not installed.
+A `Suite` holds checks for one kind of thing (back ends, policies, properties). Run on a subject it yields one
+`CheckResult` a check, and a `Report` that refuses to be green where a subject ran fewer checks than its declared
+capabilities imply: a skip is legitimate only if a declared capability is absent or the subject is not installed.
 
 >>> def adds_up(numbers):
 ...     '''Guards against sums that lose a term.'''
@@ -97,7 +97,7 @@ class Traits:
 
 
 @dataclass(frozen=True)
-class Row:
+class CheckResult:
     """How one check ended on one subject."""
 
     subject: str
@@ -122,7 +122,7 @@ class Suite(Generic[S]):
 
     def run(self, subjects: Iterable[S]) -> Report:
         """Run every check on every subject."""
-        rows: list[Row] = []
+        rows: list[CheckResult] = []
         expected: dict[str, int] = {}
         for subject in subjects:
             traits = self.traits(subject)
@@ -132,21 +132,21 @@ class Suite(Generic[S]):
             rows += [self.run_one(subject, one) for one in self.checks]
         return Report(self.title, tuple(one.name for one in self.checks), expected, tuple(rows))
 
-    def run_one(self, subject: S, one: Check[S]) -> Row:
+    def run_one(self, subject: S, one: Check[S]) -> CheckResult:
         """Run one check on one subject; never raise for how it ends."""
         traits = self.traits(subject)
         self._known(traits)
         if reason := self.why_not(traits, one):
-            return Row(traits.name, one.name, Outcome.SKIPPED, reason)
+            return CheckResult(traits.name, one.name, Outcome.SKIPPED, reason)
         known = traits.expected_failures.get(one.name, "")
         try:
             one.function(subject)
         except Skip as skip:
-            return Row(traits.name, one.name, Outcome.MISSING, f"skipped itself: {skip}", skip)
+            return CheckResult(traits.name, one.name, Outcome.MISSING, f"skipped itself: {skip}", skip)
         except Exception as error:  # noqa: BLE001  # whatever a subject raises is what the report is about
             outcome = Outcome.EXPECTED_FAILURE if known else Outcome.FAILED
-            return Row(traits.name, one.name, outcome, known or f"{type(error).__name__}: {error}", error)
-        return Row(traits.name, one.name, Outcome.SURPRISE if known else Outcome.RAN, known)
+            return CheckResult(traits.name, one.name, outcome, known or f"{type(error).__name__}: {error}", error)
+        return CheckResult(traits.name, one.name, Outcome.SURPRISE if known else Outcome.RAN, known)
 
     @staticmethod
     def why_not(traits: Traits, one: Check[S]) -> str:
@@ -190,7 +190,7 @@ class Report:
     title: str
     checks: tuple[str, ...]
     expected: Mapping[str, int]
-    rows: tuple[Row, ...]
+    rows: tuple[CheckResult, ...]
 
     @property
     def counts(self) -> Counter[Outcome]:
@@ -202,7 +202,7 @@ class Report:
         idle = (Outcome.SKIPPED, Outcome.MISSING)
         return sum(row.subject == subject and row.outcome not in idle for row in self.rows)
 
-    def of(self, outcome: Outcome) -> tuple[Row, ...]:
+    def of(self, outcome: Outcome) -> tuple[CheckResult, ...]:
         """Return the rows that ended so."""
         return tuple(row for row in self.rows if row.outcome is outcome)
 
@@ -240,7 +240,7 @@ class Report:
                 yield _sentence(row)
 
 
-def _sentence(row: Row) -> str:
+def _sentence(row: CheckResult) -> str:
     verb = {
         Outcome.SKIPPED: "skipped",
         Outcome.EXPECTED_FAILURE: "fails as expected",

@@ -30,7 +30,7 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Change:
+class Tampering:
     """What to put at a place of a certificate; ``kind`` says what is done to what stood there."""
 
     place: Place
@@ -60,13 +60,13 @@ def at(data: Any, place: Place) -> Any:
     return data
 
 
-def changes(data: Any, place: Place, random: Random) -> list[Change]:
+def changes(data: Any, place: Place, random: Random) -> list[Tampering]:
     """Return the changes that can be made at a place, none of which leaves it as it is."""
     before = at(data, place)
-    return [Change(place, kind, value) for kind, value in _values(data, place, before, random) if value != before]
+    return [Tampering(place, kind, value) for kind, value in _values(data, place, before, random) if value != before]
 
 
-def tampered(data: Any, random: Random, most: int | None = None) -> Iterator[Change]:
+def tampered(data: Any, random: Random, most: int | None = None) -> Iterator[Tampering]:
     """Yield changes of a certificate: all of them, or ``most``, each at a place drawn anew."""
     everywhere = list(places(data))
     if most is None:

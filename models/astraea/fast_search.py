@@ -19,7 +19,7 @@ from fairopt.program import Array
 NEVER = int(np.iinfo(np.int64).max)
 
 
-class Family(NamedTuple):
+class ShiftedSchedules(NamedTuple):
     """Schedules that differ only in their start, with the largest gain possible for each start.
 
     ``most`` (starts,): the gain with the fewest PS that could suffice; -inf where the tenant may not take the resources
@@ -70,7 +70,7 @@ class Fast:
         return _placed(state, job, families[-found[2]], -found[1], self.readings)
 
 
-def _families(state: RoundState, job: int, worth: Array, enough: bool) -> Iterator[Family]:
+def _families(state: RoundState, job: int, worth: Array, enough: bool) -> Iterator[ShiftedSchedules]:
     """Yield the families that have a start which may fit, in the order in which the reference tries them."""
     batch = state.batch
     servers, tenant, minibatches = batch.servers, int(batch.jobs.tenant[job]), batch.minibatches(job)
@@ -106,7 +106,7 @@ def _families(state: RoundState, job: int, worth: Array, enough: bool) -> Iterat
                 if fits.any():
                     cost, cost_ps = _costs(state, workers, worker, ps, slots)
                     gains = np.where(fits, worth[slots - 1 :] - cost - cost_ps * fewest, -np.inf)
-                    yield Family(workers, worker, ps, apart, slots, gains)
+                    yield ShiftedSchedules(workers, worker, ps, apart, slots, gains)
 
 
 def _needs(state: RoundState, worker: int, ps: int, most: int) -> Array:
@@ -132,7 +132,7 @@ def _costs(state: RoundState, workers: int, worker: int, ps: int, slots: int) ->
     )
 
 
-def _gains(state: RoundState, job: int, family: Family, worth: Array, readings: Readings) -> Array:
+def _gains(state: RoundState, job: int, family: ShiftedSchedules, worth: Array, readings: Readings) -> Array:
     """Return what each start (starts,) gains, -inf where no servers have room."""
     workers, worker, ps, apart, slots, most = family
     free, free_ps = state.windows
@@ -148,7 +148,7 @@ def _gains(state: RoundState, job: int, family: Family, worth: Array, readings: 
 
 
 def _hosts(
-    state: RoundState, job: int, family: Family, room: Array, left: Array, readings: Readings
+    state: RoundState, job: int, family: ShiftedSchedules, room: Array, left: Array, readings: Readings
 ) -> tuple[Array, Array, Array]:
     """Return, for each start, the server that holds the PS, how many, and whether there is one."""
     tenant = int(state.batch.jobs.tenant[job])
@@ -163,7 +163,7 @@ def _hosts(
     return host, np.where(able, least, 0), able
 
 
-def _placed(state: RoundState, job: int, family: Family, start: int, readings: Readings) -> Best:
+def _placed(state: RoundState, job: int, family: ShiftedSchedules, start: int, readings: Readings) -> Best:
     """Return the schedule of one family from one start (from 0), which is known to fit."""
     workers, worker, ps, apart, slots, _ = family
     free, free_ps = state.windows

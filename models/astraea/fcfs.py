@@ -13,7 +13,7 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.errors import BadInput
 from fairopt.models.astraea.fast_search import Fast
-from fairopt.models.astraea.reference import Best, Search
+from fairopt.models.astraea.reference import Best, ScheduleSearch
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import Admission, Plan, Policy, Seconds, Trait
 from fairopt.problem.batch import MOST_SLOTS, Batch, JobSchedule
@@ -41,7 +41,7 @@ class FirstComeFirstServed(Policy):
     traits = frozenset({Trait.NAMELESS})
     shared: bool = False
     horizon: int | None = None
-    search: Search = field(default_factory=Fast)
+    search: ScheduleSearch = field(default_factory=Fast)
 
     def __post_init__(self) -> None:
         if self.horizon is not None and (not isinstance(self.horizon, int) or self.horizon < 1):

@@ -15,7 +15,7 @@ from fairopt.models.astraea.counterexamples import RUN_TOO_LATE, TWO_TENANTS
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.payments import payments
 from fairopt.models.astraea.price_bases import Admissible, Theta, read_theta
-from fairopt.models.astraea.reference import Search
+from fairopt.models.astraea.reference import ScheduleSearch
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import Admission, Claim, Plan, Policy, Seconds, Trait
 from fairopt.problem.batch import MOST_SLOTS, Batch
@@ -55,7 +55,7 @@ class PostedPricePacking(Policy):
     )
     rounds: int = 2
     theta: Theta = field(default_factory=Admissible, metadata={"read": read_theta})
-    search: Search = field(default_factory=Fast)
+    search: ScheduleSearch = field(default_factory=Fast)
     intervals: int | None = None
 
     def __post_init__(self) -> None:

@@ -25,7 +25,7 @@ class Best(NamedTuple):
         return float(self.utility) - self.cost.workers - self.cost.ps
 
 
-class Search(Protocol):
+class ScheduleSearch(Protocol):
     """A way to find the best schedule of one job in a round. All ways return the same."""
 
     def best(self, state: RoundState, job: int) -> Best | None:

@@ -19,7 +19,7 @@ class Cost(NamedTuple):
     ps: float
 
 
-class Room(NamedTuple):
+class FreeWindows(NamedTuple):
     """What stays free over a window, by type and start: workers on all servers, on the best one, and PS on the best."""
 
     workers: Array
@@ -78,7 +78,7 @@ class RoundState:
     theta_ps: Array
     _totals: tuple[Array, Array] | None = None
     _windows: tuple[Windows, Windows] | None = None
-    _room: dict[int, Room] = field(default_factory=dict)
+    _room: dict[int, FreeWindows] = field(default_factory=dict)
 
     @classmethod
     def fresh(cls, batch: Batch, origin: int, slots: int, theta_workers: Array, theta_ps: Array) -> RoundState:
@@ -171,11 +171,11 @@ class RoundState:
             self._windows = Windows.of(self.free_workers), Windows.of(self.free_ps)
         return self._windows
 
-    def room(self, slots: int) -> Room:
+    def room(self, slots: int) -> FreeWindows:
         """Return what stays free over windows of ``slots`` slots; cached until `admit`."""
         if slots not in self._room:
             workers, ps = (windows.least(slots) for windows in self.windows)
-            self._room[slots] = Room(workers.sum(axis=0), workers.max(axis=0), ps.max(axis=0))
+            self._room[slots] = FreeWindows(workers.sum(axis=0), workers.max(axis=0), ps.max(axis=0))
         return self._room[slots]
 
     def admit(self, schedule: JobSchedule) -> None:
@@ -183,13 +183,13 @@ class RoundState:
         tenant = int(self.batch.jobs.tenant[schedule.job])
         span = slice(schedule.first - self.origin - 1, schedule.last - self.origin)
         shared = self.pool_workers.any() or self.pool_ps.any()
-        for free, own, spots, kind in (
+        for free, own, spots, gpu_type in (
             (self.free_workers, self.own_workers, schedule.workers, schedule.worker_type),
             (self.free_ps, self.own_ps, schedule.ps, schedule.ps_type),
         ):
             for server, count in spots:
-                free[server, kind, span] -= count
-                own[tenant, kind, span] -= count
+                free[server, gpu_type, span] -= count
+                own[tenant, gpu_type, span] -= count
         self._totals = self._windows = None
         self._room.clear()
         if shared:

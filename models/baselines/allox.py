@@ -13,12 +13,12 @@ from fairopt.backends import Session
 from fairopt.errors import BadInput
 from fairopt.models.baselines.allox_matching import matched, ready_times, starts
 from fairopt.models.common.job_times import fastest, time_left, until_free
-from fairopt.models.common.non_preemptive import holding
+from fairopt.models.common.non_preemptive import non_preemptive
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Number
-from fairopt.simulation import Consolidated, Placement, Want, placed
+from fairopt.simulation import Consolidated, Placement, Request, placed
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class AlloX(Policy):
 
     def decide(self, problem: Queue, state: Progress, solve: Session) -> Schedule:
         """Keep running jobs, match waiting ones, and start the first ones; see `Policy.decide`."""
-        queue = holding(problem)
+        queue = non_preemptive(problem)
         waiting = [row for row in range(len(queue)) if row not in queue.leased and queue.allowed[row].any()]
-        wants: list[Want] = []
+        requests: list[Request] = []
         for group in self._groups(queue, waiting, state):
-            wants += self._starting(queue, group, wants)
-        placements = placed(queue, wants, self.placement)
+            requests += self._starting(queue, group, requests)
+        placements = placed(queue, requests, self.placement)
         return Schedule(self.name, problem, placements, state=_progressed(queue, state, placements))
 
     def _groups(self, queue: Queue, waiting: Sequence[int], state: Progress) -> list[list[int]]:
@@ -95,59 +95,63 @@ class AlloX(Policy):
         first = set(order[: ceil(exact(self.alpha, "allox, alpha") * len(order))])
         return [[row for row in waiting if (jobs.tenant[row] in first) is least] for least in (True, False)]
 
-    def _starting(self, queue: Queue, group: Sequence[int], wants: Sequence[Want]) -> list[Want]:
-        """Return the jobs of a group that start now, with their types, beside running jobs and ``wants``."""
+    def _starting(self, queue: Queue, group: Sequence[int], requests: Sequence[Request]) -> list[Request]:
+        """Return the jobs of a group that start now, with their types, beside running jobs and ``requests``."""
         jobs, capacity = queue.jobs, queue.capacity
-        left = np.bincount(queue.cluster.kind, weights=queue.free(queue.leased), minlength=len(capacity)).astype(int)
-        for want in wants:
-            left[want.kinds[0]] -= jobs.gpus[want.row]
+        left = np.bincount(queue.cluster.gpu_type, weights=queue.free(queue.leased), minlength=len(capacity)).astype(
+            int
+        )
+        for request in requests:
+            left[request.gpu_types[0]] -= jobs.gpus[request.row]
         if not any((queue.allowed[row] & (jobs.gpus[row] <= left)).any() for row in group):
             return []
         speed = fastest(queue)
         area = {row: queue.remaining[row] / speed[row] * int(jobs.gpus[row]) for row in group}
         chosen = sorted(group, key=lambda row: (area[row], row))[: self.most]
-        there = [*chosen, *queue.leased, *(want.row for want in wants)]
+        there = [*chosen, *queue.leased, *(request.row for request in requests)]
         size = min(int(jobs.gpus[row]) for row in there)
-        ready = [ready_times(held, int(capacity[kind]), size) for kind, held in enumerate(_held(queue, wants))]
+        ready = [
+            ready_times(held, int(capacity[gpu_type]), size) for gpu_type, held in enumerate(_held(queue, requests))
+        ]
         times = [_times(queue, row, size) for row in chosen]
         matching = matched(times, ready)
         begin = starts(times, matching)
         starting = []
         for job in sorted(
-            range(len(chosen)), key=lambda job: (begin[job], times[job][matching[job].kind], chosen[job])
+            range(len(chosen)), key=lambda job: (begin[job], times[job][matching[job].gpu_type], chosen[job])
         ):
-            row, kind = chosen[job], matching[job].kind
-            if jobs.gpus[row] <= left[kind]:
-                left[kind] -= jobs.gpus[row]
-                starting.append(Want(row, (kind,)))
+            row, gpu_type = chosen[job], matching[job].gpu_type
+            if jobs.gpus[row] <= left[gpu_type]:
+                left[gpu_type] -= jobs.gpus[row]
+                starting.append(Request(row, (gpu_type,)))
         return starting
 
 
 def _times(queue: Queue, row: int, size: int) -> list[Number | None]:
     """Return how long a job takes on a slot of ``size`` GPUs of each type; None where it cannot run now."""
     return [
-        time_left(queue, row, kind) * int(queue.jobs.gpus[row]) / size if able else None
-        for kind, able in enumerate(queue.allowed[row])
+        time_left(queue, row, gpu_type) * int(queue.jobs.gpus[row]) / size if able else None
+        for gpu_type, able in enumerate(queue.allowed[row])
     ]
 
 
-def _held(queue: Queue, wants: Sequence[Want]) -> list[list[tuple[int, Number]]]:
+def _held(queue: Queue, requests: Sequence[Request]) -> list[list[tuple[int, Number]]]:
     """Return, for each type, (GPUs, time until they are free) of jobs that run and of those about to start."""
     held: list[list[tuple[int, Number]]] = [[] for _ in queue.cluster.types]
     for row, spots in queue.leased.items():
-        for kind, gpus in _by_kind(queue, spots).items():
-            held[kind].append((gpus, until_free(queue, row)))
-    for want in wants:
-        kind = want.kinds[0]
-        held[kind].append((int(queue.jobs.gpus[want.row]), time_left(queue, want.row, kind)))
+        for gpu_type, gpus in _by_kind(queue, spots).items():
+            held[gpu_type].append((gpus, until_free(queue, row)))
+    for request in requests:
+        gpu_type = request.gpu_types[0]
+        held[gpu_type].append((int(queue.jobs.gpus[request.row]), time_left(queue, request.row, gpu_type)))
     return held
 
 
 def _by_kind(queue: Queue, spots: Spots) -> dict[int, int]:
     found: dict[int, int] = {}
     for host, gpus in spots:
-        kind = int(queue.cluster.kind[host])
-        found[kind] = found.get(kind, 0) + gpus
+        gpu_type = int(queue.cluster.gpu_type[host])
+        found[gpu_type] = found.get(gpu_type, 0) + gpus
     return found
 
 

@@ -13,20 +13,20 @@ from fairopt.program import Number
 
 
 @dataclass(frozen=True)
-class Place:
+class MachinePosition:
     """A place in a machine's sequence: its type, its number among them, when it is ready, and the place from the end.
 
     A job at place k from the end delays k - 1 others and itself: its time counts k times in the total, and the time
     until the machine is ready counts once for each job.
     """
 
-    kind: int
+    gpu_type: int
     machine: int
     ready: Number
     from_end: int
 
 
-def places(kind: int, ready: Sequence[Number], jobs: int) -> list[Place]:
+def places(gpu_type: int, ready: Sequence[Number], jobs: int) -> list[MachinePosition]:
     """Return the places of one type's machines that a matching of ``jobs`` jobs may need; ``ready`` rises.
 
     A place is left out if at least ``jobs`` others are no worse for every job: those on machines that are ready no
@@ -38,12 +38,12 @@ def places(kind: int, ready: Sequence[Number], jobs: int) -> list[Place]:
         no_later = bisect_right(ready, when)
         from_end = 1
         while (from_end - 1) * no_later + machine < jobs:
-            found.append(Place(kind, machine, when, from_end))
+            found.append(MachinePosition(gpu_type, machine, when, from_end))
             from_end += 1
     return found
 
 
-def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[Number]]) -> list[Place]:
+def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[Number]]) -> list[MachinePosition]:
     """Return each job's place such that the sum of all completion times is least.
 
     * ``times`` (n, k): how long job j takes on a machine of type i, positive; None where it cannot run. Each job can
@@ -69,15 +69,15 @@ def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[N
         raise NotInstalled(
             "matching jobs to machines needs networkx and scipy: pip install 'fairopt[rounds]'"
         ) from error
-    found = [place for kind, each in enumerate(ready) for place in places(kind, each, count)]
-    kinds = np.array([place.kind for place in found], dtype=np.int64)
+    found = [place for gpu_type, each in enumerate(ready) for place in places(gpu_type, each, count)]
+    gpu_types = np.array([place.gpu_type for place in found], dtype=np.int64)
     when = np.array([place.ready for place in found], dtype=float)
     from_end = np.array([place.from_end for place in found], dtype=float)
     length = np.array([[np.inf if time is None else float(time) for time in row] for row in times])
     graph = Graph()
     graph.add_nodes_from(range(count))
     for job in range(count):
-        cost = when + from_end * length[job, kinds]
+        cost = when + from_end * length[job, gpu_types]
         cheapest = np.argsort(cost, kind="stable")[:count]
         edges = cheapest[np.isfinite(cost[cheapest])]
         graph.add_weighted_edges_from(
@@ -87,7 +87,7 @@ def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[N
     return [found[match[job] - count] for job in range(count)]
 
 
-def starts(times: Sequence[Sequence[Number | None]], matching: Sequence[Place]) -> list[Number]:
+def starts(times: Sequence[Sequence[Number | None]], matching: Sequence[MachinePosition]) -> list[Number]:
     """Return when each job begins.
 
     Jobs equally far from the end, on machines of one type, can swap machines without changing the total; so can jobs of
@@ -95,19 +95,19 @@ def starts(times: Sequence[Sequence[Number | None]], matching: Sequence[Place]) 
     of those equally far the shortest goes to the machine that is free first. So matchings that differ only in such
     swaps start the same jobs at the same times.
     """
-    free: dict[tuple[int, int], Number] = {(place.kind, place.machine): place.ready for place in matching}
+    free: dict[tuple[int, int], Number] = {(place.gpu_type, place.machine): place.ready for place in matching}
     shortest: dict[int, list[tuple[Number, int]]] = {}
     levels: dict[tuple[int, int], list[int]] = {}
     for job, place in enumerate(matching):
-        shortest.setdefault(place.kind, []).append((times[job][place.kind] or 0, job))
-        levels.setdefault((place.kind, place.from_end), []).append(place.machine)
-    coming = {kind: iter(sorted(jobs)) for kind, jobs in shortest.items()}
+        shortest.setdefault(place.gpu_type, []).append((times[job][place.gpu_type] or 0, job))
+        levels.setdefault((place.gpu_type, place.from_end), []).append(place.machine)
+    coming = {gpu_type: iter(sorted(jobs)) for gpu_type, jobs in shortest.items()}
     begin: dict[int, Number] = {}
-    for kind, from_end in sorted(levels, reverse=True):
-        for now, machine in sorted((free[kind, machine], machine) for machine in levels[kind, from_end]):
-            time, job = next(coming[kind])
+    for gpu_type, from_end in sorted(levels, reverse=True):
+        for now, machine in sorted((free[gpu_type, machine], machine) for machine in levels[gpu_type, from_end]):
+            time, job = next(coming[gpu_type])
             begin[job] = now
-            free[kind, machine] = now + time
+            free[gpu_type, machine] = now + time
     return [begin[job] for job in range(len(matching))]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.certificates import Certificate, Trace
+from fairopt.certificates import Certificate, ComputedAllocation
 from fairopt.policy import Allocation, Claim, Computed, Example, Trait
 from fairopt.problem import Market
 from fairopt.program import Array
@@ -52,7 +52,7 @@ class EqualSplit(Computed):
     def certify(self, decision: Allocation) -> Certificate:
         """Return the certificate of the shares, which needs no further evidence."""
         self._require_exact(decision)
-        return Trace(decision.market, decision.shares)
+        return ComputedAllocation(decision.market, decision.shares)
 
 
 def fill(weight: Array, limit: Array, total: Any) -> Array:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.models.common.non_preemptive import holding
+from fairopt.models.common.non_preemptive import non_preemptive
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.simulation import Consolidated, Placement, Want, by_throughput, placed
+from fairopt.simulation import Consolidated, Placement, Request, by_throughput, placed
 
 
 def quotas(weights: Sequence[Number], gpus: int) -> tuple[int, ...]:
@@ -71,10 +71,10 @@ class FifoQuota(Policy):
 
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         """Keep running jobs, start each tenant's first jobs, then borrowers; see `Policy.decide`."""
-        queue = holding(problem)
+        queue = non_preemptive(problem)
         room = _Room(queue, self.pooled)
         waiting = [row for row in range(len(queue)) if row not in queue.leased and queue.allowed[row].any()]
-        wants: list[Want] = []
+        requests: list[Request] = []
         notes: dict[int, str] = {}
         blocked: dict[int, int] = {}  # by tenant, the first job that did not fit, which blocks the others
         borrowers = []
@@ -85,17 +85,17 @@ class FifoQuota(Policy):
                 notes[row] = f"larger than the quota of {queue.jobs.tenants[tenant]!r}: {large}"
             if tenant in blocked and not self.overtake:
                 continue
-            kind = None if large else room.within_quota(row)
-            if kind is not None:
-                wants.append(room.take(row, kind))
+            gpu_type = None if large else room.within_quota(row)
+            if gpu_type is not None:
+                requests.append(room.take(row, gpu_type))
             else:
                 blocked.setdefault(tenant, row)
                 borrowers += [row] if large and self.borrow else []
         for row in borrowers:
-            kind = room.idle(row)
-            if kind is not None:
-                wants.append(room.take(row, kind))
-        placements = placed(queue, wants, self.placement)
+            gpu_type = room.idle(row)
+            if gpu_type is not None:
+                requests.append(room.take(row, gpu_type))
+        placements = placed(queue, requests, self.placement)
         return Schedule(self.name, problem, placements, notes=notes)
 
 
@@ -110,24 +110,27 @@ class _Room:
         #: (T, 1 or k): GPUs of any type, or of each.
         self.quota = np.array([quotas(weights, size) for size in sizes], dtype=np.int64).T.reshape(-1, len(sizes))
         self.used = np.zeros_like(self.quota)
-        self.free = np.bincount(queue.cluster.kind, weights=queue.free(queue.leased), minlength=types).astype(np.int64)
+        self.free = np.bincount(queue.cluster.gpu_type, weights=queue.free(queue.leased), minlength=types).astype(
+            np.int64
+        )
         for row, spots in queue.leased.items():
             for host, gpus in spots:
-                self.used[queue.jobs.tenant[row], self._column(int(queue.cluster.kind[host]))] += gpus
+                self.used[queue.jobs.tenant[row], self._column(int(queue.cluster.gpu_type[host]))] += gpus
 
-    def _column(self, kind: int) -> int:
-        return 0 if self.pooled else kind
+    def _column(self, gpu_type: int) -> int:
+        return 0 if self.pooled else gpu_type
 
     def larger_than_quota(self, row: int) -> str:
         """Return why a job does not fit its tenant's quota on any type that could hold it now; "" where it does."""
         own, gpus = self.quota[self.queue.jobs.tenant[row]], int(self.queue.jobs.gpus[row])
-        kinds = by_throughput(self.queue, row)
-        if any(gpus <= own[self._column(kind)] for kind in kinds):
+        gpu_types = by_throughput(self.queue, row)
+        if any(gpus <= own[self._column(gpu_type)] for gpu_type in gpu_types):
             return ""
         if self.pooled:
             return f"needs {gpus} GPUs of {own[0]}"
         return "; ".join(
-            f"{self.queue.cluster.types[kind]}: needs {gpus} GPUs of {own[kind]}" for kind in sorted(kinds)
+            f"{self.queue.cluster.types[gpu_type]}: needs {gpus} GPUs of {own[gpu_type]}"
+            for gpu_type in sorted(gpu_types)
         )
 
     def within_quota(self, row: int) -> int | None:
@@ -135,9 +138,9 @@ class _Room:
         tenant, gpus = self.queue.jobs.tenant[row], int(self.queue.jobs.gpus[row])
         left = self.quota[tenant] - self.used[tenant]
         fits = (
-            kind
-            for kind in by_throughput(self.queue, row)
-            if gpus <= left[self._column(kind)] and gpus <= self.free[kind]
+            gpu_type
+            for gpu_type in by_throughput(self.queue, row)
+            if gpus <= left[self._column(gpu_type)] and gpus <= self.free[gpu_type]
         )
         return next(fits, None)
 
@@ -146,11 +149,11 @@ class _Room:
         if self.used[self.queue.jobs.tenant[row]].any():
             return None
         gpus = int(self.queue.jobs.gpus[row])
-        return next((kind for kind in by_throughput(self.queue, row) if gpus <= self.free[kind]), None)
+        return next((gpu_type for gpu_type in by_throughput(self.queue, row) if gpus <= self.free[gpu_type]), None)
 
-    def take(self, row: int, kind: int) -> Want:
+    def take(self, row: int, gpu_type: int) -> Request:
         """Take the GPUs of a job from the free ones and from its tenant's quota."""
         gpus = int(self.queue.jobs.gpus[row])
-        self.free[kind] -= gpus
-        self.used[self.queue.jobs.tenant[row], self._column(kind)] += gpus
-        return Want(row, (kind,))
+        self.free[gpu_type] -= gpus
+        self.used[self.queue.jobs.tenant[row], self._column(gpu_type)] += gpus
+        return Request(row, (gpu_type,))

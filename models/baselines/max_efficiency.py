@@ -20,7 +20,7 @@ class MaxEfficiency(Formulated):
 
     name = "max-efficiency"
     source = "OEF, Middleware 2024, Eq. (4)"
-    rebuilt = True
+    verifier_knows_program = True
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (Claim("pareto_efficiency", "OEF Sec. 2.3.2: a dominating allocation would have a larger total"),)
     examples = (

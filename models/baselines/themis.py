@@ -95,7 +95,9 @@ class Themis(Policy):
             contention = [number(total) / rounds for rounds, total in means]
         rhos = finish_time_fairness(problem, there, contention, gang_share=self.gang_share)
         rho = dict(zip(there, rhos, strict=True))
-        placements = placed(problem, choose(problem, self._order(problem, rho), kinds=staying_first), self.placement)
+        placements = placed(
+            problem, choose(problem, self._order(problem, rho), gpu_types=staying_first), self.placement
+        )
         until = problem.now + self._term(problem)
         return Schedule(
             self.name,

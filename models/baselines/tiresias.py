@@ -91,8 +91,8 @@ class LeastAttainedService(Policy):
         order = sorted(range(len(problem)), key=lambda row: keys[row])
         # a job that could not run even alone blocks no others
         order = [row for row in order if problem.allowed[row].any()]
-        wants = choose(problem, order, kinds=staying_first, skip=self.skip)
-        placements = placed(problem, wants, self.placement)
+        requests = choose(problem, order, gpu_types=staying_first, skip=self.skip)
+        placements = placed(problem, requests, self.placement)
         if self.promote is not None:
             waits |= {names[row]: problem.end for row in placements}
         return Schedule(self.name, problem, placements, state=Attained(since_then, waits))
@@ -178,46 +178,52 @@ class ShortestServiceQueues(Policy):
 
     def decide(self, problem: Queue, state: Assigned, solve: Session) -> Schedule:
         """Let arrivals join queues, order each queue, place; see `Policy.decide`."""
-        kinds = self._joined(problem, state)
-        order = sorted(kinds, key=lambda row: (self._service(problem, row, kinds[row]), row))
-        placements = placed(problem, choose(problem, order, kinds=lambda _, row: (kinds[row],)), self.placement)
+        gpu_types = self._joined(problem, state)
+        order = sorted(gpu_types, key=lambda row: (self._service(problem, row, gpu_types[row]), row))
+        placements = placed(problem, choose(problem, order, gpu_types=lambda _, row: (gpu_types[row],)), self.placement)
         names, types = problem.jobs.names, problem.cluster.types
-        after = Assigned({names[row]: types[kind] for row, kind in kinds.items()})
+        after = Assigned({names[row]: types[gpu_type] for row, gpu_type in gpu_types.items()})
         return Schedule(self.name, problem, placements, state=after)
 
     def _joined(self, queue: Queue, state: Assigned) -> dict[int, int]:
         """Return the type that each job queues for; misfits have none."""
-        at = {name: kind for kind, name in enumerate(queue.cluster.types)}
+        at = {name: gpu_type for gpu_type, name in enumerate(queue.cluster.types)}
         known: dict[int, int] = {}
         for row, name in enumerate(queue.jobs.names):
-            kind = at[state.types[name]] if name in state.types else queue.last_kind(row)
+            gpu_type = at[state.types[name]] if name in state.types else queue.last_gpu_type(row)
             able = queue.allowed[row]
-            if kind >= 0 and (able[kind] or self.wait_for_hosts or not able.any()):
-                known[row] = kind
+            if gpu_type >= 0 and (able[gpu_type] or self.wait_for_hosts or not able.any()):
+                known[row] = gpu_type
         total: list[Any] = [queue.now * 0] * len(at)
-        for row, kind in known.items():
-            total[kind] += self._service(queue, row, kind)
+        for row, gpu_type in known.items():
+            total[gpu_type] += self._service(queue, row, gpu_type)
         draws = np.random.default_rng((self.seed, queue.index))
         for row in range(len(queue)):
             if row in known or row in queue.misfits:
                 continue
-            kind = self._joins(queue, row, total, draws)
-            known[row] = kind
-            total[kind] += self._service(queue, row, kind)
+            gpu_type = self._joins(queue, row, total, draws)
+            known[row] = gpu_type
+            total[gpu_type] += self._service(queue, row, gpu_type)
         return known
 
     def _joins(self, queue: Queue, row: int, total: Sequence[Number], draws: np.random.Generator) -> int:
         """Return the type that a new job queues for; one with enough hosts up, if there is one."""
         whole = queue.suits[row] & (queue.jobs.gpus[row] <= queue.cluster.capacity)
         able = queue.allowed[row]
-        kinds: list[int] = np.flatnonzero(able if able.any() else whole).tolist()
+        gpu_types: list[int] = np.flatnonzero(able if able.any() else whole).tolist()
         if self.random:
-            return int(draws.choice(kinds))
+            return int(draws.choice(gpu_types))
         size = queue.cluster.capacity.tolist()
         speeds = queue.jobs.throughput[row]
-        return min(kinds, key=lambda kind: (total[kind] / size[kind] if self.per_gpu else total[kind], -speeds[kind]))
+        return min(
+            gpu_types,
+            key=lambda gpu_type: (
+                total[gpu_type] / size[gpu_type] if self.per_gpu else total[gpu_type],
+                -speeds[gpu_type],
+            ),
+        )
 
-    def _service(self, queue: Queue, row: int, kind: int) -> Number:
+    def _service(self, queue: Queue, row: int, gpu_type: int) -> Number:
         """Return a job's remaining service on a type, in GPU-time or in time."""
-        left = time_left(queue, row, kind)
+        left = time_left(queue, row, gpu_type)
         return left * int(queue.jobs.gpus[row]) if self.gpu_time else left

@@ -18,15 +18,15 @@ def fastest(queue: Queue) -> Array:
     return speeds
 
 
-def time_left(queue: Queue, row: int, kind: int) -> Number:
+def time_left(queue: Queue, row: int, gpu_type: int) -> Number:
     """Return the time that a job's remaining work takes on a type, without loading."""
-    left: Number = queue.remaining[row] / queue.jobs.throughput[row, kind]
+    left: Number = queue.remaining[row] / queue.jobs.throughput[row, gpu_type]
     return left
 
 
 def until_free(queue: Queue, row: int) -> Number:
     """Return how much longer a running job holds its GPUs if it stays, at the speed of its slowest type."""
-    speed = min(queue.jobs.throughput[row, kind] for kind in queue.kinds(queue.last[row]))
+    speed = min(queue.jobs.throughput[row, gpu_type] for gpu_type in queue.gpu_types(queue.last[row]))
     left: Number = queue.setup[row] + queue.remaining[row] / speed
     return left
 

@@ -66,7 +66,7 @@ class PriceMethod(ProgramMethod):
         name, duals = policy.user_duals(worth * raised.values, market)
         blocks = {"capacity": worth * raised.prices, name: duals}
         if market.demand is not None:
-            blocks["demand"] = worth * raised.rents
+            blocks["demand"] = worth * raised.demand_duals
         return Solution(
             status=Status.OPTIMAL,
             raw_status="proved by prices",
@@ -107,27 +107,27 @@ def exact_bound(policy: Levelled, decision: Allocation) -> MarketBound:
         fit += [limit / use for limit, use in zip(there, held, strict=True) if limit != INFINITY and use > limit]
     by = Fraction(int(min(fit) * GRAIN), GRAIN)
     shares, level = shares * by, level * by
-    price, rent = _exact(solution.duals["capacity"]), np.full(len(rate), Fraction(0), dtype=object)
+    price, demand_dual = _exact(solution.duals["capacity"]), np.full(len(rate), Fraction(0), dtype=object)
     if market.demand is not None:
-        rent = _exact(solution.duals["demand"])
+        demand_dual = _exact(solution.duals["demand"])
     # tiny prices are rounded to 0 to keep fractions short
     worth_of = price * market.capacity
-    rents_worth = [q * d for q, d in zip(rent, market.limit, strict=True) if q]
-    least = SMALL * max([*worth_of, *rents_worth])
+    worth_of_demands = [q * d for q, d in zip(demand_dual, market.limit, strict=True) if q]
+    least = SMALL * max([*worth_of, *worth_of_demands])
     price = np.where((worth_of > 0) & (worth_of < least), np.array(Fraction(0)), price)
     value = np.array(
         [
             min((p + q) / s for p, s in zip(price, row, strict=True) if s)
-            for row, q in zip(market.speedup, rent, strict=True)
+            for row, q in zip(market.speedup, demand_dual, strict=True)
         ]
     )
     gain = (rate * value).sum() / worth
-    price, rent, value = price / gain, rent / gain, value / gain
+    price, demand_dual, value = price / gain, demand_dual / gain, value / gain
     limited = [i for i, limit in enumerate(market.limit) if limit != INFINITY]
-    bound = (price * market.capacity).sum() + sum(rent[i] * market.limit[i] for i in limited)
+    bound = (price * market.capacity).sum() + sum(demand_dual[i] * market.limit[i] for i in limited)
     name, duals = policy.user_duals(value, market)
     entries = [["capacity", j, p] for j, p in enumerate(price) if p]
-    entries += [["demand", i, rent[i]] for i in limited if rent[i]]
+    entries += [["demand", i, demand_dual[i]] for i in limited if demand_dual[i]]
     entries += [[name, i, dual] for i, dual in enumerate(duals) if dual]
     reach = level * worth
     return MarketBound(

@@ -9,7 +9,7 @@ from fairopt.problem.queue import Queue
 from fairopt.simulation import by_throughput
 
 
-def holding(queue: Queue) -> Queue:
+def non_preemptive(queue: Queue) -> Queue:
     """Return the queue in which every job that ran in the last round holds a lease on its GPUs for this one.
 
     `choose` and `placed` then leave those jobs where they are. Jobs whose host failed get no lease: they wait again.
@@ -22,5 +22,5 @@ def holding(queue: Queue) -> Queue:
 def staying_first(queue: Queue, row: int) -> Sequence[int]:
     """Return the types that a job may run on now: the one it runs on, then the others, the fastest for it first."""
     fastest = by_throughput(queue, row)
-    here = queue.last_kind(row) if queue.running[row] else -1
-    return sorted(fastest, key=lambda kind: kind != here)
+    here = queue.last_gpu_type(row) if queue.running[row] else -1
+    return sorted(fastest, key=lambda gpu_type: gpu_type != here)

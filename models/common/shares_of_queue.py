@@ -74,11 +74,11 @@ def asked_by_tenants(
     for row, speed in zip(rows, speeds.tolist(), strict=True):
         key = int(jobs.tenant[row]), tuple(speed)
         wanted[key] = wanted.get(key, 0) + int(jobs.gpus[row])
-    kinds = [tenant for tenant, _ in wanted]
+    gpu_types = [tenant for tenant, _ in wanted]
     return Asked(
-        tenant=tuple(jobs.tenants[tenant] for tenant in kinds),
+        tenant=tuple(jobs.tenants[tenant] for tenant in gpu_types),
         speedup=tuple(speed for _, speed in wanted),
-        weight=tuple(jobs.tenant_weight[tenant] / kinds.count(tenant) for tenant in kinds),
+        weight=tuple(jobs.tenant_weight[tenant] / gpu_types.count(tenant) for tenant in gpu_types),
         demand=tuple(gpus if demand else INFINITY for gpus in wanted.values()),
         capacity=tuple(queue.capacity.tolist()),
     )
@@ -180,8 +180,8 @@ class JobMarket:
 def _alone(market: Market, row: int) -> Number:
     left: Number = market.limit[row]
     worth: Number = market.speedup[row, 0] * 0
-    for kind in sorted(range(len(market.types)), key=lambda kind: -market.speedup[row, kind]):
-        here = min(left, market.capacity[kind])
-        worth += here * market.speedup[row, kind]
+    for gpu_type in sorted(range(len(market.types)), key=lambda gpu_type: -market.speedup[row, gpu_type]):
+        here = min(left, market.capacity[gpu_type])
+        worth += here * market.speedup[row, gpu_type]
         left -= here
     return worth

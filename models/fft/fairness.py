@@ -123,7 +123,7 @@ class FullRound:
 
     def work(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the throughput on the slowest of its types, for the length of the round."""
-        done: Number = min(queue.jobs.throughput[row, kind] for kind in queue.kinds(spots)) * queue.length
+        done: Number = min(queue.jobs.throughput[row, gpu_type] for gpu_type in queue.gpu_types(spots)) * queue.length
         return done
 
 

@@ -16,12 +16,12 @@ from fairopt.errors import BadInput
 from fairopt.methods.gang_assignment import IDLE, Multipliers, solve_gangs, usable_gpus
 from fairopt.models.fft.fairness import FairPart, FFTState, FluidPart, FullRound, Served, advance, refreshed
 from fairopt.models.fft.placement import HierarchicalPlacement
-from fairopt.models.fft.program import OneRound, Room, Terms, UsableGpus, terms
+from fairopt.models.fft.program import OneRound, RoundChoices, Terms, UsableGpus, terms
 from fairopt.policy import Policy, Schedule, Seconds, Trait
 from fairopt.problem import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array, Number, Program
-from fairopt.simulation import Placement, Want, placed
+from fairopt.simulation import Placement, Request, placed
 
 
 class GangMethod(Method):
@@ -107,7 +107,7 @@ class FFT(Policy):
 
     def one_round(self, problem: Queue, state: FFTState) -> OneRound:
         """Return the parts of the round's program, after ``state``."""
-        room = Room.of(problem)
+        room = RoundChoices.of(problem)
         least = self.usable(problem.jobs.gpus, room.allowed, room.capacity)
         return OneRound(problem, self.terms(problem, state), room, least)
 
@@ -122,15 +122,17 @@ class FFT(Policy):
         one = self.one_round(problem, known)
         by_back_end = solve.method is None
         answer = _by_back_end(one, known, begun, solve) if by_back_end else self._by_gangs(one, known, begun)
-        wants = [Want(row, (int(kind),)) for row, kind in enumerate(answer.type_of) if kind >= 0]
-        placements = placed(problem, wants, self.placement)
+        requests = [Request(row, (int(gpu_type),)) for row, gpu_type in enumerate(answer.type_of) if gpu_type >= 0]
+        placements = placed(problem, requests, self.placement)
         return Schedule(
             policy=self.name,
             queue=problem,
             placements=placements,
             state=advance(problem, answer.state, placements, self.served),
             costs=one.terms.of(problem, placements),
-            notes={want.row: "chosen to run, but not placed" for want in wants if want.row not in placements},
+            notes={
+                request.row: "chosen to run, but not placed" for request in requests if request.row not in placements
+            },
             program=answer.program,
             solution=answer.solution,
             evidence=answer.evidence,

@@ -11,7 +11,7 @@ import numpy as np
 from fairopt.problem.jobs import Pattern
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array, Number
-from fairopt.simulation import Mechanics, Want
+from fairopt.simulation import Mechanics, Request
 from fairopt.simulation.placement import stays, take
 
 
@@ -40,30 +40,30 @@ class HierarchicalPlacement:
     mechanics: Mechanics = field(default_factory=Mechanics)
     repack: bool = True
 
-    def place(self, queue: Queue, wants: Sequence[Want], free: Array) -> Mapping[int, Spots]:
+    def place(self, queue: Queue, requests: Sequence[Request], free: Array) -> Mapping[int, Spots]:
         """Return the spots of the wants that fit; see `fairopt.simulation.Placement.place`."""
         left, placed, coming = free.copy(), dict[int, Spots](), []
-        kinds = {want.row: want.kinds for want in wants}
-        for want in wants:
-            if stays(queue, want, left):
-                placed[want.row] = queue.last[want.row]
-                take(left, placed[want.row])
+        gpu_types = {request.row: request.gpu_types for request in requests}
+        for request in requests:
+            if stays(queue, request, left):
+                placed[request.row] = queue.last[request.row]
+                take(left, placed[request.row])
             else:
-                coming.append(want.row)
+                coming.append(request.row)
         apart = [row for row, spots in placed.items() if len(spots) > 1]
         coming.sort(key=lambda row: (_level(queue, row), -queue.jobs.gpus[row]))
         gangs = [row for row in coming if queue.jobs.gpus[row] > 1]
         single = [row for row in coming if queue.jobs.gpus[row] == 1]
         for row in gangs:
-            self._put(queue, row, kinds[row], left, placed)
+            self._put(queue, row, gpu_types[row], left, placed)
         if self.repack:
             self._repack(queue, apart, left, placed)
         for row in single:
-            self._put(queue, row, kinds[row], left, placed)
+            self._put(queue, row, gpu_types[row], left, placed)
         return placed
 
-    def _put(self, queue: Queue, row: int, kinds: Sequence[int], left: Array, placed: dict[int, Spots]) -> None:
-        spots = self.fewest(queue, row, kinds, left)
+    def _put(self, queue: Queue, row: int, gpu_types: Sequence[int], left: Array, placed: dict[int, Spots]) -> None:
+        spots = self.fewest(queue, row, gpu_types, left)
         if spots:
             take(left, spots)
             placed[row] = spots
@@ -86,7 +86,11 @@ class HierarchicalPlacement:
         """Return the best host of a job's type that could hold all of it, counting its own GPUs there as free."""
         own = dict(spots)
         gpus = int(queue.jobs.gpus[row])
-        room = {host: int(left[host]) + own.get(host, 0) for kind in queue.kinds(spots) for host in _hosts(queue, kind)}
+        room = {
+            host: int(left[host]) + own.get(host, 0)
+            for gpu_type in queue.gpu_types(spots)
+            for host in _hosts(queue, gpu_type)
+        }
         whole = [host for host, there in room.items() if there >= gpus]
         return min(whole, key=lambda host: self._ready(queue, row, host, room[host])) if whole else None
 
@@ -101,16 +105,16 @@ class HierarchicalPlacement:
         """The sort key for hosts that can hold all of a job."""
         return self._cost(queue, row, host), not _holds(queue, row, host), left, host
 
-    def fewest(self, queue: Queue, row: int, kinds: Sequence[int], left: Array) -> Spots:
-        """Return spots for one job on as few hosts as possible, () where it does not fit on any of ``kinds``.
+    def fewest(self, queue: Queue, row: int, gpu_types: Sequence[int], left: Array) -> Spots:
+        """Return spots for one job on as few hosts as possible, () where it does not fit on any of ``gpu_types``.
 
         Types are tried in order. Taking the emptiest hosts first needs the fewest hosts; the last one is the fullest
         that suffices.
         """
         gpus = int(queue.jobs.gpus[row])
         before = {host for host, _ in queue.last[row]}
-        for kind in kinds:
-            hosts = [host for host in _hosts(queue, kind) if left[host] > 0]
+        for gpu_type in gpu_types:
+            hosts = [host for host in _hosts(queue, gpu_type) if left[host] > 0]
             if sum(int(left[host]) for host in hosts) < gpus:
                 continue
             whole = [host for host in hosts if left[host] >= gpus]
@@ -133,9 +137,9 @@ class HierarchicalPlacement:
         return ()
 
 
-def _hosts(queue: Queue, kind: int) -> list[int]:
+def _hosts(queue: Queue, gpu_type: int) -> list[int]:
     """Return the working hosts of a type."""
-    return np.flatnonzero((queue.cluster.kind == kind) & queue.up).tolist()
+    return np.flatnonzero((queue.cluster.gpu_type == gpu_type) & queue.up).tolist()
 
 
 def _level(queue: Queue, row: int) -> int:

@@ -48,12 +48,12 @@ class Terms:
             "switching": self.switching,
             "compensation": -self.compensation,
         }
-        return {name: sum((table[row, kind] for row, kind in at), zero) for name, table in signed.items()}
+        return {name: sum((table[row, gpu_type] for row, gpu_type in at), zero) for name, table in signed.items()}
 
 
 def slowest(queue: Queue, row: int, spots: Spots) -> int:
     """Return the type of ``spots`` on which a job is slowest."""
-    return min(queue.kinds(spots), key=lambda kind: queue.jobs.throughput[row, kind])
+    return min(queue.gpu_types(spots), key=lambda gpu_type: queue.jobs.throughput[row, gpu_type])
 
 
 def terms(
@@ -99,17 +99,17 @@ def switching(queue: Queue, restart: Number, pauses: bool) -> Array:
     Source: FFT Sec. 4.2.3.
     """
     number: type = type(queue.now)
-    cluster, kinds = queue.cluster, range(len(queue.cluster.types))
-    last = np.array([queue.last_kind(row) for row in range(len(queue))], dtype=np.int64)
+    cluster, gpu_types = queue.cluster, range(len(queue.cluster.types))
+    last = np.array([queue.last_gpu_type(row) for row in range(len(queue))], dtype=np.int64)
     there = _column([cluster.link([host for host, _ in spots]) for spots in queue.last], number)
-    working = [[host for host in cluster.of_type(kind) if queue.up[host]] for kind in kinds]
+    working = [[host for host in cluster.of_type(gpu_type) if queue.up[host]] for gpu_type in gpu_types]
     link = np.minimum(there[:, None], _column([cluster.link(hosts) for hosts in working], number)[None, :])
     bound = np.asarray(link != INFINITY, dtype=bool)  # a Fraction divided by infinity would be a float
     size = np.broadcast_to(queue.jobs.state_size[:, None], link.shape)
     penalty = cast(np.zeros(link.shape), number)
     penalty[bound] = size[bound] / link[bound]
     penalty = (penalty + number(restart)) / _any(queue.length)
-    stays = last[:, None] == np.arange(len(kinds))[None, :]
+    stays = last[:, None] == np.arange(len(gpu_types))[None, :]
     if pauses:
         stays &= queue.running[:, None]
     return np.asarray(np.where(stays | (last[:, None] < 0), _any(queue.now * 0), penalty))
@@ -127,7 +127,7 @@ def _column(values: list[Number], number: type) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Room:
+class RoundChoices:
     """The choices of a round; jobs that hold leases run anyway, and their GPUs are not available.
 
     ``capacity`` (k,): GPUs of each type on working hosts without a lease on them. ``allowed`` (n, k): which x may be 1.
@@ -140,10 +140,10 @@ class Room:
     allowed: Array
 
     @classmethod
-    def of(cls, queue: Queue) -> Room:
+    def of(cls, queue: Queue) -> RoundChoices:
         """Return the room of a queue."""
-        kind, free = queue.cluster.kind, queue.free(queue.leased)
-        capacity = np.bincount(kind, weights=free, minlength=len(queue.cluster.types)).astype(np.int64)
+        gpu_type, free = queue.cluster.gpu_type, queue.free(queue.leased)
+        capacity = np.bincount(gpu_type, weights=free, minlength=len(queue.cluster.types)).astype(np.int64)
         allowed = queue.suits & (queue.jobs.gpus[:, None] <= capacity[None, :])
         allowed[list(queue.leased)] = False
         return cls(capacity, allowed)
@@ -181,7 +181,7 @@ class OneRound:
 
     queue: Queue
     terms: Terms
-    room: Room
+    room: RoundChoices
     least: int
 
     def program(self) -> Program:

@@ -11,7 +11,7 @@ from fairopt.errors import BadInput
 from fairopt.models.gandiva_fair.migration import Known, Move, carry_out, to_balance, to_faster_type
 from fairopt.models.gandiva_fair.pools import tenant_of
 from fairopt.models.gandiva_fair.second_price_trading import Trade
-from fairopt.models.gandiva_fair.servers import Servers
+from fairopt.models.gandiva_fair.servers import ServerLoads
 from fairopt.models.gandiva_fair.split_quantum import Split, SplitRules, quantum
 from fairopt.models.gandiva_fair.split_stride import fair_tickets
 from fairopt.models.gandiva_fair.trading import Traded, traded
@@ -81,15 +81,15 @@ class GandivaFair(Policy):
         """Trade, allocate, move, and run one quantum; see `Policy.decide`."""
         types = problem.cluster.types
 
-        def known(user: str, kind: int) -> bool:
-            return not self.profiling or types[kind] in state.profiled.get(user, frozenset())
+        def known(user: str, gpu_type: int) -> bool:
+            return not self.profiling or types[gpu_type] in state.profiled.get(user, frozenset())
 
         trades = traded(problem, state.traded, known) if self.trading and len(types) > 1 else Traded()
         tickets = [
-            {user: trades.tickets[user][kind] if user in trades.tickets else own for user, own in fair.items()}
-            for kind, fair in enumerate(fair_tickets(problem))
+            {user: trades.tickets[user][gpu_type] if user in trades.tickets else own for user, own in fair.items()}
+            for gpu_type, fair in enumerate(fair_tickets(problem))
         ]
-        servers = Servers(problem, tickets, state.split.homes)
+        servers = ServerLoads(problem, tickets, state.split.homes)
         for row in servers.next_jobs():
             servers.allocate(row, best_type(servers, row, known))
         notes = self.migrate(servers, known)
@@ -108,7 +108,7 @@ class GandivaFair(Policy):
             notes=notes,
         )
 
-    def migrate(self, servers: Servers, known: Known) -> dict[int, str]:
+    def migrate(self, servers: ServerLoads, known: Known) -> dict[int, str]:
         """Move up to ``migrations`` jobs, each at most once; return why, by row."""
         notes: dict[int, str] = {}
         number: type = Fraction if servers.queue.exact else float
@@ -127,25 +127,27 @@ class GandivaFair(Policy):
         return notes
 
 
-def best_type(servers: Servers, row: int, known: Known) -> int:
+def best_type(servers: ServerLoads, row: int, known: Known) -> int:
     """Return the type that a job without a home is allocated to; see `GandivaFair`.
 
     Source: Gandiva_fair Algorithm 2, lines 4-7; Sec. 3.5 (Profiling).
     """
     queue = servers.queue
     user, gpus = tenant_of(queue, row), int(queue.jobs.gpus[row])
-    kinds = [kind for kind in range(len(queue.cluster.types)) if servers.places(row, kind)]
-    part = {kind: servers.per_gpu(kind, user, gpus)[user] for kind in kinds}
-    seen = [kind for kind in kinds if known(user, kind)]
-    unseen = [kind for kind in kinds if not known(user, kind)]
-    if unseen and all(part[kind] < 1 for kind in seen):
+    gpu_types = [gpu_type for gpu_type in range(len(queue.cluster.types)) if servers.places(row, gpu_type)]
+    part = {gpu_type: servers.per_gpu(gpu_type, user, gpus)[user] for gpu_type in gpu_types}
+    seen = [gpu_type for gpu_type in gpu_types if known(user, gpu_type)]
+    unseen = [gpu_type for gpu_type in gpu_types if not known(user, gpu_type)]
+    if unseen and all(part[gpu_type] < 1 for gpu_type in seen):
         return max(unseen)
-    return max(seen, key=lambda kind: (queue.jobs.throughput[row, kind] * part[kind], part[kind], kind))
+    return max(
+        seen, key=lambda gpu_type: (queue.jobs.throughput[row, gpu_type] * part[gpu_type], part[gpu_type], gpu_type)
+    )
 
 
 def kinds_by_user(queue: Queue, placements: Mapping[int, Spots]) -> dict[str, set[str]]:
     """Return the types that each user who is present runs on in a round, by names."""
-    kinds: dict[str, set[str]] = {tenant_of(queue, row): set() for row in range(len(queue))}
+    gpu_types: dict[str, set[str]] = {tenant_of(queue, row): set() for row in range(len(queue))}
     for row, spots in placements.items():
-        kinds[tenant_of(queue, row)] |= {queue.cluster.types[kind] for kind in queue.kinds(spots)}
-    return kinds
+        gpu_types[tenant_of(queue, row)] |= {queue.cluster.types[gpu_type] for gpu_type in queue.gpu_types(spots)}
+    return gpu_types

@@ -13,7 +13,7 @@ from fairopt.errors import BadInput
 from fairopt.models.gandiva_fair.pools import Assign, Pool, assigned, least_crowded, pools
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
-from fairopt.simulation import Consolidated, Placement, Want, placed
+from fairopt.simulation import Consolidated, Placement, Request, placed
 
 
 def draw(dice: Random, tickets: Sequence[float]) -> int:
@@ -83,10 +83,10 @@ def gang_aware(
 
 @dataclass(frozen=True)
 class Winners:
-    """Winners that have not run yet (``waiting``, job names in order); ``kinds``: each job's type."""
+    """Winners that have not run yet (``waiting``, job names in order); ``gpu_types``: each job's type."""
 
     waiting: tuple[str, ...] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    gpu_types: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -121,23 +121,27 @@ class LotteryWithBackfilling(Policy):
     def decide(self, problem: Queue, state: Winners, solve: Session) -> Schedule:
         """Draw on each type; see `Policy.decide`."""
         names, types = problem.jobs.names, problem.cluster.types
-        kinds = assigned(problem, state.kinds, self.assign)
-        wants: list[Want] = []
+        gpu_types = assigned(problem, state.gpu_types, self.assign)
+        requests: list[Request] = []
         at = {name: row for row, name in enumerate(names)}
         before = [at[name] for name in state.waiting if name in at]
-        drawn = pools(problem, kinds, by_weight=self.by_weight, readjust=self.readjust)
+        drawn = pools(problem, gpu_types, by_weight=self.by_weight, readjust=self.readjust)
         # a job with a lease, or that can run nowhere at present, keeps its wins
-        ready = {row: pool.kind for pool in drawn for row in pool.rows}
+        ready = {row: pool.gpu_type for pool in drawn for row in pool.rows}
         waiting = [row for row in before if row not in ready]
         for pool in drawn:
-            dice = Random(f"{self.seed}/{problem.index}/{types[pool.kind]}")
-            running, queued = self.quantum(problem, pool, dice, [row for row in before if ready.get(row) == pool.kind])
-            wants += [Want(row, (pool.kind,)) for row in running]
+            dice = Random(f"{self.seed}/{problem.index}/{types[pool.gpu_type]}")
+            running, queued = self.quantum(
+                problem, pool, dice, [row for row in before if ready.get(row) == pool.gpu_type]
+            )
+            requests += [Request(row, (pool.gpu_type,)) for row in running]
             waiting += queued
-        placements = placed(problem, wants, self.placement)
+        placements = placed(problem, requests, self.placement)
         # a winner without hosts has not run yet
-        waiting = [*self.unserved([want.row for want in wants if want.row not in placements]), *waiting]
-        after = Winners(tuple(names[row] for row in waiting), {names[row]: types[kind] for row, kind in kinds.items()})
+        waiting = [*self.unserved([request.row for request in requests if request.row not in placements]), *waiting]
+        after = Winners(
+            tuple(names[row] for row in waiting), {names[row]: types[gpu_type] for row, gpu_type in gpu_types.items()}
+        )
         return Schedule(self.name, problem, placements, state=after)
 
     def unserved(self, rows: list[int]) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fairopt.models.gandiva_fair.pools import tenant_of
-from fairopt.models.gandiva_fair.servers import Servers
+from fairopt.models.gandiva_fair.servers import ServerLoads
 from fairopt.program import INFINITY, Number
 
 #: Whether a user's jobs have been profiled on a type (an index).
@@ -21,21 +21,21 @@ class Move:
     """
 
     row: int
-    kind: int
+    gpu_type: int
     host: int
     gain: Number
 
 
-def carry_out(servers: Servers, move: Move) -> None:
+def carry_out(servers: ServerLoads, move: Move) -> None:
     """Give the job its new home."""
     if move.host < 0:
         servers.leave(move.row)
-        servers.allocate(move.row, move.kind)
+        servers.allocate(move.row, move.gpu_type)
     else:
         servers.settle(move.row, ((move.host, int(servers.queue.jobs.gpus[move.row])),))
 
 
-def to_balance(servers: Servers, threshold: Number) -> Move | None:
+def to_balance(servers: ServerLoads, threshold: Number) -> Move | None:
     """Return the move from the most to the least loaded server of a type that brings the two closest; None for none.
 
     There is a move only where their loads per GPU differ by more than ``threshold``, and the move reduces the
@@ -45,8 +45,8 @@ def to_balance(servers: Servers, threshold: Number) -> Move | None:
     """
     best: Move | None = None
     widest = threshold
-    for kind in range(len(servers.queue.cluster.types)):
-        loads = servers.loads(kind, per_gpu := servers.per_gpu(kind))
+    for gpu_type in range(len(servers.queue.cluster.types)):
+        loads = servers.loads(gpu_type, per_gpu := servers.per_gpu(gpu_type))
         if len(loads) < 2:
             continue
         high = max(loads, key=lambda host: (loads[host], -host))
@@ -60,12 +60,12 @@ def to_balance(servers: Servers, threshold: Number) -> Move | None:
                 continue
             tickets = gpus * per_gpu[tenant_of(servers.queue, row)]
             gain = gap - abs(gap - tickets / own - tickets / room)
-            if gain > 0 and (best is None or best.kind != kind or gain > best.gain):
-                best, widest = Move(row, kind, low, gain), gap
+            if gain > 0 and (best is None or best.gpu_type != gpu_type or gain > best.gain):
+                best, widest = Move(row, gpu_type, low, gain), gap
     return best
 
 
-def to_faster_type(servers: Servers, known: Known, threshold: Number) -> Move | None:
+def to_faster_type(servers: ServerLoads, known: Known, threshold: Number) -> Move | None:
     """Return the move to another type with the largest relative speedup above ``threshold``; None if there is none.
 
     A job's effective performance on a type is its throughput there times the part of the time that its user's tickets
@@ -78,23 +78,23 @@ def to_faster_type(servers: Servers, known: Known, threshold: Number) -> Move | 
     """
     queue = servers.queue
     seen: set[tuple[str, int, int]] = set()
-    now = [servers.per_gpu(kind) for kind in range(len(queue.cluster.types))]
+    now = [servers.per_gpu(gpu_type) for gpu_type in range(len(queue.cluster.types))]
     best: Move | None = None
     for row in sorted(servers.home):
-        source, user, gpus = servers.kind(row), tenant_of(queue, row), int(queue.jobs.gpus[row])
+        source, user, gpus = servers.gpu_type(row), tenant_of(queue, row), int(queue.jobs.gpus[row])
         if row in queue.leased or (user, source, gpus) in seen:
             continue
         seen.add((user, source, gpus))
         before = queue.jobs.throughput[row, source] * now[source][user]
-        for kind in range(len(queue.cluster.types)):
-            if kind == source or not servers.places(row, kind):
+        for gpu_type in range(len(queue.cluster.types)):
+            if gpu_type == source or not servers.places(row, gpu_type):
                 continue
-            part = servers.per_gpu(kind, user, gpus)[user]
-            after = queue.jobs.throughput[row, kind] * part
-            if not known(user, kind):
+            part = servers.per_gpu(gpu_type, user, gpus)[user]
+            after = queue.jobs.throughput[row, gpu_type] * part
+            if not known(user, gpu_type):
                 gain: Number = INFINITY if part > now[source][user] else 0
             else:
                 gain = after / before - 1 if before > 0 else INFINITY if after > 0 else 0
             if gain > threshold and (best is None or gain > best.gain):
-                best = Move(row, kind, -1, gain)
+                best = Move(row, gpu_type, -1, gain)
     return best

@@ -14,7 +14,7 @@ from fairopt.program import Array, Number
 Assign = Callable[[Queue, int, Sequence[int], Array], int]
 
 
-def least_crowded(queue: Queue, row: int, kinds: Sequence[int], wanted: Array) -> int:
+def least_crowded(queue: Queue, row: int, gpu_types: Sequence[int], wanted: Array) -> int:
     """Return the type on which a job would be fastest if all jobs there shared the time equally.
 
     Its speed is its throughput; where the jobs there, this one included, want more GPUs than there are, it is scaled
@@ -22,17 +22,17 @@ def least_crowded(queue: Queue, row: int, kinds: Sequence[int], wanted: Array) -
     """
     gpus = int(queue.jobs.gpus[row])
 
-    def speed(kind: int) -> Number:
-        there, asked = int(queue.capacity[kind]), int(wanted[kind]) + gpus
-        whole: Number = queue.jobs.throughput[row, kind]
+    def speed(gpu_type: int) -> Number:
+        there, asked = int(queue.capacity[gpu_type]), int(wanted[gpu_type]) + gpus
+        whole: Number = queue.jobs.throughput[row, gpu_type]
         return whole if asked <= there else whole * there / asked
 
-    return max(kinds, key=lambda kind: (speed(kind), -kind))
+    return max(gpu_types, key=lambda gpu_type: (speed(gpu_type), -gpu_type))
 
 
-def fastest(queue: Queue, row: int, kinds: Sequence[int], wanted: Array) -> int:
+def fastest(queue: Queue, row: int, gpu_types: Sequence[int], wanted: Array) -> int:
     """Return the type on which a job has the largest throughput; ties go to the type that comes first."""
-    return max(kinds, key=lambda kind: (queue.jobs.throughput[row, kind], -kind))
+    return max(gpu_types, key=lambda gpu_type: (queue.jobs.throughput[row, gpu_type], -gpu_type))
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Pool:
     lease holds. ``tickets``: those of every job, by row.
     """
 
-    kind: int
+    gpu_type: int
     rows: tuple[int, ...]
     leased: tuple[int, ...]
     free: int
@@ -57,44 +57,44 @@ def assigned(queue: Queue, before: Mapping[str, str], assign: Assign) -> dict[in
     jobs, and those that can no longer run on their type, are assigned in the order of rows.
     """
     types = queue.cluster.types
-    kinds: dict[int, int] = {}
+    gpu_types: dict[int, int] = {}
     new = []
     wanted = queue.capacity * 0
     for row, name in enumerate(queue.jobs.names):
-        kept = queue.last_kind(row) if row in queue.leased else types.index(before[name]) if name in before else -1
+        kept = queue.last_gpu_type(row) if row in queue.leased else types.index(before[name]) if name in before else -1
         if row in queue.leased or (kept >= 0 and queue.allowed[row, kept]):
-            kinds[row] = kept
+            gpu_types[row] = kept
             wanted[kept] += queue.jobs.gpus[row]
         elif row not in queue.misfits:
             new.append(row)
     for row in new:
-        able = [kind for kind in range(len(types)) if queue.allowed[row, kind]]
+        able = [gpu_type for gpu_type in range(len(types)) if queue.allowed[row, gpu_type]]
         if able:
-            kinds[row] = assign(queue, row, able, wanted)
-            wanted[kinds[row]] += queue.jobs.gpus[row]
-    return dict(sorted(kinds.items()))
+            gpu_types[row] = assign(queue, row, able, wanted)
+            wanted[gpu_types[row]] += queue.jobs.gpus[row]
+    return dict(sorted(gpu_types.items()))
 
 
-def pools(queue: Queue, kinds: Mapping[int, int], *, by_weight: bool, readjust: bool) -> list[Pool]:
-    """Return the pool of each type that has jobs; ``kinds`` is from `assigned`, the options are the policy's.
+def pools(queue: Queue, gpu_types: Mapping[int, int], *, by_weight: bool, readjust: bool) -> list[Pool]:
+    """Return the pool of each type that has jobs; ``gpu_types`` is from `assigned`, the options are the policy's.
 
     Source: Gandiva_fair Eq. (1) and (3), taken over the jobs on a type.
     """
     free = queue.free(queue.leased)
     out = []
-    for kind in sorted(set(kinds.values())):
-        rows = [row for row, of in kinds.items() if of == kind]
+    for gpu_type in sorted(set(gpu_types.values())):
+        rows = [row for row, of in gpu_types.items() if of == gpu_type]
         tickets = (
             {row: queue.jobs.weight[row] for row in rows}
             if by_weight
-            else tickets_by_user(queue, rows, int(queue.capacity[kind]), readjust=readjust)
+            else tickets_by_user(queue, rows, int(queue.capacity[gpu_type]), readjust=readjust)
         )
         out.append(
             Pool(
-                kind=kind,
+                gpu_type=gpu_type,
                 rows=tuple(row for row in rows if row not in queue.leased),
                 leased=tuple(row for row in rows if row in queue.leased),
-                free=int(sum(free[host] for host in queue.cluster.of_type(kind))),
+                free=int(sum(free[host] for host in queue.cluster.of_type(gpu_type))),
                 tickets=tickets,
             )
         )

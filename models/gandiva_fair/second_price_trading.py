@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.certificates import Certificate, Trace
+from fairopt.certificates import Certificate, ComputedAllocation
 from fairopt.errors import BadInput
 from fairopt.models.baselines.equal_split import EqualSplit
 from fairopt.policy import Allocation, Claim, Computed, Example, Trait
@@ -130,7 +130,7 @@ class SecondPriceTrading(Computed):
     def certify(self, decision: Allocation) -> Certificate:
         """Return the certificate of the trades."""
         self._require_exact(decision)
-        return Trace(decision.market, decision.shares, [trade.to_json() for trade in decision.evidence])
+        return ComputedAllocation(decision.market, decision.shares, [trade.to_json() for trade in decision.evidence])
 
 
 def type_pairs(market: Market) -> Iterator[tuple[int, int]]:

@@ -14,7 +14,7 @@ from fairopt.program import Number
 Home = tuple[tuple[str, int], ...]
 
 
-class Servers:
+class ServerLoads:
     """The working table of one round: the homes of jobs, and the resulting loads.
 
     A job's *home* is the set of servers to which it was allocated, whether it runs or pauses. ``tickets`` (type by
@@ -67,30 +67,30 @@ class Servers:
     def _count(self, row: int, spots: Spots, sign: int) -> None:
         user = tenant_of(self.queue, row)
         for host, gpus in spots:
-            for counter in (self.on[host], self.demand[int(self.queue.cluster.kind[host])]):
+            for counter in (self.on[host], self.demand[int(self.queue.cluster.gpu_type[host])]):
                 counter[user] += sign * int(gpus)
                 if not counter[user]:
                     del counter[user]
 
-    def kind(self, row: int) -> int:
+    def gpu_type(self, row: int) -> int:
         """Return the type of a job's home, -1 for none; where a lease spans types, that of the first host."""
         spots = self.home.get(row, ())
-        return int(self.queue.cluster.kind[spots[0][0]]) if spots else -1
+        return int(self.queue.cluster.gpu_type[spots[0][0]]) if spots else -1
 
     def large(self, row: int) -> bool:
         """Whether a job's home spans servers, so that the central scheduler runs it."""
         return len(self.home[row]) > 1
 
     # -- tickets and loads -------------------------------------------------------------------------------------------
-    def per_gpu(self, kind: int, user: str | None = None, gpus: int = 0) -> dict[str, Number]:
+    def per_gpu(self, gpu_type: int, user: str | None = None, gpus: int = 0) -> dict[str, Number]:
         """Return the effective tickets per GPU of users with jobs on a type, as if ``user`` had ``gpus`` more there.
 
         Source: Gandiva_fair Eq. (1), Sec. 3.2 (effective tickets).
         """
-        demand = dict(self.demand[kind])
+        demand = dict(self.demand[gpu_type])
         if user is not None:
             demand[user] = demand.get(user, 0) + gpus
-        share = entitled(self.tickets[kind], demand, int(self.queue.capacity[kind]))
+        share = entitled(self.tickets[gpu_type], demand, int(self.queue.capacity[gpu_type]))
         return tickets_per_gpu(share, demand)
 
     def load(self, host: int, per_gpu: Mapping[str, Number]) -> Number:
@@ -101,27 +101,31 @@ class Servers:
         jobs = [(gpus, per_gpu[user]) for user, gpus in self.on[host].items()]
         return load_per_gpu(jobs, int(self.queue.cluster.gpus[host]))
 
-    def loads(self, kind: int, per_gpu: Mapping[str, Number]) -> dict[int, Number]:
+    def loads(self, gpu_type: int, per_gpu: Mapping[str, Number]) -> dict[int, Number]:
         """Return the load per GPU of every working host of a type."""
-        return {host: self.load(host, per_gpu) for host in self.queue.cluster.of_type(kind) if self.queue.up[host]}
+        return {host: self.load(host, per_gpu) for host in self.queue.cluster.of_type(gpu_type) if self.queue.up[host]}
 
     def widest_gap(self) -> Number:
         """Return the largest difference between the loads of two servers of a type; 0 where no type has two."""
         zero = self.queue.now * 0
-        of_types = [self.loads(kind, self.per_gpu(kind)).values() for kind in range(len(self.queue.cluster.types))]
+        of_types = [
+            self.loads(gpu_type, self.per_gpu(gpu_type)).values() for gpu_type in range(len(self.queue.cluster.types))
+        ]
         return max((max(loads) - min(loads) for loads in of_types if loads), default=zero) + zero
 
     # -- the greedy choice -------------------------------------------------------------------------------------------
-    def spans(self, row: int, kind: int) -> bool:
+    def spans(self, row: int, gpu_type: int) -> bool:
         """Whether a job is large for a type: no working host of it has enough GPUs."""
-        up = [int(self.queue.cluster.gpus[host]) for host in self.queue.cluster.of_type(kind) if self.queue.up[host]]
+        up = [
+            int(self.queue.cluster.gpus[host]) for host in self.queue.cluster.of_type(gpu_type) if self.queue.up[host]
+        ]
         return bool(self.queue.jobs.gpus[row] > max(up, default=0))
 
-    def places(self, row: int, kind: int) -> bool:
+    def places(self, row: int, gpu_type: int) -> bool:
         """Whether a job can be allocated on a type now: the type suits, and its working hosts together have room."""
-        return bool(self.queue.allowed[row, kind])
+        return bool(self.queue.allowed[row, gpu_type])
 
-    def allocate(self, row: int, kind: int) -> None:
+    def allocate(self, row: int, gpu_type: int) -> None:
         """Give a job the least loaded servers of a type: one for a small job, as many as needed for a large one.
 
         Loads count the job in its user's demand on the type, but not yet on any server. Ties go to the first server. A
@@ -131,9 +135,9 @@ class Servers:
         """
         queue = self.queue
         gpus = int(queue.jobs.gpus[row])
-        loads = self.loads(kind, self.per_gpu(kind, tenant_of(queue, row), gpus))
+        loads = self.loads(gpu_type, self.per_gpu(gpu_type, tenant_of(queue, row), gpus))
         order = sorted(loads, key=lambda host: (loads[host], host))
-        if not self.spans(row, kind):
+        if not self.spans(row, gpu_type):
             host = next(host for host in order if queue.cluster.gpus[host] >= gpus)
             self.settle(row, ((host, gpus),))
             return
@@ -157,7 +161,7 @@ class Servers:
         queue, jobs = self.queue, self.queue.jobs
         waiting: dict[str, list[int]] = {}
         for row in range(len(queue)):
-            if row not in self.home and any(self.places(row, kind) for kind in range(len(queue.cluster.types))):
+            if row not in self.home and any(self.places(row, gpu_type) for gpu_type in range(len(queue.cluster.types))):
                 waiting.setdefault(tenant_of(queue, row), []).append(row)
         for rows in waiting.values():
             rows.sort(key=lambda row: (-int(jobs.priority[row]), row))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairopt.models.gandiva_fair.pools import tenant_of
-from fairopt.models.gandiva_fair.servers import Home, Servers
+from fairopt.models.gandiva_fair.servers import Home, ServerLoads
 from fairopt.models.gandiva_fair.stride import entered, gang_aware
 from fairopt.models.gandiva_fair.tickets import job_tickets
 from fairopt.problem.queue import Spots
@@ -40,7 +40,7 @@ class SplitRules:
     shared: bool = True
 
 
-def quantum(servers: Servers, before: Split, rules: SplitRules) -> tuple[dict[int, Spots], Split]:
+def quantum(servers: ServerLoads, before: Split, rules: SplitRules) -> tuple[dict[int, Spots], Split]:
     """Return the placements of one quantum, without leases, and the next state.
 
     On each type the central scheduler takes the large jobs, and the servers with small jobs, by rising pass; ties go to
@@ -58,15 +58,15 @@ def quantum(servers: Servers, before: Split, rules: SplitRules) -> tuple[dict[in
     aggregates: dict[str, Number] = {}
     left = servers.queue.free(servers.queue.leased)
     moved = _moved(servers, before)
-    for kind in range(len(servers.queue.cluster.types)):
-        one = _Type(servers, kind, before, moved, left, rules)
+    for gpu_type in range(len(servers.queue.cluster.types)):
+        one = _Type(servers, gpu_type, before, moved, left, rules)
         running |= one.run()
         passes |= one.passes
         aggregates |= one.aggregates
     return running, Split(servers.homes(), passes, aggregates)
 
 
-def _moved(servers: Servers, before: Split) -> frozenset[str]:
+def _moved(servers: ServerLoads, before: Split) -> frozenset[str]:
     """Return the jobs whose home has changed: they are new on their servers."""
     now = servers.homes()
     return frozenset(name for name, home in now.items() if before.homes.get(name) != home)
@@ -76,18 +76,18 @@ class _Type:
     """The central and the local schedulers of one type, for one quantum; ``left`` (H,) is used up in place."""
 
     def __init__(
-        self, servers: Servers, kind: int, before: Split, moved: frozenset[str], left: Array, rules: SplitRules
+        self, servers: ServerLoads, gpu_type: int, before: Split, moved: frozenset[str], left: Array, rules: SplitRules
     ) -> None:
         queue = servers.queue
         self.servers, self.left, self.rules, self.leased = servers, left, rules, queue.leased
         self.names, self.hosts, self.gpus = queue.jobs.names, queue.cluster.hosts, queue.jobs.gpus
-        per_gpu = servers.per_gpu(kind)
-        rows = [row for row in sorted(servers.home) if servers.kind(row) == kind]
+        per_gpu = servers.per_gpu(gpu_type)
+        rows = [row for row in sorted(servers.home) if servers.gpu_type(row) == gpu_type]
         self.tickets: dict[int, Number] = {
             row: job_tickets(per_gpu[tenant_of(queue, row)], int(self.gpus[row])) for row in rows
         }
         self.large = [row for row in rows if servers.large(row)]
-        on = {host: sorted(servers.rows_on[host]) for host in queue.cluster.of_type(kind)}
+        on = {host: sorted(servers.rows_on[host]) for host in queue.cluster.of_type(gpu_type)}
         small = {host: [row for row in here if not servers.large(row)] for host, here in on.items()}
         self.small = {host: here for host, here in small.items() if here}
         self.on_server: dict[int, Number] = {

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from fairopt.backends import Session
 from fairopt.models.gandiva_fair.pools import Assign, least_crowded
-from fairopt.models.gandiva_fair.servers import Servers
+from fairopt.models.gandiva_fair.servers import ServerLoads
 from fairopt.models.gandiva_fair.split_quantum import Split, SplitRules, quantum
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
@@ -54,15 +54,15 @@ class SplitStride(Policy):
 
     def decide(self, problem: Queue, state: Split, solve: Session) -> Schedule:
         """Allocate new jobs, and run one quantum; see `Policy.decide`."""
-        servers = Servers(problem, fair_tickets(problem), state.homes)
+        servers = ServerLoads(problem, fair_tickets(problem), state.homes)
         wanted = problem.capacity * 0
         for row in servers.home:
-            wanted[servers.kind(row)] += problem.jobs.gpus[row]
+            wanted[servers.gpu_type(row)] += problem.jobs.gpus[row]
         for row in servers.next_jobs():
-            kinds = [kind for kind in range(len(problem.cluster.types)) if servers.places(row, kind)]
-            kind = self.assign(problem, row, kinds, wanted)
-            wanted[kind] += problem.jobs.gpus[row]
-            servers.allocate(row, kind)
+            gpu_types = [gpu_type for gpu_type in range(len(problem.cluster.types)) if servers.places(row, gpu_type)]
+            gpu_type = self.assign(problem, row, gpu_types, wanted)
+            wanted[gpu_type] += problem.jobs.gpus[row]
+            servers.allocate(row, gpu_type)
         running, after = quantum(servers, state, SplitRules(whole=self.whole, shared=self.shared))
         return Schedule(self.name, problem, dict(problem.leased) | running, state=after)
 

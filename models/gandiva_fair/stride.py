@@ -10,7 +10,7 @@ from fairopt.models.gandiva_fair.pools import Assign, assigned, least_crowded, p
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.simulation import Consolidated, Placement, Want, placed
+from fairopt.simulation import Consolidated, Placement, Request, placed
 
 
 def gang_aware(passes: Sequence[Number], sizes: Sequence[int], gpus: int) -> list[int]:
@@ -44,10 +44,10 @@ def entered(names: Sequence[str], passes: Mapping[str, Number], zero: Number) ->
 
 @dataclass(frozen=True)
 class Strides:
-    """Each job's ``passes`` and the type that it is assigned to (``kinds``), by job name."""
+    """Each job's ``passes`` and the type that it is assigned to (``gpu_types``), by job name."""
 
     passes: Mapping[str, Number] = field(default_factory=dict)
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    gpu_types: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -95,14 +95,14 @@ class GangAwareStride(Policy):
     def decide(self, problem: Queue, state: Strides, solve: Session) -> Schedule:
         """Run Algorithm 1 on each type; see `Policy.decide`."""
         jobs, types = problem.jobs, problem.cluster.types
-        kinds = assigned(problem, state.kinds, self.assign)
+        gpu_types = assigned(problem, state.gpu_types, self.assign)
         passes: dict[str, Number] = {}
         strides: dict[int, Number] = {}
-        wants: list[Want] = []
-        for pool in pools(problem, kinds, by_weight=self.by_weight, readjust=self.readjust):
+        requests: list[Request] = []
+        for pool in pools(problem, gpu_types, by_weight=self.by_weight, readjust=self.readjust):
             names = [jobs.names[row] for row in pool.tickets]
             # a job that comes from another type is new here
-            known = {name: state.passes[name] for name in names if state.kinds.get(name) == types[pool.kind]}
+            known = {name: state.passes[name] for name in names if state.gpu_types.get(name) == types[pool.gpu_type]}
             own = entered(names, known, problem.now * 0)
             rows = pool.rows
             chosen = gang_aware(
@@ -112,10 +112,10 @@ class GangAwareStride(Policy):
             for row in (*pool.leased, *running):
                 size = int(jobs.gpus[row]) if self.by_size else 1
                 strides[row] = size / pool.tickets[row]
-            wants += [Want(row, (pool.kind,)) for row in running]
+            requests += [Request(row, (pool.gpu_type,)) for row in running]
             passes |= own
-        placements = placed(problem, wants, self.placement)
+        placements = placed(problem, requests, self.placement)
         for row in placements:  # a chosen job without hosts has not run, and keeps its pass
             passes[jobs.names[row]] += strides[row]
-        after = Strides(passes, {jobs.names[row]: types[kind] for row, kind in kinds.items()})
+        after = Strides(passes, {jobs.names[row]: types[gpu_type] for row, gpu_type in gpu_types.items()})
         return Schedule(self.name, problem, placements, state=after)

@@ -60,7 +60,8 @@ def traded(queue: Queue, before: Traded, known: Known) -> Traded:
     users = {
         user: weight[user]
         for user in present
-        if demand[user] >= sum(tickets[user] for tickets in fair) and all(known(user, kind) for kind in needed[user])
+        if demand[user] >= sum(tickets[user] for tickets in fair)
+        and all(known(user, gpu_type) for gpu_type in needed[user])
     }
     capacity = tuple(int(gpus) for gpus in queue.capacity)
     if (present, users, capacity) == (before.present, dict(before.users), before.capacity):
@@ -74,8 +75,8 @@ def traded(queue: Queue, before: Traded, known: Known) -> Traded:
     tickets = {}
     for user, row in rows.items():
         own = [of_type[user] for of_type in fair]
-        for kind, share in zip(used, row, strict=True):
-            own[kind] = max(share, share * 0)  # a share below 0 is a rounding error
+        for gpu_type, share in zip(used, row, strict=True):
+            own[gpu_type] = max(share, share * 0)  # a share below 0 is a rounding error
         tickets[user] = tuple(own)
     return Traded(present, users, capacity, tickets, trades)
 
@@ -86,16 +87,16 @@ def market_of(queue: Queue, users: Mapping[str, Number], shares: list[Number]) -
     Types without GPUs are left out, and so are users that can run on no other type.
     """
     relative = np.array([relative_speed(queue, user) for user in users], dtype=object)
-    kinds = [kind for kind, share in enumerate(shares) if share > 0]
-    rows = [place for place in range(len(users)) if any(relative[place, kind] > 0 for kind in kinds)]
-    if len(rows) < len(users) or len(users) < 2 or len(kinds) < 2:
+    gpu_types = [gpu_type for gpu_type, share in enumerate(shares) if share > 0]
+    rows = [place for place in range(len(users)) if any(relative[place, gpu_type] > 0 for gpu_type in gpu_types)]
+    if len(rows) < len(users) or len(users) < 2 or len(gpu_types) < 2:
         return None
     market = Market.of(
-        relative[:, kinds].tolist(),
-        [shares[kind] for kind in kinds],
+        relative[:, gpu_types].tolist(),
+        [shares[gpu_type] for gpu_type in gpu_types],
         weight=list(users.values()),
         users=list(users),
-        types=[queue.cluster.types[kind] for kind in kinds],
+        types=[queue.cluster.types[gpu_type] for gpu_type in gpu_types],
     )
     return market if queue.exact else market.as_(float)
 
@@ -108,7 +109,9 @@ def relative_speed(queue: Queue, user: str) -> list[Number]:
     for row in range(len(queue)):
         if tenant_of(queue, row) != user or row in queue.misfits:
             continue
-        able = [queue.jobs.throughput[row, kind] * bool(queue.suits[row, kind]) for kind in range(len(speed))]
+        able = [
+            queue.jobs.throughput[row, gpu_type] * bool(queue.suits[row, gpu_type]) for gpu_type in range(len(speed))
+        ]
         gpus, best = int(queue.jobs.gpus[row]), max(able)
         whole += gpus
         speed = [mean + gpus * value / best for mean, value in zip(speed, able, strict=True)]

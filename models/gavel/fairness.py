@@ -15,7 +15,7 @@ from fairopt.backends import Session
 from fairopt.backends.solution import not_negative, refuse_broken
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.models.common.shares_of_queue import JobMarket
-from fairopt.models.gavel.objectives import Answer, throughput
+from fairopt.models.gavel.objectives import ObjectiveOptimum, throughput
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Number, Program
@@ -49,11 +49,11 @@ class FinishTimeFairness:
     tolerance: Fraction = Fraction(1, 10**6)
     whole: bool = False
 
-    def shares(self, jobs: JobMarket, solve: Session) -> Answer:
+    def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
         """Return shares within ``tolerance`` of the least largest ratio. Errors: `NotCapable` without duals."""
         isolated, waited = self.isolated(jobs), any(jobs.elapsed > 0)
         low = ((jobs.elapsed + jobs.remaining / jobs.fastest()) / isolated).max()  # nobody can do better alone
-        best: Answer | None = None
+        best: ObjectiveOptimum | None = None
         for count in range(1, MOST_PROGRAMS + 1):
             program = self.formulate(jobs, jobs.remaining / (low * isolated - jobs.elapsed))
             solution = solve(program).require_optimal()
@@ -63,7 +63,7 @@ class FinishTimeFairness:
             # if no job has waited the program is linear in 1/r, and its answer gives the least r itself
             raised = low / part if not waited else self._raised(jobs, isolated, low, part, program, solution.dual)
             if best is None or value < best.value:
-                best = Answer(shares, value, value, program, solution)
+                best = ObjectiveOptimum(shares, value, value, program, solution)
             best = replace(best, bound=min(raised, best.value), programs=count)
             if not waited or raised <= low or best.value - best.bound <= self.tolerance * best.value:
                 return best  # in floats, the lower bound stops rising at the solver's own tolerance
@@ -139,7 +139,7 @@ class LeastTotalTime:
 
     tolerance: Fraction = Fraction(1, 10**3)
 
-    def shares(self, jobs: JobMarket, solve: Session) -> Answer:
+    def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
         """Return shares within ``tolerance`` of the least sum."""
         fastest = jobs.fastest()
         worth = jobs.remaining / fastest * jobs.market.weight  # the time of each job at its best
@@ -155,7 +155,7 @@ class LeastTotalTime:
             if reached < value:
                 best, value = shares, reached
             if value - bound <= self.tolerance * value:
-                return Answer(best, value, min(bound, value), program, solution, count)
+                return ObjectiveOptimum(best, value, min(bound, value), program, solution, count)
             least = np.minimum.reduce(tangents) / 4
             tangents.append(_short(np.maximum(jobs.market.utility(shares) / fastest, least)))
         raise NotSolved(f"the sum of times is not within {self.tolerance} after {MOST_PROGRAMS} programs", solution)
@@ -192,9 +192,11 @@ def own_partition(market: Market) -> Array:
     shares = market.equal_split()
     for row, limit in enumerate(market.limit):
         left = limit
-        for kind in sorted(range(len(market.types)), key=lambda kind: (-market.speedup[row, kind], kind)):
-            here = min(shares[row, kind], left) if market.speedup[row, kind] > 0 else shares[row, kind] * 0
-            shares[row, kind] = here
+        for gpu_type in sorted(
+            range(len(market.types)), key=lambda gpu_type: (-market.speedup[row, gpu_type], gpu_type)
+        ):
+            here = min(shares[row, gpu_type], left) if market.speedup[row, gpu_type] > 0 else shares[row, gpu_type] * 0
+            shares[row, gpu_type] = here
             left -= here
     return shares
 

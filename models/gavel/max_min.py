@@ -22,7 +22,7 @@ class MaxMin(Formulated):
 
     name = "max-min"
     source = "Gavel, OSDI 2020, Sec. 4.1"
-    rebuilt = True
+    verifier_knows_program = True
     methods = (PriceMethod(),)
     level_variable = "least_ratio"
     equal = False

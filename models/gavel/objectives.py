@@ -21,7 +21,7 @@ from fairopt.program import Affine, Array, Formulation, Number, Program
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class ObjectiveOptimum:
     """The answer of an objective: ``shares`` (n, k), mean numbers of GPUs over time, and their value.
 
     ``value`` is the objective of ``shares``, in the unit that the class names; no shares are better than ``bound``.
@@ -39,7 +39,7 @@ class Answer:
 class Objective(Protocol):
     """A way to share GPUs among jobs over time."""
 
-    def shares(self, jobs: JobMarket, solve: Session) -> Answer:
+    def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
         """Return the shares; ``jobs`` are in the numbers of ``solve``. Errors: `NotSolved`, `NotCapable`."""
         ...
 
@@ -59,13 +59,13 @@ class LinearObjective(ABC):
         """Return the shares (n, k) at a point."""
         return not_negative(program.variable("share", point))
 
-    def shares(self, jobs: JobMarket, solve: Session) -> Answer:
+    def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
         """Formulate, solve, check, and read off the shares."""
         program = self.formulate(jobs)
         solution = solve(program).require_optimal()
         refuse_broken(program, solution)
         value = self.value(jobs, program, solution.point)
-        return Answer(self.read(jobs, program, solution.point), value, value, program, solution)
+        return ObjectiveOptimum(self.read(jobs, program, solution.point), value, value, program, solution)
 
 
 def throughput(market: Market, share: Affine) -> Affine:

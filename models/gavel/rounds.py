@@ -10,11 +10,11 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.models.common.shares_of_queue import JobMarket
-from fairopt.models.gavel.objectives import Answer, MaxMinShare, Objective
+from fairopt.models.gavel.objectives import MaxMinShare, Objective, ObjectiveOptimum
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Number, cast
-from fairopt.simulation import Consolidated, Placement, Want, placed
+from fairopt.simulation import Consolidated, Placement, Request, placed
 
 #: Smaller time fractions, in floats, count as rounding errors.
 NOISE = 1e-7
@@ -96,8 +96,8 @@ class GavelRounds(Policy):
         for row, name in enumerate(problem.jobs.names):
             if name not in current.claims:
                 continue
-            claim, kinds = current.claims[name], problem.kinds(placements.get(row, ()))
-            rounds = tuple(got + (kind in kinds) for kind, got in enumerate(claim.rounds))
+            claim, gpu_types = current.claims[name], problem.gpu_types(placements.get(row, ()))
+            rounds = tuple(got + (gpu_type in gpu_types) for gpu_type, got in enumerate(claim.rounds))
             served[name] = replace(claim, rounds=rounds, seen=claim.seen + 1)
         return Schedule(
             self.name,
@@ -113,7 +113,7 @@ class GavelRounds(Policy):
             solution=answer.solution if answer else None,
         )
 
-    def _claims(self, queue: Queue, state: GavelState, solve: Session) -> tuple[GavelState, Answer | None]:
+    def _claims(self, queue: Queue, state: GavelState, solve: Session) -> tuple[GavelState, ObjectiveOptimum | None]:
         names = tuple(queue.jobs.names[row] for row in np.flatnonzero(queue.allowed.any(axis=1)))
         capacity = tuple(queue.capacity.tolist())
         if (names, capacity) == (tuple(state.claims), state.capacity):
@@ -133,7 +133,7 @@ class GavelRounds(Policy):
             claims[name] = Claimed(part, nothing, old.settled()) if self.reset else replace(old, fraction=part)
         return GavelState(claims, capacity, number(answer.value), number(answer.bound)), answer
 
-    def _wants(self, queue: Queue, claims: Mapping[str, Claimed]) -> list[Want]:
+    def _wants(self, queue: Queue, claims: Mapping[str, Claimed]) -> list[Request]:
         """Return who runs on which type, by priority."""
         speeds, allowed = queue.jobs.throughput, queue.allowed
         pairs = []
@@ -141,18 +141,18 @@ class GavelRounds(Policy):
             claim = claims.get(name)
             if claim is None or row in queue.leased:
                 continue
-            for kind in np.flatnonzero(allowed[row]).tolist():
-                part, got, owed = claim.fraction[kind], claim.rounds[kind], claim.owed[kind]
+            for gpu_type in np.flatnonzero(allowed[row]).tolist():
+                part, got, owed = claim.fraction[gpu_type], claim.rounds[gpu_type], claim.owed[gpu_type]
                 if part > 0 or self.backfill:
                     first = part > 0 and not got
                     priority = part * claim.seen / got if got else part
-                    pairs.append((not first, -priority, -owed, -part, row, -speeds[row, kind], kind))
+                    pairs.append((not first, -priority, -owed, -part, row, -speeds[row, gpu_type], gpu_type))
         free = queue.free(queue.leased)
-        left = np.bincount(queue.cluster.kind, weights=free, minlength=len(queue.cluster.types)).astype(np.int64)
-        wants: dict[int, Want] = {}
-        for *_, row, _, kind in sorted(pairs):
+        left = np.bincount(queue.cluster.gpu_type, weights=free, minlength=len(queue.cluster.types)).astype(np.int64)
+        requests: dict[int, Request] = {}
+        for *_, row, _, gpu_type in sorted(pairs):
             size = int(queue.jobs.gpus[row])
-            if row not in wants and left[kind] >= size:
-                left[kind] -= size
-                wants[row] = Want(row, (kind,))
-        return list(wants.values())
+            if row not in requests and left[gpu_type] >= size:
+                left[gpu_type] -= size
+                requests[row] = Request(row, (gpu_type,))
+        return list(requests.values())

@@ -13,7 +13,7 @@ import numpy as np
 from fairopt.backends import Method, Session
 from fairopt.backends.solution import Solution, Status, not_negative, refuse_broken
 from fairopt.certificates import Certificate, row_duals
-from fairopt.certificates import Levels as LevelsProof
+from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.directed_rounding import ROUNDING
 from fairopt.methods.water_filling import FillingResult, fill
@@ -32,7 +32,7 @@ MARGIN = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class WaterLevels:
     """The result of the rounds so far: ``level`` (n,) is each user's ratio once fixed, ``fixed_in`` (n,) the round.
 
     A user that is not fixed yet has level 0 and round 0. ``pushes`` are the duals of each round, which identify the
@@ -99,7 +99,7 @@ class WaterFilling(Formulated):
         ),
     )
 
-    def formulate(self, problem: Market, state: Levels | None) -> Program:
+    def formulate(self, problem: Market, state: WaterLevels | None) -> Program:
         """Return the program of one round."""
         levels = state or self._nothing_fixed(problem)
         p = Formulation(self.name)
@@ -117,11 +117,11 @@ class WaterFilling(Formulated):
         return p.program()
 
     @staticmethod
-    def _nothing_fixed(problem: Market) -> Levels:
-        return Levels(problem.weight * 0, np.zeros(len(problem.users), dtype=np.int64))
+    def _nothing_fixed(problem: Market) -> WaterLevels:
+        return WaterLevels(problem.weight * 0, np.zeros(len(problem.users), dtype=np.int64))
 
     def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
-        """Fill round by round; the evidence is the `Levels`."""
+        """Fill round by round; the evidence is the `WaterLevels`."""
         if solve.method is not None:
             return self._by_prices(problem)
         begun = perf_counter()
@@ -145,7 +145,7 @@ class WaterFilling(Formulated):
             if not stuck.any():
                 raise NotSolved(f"{solution.backend} returned duals that hold nobody down", solution)
             reached = program.value(solution.point)
-            levels = Levels(
+            levels = WaterLevels(
                 np.where(stuck, np.asarray(reached), levels.level),
                 np.where(stuck, round_, levels.fixed_in),
                 (*levels.pushes, row_duals(program, solution.dual)),
@@ -162,7 +162,7 @@ class WaterFilling(Formulated):
         )
 
     def _by_prices(self, problem: Market) -> Allocation:
-        """Fill by prices, in floats; the evidence is the `Levels`, with what is proved of each round."""
+        """Fill by prices, in floats; the evidence is the `WaterLevels`, with what is proved of each round."""
         begun = perf_counter()
         market = problem.as_(float)
         filled = fill(market.speedup, market.capacity, market.fair_utility(), market.demand)
@@ -173,7 +173,7 @@ class WaterFilling(Formulated):
             shares=filled.shares,
             objective=filled.level.min(),
             solution=_of_the_least(filled, proven[0]),
-            evidence=Levels(filled.level, filled.fixed_in, proven=proven, slack=filled.slack),
+            evidence=WaterLevels(filled.level, filled.fixed_in, proven=proven, slack=filled.slack),
             seconds=Seconds(solve=perf_counter() - begun),
         )
 
@@ -183,7 +183,7 @@ class WaterFilling(Formulated):
 
     def choices(self, decision: Allocation) -> Program:
         """Return the allocations with the same levels: no user can exceed its level while the others reach theirs."""
-        levels: Levels = decision.evidence
+        levels: WaterLevels = decision.evidence
         market = decision.market.as_(Fraction if decision.exact else float)
         p = Formulation(f"optima of {self.name}")
         share = shares_of(p, market)
@@ -201,7 +201,7 @@ class WaterFilling(Formulated):
         if decision.method is not None:
             decision = self._in_fractions(decision)
         self._require_exact(decision)
-        levels: Levels = decision.evidence
+        levels: WaterLevels = decision.evidence
         rounds = []
         for number, duals in enumerate(levels.pushes, start=1):
             fixed = np.flatnonzero(levels.fixed_in == number)
@@ -241,7 +241,7 @@ def _proven(filled: FillingResult, market: Market) -> tuple[Solution, ...]:
     for each in filled.rounds:
         duals = {"capacity": each.prices, "least_ratio": each.values * fair}
         if market.demand is not None:
-            duals["demand"] = each.rents
+            duals["demand"] = each.demand_duals
         effort = {"fixed": each.fixed.sum(), "capped": each.capped.sum()}
         how = Solution(Status.OPTIMAL, "proved by prices", "auto", objective=each.lower, duals=duals, effort=effort)
         found.append(replace(how, lower=each.lower, upper=each.upper))

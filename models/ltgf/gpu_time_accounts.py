@@ -27,7 +27,7 @@ class Account:
 
 
 @dataclass(frozen=True)
-class Books:
+class GpuTimeAccounts:
     """The state of ASTRAEA: accounts of the jobs present, and of all tenants that ever had one.
 
     ``begun`` is t_begin, the first arrival. ``begin`` and ``end`` are those of the last round; the accounts are
@@ -74,10 +74,10 @@ class Rates:
     jobs: Mapping[str, Number]
 
 
-def opened(queue: Queue) -> Books:
+def opened(queue: Queue) -> GpuTimeAccounts:
     """Return empty books, before the round of ``queue``."""
     begun: Number = min([queue.now, *queue.jobs.arrival])
-    return Books(begun, begun, begun, {}, {}, {})
+    return GpuTimeAccounts(begun, begun, begun, {}, {}, {})
 
 
 def rates(queue: Queue, present: Mapping[str, Account], demand_cap: bool) -> Rates:
@@ -104,7 +104,7 @@ def rates(queue: Queue, present: Mapping[str, Account], demand_cap: bool) -> Rat
     return Rates(tenants, jobs)
 
 
-def brought_up(books: Books, queue: Queue, demand_cap: bool) -> Books:
+def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTimeAccounts:
     """Return the books brought up to now, without the accounts of jobs that have left.
 
     A job is active from its arrival. A completed job counts as active, and as holding its GPUs, until the end of its
@@ -114,25 +114,25 @@ def brought_up(books: Books, queue: Queue, demand_cap: bool) -> Books:
     names = queue.jobs.tenants
     zero = queue.now * 0
     rows = {name: row for row, name in enumerate(queue.jobs.names) if row not in queue.misfits}
-    fresh = [name for name in rows if name not in books.jobs]
-    gone = [name for name in books.jobs if name not in rows]
-    accounts = dict(books.jobs)
-    held = {name: books.held.get(name, zero) for name in names}
+    fresh = [name for name in rows if name not in gpu_time.jobs]
+    gone = [name for name in gpu_time.jobs if name not in rows]
+    accounts = dict(gpu_time.jobs)
+    held = {name: gpu_time.held.get(name, zero) for name in names}
     for name in fresh:  # only if the books were opened late
         held[names[queue.jobs.tenant[rows[name]]]] += queue.attained[rows[name]]
-    for name, account in books.jobs.items():
+    for name, account in gpu_time.jobs.items():
         # while the job is present, its held time is known exactly, failures included
         now_held = (
             queue.attained[rows[name]]
             if name in rows
-            else account.held + (account.gpus * (books.end - books.begin) if account.ran else zero)
+            else account.held + (account.gpus * (gpu_time.end - gpu_time.begin) if account.ran else zero)
         )
         held[account.tenant] += now_held - account.held
-    due, owed = {name: books.due.get(name, zero) for name in names}, dict.fromkeys((*books.jobs, *fresh), zero)
-    closing = min(books.end, queue.now)
-    arrivals = sorted((max(queue.jobs.arrival[rows[name]], books.begin), rows[name], name) for name in fresh)
+    due, owed = {name: gpu_time.due.get(name, zero) for name in names}, dict.fromkeys((*gpu_time.jobs, *fresh), zero)
+    closing = min(gpu_time.end, queue.now)
+    arrivals = sorted((max(queue.jobs.arrival[rows[name]], gpu_time.begin), rows[name], name) for name in fresh)
     present = dict(accounts)
-    times = sorted({books.begin, *([closing] if gone else []), *(time for time, _, _ in arrivals), queue.now})
+    times = sorted({gpu_time.begin, *([closing] if gone else []), *(time for time, _, _ in arrivals), queue.now})
     for since, until in pairwise(times):
         if gone and since >= closing:
             present = {name: account for name, account in present.items() if name in rows}
@@ -150,7 +150,7 @@ def brought_up(books: Books, queue: Queue, demand_cap: bool) -> Books:
         kept[name] = Account(
             before.tenant, before.gpus, before.weight, queue.attained[row], before.due + owed[name], False
         )
-    return Books(books.begun, queue.now, queue.end, held, due, kept)
+    return GpuTimeAccounts(gpu_time.begun, queue.now, queue.end, held, due, kept)
 
 
 def _account(queue: Queue, row: int) -> Account:

@@ -11,13 +11,13 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import BadInput
-from fairopt.models.ltgf.gpu_time_accounts import Account, Books, Rates, Rho, brought_up, opened, rates
+from fairopt.models.ltgf.gpu_time_accounts import Account, GpuTimeAccounts, Rates, Rho, opened, rates, updated
 from fairopt.models.ltgf.preferences import NewJobsFirst, Preference
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.simulation import Consolidated, Placement, Want, by_throughput, placed
+from fairopt.simulation import Consolidated, Placement, Request, by_throughput, placed
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class LongTermGpuTimeFairness(Policy):
     source = "ASTRAEA, TPDS 2022, Algorithms 1-2"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
     claims = (Claim("lease_kept", "ASTRAEA, TPDS 2022, Sec. 5.1"),)
-    states = (Books, Account)
+    states = (GpuTimeAccounts, Account)
 
     lease: object = None
     adjusted: bool = False
@@ -71,31 +71,31 @@ class LongTermGpuTimeFairness(Policy):
         """
         return cls(lease=lease, adjusted=True, preferences=(NewJobsFirst(),))
 
-    def start(self, problem: Queue) -> Books:
+    def start(self, problem: Queue) -> GpuTimeAccounts:
         """Return empty books."""
         return opened(problem)
 
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         """Bring the books up to now, select and place; see `Policy.decide`."""
-        books = brought_up(state, problem, not self.adjusted)
-        due = rates(problem, books.jobs, not self.adjusted)
-        selection = self._select(problem, books, due, Room(problem))
-        placements = placed(problem, selection.wants, self.placement)
-        if len(placements) < len(problem.leased) + len(selection.wants):
+        gpu_time = updated(state, problem, not self.adjusted)
+        due = rates(problem, gpu_time.jobs, not self.adjusted)
+        selection = self._select(problem, gpu_time, due, FreeGpus(problem))
+        placements = placed(problem, selection.requests, self.placement)
+        if len(placements) < len(problem.leased) + len(selection.requests):
             # a placement may need more than free GPUs of a type, so it is asked about each job in turn, as in line 9
-            selection = self._select(problem, books, due, Room(problem, self.placement))
-            placements = placed(problem, selection.wants, self.placement)
+            selection = self._select(problem, gpu_time, due, FreeGpus(problem, self.placement))
+            placements = placed(problem, selection.requests, self.placement)
         until = problem.now + self._term(problem)
         names = problem.jobs.names
         ran = {names[row] for row in placements}
-        accounts = {name: replace(each, ran=name in ran) for name, each in books.jobs.items()}
+        accounts = {name: replace(each, ran=name in ran) for name, each in gpu_time.jobs.items()}
         return Schedule(
             self.name,
             problem,
             placements,
             leases={row: until for row in placements if row not in problem.leased},
-            state=replace(books, jobs=accounts),
-            costs=least_fairness(books),
+            state=replace(gpu_time, jobs=accounts),
+            costs=least_fairness(gpu_time),
             notes=dict.fromkeys(selection.refused, "selected, and did not fit"),
         )
 
@@ -106,31 +106,32 @@ class LongTermGpuTimeFairness(Policy):
         given = exact(self.lease, "ltgf, lease")
         return given if queue.exact else float(given)
 
-    def _select(self, queue: Queue, books: Books, due: Rates, room: Room) -> Selection:
+    def _select(self, queue: Queue, gpu_time: GpuTimeAccounts, due: Rates, room: FreeGpus) -> Selection:
         """Return the jobs that get a lease now. Source: Algorithm 1."""
         names, term = queue.jobs.tenants, self._term(queue)
-        pending = self._pending(queue, books, due)  # T: the tenants that are still considered
+        pending = self._pending(queue, gpu_time, due)  # T: the tenants that are still considered
         served = {
-            each: Rho(books.held[names[each]], books.due[names[each]], due.tenants[names[each]]) for each in pending
+            each: Rho(gpu_time.held[names[each]], gpu_time.due[names[each]], due.tenants[names[each]])
+            for each in pending
         }
         order = {tenant: (rho.key, tenant) for tenant, rho in served.items()}
-        wants, refused = [], []
+        requests, refused = [], []
         while pending:
             tenant = min(pending, key=lambda each: order[each])
             row = pending[tenant].popleft()
-            want = room.find(row)
-            if want is not None:
-                wants.append(want)
+            request = room.find(row)
+            if request is not None:
+                requests.append(request)
                 rho = served[tenant]
                 served[tenant] = replace(rho, held=rho.held + int(queue.jobs.gpus[row]) * term)
                 order[tenant] = (served[tenant].key, tenant)
             else:
                 refused.append(row)
-            if not pending[tenant] or (want is None and not self.backfill):
+            if not pending[tenant] or (request is None and not self.backfill):
                 del pending[tenant]
-        return Selection(tuple(wants), tuple(refused))
+        return Selection(tuple(requests), tuple(refused))
 
-    def _pending(self, queue: Queue, books: Books, due: Rates) -> dict[int, deque[int]]:
+    def _pending(self, queue: Queue, gpu_time: GpuTimeAccounts, due: Rates) -> dict[int, deque[int]]:
         """Return each tenant's pending jobs, the best first. Source: Algorithm 2."""
         term = self._term(queue)
         of: dict[int, list[tuple[Any, ...]]] = {}
@@ -138,7 +139,7 @@ class LongTermGpuTimeFairness(Policy):
             if row in queue.leased:
                 continue
             name = queue.jobs.names[row]
-            rho = Rho(books.jobs[name].held, books.jobs[name].due, due.jobs[name])
+            rho = Rho(gpu_time.jobs[name].held, gpu_time.jobs[name].due, due.jobs[name])
             before = tuple(-each.rank(queue, row, term) for each in self.preferences)
             of.setdefault(int(queue.jobs.tenant[row]), []).append((before, rho.key, row))
         return {tenant: deque(row for _, _, row in sorted(jobs)) for tenant, jobs in of.items()}
@@ -148,44 +149,44 @@ class LongTermGpuTimeFairness(Policy):
 class Selection:
     """The jobs that get a lease, in the order of selection, and those that were selected but did not fit."""
 
-    wants: tuple[Want, ...]
+    requests: tuple[Request, ...]
     refused: tuple[int, ...]
 
 
-class Room:
+class FreeGpus:
     """The GPUs that are free in a round and not taken yet, by type; with a ``placement``, also their hosts."""
 
     def __init__(self, queue: Queue, placement: Placement | None = None) -> None:
         self.queue, self.placement = queue, placement
         self.free = queue.free(queue.leased)
-        kind = queue.cluster.kind
-        self.left = np.bincount(kind, weights=self.free, minlength=len(queue.cluster.types)).astype(np.int64)
-        self.wants: list[Want] = []
+        gpu_type = queue.cluster.gpu_type
+        self.left = np.bincount(gpu_type, weights=self.free, minlength=len(queue.cluster.types)).astype(np.int64)
+        self.requests: list[Request] = []
 
-    def find(self, row: int) -> Want | None:
+    def find(self, row: int) -> Request | None:
         """Take GPUs for a job, and return it with its type; None where there is no room."""
         gpus = int(self.queue.jobs.gpus[row])
-        for kind in self._kinds(row):
-            want = Want(row, (kind,))
-            if self.left[kind] >= gpus and self._all_placed([*self.wants, want]):
-                self.left[kind] -= gpus
-                self.wants.append(want)
-                return want
+        for gpu_type in self._kinds(row):
+            request = Request(row, (gpu_type,))
+            if self.left[gpu_type] >= gpus and self._all_placed([*self.requests, request]):
+                self.left[gpu_type] -= gpus
+                self.requests.append(request)
+                return request
         return None
 
     def _kinds(self, row: int) -> Sequence[int]:
         """Return the types to try: the one that a job runs on, then from the fastest on."""
         fastest = by_throughput(self.queue, row)
-        here = self.queue.last_kind(row) if self.queue.running[row] else -1
-        return sorted(fastest, key=lambda kind: kind != here)
+        here = self.queue.last_gpu_type(row) if self.queue.running[row] else -1
+        return sorted(fastest, key=lambda gpu_type: gpu_type != here)
 
-    def _all_placed(self, wants: list[Want]) -> bool:
-        return self.placement is None or len(self.placement.place(self.queue, wants, self.free)) == len(wants)
+    def _all_placed(self, requests: list[Request]) -> bool:
+        return self.placement is None or len(self.placement.place(self.queue, requests, self.free)) == len(requests)
 
 
-def least_fairness(books: Books) -> Mapping[str, Number]:
+def least_fairness(gpu_time: GpuTimeAccounts) -> Mapping[str, Number]:
     """Return the least rho of a tenant and of a job up to now, where there is one. Source: Sec. 4.2.3."""
-    tenants = [books.held[name] / due for name, due in books.due.items() if due]
-    jobs = [each.held / each.due for each in books.jobs.values() if each.due]
+    tenants = [gpu_time.held[name] / due for name, due in gpu_time.due.items() if due]
+    jobs = [each.held / each.due for each in gpu_time.jobs.values() if each.due]
     least = {"least tenant fairness": tenants, "least job fairness": jobs}
     return {name: min(values) for name, values in least.items() if values}

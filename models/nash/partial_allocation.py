@@ -12,7 +12,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.backends.optimal_face import FLOAT_SLACK
-from fairopt.certificates import Certificate, Partial
+from fairopt.certificates import Certificate, PartialAllocationProof
 from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.problem import Market
@@ -134,7 +134,7 @@ class PartialAllocation(Policy):
         market, evidence = decision.market, decision.evidence
         together = _equilibrium(evidence.together)
         apart = [_equilibrium(each) for each in evidence.apart] or [{}]
-        return Partial(market, decision.shares, decision.evidence.kept, together, apart)
+        return PartialAllocationProof(market, decision.shares, decision.evidence.kept, together, apart)
 
 
 def _equilibrium(decision: Allocation) -> dict[str, Array]:

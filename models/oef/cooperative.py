@@ -64,7 +64,7 @@ class EnvyFreeMethod(ProgramMethod):
             duals=OnDemand(
                 {
                     "capacity": lambda: answer.prices,
-                    "demand": lambda: answer.rents,
+                    "demand": lambda: answer.demand_duals,
                     "envy_free": lambda: _against_envy(answer, weight),
                 }
             ),
@@ -94,7 +94,7 @@ class CooperativeOEF(Formulated):
 
     name = "oef-cooperative"
     source = "OEF, Middleware 2024, Eq. (10)"
-    rebuilt = True
+    verifier_knows_program = True
     methods = (EnvyFreeMethod(),)
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (

@@ -115,10 +115,12 @@ def _bound(market: Market, solution: Solution) -> tuple[Fraction, list[list[obje
     for i, limit in enumerate(market.limit):
         if limit == INFINITY:
             price = np.where(speedup[i] > 0, np.maximum(price, pays[i]), price)
-    rents = {i: max([NONE, *(pays[i] - price)[speedup[i] > 0]]) for i in limited}
-    bound = (price * market.capacity).sum() + sum(rent * market.limit[i] for i, rent in rents.items())
+    demand_duals = {i: max([NONE, *(pays[i] - price)[speedup[i] > 0]]) for i in limited}
+    bound = (price * market.capacity).sum() + sum(
+        demand_dual * market.limit[i] for i, demand_dual in demand_duals.items()
+    )
     entries: list[list[object]] = [["capacity", j, p] for j, p in enumerate(price) if p]
-    entries += [["demand", i, rent] for i, rent in rents.items() if rent]
+    entries += [["demand", i, demand_dual] for i, demand_dual in demand_duals.items() if demand_dual]
     entries += [["envy_free", l, i, -y] for (l, i), y in sorted(against.items())]  # noqa: E741
     return Fraction(bound), entries
 

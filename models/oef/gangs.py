@@ -9,7 +9,7 @@ import numpy as np
 
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array
-from fairopt.simulation import Placement, Want, by_throughput
+from fairopt.simulation import Placement, Request, by_throughput
 from fairopt.simulation.placement import take
 
 
@@ -39,8 +39,8 @@ def gangs_of(queue: Queue, rows: Iterable[int], budget: Sequence[int], *, cross_
     gangs = []
     for row in sorted(rows, key=lambda row: (-int(queue.jobs.gpus[row]), row)):
         size = int(queue.jobs.gpus[row])
-        kind = next((kind for kind in by_throughput(queue, row) if left[kind] >= size), None)
-        gpus = {kind: size} if kind is not None else _across(queue, row, left) if cross_type else {}
+        gpu_type = next((gpu_type for gpu_type in by_throughput(queue, row) if left[gpu_type] >= size), None)
+        gpus = {gpu_type: size} if gpu_type is not None else _across(queue, row, left) if cross_type else {}
         if gpus:
             gangs.append(Gang(row, gpus))
             for each, count in gpus.items():
@@ -51,21 +51,21 @@ def gangs_of(queue: Queue, rows: Iterable[int], budget: Sequence[int], *, cross_
 def _across(queue: Queue, row: int, left: Sequence[int]) -> dict[int, int]:
     size, speeds = int(queue.jobs.gpus[row]), queue.jobs.throughput[row]
     types = range(len(left))
-    usable = [left[kind] if queue.suits[row, kind] else 0 for kind in types]
+    usable = [left[gpu_type] if queue.suits[row, gpu_type] else 0 for gpu_type in types]
     runs = [(first, last) for first in types for last in types[first + 1 :] if sum(usable[first : last + 1]) >= size]
     if not runs:
         return {}
 
     def worth(run: tuple[int, int]) -> tuple[object, ...]:
-        inside = [kind for kind in range(run[0], run[1] + 1) if usable[kind]]
-        return run[1] - run[0], -min(speeds[kind] for kind in inside), run[0]
+        inside = [gpu_type for gpu_type in range(run[0], run[1] + 1) if usable[gpu_type]]
+        return run[1] - run[0], -min(speeds[gpu_type] for gpu_type in inside), run[0]
 
     first, last = min(runs, key=worth)
     gpus: dict[int, int] = {}
-    for kind in sorted(range(first, last + 1), key=lambda kind: (-speeds[kind], kind)):
-        here = min(usable[kind], size - sum(gpus.values()))
+    for gpu_type in sorted(range(first, last + 1), key=lambda gpu_type: (-speeds[gpu_type], gpu_type)):
+        here = min(usable[gpu_type], size - sum(gpus.values()))
         if here:
-            gpus[kind] = here
+            gpus[gpu_type] = here
     return gpus
 
 
@@ -86,8 +86,8 @@ def hosts_of(queue: Queue, gangs: Sequence[Gang], placement: Placement) -> dict[
             take(free, placed[gang.row])
         else:
             moving.append(gang)
-    wants = [Want(gang.row, tuple(gang.gpus)) for gang in gangs if not gang.mixed]
-    for row, spots in placement.place(queue, wants, free).items():
+    requests = [Request(gang.row, tuple(gang.gpus)) for gang in gangs if not gang.mixed]
+    for row, spots in placement.place(queue, requests, free).items():
         placed[row] = spots
         take(free, spots)
     for gang in moving:
@@ -101,17 +101,17 @@ def _can_stay(queue: Queue, gang: Gang, free: Array) -> bool:
     last = queue.last[gang.row]
     held: dict[int, int] = {}
     for host, gpus in last:
-        kind = int(queue.cluster.kind[host])
-        held[kind] = held.get(kind, 0) + gpus
+        gpu_type = int(queue.cluster.gpu_type[host])
+        held[gpu_type] = held.get(gpu_type, 0) + gpus
     return bool(queue.running[gang.row]) and held == dict(gang.gpus) and all(free[host] >= gpus for host, gpus in last)
 
 
 def _roomiest(queue: Queue, gang: Gang, free: Array) -> Spots:
     before = {host for host, _ in queue.last[gang.row]}
     spots = []
-    for kind, wanted in gang.gpus.items():
+    for gpu_type, wanted in gang.gpus.items():
         missing = wanted
-        for host in sorted(queue.cluster.of_type(kind), key=lambda host: (-free[host], host not in before, host)):
+        for host in sorted(queue.cluster.of_type(gpu_type), key=lambda host: (-free[host], host not in before, host)):
             here = min(missing, int(free[host]))
             if here:
                 spots.append((host, here))
@@ -124,5 +124,5 @@ def by_type(queue: Queue, placements: Iterable[Spots]) -> Array:
     held = np.zeros(len(queue.cluster.types), dtype=np.int64)
     for spots in placements:
         for host, gpus in spots:
-            held[queue.cluster.kind[host]] += gpus
+            held[queue.cluster.gpu_type[host]] += gpus
     return held

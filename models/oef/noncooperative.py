@@ -28,7 +28,7 @@ class NonCooperativeOEF(Formulated):
 
     name = "oef-noncooperative"
     source = "OEF, Middleware 2024, Eq. (9)"
-    rebuilt = True
+    verifier_knows_program = True
     methods = (PriceMethod(),)
     level_variable = "level"
     equal = True

@@ -25,7 +25,7 @@ class Minimum:
 
 def minima_of_ones(users: int, types: int) -> list[Minimum]:
     """Return minima that never bind: one GPU, for each user and type."""
-    return [Minimum(user, (kind,), 1) for user in range(users) for kind in range(types)]
+    return [Minimum(user, (gpu_type,), 1) for user in range(users) for gpu_type in range(types)]
 
 
 def whole_gpus(
@@ -61,18 +61,18 @@ def whole_gpus(
     is that of Adler et al., A Proportionate Fair Scheduling Rule with Good Worst-case Performance, SPAA 2003.
     """
     real = [list(row) for row in held] if held is not None else [[0] * len(capacity) for _ in target]
-    left = [int(total) - sum(row[kind] for row in real) for kind, total in enumerate(capacity)]
+    left = [int(total) - sum(row[gpu_type] for row in real) for gpu_type, total in enumerate(capacity)]
     level = [[goal - got for goal, got in zip(*rows, strict=True)] for rows in zip(target, real, strict=True)]
-    line_of = {(line.user, kind): line for line in minima for kind in line.types}
-    queue = [(-level[user][kind], user, kind) for user, kind in line_of if level[user][kind] > slack]
+    line_of = {(line.user, gpu_type): line for line in minima for gpu_type in line.types}
+    queue = [(-level[user][gpu_type], user, gpu_type) for user, gpu_type in line_of if level[user][gpu_type] > slack]
     heapify(queue)
     while queue:
-        below, user, kind = heappop(queue)
-        if left[kind] <= 0 or level[user][kind] != -below:  # no GPU left, or an outdated entry
+        below, user, gpu_type = heappop(queue)
+        if left[gpu_type] <= 0 or level[user][gpu_type] != -below:  # no GPU left, or an outdated entry
             continue
-        line = line_of[user, kind]
+        line = line_of[user, gpu_type]
         missing = line.least - sum(real[user][each] for each in line.types)
-        bundle = _drawn(level[user], left, line.types, missing, slack) if missing > 1 else {kind: 1}
+        bundle = _drawn(level[user], left, line.types, missing, slack) if missing > 1 else {gpu_type: 1}
         for each, gpus in bundle.items():
             real[user][each] += gpus
             left[each] -= gpus
@@ -89,11 +89,13 @@ def _drawn(
     bundle: dict[int, int] = {}
     for _ in range(wanted):
         open_ = [
-            kind for kind in types if left[kind] > bundle.get(kind, 0) and level[kind] - bundle.get(kind, 0) > slack
+            gpu_type
+            for gpu_type in types
+            if left[gpu_type] > bundle.get(gpu_type, 0) and level[gpu_type] - bundle.get(gpu_type, 0) > slack
         ]
         if not open_:
             return {}
-        best = max(open_, key=lambda kind: (level[kind] - bundle.get(kind, 0), -kind))
+        best = max(open_, key=lambda gpu_type: (level[gpu_type] - bundle.get(gpu_type, 0), -gpu_type))
         bundle[best] = bundle.get(best, 0) + 1
     return bundle
 

@@ -87,12 +87,12 @@ class OEFRounds(Policy):
         nothing = (number(0),) * len(problem.cluster.types)
         rows, able = _rows_by_tenant(problem), set(jobs_with_room(problem))
         minima = [line for at, own in enumerate(rows.values()) for line in self._minima(problem, at, own)]
-        usable = {(line.user, kind) for line in minima for kind in line.types}
+        usable = {(line.user, gpu_type) for line in minima for gpu_type in line.types}
         # a tenant is owed nothing of a type on which none of its jobs could run now
         target = [
             tuple(
-                before + (due if (at, kind) in usable else 0)
-                for kind, (before, due) in enumerate(
+                before + (due if (at, gpu_type) in usable else 0)
+                for gpu_type, (before, due) in enumerate(
                     zip(state.deviation.get(name, nothing), ideal.get(name, nothing), strict=True)
                 )
             )
@@ -144,17 +144,17 @@ class OEFRounds(Policy):
             return []
         types = range(len(queue.cluster.types))
         if self.cross_type:
-            suitable = tuple(kind for kind in types if any(queue.suits[row, kind] for row in able))
+            suitable = tuple(gpu_type for gpu_type in types if any(queue.suits[row, gpu_type] for row in able))
             return [Minimum(tenant, suitable, min(int(sizes[row]) for row in able))]
-        there = {kind: [int(sizes[row]) for row in able if queue.allowed[row, kind]] for kind in types}
-        return [Minimum(tenant, (kind,), min(each)) for kind, each in there.items() if each]
+        there = {gpu_type: [int(sizes[row]) for row in able if queue.allowed[row, gpu_type]] for gpu_type in types}
+        return [Minimum(tenant, (gpu_type,), min(each)) for gpu_type, each in there.items() if each]
 
     def _gifts(self, queue: Queue, gangs: Sequence[Gang], deviation: Mapping[str, tuple[Number, ...]]) -> list[Gang]:
         """Return jobs for the GPUs that no share uses, those of the tenant most behind first."""
         left = queue.capacity - by_type(queue, queue.leased.values())
         for gang in gangs:
-            for kind, gpus in gang.gpus.items():
-                left[kind] -= gpus
+            for gpu_type, gpus in gang.gpus.items():
+                left[gpu_type] -= gpus
         chosen = {gang.row for gang in gangs} | queue.leased.keys()
         behind = {tenant: sum(deviation[name]) for tenant, name in enumerate(queue.jobs.tenants) if name in deviation}
         waiting = [row for row in range(len(queue)) if row not in chosen]
@@ -164,8 +164,8 @@ class OEFRounds(Policy):
         ):
             for gang in gangs_of(queue, [row], left.tolist(), cross_type=False):
                 gifts.append(gang)
-                for kind, gpus in gang.gpus.items():
-                    left[kind] -= gpus
+                for gpu_type, gpus in gang.gpus.items():
+                    left[gpu_type] -= gpus
         return gifts
 
 
@@ -189,8 +189,8 @@ def _costs(
     speeds = queue.jobs.throughput
     waits = 0
     for gang in mixed:
-        slowest = min(speeds[gang.row, kind] for kind in gang.gpus)
-        waits += sum(gpus for kind, gpus in gang.gpus.items() if speeds[gang.row, kind] > slowest)
+        slowest = min(speeds[gang.row, gpu_type] for gpu_type in gang.gpus)
+        waits += sum(gpus for gpu_type, gpus in gang.gpus.items() if speeds[gang.row, gpu_type] > slowest)
     return {
         "given_by_share": sum(map(sum, real)),
         "used_by_share": sum(sum(gang.gpus.values()) for gang in gangs),

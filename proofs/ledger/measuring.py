@@ -40,7 +40,7 @@ def extent(policy: Policy, decision: Allocation, weights: Array) -> tuple[Fracti
     if policy.choices(decision) is None:
         value = Fraction((weights * decision.shares).sum())
         return value, value
-    written = isinstance(policy, Formulated) and not policy.rebuilt
+    written = isinstance(policy, Formulated) and not policy.verifier_knows_program
     ends = extreme_as_written if written else extreme
     proofs = [ends(policy, decision, weights, sense) for sense in (Sense.MINIMIZE, Sense.MAXIMIZE)]
     for proof in proofs:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends.exact import Exact
-from fairopt.certificates import Bound, Certificate, Dominance, Judgement, Lie, Optimality
+from fairopt.certificates import Bound, Certificate, Dominance, MisreportProof, Optimality, PropertyProof
 from fairopt.errors import NotCapable
 from fairopt.evidence import extreme, throughput_of
 from fairopt.models import SecondPriceTrading
@@ -214,33 +214,41 @@ def below_fair_share(policy: Formulated) -> Callable[[Market], Certificates | No
 def rewarded(policy: Policy) -> Callable[[FalseReport], Certificates | None]:
     """By its true speedups a user gets more at every optimum after a false report than at any before it."""
 
-    def certified(lie: FalseReport) -> Certificates | None:
-        market, i = lie.market, lie.user
-        told = market.misreport(i, lie.report)
+    def certified(misreport: FalseReport) -> Certificates | None:
+        market, i = misreport.market, misreport.user
+        told = market.misreport(i, misreport.report)
         both = [sifted(policy, each)[i] @ market.speedup[i].astype(float) for each in (market, told)]
         if not both[1] > both[0] + LITTLE:
             return None
-        report = np.array([Fraction(value) for value in lie.report], dtype=object)
+        report = np.array([Fraction(value) for value in misreport.report], dtype=object)
         decisions = [exactly(policy, each) for each in (market, told)]
         if policy.choices(decisions[0]) is None:  # it optimises nothing, and so has no choice
             gain = (market.speedup[i] * (decisions[1].shares[i] - decisions[0].shares[i])).sum()
-            return {"": Lie(market, policy.name, market.users[i], report, gain, *(map(policy.certify, decisions)))}
+            return {
+                "": MisreportProof(
+                    market, policy.name, market.users[i], report, gain, *(map(policy.certify, decisions))
+                )
+            }
         own = throughput_of(market, i)
         truth, untruth = (extreme(policy, d, own, sense) for d, sense in zip(decisions, (MOST, LEAST), strict=True))
         gain = untruth.value - truth.value
-        return {"": Lie(market, policy.name, market.users[i], report, gain, truth, untruth)} if gain > 0 else None
+        return (
+            {"": MisreportProof(market, policy.name, market.users[i], report, gain, truth, untruth)}
+            if gain > 0
+            else None
+        )
 
     return certified
 
 
 # -- the largest total above everybody's fair share --------------------------------------------------------------
-def rewarded_above_fair_shares(lie: FalseReport) -> Certificates | None:
+def rewarded_above_fair_shares(misreport: FalseReport) -> Certificates | None:
     """As `rewarded`, for the largest total that gives everybody its fair share; certificates of bare programs.
 
     Two say what the largest totals are, on the truth and on the lie; two how far the liar's throughput then goes.
     """
-    policy, market, i = SharingIncentiveEfficiency(), lie.market, lie.user
-    told = market.misreport(i, lie.report)
+    policy, market, i = SharingIncentiveEfficiency(), misreport.market, misreport.user
+    told = market.misreport(i, misreport.report)
     both = [sifted(policy, each)[i] @ market.speedup[i].astype(float) for each in (market, told)]
     if not both[1] > both[0] + LITTLE:
         return None
@@ -262,7 +270,7 @@ def larger_total_above_fair_shares(market: Market) -> Certificates | None:
     before, after = exactly(trading, market), exactly(best, market)
     if not market.utility(after.shares).sum() > market.utility(before.shares).sum():
         return None
-    judged = Judgement(market, after.shares, SharingIncentive.name, Answer.HOLDS.value)
+    judged = PropertyProof(market, after.shares, SharingIncentive.name, Answer.HOLDS.value)
     return {"trading": trading.certify(before), "better": judged}
 
 

@@ -13,7 +13,7 @@ ZERO = Fraction(0)
 
 
 @dataclass
-class Standing:
+class JobState:
     """How a job stands at the beginning of round ``since``; from there on it goes on as it does."""
 
     job: Job
@@ -46,7 +46,7 @@ class Told:
 
 
 @dataclass
-class Ran:
+class JobRun:
     """What a job did in a round."""
 
     spots: Spots
@@ -74,7 +74,7 @@ class Came:
     misfits: list[str] = field(default_factory=list)
     stop: list[str] = field(default_factory=list)
     placed: dict[str, tuple[str, Spots, Spots]] = field(default_factory=dict)
-    ran: dict[str, Ran] = field(default_factory=dict)
+    ran: dict[str, JobRun] = field(default_factory=dict)
     complete: dict[str, Fraction] = field(default_factory=dict)
     lost: dict[str, Fraction] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)

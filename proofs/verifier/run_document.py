@@ -19,7 +19,7 @@ from .reading import (
     text,
     truth,
 )
-from .rounds import Came, Ran, Told
+from .rounds import Came, JobRun, Told
 
 ROUND = "index begin end arrived ran waiting misfits down usable costs notes backend seconds"
 RAN = "job spots types before change begin end setup speed progress remaining lease completed lost"
@@ -119,7 +119,7 @@ class Document(Judge):
             if type(found) is not type(value) or found != value:
                 yield f"{key} is {brief(found)} and should be {brief(value)}"
 
-    def _ran(self, told: dict[str, Any], ran: Ran, came: Came) -> Iterator[str]:
+    def _ran(self, told: dict[str, Any], ran: JobRun, came: Came) -> Iterator[str]:
         """Yield where what is told of a job is not what it did."""
         setting, length = self.setting, self.setting.length
         for key, value in {

@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 from math import ceil, floor, inf
 
 from .reading import Number, shown
-from .rounds import ZERO, Came, Ran, Standing, Told, happened
+from .rounds import ZERO, Came, JobRun, JobState, Told, happened
 from .trace import Job, Outage, Setting, Spots
 
 
@@ -26,7 +26,7 @@ class Simulation:
     def __init__(self, setting: Setting, tolerance: Fraction) -> None:
         self.setting, self.length = setting, setting.length
         self.slack = tolerance * self.length
-        self.present: dict[str, Standing] = {}
+        self.present: dict[str, JobState] = {}
         self.running: set[str] = set()
         self.index = self.able = self.arrived = self.completed = 0
         self.down: set[int] = set()
@@ -132,7 +132,7 @@ class Simulation:
                     f"job {job.name!r} arrived at {shown(job.arrival)} and is not there before this round"
                 )
             fits = self.setting.fits(job)
-            self.present[job.name] = Standing(job, self.arrived, fits, job.work, came.index, lease=came.begin)
+            self.present[job.name] = JobState(job, self.arrived, fits, job.work, came.index, lease=came.begin)
             self.arrived += 1
             self.able += fits
             came.arrived.append(job.name)
@@ -154,7 +154,7 @@ class Simulation:
             self._leave(self.present[name], came.index)
         came.stop = sorted((halted | stopping) - told.placed.keys(), key=lambda name: self.present[name].row)
 
-    def _keeps_lease(self, came: Came, one: Standing) -> None:
+    def _keeps_lease(self, came: Came, one: JobState) -> None:
         if one.running and one.lease > came.begin + self.slack:
             came.wrong.append(
                 f"job {one.job.name!r} has a lease until {shown(one.lease)} and is not where it was"
@@ -190,7 +190,7 @@ class Simulation:
             self.on.setdefault(host, set()).add(name)
         self._expect(one, came.index)
 
-    def _loading(self, one: Standing, spots: Spots, index: int) -> Fraction:
+    def _loading(self, one: JobState, spots: Spots, index: int) -> Fraction:
         """Return the time that a job loads where it did not run in the round before."""
         setting, job, left = self.setting, one.job, self.at(one, index)[1]
         before, now = ({host for host, _ in where} for where in (one.last, spots))
@@ -201,7 +201,7 @@ class Simulation:
         begin = setting.restart if before else setting.launch
         return max(begin, left if now <= before else ZERO) + moved + read
 
-    def _expect(self, one: Standing, least: int) -> None:
+    def _expect(self, one: JobState, least: int) -> None:
         """Note the first round in which a job may be completed."""
         self._count += 1
         one.token = self._count
@@ -209,7 +209,7 @@ class Simulation:
         due = max(least, one.since + ceil(takes / self.length) - 1)
         heappush(self._due, (due, one.token, one.job.name))
 
-    def _leave(self, one: Standing, index: int) -> None:
+    def _leave(self, one: JobState, index: int) -> None:
         """Bring a job up to the beginning of a round, and take it from its GPUs."""
         one.remaining, one.setup, one.attained = self.at(one, index)
         one.since = index
@@ -220,7 +220,7 @@ class Simulation:
                 self.used[host] -= gpus
                 self.on[host].discard(one.job.name)
 
-    def at(self, one: Standing, index: int) -> tuple[Fraction, Fraction, Fraction]:
+    def at(self, one: JobState, index: int) -> tuple[Fraction, Fraction, Fraction]:
         """Return what is left of a job's work and of its loading, and its GPU-time, when a round begins."""
         if not one.running or index == one.since:
             return one.remaining, one.setup, one.attained
@@ -240,7 +240,7 @@ class Simulation:
                 came.wrong.append(f"job {name!r}: its lease until {lease} is cut short to {shown(until)}")
             one.lease, one.said = until, came.index
 
-    def lease(self, one: Standing, index: int) -> Number:
+    def lease(self, one: JobState, index: int) -> Number:
         """Return the lease that a job has after a round: what was said, else the end of the round."""
         said = one.running and (one.said == index or one.lease > index * self.length + self.slack)
         return one.lease if said else (index + 1) * self.length
@@ -282,7 +282,7 @@ class Simulation:
             found.setdefault(outage.host, outage.begin)
         return {host: begin for host, begin in found.items() if host not in self.down}
 
-    def _ran(self, came: Came, one: Standing, told: Told, failing: dict[int, Fraction]) -> Ran:
+    def _ran(self, came: Came, one: JobState, told: Told, failing: dict[int, Fraction]) -> JobRun:
         """Return what a job that runs does in a round."""
         name, now, end = one.job.name, came.begin, came.begin + self.length
         remaining, setup, _ = self.at(one, came.index)
@@ -296,12 +296,12 @@ class Simulation:
         progress = remaining if in_time else (until - now - spent) * one.speed
         progress = ZERO if failed is not None else progress
         change, _, before = came.placed.get(name, ("stay", one.last, one.last))
-        return Ran(
+        return JobRun(
             *(one.last, before, change, one.speed, until, spent, progress, max(remaining - progress, ZERO)),
             *(self.lease(one, came.index), in_time and failed is None, failed is not None),
         )
 
-    def _finish(self, came: Came, one: Standing, ran: Ran) -> None:
+    def _finish(self, came: Came, one: JobState, ran: JobRun) -> None:
         """Take a job that is completed, or whose host failed, from its GPUs."""
         name, speed = one.job.name, one.speed
         self._leave(one, came.index)

@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.bench.records import Clock, Environment, InstanceKey, Judged, Measurement, Record, Stages, Status
+from fairopt.bench.records import (
+    Clock,
+    Environment,
+    InstanceKey,
+    Judged,
+    Measurement,
+    MeasurementStatus,
+    Record,
+    Stages,
+)
 
 SPEC = """
 schema = 1
@@ -57,7 +66,7 @@ def measurement(
         **{"settings": {}, "libraries": {}, "message": "", "started": "2026-11-21T12:00:00+00:00"},
         instance=InstanceKey("random", f"random-{size}-0", size, 0, {"users": size, "types": 10}, f"d{size}"),
         repeat=repeat,
-        status=Status.SOLVED,
+        status=MeasurementStatus.SOLVED,
         seconds=seconds,
         peak_bytes=90_000_000,
         base_bytes=80_000_000,
@@ -69,7 +78,7 @@ def measurement(
     return replace(made, **changed)
 
 
-def failed(env: Environment, status: Status, message: str = "", **changed: Any) -> Measurement:
+def failed(env: Environment, status: MeasurementStatus, message: str = "", **changed: Any) -> Measurement:
     return measurement(env, status=status, message=message, seconds=Stages(), judgement=None, **changed)
 
 
@@ -86,7 +95,7 @@ def made_up(
                 seconds = Stages(Clock(wall / 5, wall / 5), Clock(4 * wall / 5, 4 * wall / 5))
                 key = {"contender": name, "size": size, "repeat": repeat, **changed}
                 if size > most:
-                    records.append(failed(env, Status.TIMEOUT, "stopped after 10 s", **key))
+                    records.append(failed(env, MeasurementStatus.TIMEOUT, "stopped after 10 s", **key))
                 else:
                     records.append(measurement(env, seconds=seconds, **key))
     return records

@@ -20,8 +20,8 @@ from fairopt.bench.records import (
     Clock,
     Judged,
     Measurement,
+    MeasurementStatus,
     Stages,
-    Status,
     line_of,
     measurements,
     read_results,
@@ -130,7 +130,8 @@ def test_a_parquet_table_has_the_columns_that_are_documented(tmp_path: Path) -> 
 
     path = tmp_path / "results.parquet"
     write_parquet(
-        [environment(), measurement(), measurement(status=Status.SKIPPED, seconds=Stages(), judgement=None)], path
+        [environment(), measurement(), measurement(status=MeasurementStatus.SKIPPED, seconds=Stages(), judgement=None)],
+        path,
     )
     table = parquet.read_table(path)
     assert table.schema.names == [name for name, _, _ in COLUMNS]
@@ -180,7 +181,7 @@ def test_without_a_file_a_table_is_printed_and_dash_is_standard_output(
     assert "solved" in table
     assert command(path, "--json", "-", monkeypatch=monkeypatch) == 0
     lines = [record_of(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each.status for each in measurements(lines)] == [Status.SOLVED]
+    assert [each.status for each in measurements(lines)] == [MeasurementStatus.SOLVED]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])

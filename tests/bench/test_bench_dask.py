@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairopt.bench.files import ResultsFile
-from fairopt.bench.records import Status, environments, measurements, read_results
+from fairopt.bench.records import MeasurementStatus, environments, measurements, read_results
 from fairopt.bench.run import run_spec
 from fairopt.bench.spec import Spec
 
@@ -57,7 +57,7 @@ def test_a_run_on_a_cluster_is_stopped_half_way_and_gone_on_with(client: Any, tm
     made = measurements(found)
     assert made[:2] == before
     assert len({(each.instance.digest, each.repeat) for each in made}) == len(made) == 4
-    assert {each.status for each in made} == {Status.SOLVED}, [each.message for each in made]
+    assert {each.status for each in made} == {MeasurementStatus.SOLVED}, [each.message for each in made]
     assert {each.concurrent for each in made} == {2}
     assert {each.environment for each in made} == environments(found).keys()
 
@@ -75,4 +75,4 @@ def test_the_command_takes_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(SystemExit) as left:
         main()
     assert not left.value.code
-    assert [each.status for each in measurements(read_results(results).records)] == [Status.SOLVED] * 2
+    assert [each.status for each in measurements(read_results(results).records)] == [MeasurementStatus.SOLVED] * 2

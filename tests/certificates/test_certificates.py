@@ -15,7 +15,14 @@ import numpy as np
 import pytest
 
 from fairopt.backends.exact import Exact
-from fairopt.certificates import Certificate, Lie, Optimality, certificate_schema, market_digest, read_certificate
+from fairopt.certificates import (
+    Certificate,
+    MisreportProof,
+    Optimality,
+    certificate_schema,
+    market_digest,
+    read_certificate,
+)
 from fairopt.certificates.certificate import program_json
 from fairopt.errors import BadInput, NotCapable
 from fairopt.models import (
@@ -39,7 +46,7 @@ from fairopt.properties import EnvyFreeness
 from fairopt.testing.certificate_kinds import BY_HAND
 from fairopt.testing.certificate_samples import Sample, every_kind, of_market, of_programs
 from fairopt.testing.samples import sample_markets
-from fairopt.testing.tampering import Change, at, is_number, places
+from fairopt.testing.tampering import Tampering, at, is_number, places
 
 VALIDATOR = jsonschema.Draft202012Validator(certificate_schema())
 MARKET = Market.of([[1, 2, 4], [1, 3, 3], [2, 3, 9]], capacity=[2, 3, 1], weight=[1, 2, 3])
@@ -139,8 +146,8 @@ def test_the_schema_knows_what_is_worked_out_by_hand_and_nothing_beside_it(name:
         assert not VALIDATOR.is_valid({other: data[other] for other in data if other != key}), key
     for place in places(data):
         if is_number(at(data, place)):
-            assert not VALIDATOR.is_valid(Change(place, "a float", 0.5).of(data)), place
-            assert not VALIDATOR.is_valid(Change(place, "a word", "half").of(data)), place
+            assert not VALIDATOR.is_valid(Tampering(place, "a float", 0.5).of(data)), place
+            assert not VALIDATOR.is_valid(Tampering(place, "a word", "half").of(data)), place
 
 
 # -- a formulation that is wrong --------------------------------------------------------------------------------------
@@ -241,7 +248,12 @@ def test_rounding_is_no_reward_for_a_lie() -> None:
     truth["allocation"][1] = [str(part * share) for share in bundle]
     assert all("may leave" in verify(each) for each in (truth, lie))  # both are right, to 1/10**12
     gain = GRAIN / 10**4 * sum(s * x for s, x in zip((1, 5), bundle, strict=True))
-    made_up = {"schema": 1, "certificate": Lie.kind, "market": truth["market"], "policy": "partial-allocation"}
+    made_up = {
+        "schema": 1,
+        "certificate": MisreportProof.kind,
+        "market": truth["market"],
+        "policy": "partial-allocation",
+    }
     made_up |= {"user": "B", "report": [2, 10], "gain": str(gain), "truth": truth, "lie": lie}
     with pytest.raises(Rejected, match="does not gain this"):
         verify(made_up)

@@ -14,9 +14,17 @@ import pytest
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution, Status
-from fairopt.certificates import Bound, Certificate, MarketBound, Optimality, OutOfReach, bare_duals, row_duals
+from fairopt.certificates import (
+    Bound,
+    Certificate,
+    MarketBound,
+    Optimality,
+    UnreachableUtilities,
+    bare_duals,
+    row_duals,
+)
 from fairopt.errors import NotCapable
-from fairopt.evidence import certify_bound, certify_lie, certify_search, certify_solution
+from fairopt.evidence import certify_bound, certify_misreport, certify_search, certify_solution
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
 from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
@@ -94,7 +102,9 @@ def test_throughputs_out_of_reach() -> None:
     market = Market.of([[1, 2], [1, 5]], [1, 1])
     wanted = [("u1", F(3, 2)), ("u2", F(4))]
     duals = [["capacity", 0, F(1)], ["capacity", 1, F(2)], ["at_least", 0, F(-1)], ["at_least", 1, F(-2, 5)]]
-    assert "no feasible allocation gives 'u1' 3/2 and 'u2' 4 [market" in accepted(OutOfReach(market, wanted, duals))
+    assert "no feasible allocation gives 'u1' 3/2 and 'u2' 4 [market" in accepted(
+        UnreachableUtilities(market, wanted, duals)
+    )
 
 
 def test_a_float_point_that_breaks_a_row_by_a_hair_proves_nothing() -> None:
@@ -164,7 +174,7 @@ class ByAnotherAuthor(MaxEfficiency):
     """A program that the verifier does not know how to write; it happens to be that of another policy."""
 
     name = "by-another-author"
-    rebuilt = False
+    verifier_knows_program = False
 
 
 def test_a_lie_to_a_policy_of_others_is_proved_up_to_what_its_program_is() -> None:
@@ -177,7 +187,7 @@ def test_a_lie_to_a_policy_of_others_is_proved_up_to_what_its_program_is() -> No
     found = StrategyProofness().search(policy, market, effort=Effort(60)).by_misreport["larger"].witness
     for every_optimum in (False, True):
         witness = replace(found, user="u1", report=np.array([F(1), F(6)], dtype=object), every_optimum=every_optimum)
-        said = accepted(certify_lie(policy, market, witness))
+        said = accepted(certify_misreport(policy, market, witness))
         conditions = f"if {condition} on the truth, and {condition} on the misreport"
         assert re.match(f"{conditions}: 'by-another-author' rewards 'u1' for reporting \\(1, 6\\): ", said)
         assert "2 more, by the two decisions given; where optima tie, the policy may choose others" in said

@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from fairopt.certificates import Bound, Judgement, NashEquilibrium
+from fairopt.certificates import Bound, NashEquilibrium, PropertyProof
 from fairopt.errors import BadInput
 from fairopt.models import PartialAllocation
 from fairopt.policy import allocate
@@ -68,7 +68,7 @@ def test_a_market_and_a_program_of_long_numbers_are_certified() -> None:
     speedup = np.array([[Fraction(1), LONG], [Fraction(1), Fraction(2)]], dtype=object)
     long = replace(Market.of([[1, 2], [1, 3]], [1, 1]), speedup=speedup)
     shares = np.full((2, 2), Fraction(1, 2), dtype=object)
-    told = json.loads(json.dumps(Judgement(long, shares, "feasibility", "HOLDS").to_json()))
+    told = json.loads(json.dumps(PropertyProof(long, shares, "feasibility", "HOLDS").to_json()))
     assert verify(told).startswith("feasibility holds")
     p = Formulation("long")
     x = p.variable("x", (1,), lower=0, upper=LONG)

@@ -22,14 +22,14 @@ from fairopt.testing.certificate_kinds import BY_HAND, require_true
 from fairopt.testing.certificate_kinds.truth import Untrue
 from fairopt.testing.certificate_samples import Sample, of_market, of_programs
 from fairopt.testing.samples import sample_markets
-from fairopt.testing.tampering import Change, changes, places, tampered
+from fairopt.testing.tampering import Tampering, changes, places, tampered
 
 #: A certificate with at most so many places has all of them changed where a run is thorough.
 SMALL = 40
 FAST, SLOW = 3, 12
 
 
-def hold_to_the_truth(certificate: Any, changed: Iterable[Change], counted: Counter[str]) -> None:
+def hold_to_the_truth(certificate: Any, changed: Iterable[Tampering], counted: Counter[str]) -> None:
     """Verify each change of a certificate; `Untrue` where a false one is accepted."""
     for change in changed:
         counted["changes"] += 1

@@ -169,4 +169,4 @@ def test_one_demand_that_limits_all_is_seen_at_once() -> None:
     demand = np.random.default_rng(1).uniform(0.9, 3, 4000) * market.capacity.sum() / 4000
     raised = raise_level(market.speedup, market.capacity, market.weight, demand=demand)
     assert raised.gap <= 1e-12
-    assert np.count_nonzero(raised.rents) == 1
+    assert np.count_nonzero(raised.demand_duals) == 1

@@ -67,14 +67,17 @@ def test_oef_eq1_envy() -> None:
 
 def test_oef_eq1_lie() -> None:
     market = oef_example()
-    honest, lying = decide(SecondPriceTrading(), market), decide(SecondPriceTrading(), market.misreport(0, [1, "2.8"]))
+    honest, misreported = (
+        decide(SecondPriceTrading(), market),
+        decide(SecondPriceTrading(), market.misreport(0, [1, "2.8"])),
+    )
     assert [trade.price for trade in honest.evidence] == [3, F(5, 2)]
-    assert [trade.price for trade in lying.evidence] == [3, F(29, 10)]
-    true = market.utility(lying.shares)
+    assert [trade.price for trade in misreported.evidence] == [3, F(29, 10)]
+    true = market.utility(misreported.shares)
     assert true[0] > honest.utilities[0]
     # printed: 1.22, 1.35, 1.76 from rounded shares (1 + 2 * 0.11, 3 * 0.45, 4 * 0.44); right are 1.21, 1.34, 1.78
     assert [printed(value) for value in true] == [1.21, 1.34, 1.78]
-    assert [[printed(share) for share in row] for row in lying.shares] == [[1, 0.11], [0, 0.45], [0, 0.44]]
+    assert [[printed(share) for share in row] for row in misreported.shares] == [[1, 0.11], [0, 0.45], [0, 0.44]]
 
 
 def test_oef_eq2() -> None:
@@ -123,9 +126,9 @@ def test_oef_eq3_envy(market: Market) -> None:
     ids=["bounded", "free"],
 )
 def test_oef_eq3_lie(market: Market, shares: tuple[F, F]) -> None:
-    honest, lying = decide(MaxMin(), market), decide(MaxMin(), market.misreport(0, [1, "2.5"]))
-    assert tuple(lying.shares[0]) == shares
-    assert market.utility(lying.shares)[0] > honest.utilities[0]
+    honest, misreported = decide(MaxMin(), market), decide(MaxMin(), market.misreport(0, [1, "2.5"]))
+    assert tuple(misreported.shares[0]) == shares
+    assert market.utility(misreported.shares)[0] > honest.utilities[0]
 
 
 def test_oef_eq3_pareto() -> None:
@@ -165,15 +168,15 @@ def test_oef_eq6_and_its_lie() -> None:
     honest = decide(CooperativeOEF(), market)
     assert honest.shares.tolist() == [[1, F(1, 4)], [0, F(3, 4)]]
     assert honest.objective == F(21, 4)
-    lying = decide(CooperativeOEF(), market.misreport(0, [1, 4]))
-    assert lying.shares.tolist() == [[1, F(3, 8)], [0, F(5, 8)]]
-    true = market.utility(lying.shares)
+    misreported = decide(CooperativeOEF(), market.misreport(0, [1, 4]))
+    assert misreported.shares.tolist() == [[1, F(3, 8)], [0, F(5, 8)]]
+    true = market.utility(misreported.shares)
     assert true[0] == F(7, 4)
     assert printed(true[0] / honest.utilities[0] - 1, 3) == 0.167
     assert true.sum() == F(39, 8)
     # Theorem 3.2 on this instance: the optimum is the only one, so every efficient envy-free rule rewards the lie
     assert uniqueness(CooperativeOEF(), honest).shares
-    assert uniqueness(CooperativeOEF(), lying).shares
+    assert uniqueness(CooperativeOEF(), misreported).shares
 
 
 def most_efficient_with_sharing_incentive(market: Market) -> list[list[F]]:
@@ -190,13 +193,13 @@ def most_efficient_with_sharing_incentive(market: Market) -> list[list[F]]:
 
 def test_oef_eq6_si() -> None:
     market = oef_eq6()
-    honest, lying = (
+    honest, misreported = (
         np.array(most_efficient_with_sharing_incentive(each), dtype=object)
         for each in (market, market.misreport(0, [1, 4]))
     )
-    assert market.utility(lying)[0] == F(7, 4) > market.utility(honest)[0] == F(3, 2)
+    assert market.utility(misreported)[0] == F(7, 4) > market.utility(honest)[0] == F(3, 2)
     # printed: a drop by 8%; exactly it is 1/14, 7.1%
-    assert 1 - market.utility(lying).sum() / market.utility(honest).sum() == F(1, 14)
+    assert 1 - market.utility(misreported).sum() / market.utility(honest).sum() == F(1, 14)
     # the constraint printed for user 2 has coefficient 4 and right side 3; Eq. (6) gives 5 and (1 + 5) / 2 = 3
     assert market.speedup[1].tolist() == [1, 5]
     assert market.fair_utility().tolist() == [F(3, 2), 3]

@@ -18,7 +18,7 @@ from fairopt.discovery import policies, policy
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem import Queue
 from fairopt.proofs.verifier import runs as verify_run
-from fairopt.simulation import Consolidated, Placement, Want, choose, placed
+from fairopt.simulation import Consolidated, Placement, Request, choose, placed
 from fairopt.testing.round_suite import Lender, round_suite
 from fairopt.testing.suite import Outcome
 
@@ -98,7 +98,9 @@ class Overbooking(Broken):
     """Puts everybody whom it chose on the first host of a type."""
 
     def schedule(self, queue: Queue, state: Any) -> Schedule:
-        first = {want.row: queue.cluster.of_type(want.kinds[0])[0] for want in choose(queue, self.order(queue))}
+        first = {
+            request.row: queue.cluster.of_type(request.gpu_types[0])[0] for request in choose(queue, self.order(queue))
+        }
         spots = {row: ((host, int(queue.jobs.gpus[row])),) for row, host in first.items()}
         return Schedule(self.name, queue, dict(queue.leased) | spots)
 
@@ -133,9 +135,9 @@ class Hasty(Broken):
     """Runs jobs on whatever is free, whether they can run there or not."""
 
     def schedule(self, queue: Queue, state: Any) -> Schedule:
-        kinds = tuple(range(len(queue.cluster.types)))
+        gpu_types = tuple(range(len(queue.cluster.types)))
         rows = [row for row in range(len(queue)) if row not in queue.leased and row not in queue.misfits]
-        return Schedule(self.name, queue, placed(queue, [Want(row, kinds) for row in rows], self.placement))
+        return Schedule(self.name, queue, placed(queue, [Request(row, gpu_types) for row in rows], self.placement))
 
 
 class Undecided(Broken):
@@ -243,7 +245,7 @@ class Mixing(Broken):
         placements = dict(queue.leased)
         left = queue.free(placements)
         for row in set(range(len(queue))) - {*placements, *queue.misfits}:
-            able = [host for host, kind in enumerate(queue.cluster.kind) if queue.suits[row, kind]]
+            able = [host for host, gpu_type in enumerate(queue.cluster.gpu_type) if queue.suits[row, gpu_type]]
             ends = np.cumsum([0, *(left[host] for host in able)]).clip(max=queue.jobs.gpus[row])
             if ends[-1] == queue.jobs.gpus[row]:
                 here = zip(able, np.diff(ends).tolist(), strict=True)

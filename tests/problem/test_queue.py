@@ -32,8 +32,8 @@ def jobs(**columns: Any) -> Jobs:
 @pytest.mark.parametrize(
     ("given", "place", "value", "remedy"),
     [
-        ({"kind": []}, "hosts", "no hosts", "at least one"),
-        ({"kind": "old"}, "kind", "str", "list"),
+        ({"gpu_type": []}, "hosts", "no hosts", "at least one"),
+        ({"gpu_type": "old"}, "gpu_type", "str", "list"),
         ({"gpus": [1]}, "gpus", "1 values for 2 hosts", "one for each host"),
         ({"gpus": [1, 0]}, "host 'h2'", "got 0", "whole number from 1"),
         ({"gpus": [1, -4]}, "host 'h2'", "-4", "whole number from 1"),
@@ -41,7 +41,7 @@ def jobs(**columns: Any) -> Jobs:
         ({"gpus": [1, float("nan")]}, "host 'h2'", "nan", "finite"),
         ({"gpus": [True, 1]}, "host 'h1'", "True", "number"),
         ({"gpus": [10**7, 1]}, "host 'h1'", "10000000", "1000000"),
-        ({"types": ["old"]}, "kind", "'new'", "The types are old"),
+        ({"types": ["old"]}, "gpu_type", "'new'", "The types are old"),
         ({"types": ["old", "old"]}, "types", "both called 'old'", "name of its own"),
         ({"memory": {"young": 3}}, "memory", "'young'", "The types are old, new"),
         ({"memory": {"old": 0}}, "type 'old', memory", "got 0", "positive"),
@@ -55,7 +55,7 @@ def jobs(**columns: Any) -> Jobs:
 )
 def test_a_cluster_refuses(given: dict[str, Any], place: str, value: str, remedy: str) -> None:
     with pytest.raises(BadInput) as caught:
-        Cluster.of(**{"kind": ["old", "new"], "gpus": [1, 2]} | given)
+        Cluster.of(**{"gpu_type": ["old", "new"], "gpus": [1, 2]} | given)
     assert place in caught.value.place
     assert value in caught.value.problem
     assert remedy in caught.value.remedy
@@ -167,9 +167,9 @@ def test_kinds_and_the_slowest_of_them() -> None:
     one = queue_of(throughput=[[3, 2], [1, 2]])
     last = (((0, 1), (1, 1)), ((0, 1), (2, 1)))
     then = Queue(**{each.name: getattr(one, each.name) for each in fields(one)} | {"last": last})
-    assert [then.kinds(spots) for spots in (*last, ())] == [(0, 1), (0,), ()]
-    assert [then.last_kind(row) for row in (0, 1)] == [1, 0]
-    assert one.last_kind(0) == -1
+    assert [then.gpu_types(spots) for spots in (*last, ())] == [(0, 1), (0,), ()]
+    assert [then.last_gpu_type(row) for row in (0, 1)] == [1, 0]
+    assert one.last_gpu_type(0) == -1
 
 
 def test_a_lease_holds_while_its_job_runs_and_until_it_ends() -> None:

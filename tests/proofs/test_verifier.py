@@ -18,14 +18,14 @@ from fairopt.testing.certificate_kinds.decisions import COOPERATIVE, EFFICIENT, 
 from fairopt.testing.certificate_kinds.examples import ALIKE, PAIR, certificate, market
 from fairopt.testing.certificate_kinds.misreports import LIE
 from fairopt.testing.certificate_samples import every_kind
-from fairopt.testing.tampering import Change
+from fairopt.testing.tampering import Tampering
 
 
 def changed(data: Any, **changes: Any) -> Any:
     """Change what stands at places such as ``duals__0__2``; an index is written as a number."""
     for place, value in changes.items():
         keys = tuple(int(key) if key.isdigit() else key for key in place.split("__"))
-        data = Change(keys, "by hand", value).of(data)
+        data = Tampering(keys, "by hand", value).of(data)
     return data
 
 
@@ -356,5 +356,5 @@ def test_nothing_that_stands_anywhere_makes_it_stumble(name: str) -> None:
         for odd in ODD:
             told += 1
             with suppress(Rejected):
-                verify(Change(place, "odd", odd).of(BY_HAND[name]))
+                verify(Tampering(place, "odd", odd).of(BY_HAND[name]))
     assert told > 300

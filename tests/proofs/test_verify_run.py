@@ -27,7 +27,7 @@ from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.document import document
 from fairopt.testing.round_samples import by_hand, documented, sample_settings
 from fairopt.testing.round_suite import Lender
-from fairopt.testing.tampering import Change, changes, is_number, places, tampered
+from fairopt.testing.tampering import Tampering, changes, is_number, places, tampered
 
 FILE = Path(__file__).parents[2] / "proofs" / "verify_run.py"
 NEAR = Fraction(1, 10**9)
@@ -271,7 +271,7 @@ def accepted(data: dict[str, Any]) -> bool:
         return False
 
 
-def judged_alike(data: dict[str, Any], changed: Iterator[Change]) -> tuple[int, int]:
+def judged_alike(data: dict[str, Any], changed: Iterator[Tampering]) -> tuple[int, int]:
     total = stood = 0
     for change in changed:
         other = change.of(data)
@@ -283,7 +283,7 @@ def judged_alike(data: dict[str, Any], changed: Iterator[Change]) -> tuple[int, 
     return total, stood
 
 
-def some(data: dict[str, Any], random: Random, most: int) -> Iterator[Change]:
+def some(data: dict[str, Any], random: Random, most: int) -> Iterator[Tampering]:
     """One change at each of ``most`` places."""
     everywhere = list(places(data))
     for place in random.sample(everywhere, min(most, len(everywhere))):

@@ -31,7 +31,7 @@ from fairopt.proofs.verifier import schedules as verify_schedule
 from fairopt.proofs.verifier.front import main
 from fairopt.proofs.verifier.reading import Unreadable
 from fairopt.schedules.document import document
-from fairopt.testing.tampering import Change, at, changes, places
+from fairopt.testing.tampering import Tampering, at, changes, places
 
 FILE = Path(__file__).parents[2] / "proofs" / "verify_schedule.py"
 SIXTEEN = Given(16, 16)
@@ -334,4 +334,4 @@ def test_nothing_that_stands_anywhere_makes_it_stumble(odd: Any) -> None:
     """What is no plan cannot be read, or is rejected; there is no other error."""
     data = documented(PRINTED, example())
     for place in places(data):
-        rejected(Change(place, "odd", odd).of(data))
+        rejected(Tampering(place, "odd", odd).of(data))

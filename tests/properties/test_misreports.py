@@ -25,9 +25,9 @@ from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Block, Formulation, Program, Rows, Sense
 from fairopt.program.batched import CasesDiffer, Many, Programs, formulated
 from fairopt.properties import Effort, StrategyProofness
-from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Moves, Smaller
+from fairopt.properties.misreports.allowed import Anything, CandidateReports, Larger, Misreports, Smaller
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import Search
+from fairopt.properties.misreports.search import MisreportSearch
 from fairopt.testing.samples import sample_markets
 
 PROGRAMS: list[Formulated] = [NonCooperativeOEF(), CooperativeOEF(), MaxMin(), MaxEfficiency()]
@@ -164,9 +164,9 @@ def test_gains_are_those_of_allocate_wherever_the_optimum_is_unique(policy: Form
         if not uniqueness(policy, replies.truth).utilities:
             continue
         for user, report, gain in zip(users.tolist(), reports, gains, strict=True):
-            lying = replies.misreported(user, report)
-            if uniqueness(policy, lying).shares:  # the same reported throughput may be another true one
-                right = replies.market.utility(lying.shares)[user] - replies.own[user]
+            misreported = replies.misreported(user, report)
+            if uniqueness(policy, misreported).shares:  # the same reported throughput may be another true one
+                right = replies.market.utility(misreported.shares)[user] - replies.own[user]
                 assert gain == pytest.approx(right, abs=1e-6 * replies.fair[user]), (market.speedup, user, report)
                 compared += 1
     assert compared > count
@@ -176,9 +176,9 @@ def test_nearly_nothing_is_left_to_be_solved_by_itself() -> None:
     asked = []
 
     class Counting(Reports):
-        def lying(self, user: int, report: Array) -> Any:
+        def misreported(self, user: int, report: Array) -> Any:
             asked.append(user)
-            return super().lying(user, report)
+            return super().misreported(user, report)
 
     total = 0
     for number, market in enumerate(sample_markets(10, seed=33, users=(2, 8), demands=True)):
@@ -222,8 +222,8 @@ def test_a_formulation_that_cannot_be_written_for_many_is_written_one_by_one(pol
     users, reports = misreports(THREE, 12, 1)
     gains = replies.gains(users, reports)
     for user, report, gain in zip(users.tolist(), reports, gains, strict=True):
-        lying = allocate(policy, replies.market.misreport(user, report))
-        assert gain == pytest.approx(replies.market.utility(lying.shares)[user] - replies.own[user], abs=1e-6)
+        misreported = allocate(policy, replies.market.misreport(user, report))
+        assert gain == pytest.approx(replies.market.utility(misreported.shares)[user] - replies.own[user], abs=1e-6)
 
 
 # -- the search --------------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def test_every_report_tried_is_a_lie_of_its_kind(kind: Misreports, monkeypatch: 
 
     monkeypatch.setattr(Reports, "gains", recorded)
     market = Market.of([[1, 2, 4], [1, 3, 0], [2, 4, 5]], capacity=[1, 2, 3])
-    Search(Reports(MaxMin(), market, None), Effort(), fixed=0).best(kind, 400, structured=True)
+    MisreportSearch(Reports(MaxMin(), market, None), Effort(), fixed=0).best(kind, 400, structured=True)
     assert 300 < len(asked) <= 400
     assert {user for user, _ in asked} == {0, 1, 2}
     for user, report in asked:
@@ -265,7 +265,7 @@ def test_every_report_tried_is_a_lie_of_its_kind(kind: Misreports, monkeypatch: 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_random_reports_can_be_moved_into_each_kind(kind: Misreports) -> None:
-    moves = Moves(THREE.as_(float), 1, None)
+    moves = CandidateReports(THREE.as_(float), 1, None)
     reports = kind.into(moves.truth, moves.random(np.random.default_rng(0), 50))
     assert kind.allows(moves.truth, reports).all()
     assert kind.allows(moves.truth, reports[0]) == np.True_

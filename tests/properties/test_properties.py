@@ -312,10 +312,10 @@ def test_every_misreport_that_is_said_to_pay_does_under_allocate(policy: Any, ma
             found = kind.witness
             backend = Exact() if kind.exact else None
             honest = allocate(policy, market, backend)
-            lying = allocate(policy, market.misreport(found.user, found.report), backend)
+            misreported = allocate(policy, market.misreport(found.user, found.report), backend)
             i = market.index(found.user)
             true = market if kind.exact else market.as_(float)
-            gain = true.utility(lying.shares)[i] - true.utility(honest.shares)[i]
+            gain = true.utility(misreported.shares)[i] - true.utility(honest.shares)[i]
             assert float(gain) == pytest.approx(float(found.gain))
 
 

@@ -43,7 +43,7 @@ class Told:
         jobs, cluster = self.history.trace.jobs, self.history.cluster
         row = jobs.names.index(name)
         total = {
-            kind: sum(int(g) for g, k in zip(cluster.gpus, cluster.kind, strict=True) if k == kind)
+            kind: sum(int(g) for g, k in zip(cluster.gpus, cluster.gpu_type, strict=True) if k == kind)
             for kind in range(len(cluster.types))
         }
         return [
@@ -64,7 +64,7 @@ class Told:
         row = jobs.names.index(name)
         left, speed = Fraction(1), Fraction(0)
         for kind in sorted(self.able(name), key=lambda kind: -jobs.throughput[row, kind]):
-            gpus = sum(int(g) for g, k in zip(cluster.gpus, cluster.kind, strict=True) if k == kind)
+            gpus = sum(int(g) for g, k in zip(cluster.gpus, cluster.gpu_type, strict=True) if k == kind)
             part = min(left, Fraction(gpus) / (present * int(jobs.gpus[row])))
             speed, left = speed + part * jobs.throughput[row, kind], left - part
         return Fraction(jobs.work[row] / speed)
@@ -126,7 +126,7 @@ def idle(history: History) -> bool:
             for kind in Told(history).able(name):
                 there = [
                     free[host]
-                    for host, of in zip(cluster.hosts, cluster.kind, strict=True)
+                    for host, of in zip(cluster.hosts, cluster.gpu_type, strict=True)
                     if of == kind and host in free
                 ]
                 if sum(there) >= jobs.gpus[jobs.names.index(name)]:

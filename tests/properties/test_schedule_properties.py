@@ -23,7 +23,7 @@ from fairopt.proofs.claims.astraea.batches import example, random_batch, violati
 from fairopt.proofs.claims.astraea.example import as_printed, policy
 from fairopt.proofs.claims.astraea.properties import two_tenants, within
 from fairopt.properties import Answer
-from fairopt.properties.schedules.misreports import BatchLie, ScheduleStrategyProofness, SmallLies
+from fairopt.properties.schedules.misreports import BatchLie, ScheduleStrategyProofness, SmallMisreports
 from fairopt.properties.schedules.pareto import Exhaustive, ScheduleParetoEfficiency
 from fairopt.properties.schedules.tenants import (
     BatchSharingIncentive,
@@ -106,7 +106,7 @@ def test_a_lie_about_utility_by_hand() -> None:
     judge = ScheduleStrategyProofness()
     steep = BatchLie({1: {"utility": Linear(Fraction(-9), Fraction(20))}})
     found = judge.misreport(ONE_INTERVAL, two_tenants(), steep)
-    assert (found.honest, found.lying, found.gain) == (14, 15, 1)
+    assert (found.honest, found.misreported, found.gain) == (14, 15, 1)
     assert str(found).endswith("with j2: utility Linear(-9, 20)")
     assert judge.check(ONE_INTERVAL, two_tenants(), [steep]).answer is Answer.FAILS
     assert judge.check(ONE_INTERVAL, two_tenants(), [BatchLie({0: {"epochs": 2}})]).answer is Answer.NOT_REFUTED
@@ -117,14 +117,16 @@ def test_what_a_misreported_demand_yields() -> None:
     alone = example((0,))
     shorter, longer = BatchLie({0: {"epochs": 1}}), BatchLie({0: {"epochs": 4}})
     rule, late, early = policy(), ScheduleStrategyProofness(), ScheduleStrategyProofness(early=True)
-    assert late.misreport(rule, alone, shorter).lying == 0
-    assert late.misreport(rule, alone, longer).lying == 100 - 2 * (12 - 3)
+    assert late.misreport(rule, alone, shorter).misreported == 0
+    assert late.misreport(rule, alone, longer).misreported == 100 - 2 * (12 - 3)
     assert (
-        early.misreport(rule, alone, longer).lying == late.misreport(rule, alone, longer).honest == 100 - 2 * (10 - 3)
+        early.misreport(rule, alone, longer).misreported
+        == late.misreport(rule, alone, longer).honest
+        == 100 - 2 * (10 - 3)
     )
     # more chunks than it has let it get more workers, of which it can use no more than before
     many = late.misreport(rule, alone, BatchLie({0: {"chunks": 4, "epochs": 1}}))
-    assert many.lying <= many.honest
+    assert many.misreported <= many.honest
 
 
 def test_the_truth_is_no_lie() -> None:
@@ -141,11 +143,13 @@ def test_lies_are_checked() -> None:
         )
     with pytest.raises(BadInput, match="CompletionUtility"):
         BatchLie({0: {"utility": 3}}).of(two_tenants())
-    told = {tuple(sorted(what.items())) for each in SmallLies(most=2).of(two_tenants()) for what in each.told.values()}
+    told = {
+        tuple(sorted(what.items())) for each in SmallMisreports(most=2).of(two_tenants()) for what in each.told.values()
+    }
     assert len(told) == 3  # the truth is (1, 1)
     assert all(
         what["epochs"] * what["chunks"] == 4
-        for each in SmallLies(most=4, keep_work=True).of(two_tenants(epochs=4))
+        for each in SmallMisreports(most=4, keep_work=True).of(two_tenants(epochs=4))
         for what in each.told.values()
         if isinstance(what["epochs"], int) and isinstance(what["chunks"], int)
     )

@@ -90,12 +90,14 @@ def test_every_verdict_is_exact_and_what_it_says_pays(policy: Policy, kinds: set
         if each.answer is Answer.FAILS:
             failing.add(name)
             lie = each.witness
-            honest, lying = (
+            honest, misreported = (
                 allocate(policy, market, exact=True),
                 allocate(policy, market.misreport(lie.user, lie.report), exact=True),
             )
             i = market.index(lie.user)
-            assert market.utility(lying.shares)[i] - market.utility(honest.shares)[i] == lie.gain == -each.margin > 0
+            assert (
+                market.utility(misreported.shares)[i] - market.utility(honest.shares)[i] == lie.gain == -each.margin > 0
+            )
             assert lie.every_optimum
             assert lie.least_gain is not None
             assert 0 < lie.least_gain <= lie.gain

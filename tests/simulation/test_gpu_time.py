@@ -24,7 +24,7 @@ from fairopt.simulation.gpu_time import (
     tenant_fairness,
     tenant_fairness_over,
 )
-from fairopt.simulation.steps import Steps, combine
+from fairopt.simulation.steps import StepFunction, combine
 
 
 def history(jobs: Jobs, cluster: Cluster, length: Any = 10, outages: tuple[Outage, ...] = (), **kw: Any) -> History:
@@ -38,20 +38,20 @@ def of_gpus(gpus: int) -> Cluster:
 
 # -- step functions ------------------------------------------------------------------------------------------------
 def test_steps() -> None:
-    steps = Steps.of_changes([(F(5), 2), (F(1), 1), (F(5), -3), (F(8), 4), (F(9), 1), (F(9), -1)])
+    steps = StepFunction.of_changes([(F(5), 2), (F(1), 1), (F(5), -3), (F(8), 4), (F(9), 1), (F(9), -1)])
     assert (steps.times, steps.values) == ((1, 5, 8), (1, 0, 4))
     assert [steps.at(t) for t in (0, 1, 4, 5, 8, 100)] == [0, 1, 1, 0, 4, 4]
     assert steps.integral(F(0), F(10)) == 4 + 8
     assert steps.integral(F(3), F(3)) == steps.integral(F(4), F(2)) == 0
-    assert Steps((), ()).integral(F(0), F(3)) == 0
-    both = combine(lambda a, b: a * b, steps, Steps.of_changes([(2, 10)]))
+    assert StepFunction((), ()).integral(F(0), F(3)) == 0
+    both = combine(lambda a, b: a * b, steps, StepFunction.of_changes([(2, 10)]))
     assert (both.times, both.values) == ((1, 2, 5, 8), (0, 10, 0, 40))
 
 
 def test_integrals_add_up() -> None:
     rng = random.Random(1)
     for _ in range(50):
-        steps = Steps.of_changes([(F(rng.randint(0, 40), 3), rng.randint(-3, 3)) for _ in range(12)])
+        steps = StepFunction.of_changes([(F(rng.randint(0, 40), 3), rng.randint(-3, 3)) for _ in range(12)])
         a, b, c = sorted(F(rng.randint(0, 60), 4) for _ in range(3))
         assert steps.integral(a, b) + steps.integral(b, c) == steps.integral(a, c)
         fine = [steps.at(F(n, 12)) * F(1, 12) for n in range(int(a * 12), int(c * 12))]

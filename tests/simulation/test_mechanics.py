@@ -16,7 +16,7 @@ from fairopt.backends import Session
 from fairopt.errors import BadInput
 from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Pattern, Queue, Spots, Trace
-from fairopt.simulation import Change, Mechanics, Ran, Round, run
+from fairopt.simulation import Change, JobRun, Mechanics, Round, run
 from fairopt.testing.round_strategies import placements, queues
 
 few = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -166,7 +166,7 @@ def played(
     return list(run(policy, Trace(jobs, outages), cluster, length=60, mechanics=mechanics, rounds=len(told)))
 
 
-def one(record: Round, job: str = "j") -> Ran:
+def one(record: Round, job: str = "j") -> JobRun:
     return next(ran for ran in record.ran if ran.job == job)
 
 

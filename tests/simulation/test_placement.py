@@ -15,7 +15,7 @@ from fairopt.policy import BrokenSchedule, Schedule
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Jobs, Queue, Spots
 from fairopt.program import Array
-from fairopt.simulation import Consolidated, Want, by_throughput, choose, placed
+from fairopt.simulation import Consolidated, Request, by_throughput, choose, placed
 from fairopt.simulation.placement import fewest_hosts, stays
 from fairopt.testing.round_strategies import queues
 
@@ -29,58 +29,58 @@ def queue_of(gpus: Sequence[int], hosts: Sequence[int], last: Sequence[Spots] = 
     return replace(queue, last=ran, running=np.array([bool(spots) for spots in ran]))
 
 
-def wants_of(queue: Queue, draw: st.DataObject) -> list[Want]:
+def wants_of(queue: Queue, draw: st.DataObject) -> list[Request]:
     """Some jobs without a lease, in some order, each with some of the types that it can run on."""
     rows = draw.draw(st.permutations(range(len(queue))))
     out = []
     for row in rows[: draw.draw(st.integers(0, len(rows)))]:
-        kinds = np.flatnonzero(queue.suits[row]).tolist()
-        if row in queue.leased or not kinds:
+        gpu_types = np.flatnonzero(queue.suits[row]).tolist()
+        if row in queue.leased or not gpu_types:
             continue
-        few = draw.draw(st.lists(st.sampled_from(kinds), min_size=1, unique=True))
-        out.append(Want(row, tuple(few)))
+        few = draw.draw(st.lists(st.sampled_from(gpu_types), min_size=1, unique=True))
+        out.append(Request(row, tuple(few)))
     return out
 
 
 @few
 @given(queues(), st.data())
 def test_what_is_placed_is_possible_and_who_is_left_out_does_not_fit(queue: Queue, data: st.DataObject) -> None:
-    wants, free = wants_of(queue, data), queue.free(queue.leased)
+    requests, free = wants_of(queue, data), queue.free(queue.leased)
     before = free.copy()
-    found = Consolidated().place(queue, wants, free)
+    found = Consolidated().place(queue, requests, free)
     assert free.tolist() == before.tolist()  # the caller's array is left as it is
     refuse_broken(Schedule("placed", queue, dict(queue.leased) | dict(found)))
-    kinds = {want.row: want.kinds for want in wants}
-    assert set(found) <= set(kinds)
-    assert all(set(queue.kinds(spots)) <= set(kinds[row]) for row, spots in found.items())
+    gpu_types = {request.row: request.gpu_types for request in requests}
+    assert set(found) <= set(gpu_types)
+    assert all(set(queue.gpu_types(spots)) <= set(gpu_types[row]) for row, spots in found.items())
     left = queue.free(dict(queue.leased) | dict(found))
-    for want in wants:
-        if want.row not in found:
-            assert sum(left[host] for host in hosts_of(queue, want.kinds)) < queue.jobs.gpus[want.row]
+    for request in requests:
+        if request.row not in found:
+            assert sum(left[host] for host in hosts_of(queue, request.gpu_types)) < queue.jobs.gpus[request.row]
 
 
 @few
 @given(queues(), st.data())
 def test_who_ran_stays_where_it_is_if_it_can(queue: Queue, data: st.DataObject) -> None:
-    wants, free = wants_of(queue, data), queue.free(queue.leased)
-    found = Consolidated().place(queue, wants, free)
-    ran = [want for want in wants if queue.running[want.row]]
-    allowed = [want for want in ran if set(queue.kinds(queue.last[want.row])) <= set(want.kinds)]
+    requests, free = wants_of(queue, data), queue.free(queue.leased)
+    found = Consolidated().place(queue, requests, free)
+    ran = [request for request in requests if queue.running[request.row]]
+    allowed = [request for request in ran if set(queue.gpu_types(queue.last[request.row])) <= set(request.gpu_types)]
     # in the round before they all ran side by side, so that all of them can stay
-    assert all(found[want.row] == queue.last[want.row] for want in allowed)
-    assert all(stays(queue, want, free) == (want in allowed) for want in wants)
+    assert all(found[request.row] == queue.last[request.row] for request in allowed)
+    assert all(stays(queue, request, free) == (request in allowed) for request in requests)
 
 
-def hosts_of(queue: Queue, kinds: Sequence[int]) -> list[int]:
-    return [host for kind in kinds for host in queue.cluster.of_type(kind)]
+def hosts_of(queue: Queue, gpu_types: Sequence[int]) -> list[int]:
+    return [host for gpu_type in gpu_types for host in queue.cluster.of_type(gpu_type)]
 
 
-def fewest(queue: Queue, want: Want, free: Array) -> int:
+def fewest(queue: Queue, request: Request, free: Array) -> int:
     """The least number of hosts with room for the gang, by trying all sets of them; 0 for none."""
-    gpus = queue.jobs.gpus[want.row]
-    whole = [(kind,) for kind in want.kinds] + [want.kinds]
-    for kinds in whole:  # a gang lies on one type where one has room, the first of those that it names
-        hosts = hosts_of(queue, kinds)
+    gpus = queue.jobs.gpus[request.row]
+    whole = [(gpu_type,) for gpu_type in request.gpu_types] + [request.gpu_types]
+    for gpu_types in whole:  # a gang lies on one type where one has room, the first of those that it names
+        hosts = hosts_of(queue, gpu_types)
         for count in range(1, len(hosts) + 1):
             if any(sum(free[host] for host in some) >= gpus for some in combinations(hosts, count)):
                 return count
@@ -90,15 +90,15 @@ def fewest(queue: Queue, want: Want, free: Array) -> int:
 @few
 @given(queues(), st.data())
 def test_a_job_gets_the_fewest_hosts(queue: Queue, data: st.DataObject) -> None:
-    wants = wants_of(queue, data)
-    assume(wants)
+    requests = wants_of(queue, data)
+    assume(requests)
     free = queue.free(queue.leased)
     # the free GPUs of hosts are anything up to what there is
     free = np.array([data.draw(st.integers(0, int(gpus))) for gpus in free])
-    for want in wants:
-        spots = fewest_hosts(queue, want, free)
-        assert len(spots) == fewest(queue, want, free)
-        assert sum(gpus for _, gpus in spots) == (queue.jobs.gpus[want.row] if spots else 0)
+    for request in requests:
+        spots = fewest_hosts(queue, request, free)
+        assert len(spots) == fewest(queue, request, free)
+        assert sum(gpus for _, gpus in spots) == (queue.jobs.gpus[request.row] if spots else 0)
         assert all(0 < gpus <= free[host] for host, gpus in spots)
 
 
@@ -116,27 +116,27 @@ def test_a_job_gets_the_fewest_hosts(queue: Queue, data: st.DataObject) -> None:
 )
 def test_where_a_job_goes(gpus: int, hosts: list[int], free: list[int], last: Spots, expected: Spots) -> None:
     queue = queue_of([gpus], hosts, [last])
-    assert fewest_hosts(queue, Want(0, (0,)), np.array(free)) == expected
+    assert fewest_hosts(queue, Request(0, (0,)), np.array(free)) == expected
 
 
 def test_larger_gangs_are_placed_before_smaller_ones() -> None:
     queue = queue_of([2, 4], [4, 2])
-    found = Consolidated().place(queue, [Want(0, (0,)), Want(1, (0,))], queue.free())
+    found = Consolidated().place(queue, [Request(0, (0,)), Request(1, (0,))], queue.free())
     assert dict(found) == {1: ((0, 4),), 0: ((1, 2),)}
 
 
 def test_who_moves_does_not_push_out_who_stays() -> None:
     queue = queue_of([4, 1], [4], [(), ((0, 1),)])
-    found = Consolidated().place(queue, [Want(0, (0,)), Want(1, (0,))], queue.free())
+    found = Consolidated().place(queue, [Request(0, (0,)), Request(1, (0,))], queue.free())
     assert dict(found) == {1: ((0, 1),)}
 
 
 def test_a_gang_lies_on_two_types_only_where_none_alone_has_room() -> None:
     cluster = Cluster.of(["old", "new"], [2, 2])
     queue = Queue.fresh(Jobs.of(gpus=[3, 2], work=[1, 1], types=cluster.types), cluster, length=60)
-    assert fewest_hosts(queue, Want(0, (0, 1)), queue.free()) == ((0, 2), (1, 1))
-    assert fewest_hosts(queue, Want(1, (1, 0)), queue.free()) == ((1, 2),)
-    assert fewest_hosts(queue, Want(0, (0,)), queue.free()) == ()
+    assert fewest_hosts(queue, Request(0, (0, 1)), queue.free()) == ((0, 2), (1, 1))
+    assert fewest_hosts(queue, Request(1, (1, 0)), queue.free()) == ((1, 2),)
+    assert fewest_hosts(queue, Request(0, (0,)), queue.free()) == ()
 
 
 @few
@@ -144,22 +144,22 @@ def test_a_gang_lies_on_two_types_only_where_none_alone_has_room() -> None:
 def test_the_walk_down_a_list(queue: Queue, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(queue))))
     skip = data.draw(st.booleans())
-    wants = choose(queue, order, skip=skip)
-    left = np.bincount(queue.cluster.kind, queue.free(queue.leased), len(queue.cluster.types))
-    taken = {want.row: want.kinds for want in wants}
+    requests = choose(queue, order, skip=skip)
+    left = np.bincount(queue.cluster.gpu_type, queue.free(queue.leased), len(queue.cluster.types))
+    taken = {request.row: request.gpu_types for request in requests}
     stopped = False
     for row in order:
         if row in queue.leased or row in queue.misfits:
             assert row not in taken
             continue
-        rooms = [kind for kind in by_throughput(queue, row) if left[kind] >= queue.jobs.gpus[row]]
+        rooms = [gpu_type for gpu_type in by_throughput(queue, row) if left[gpu_type] >= queue.jobs.gpus[row]]
         if stopped or not rooms:
             assert row not in taken
             stopped = stopped or not skip
             continue
         assert taken[row] == (rooms[0],)
         left[rooms[0]] -= queue.jobs.gpus[row]
-    result = placed(queue, wants, Consolidated())
+    result = placed(queue, requests, Consolidated())
     refuse_broken(Schedule("walk", queue, result))
     assert set(result) == set(taken) | set(queue.leased)  # whoever was chosen has room, host by host
 
@@ -168,10 +168,10 @@ def test_the_walk_down_a_list(queue: Queue, data: st.DataObject) -> None:
 @given(queues())
 def test_types_are_tried_from_the_fastest_down(queue: Queue) -> None:
     for row in range(len(queue)):
-        kinds = by_throughput(queue, row)
-        speeds = [queue.jobs.throughput[row, kind] for kind in kinds]
+        gpu_types = by_throughput(queue, row)
+        speeds = [queue.jobs.throughput[row, gpu_type] for gpu_type in gpu_types]
         assert speeds == sorted(speeds, reverse=True)
-        assert set(kinds) == set(np.flatnonzero(queue.allowed[row]).tolist())
+        assert set(gpu_types) == set(np.flatnonzero(queue.allowed[row]).tolist())
 
 
 @pytest.mark.parametrize(

@@ -181,13 +181,13 @@ def test_choosing_asks_for_the_types_of_those_only_who_find_room() -> None:
     )
     asked: list[int] = []
 
-    def kinds(queue: Queue, row: int) -> list[int]:
+    def gpu_types(queue: Queue, row: int) -> list[int]:
         asked.append(row)
         return [1]
 
-    assert [want.row for want in choose(queue, range(500), kinds=kinds)] == [0]
+    assert [request.row for request in choose(queue, range(500), gpu_types=gpu_types)] == [0]
     assert asked == [0]
-    assert [want.row for want in choose(queue, range(500), kinds=kinds, skip=False)] == [0]
+    assert [request.row for request in choose(queue, range(500), gpu_types=gpu_types, skip=False)] == [0]
 
 
 def test_a_type_that_is_too_small_makes_no_job_short_either() -> None:

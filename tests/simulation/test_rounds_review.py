@@ -52,10 +52,10 @@ class Seen:
         active = {}
         for row, name in enumerate(jobs.names):
             fits = any(
-                jobs.throughput[row, kind] > 0
-                and jobs.memory[row] <= cluster.memory[kind]
-                and jobs.gpus[row] <= sum(cluster.gpus[cluster.of_type(kind)])
-                for kind in range(len(cluster.types))
+                jobs.throughput[row, gpu_type] > 0
+                and jobs.memory[row] <= cluster.memory[gpu_type]
+                and jobs.gpus[row] <= sum(cluster.gpus[cluster.of_type(gpu_type)])
+                for gpu_type in range(len(cluster.types))
             )
             end = at(done.get(name, history.until)) if fits else 0
             active[name] = set(range(at(jobs.arrival[row]), end))
@@ -173,13 +173,15 @@ def test_measures_tick_by_tick(seed: int) -> None:
     history = sampled(seed)
     seen, found, jobs = Seen.of(history), measure(history), history.trace.jobs
     arrival = dict(zip(jobs.names, jobs.arrival, strict=True))
-    kinds = {"useful": 0, "loading": 0, "lost": 0}
+    gpu_types = {"useful": 0, "loading": 0, "lost": 0}
     for ran in (ran for each in history.rounds for ran in each.ran):
         for tick in range(at(ran.begin), at(ran.end)):
-            kind = "lost" if ran.lost else "loading" if tick < at(ran.begin + ran.setup) else "useful"
-            kinds[kind] += sum(gpus for _, gpus in ran.spots)
-    assert {kind: value * TICK for kind, value in kinds.items()} == {kind: getattr(found.gpu, kind) for kind in kinds}
-    assert found.gpu.held == TICK * sum(kinds.values())
+            gpu_type = "lost" if ran.lost else "loading" if tick < at(ran.begin + ran.setup) else "useful"
+            gpu_types[gpu_type] += sum(gpus for _, gpus in ran.spots)
+    assert {gpu_type: value * TICK for gpu_type, value in gpu_types.items()} == {
+        gpu_type: getattr(found.gpu, gpu_type) for gpu_type in gpu_types
+    }
+    assert found.gpu.held == TICK * sum(gpu_types.values())
     done = [name for name in jobs.names if any(ran.job == name for each in history.rounds for ran in each.ran)]
     done = [name for name in done if history.completion[name] is not None]
     jct = {name: TICK * len(seen.active[name]) for name in done}
@@ -218,15 +220,15 @@ def test_fragments_by_their_words(seed: int) -> None:
             for host, gpus in ran.spots:
                 free[host] -= gpus
         assert min(free.values()) >= 0
-        for kind in range(len(cluster.types)):
-            there = [free[cluster.hosts[host]] for host in cluster.of_type(kind)]
+        for gpu_type in range(len(cluster.types)):
+            there = [free[cluster.hosts[host]] for host in cluster.of_type(gpu_type)]
             gangs = [
                 int(jobs.gpus[row])
                 for row, name in enumerate(jobs.names)
                 if name in each.waiting
                 and name not in each.misfits
-                and jobs.throughput[row, kind] > 0
-                and jobs.memory[row] <= cluster.memory[kind]
+                and jobs.throughput[row, gpu_type] > 0
+                and jobs.memory[row] <= cluster.memory[gpu_type]
             ]
             if gangs and all(gang > sum(there) for gang in gangs):
                 fragmented += sum(there) * 10

@@ -22,7 +22,7 @@ from fairopt.backends.exact.checks import dual_bound
 from fairopt.backends.exact.proofs import tightened
 from fairopt.backends.exact.refinement import FloatProgram
 from fairopt.backends.exact.sums import ZERO, excesses, finite, objective, reduced_cost
-from fairopt.backends.exact.vertex import OutOfReach, Vertex, vertex_of
+from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, vertex_of
 from fairopt.program import INFINITY, Array, Program, Sense, entry_name, fractions
 
 #: By how much bounds are moved inwards to find a point that breaks none: one is tried after the other.
@@ -212,6 +212,6 @@ def _points(program: Program, x: Array, basis: Any, deadline: float) -> list[Arr
     within = np.minimum(np.maximum(rational(x), program.lower), program.upper)
     try:
         vertex = None if basis is None else vertex_of(program, basis, deadline)
-    except OutOfReach:
+    except ExactSolveTooLong:
         vertex = None  # the float point is the only one
     return [within] if vertex is None else [vertex.x, within]

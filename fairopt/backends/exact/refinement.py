@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairopt.backends.exact.sums import UnreducedRatios, float_ratio, nonzero
-from fairopt.backends.exact.vertex import OutOfReach, Vertex, settled, vertex_of
+from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, settled, vertex_of
 from fairopt.backends.highs import PRESOLVE_FROM, Highs, basis_of, instance, load, outcome_of, run
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Basis, Position, Solution
@@ -135,7 +135,7 @@ class FloatProgram:
 def refine(program: Program, floats: FloatProgram, proposed: Solution, deadline: float = INFINITY) -> Refined:
     """Judge the proposed basis, and correct it until it is exactly optimal or no correction helps.
 
-    Errors: `OutOfReach` where not even the proposed basis can be solved exactly in time.
+    Errors: `ExactSolveTooLong` where not even the proposed basis can be solved exactly in time.
     """
     vertex: Vertex | None = None
     powers = (0, 0)
@@ -146,7 +146,7 @@ def refine(program: Program, floats: FloatProgram, proposed: Solution, deadline:
         key = basis.columns.tobytes() + basis.rows.tobytes()
         try:
             found = None if key in seen else vertex_of(program, basis, deadline)
-        except OutOfReach:
+        except ExactSolveTooLong:
             if vertex is None:
                 raise
             found = None  # the last vertex is the result

@@ -31,7 +31,7 @@ from fairopt.backends.exact.proofs import any_point, nearest_point, steepest_dir
 from fairopt.backends.exact.refinement import FloatProgram, refine
 from fairopt.backends.exact.standard_form import Standard, as_fractions
 from fairopt.backends.exact.sums import excesses, objective, zeros
-from fairopt.backends.exact.vertex import OutOfReach, Vertex, slacks, vertex_of
+from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, slacks, vertex_of
 from fairopt.backends.highs import PRESOLVE_FROM
 from fairopt.backends.solution import Basis, Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
@@ -127,13 +127,13 @@ class _Search:
                 if (proved := self._proved()) is not None:
                     return proved
             return self._after_pivots()
-        except OutOfReach as reason:
+        except ExactSolveTooLong as reason:
             return self._limit(str(reason))
 
     def optimum(self, interior: bool = False) -> tuple[Array, Array] | None:
         """Return point and duals of a program that is known to have an optimum, None where pivots do not reach it.
 
-        Errors: `OutOfReach`.
+        Errors: `ExactSolveTooLong`.
         """
         self.ask(interior)
         if (vertex := self._refined()) is not None:
@@ -207,7 +207,7 @@ class _Search:
 
         nonzeros = len(self.program.rows.value)
         if nonzeros > LARGEST_PIVOTED:
-            raise OutOfReach(f"exact pivots on {nonzeros} non-zeros")
+            raise ExactSolveTooLong(f"exact pivots on {nonzeros} non-zeros")
         most = MOST_WORK // (1 + nonzeros) if self.deadline == INFINITY else None
         basis = self.proposed.basis if self._vertex is None else self._vertex.basis
         form = Standard(self.program)

@@ -39,7 +39,7 @@ NO_TIME = 0.1
 LARGEST_NUCLEUS = 3000
 
 
-class OutOfReach(Exception):
+class ExactSolveTooLong(Exception):
     """Solving a basis exactly would take longer than there is time; the text says what and how long."""
 
 
@@ -68,7 +68,7 @@ class Vertex:
 def vertex_of(program: Program, basis: Basis, deadline: float = float("inf")) -> Vertex | None:
     """Return what belongs to ``basis``, None where it is no basis (singular, or of the wrong size).
 
-    Errors: `OutOfReach` where solving it would run past ``deadline`` or is larger than `LARGEST_NUCLEUS`.
+    Errors: `ExactSolveTooLong` where solving it would run past ``deadline`` or is larger than `LARGEST_NUCLEUS`.
     """
     basis = settled(program, basis)
     inner, tight = np.flatnonzero(basis.columns == Position.BASIC), np.flatnonzero(basis.rows != Position.BASIC)
@@ -183,12 +183,12 @@ class _Kernel:
         return cls(rows, columns, by_row, by_column, left_rows, left_columns)
 
     def require_reach(self, deadline: float) -> None:
-        """Raise `OutOfReach` where the nucleus is too large for the time that is left."""
+        """Raise `ExactSolveTooLong` where the nucleus is too large for the time that is left."""
         size = len(self.left_rows)
         seconds = 2 * SECONDS_PER_CUBE * size**3
         late = seconds > NO_TIME and time.perf_counter() + seconds > deadline
         if size > LARGEST_NUCLEUS or late:
-            raise OutOfReach(f"a nucleus of {size} equations, about {seconds:.1f} s")
+            raise ExactSolveTooLong(f"a nucleus of {size} equations, about {seconds:.1f} s")
 
     def solve(self, side: Array) -> Array:
         """Return z with A z = side; errors: `ZeroDivisionError` where A is singular."""

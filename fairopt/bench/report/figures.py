@@ -43,7 +43,7 @@ class Against:
 
 
 @dataclass(frozen=True)
-class Compared:
+class InstanceTimes:
     """One instance: our seconds to the answer and its evidence, and the others."""
 
     instance: InstanceKey
@@ -144,15 +144,15 @@ def _ours(study: Study) -> str:
     return study.contenders[0] if study.spec is None else study.spec.contenders[0].label
 
 
-def _by_family(study: Study, ours: str) -> dict[str, list[Compared]]:
+def _by_family(study: Study, ours: str) -> dict[str, list[InstanceTimes]]:
     """Return the comparisons by family, on instances that we solved and another contender was measured on."""
-    found: dict[str, list[Compared]] = {}
+    found: dict[str, list[InstanceTimes]] = {}
     for instance in study.instances:
         if study.cell(ours, instance).solved:
             seconds = study.cell(ours, instance).median(to_evidence)
             against = tuple(_against(study, ours, instance, seconds))
             if against:
-                found.setdefault(instance.family, []).append(Compared(instance, seconds, against))
+                found.setdefault(instance.family, []).append(InstanceTimes(instance, seconds, against))
     return found
 
 
@@ -169,7 +169,7 @@ def _against(study: Study, ours: str, instance: InstanceKey, seconds: float) -> 
             yield Against(name, math.nan, failed=status_words(cell.tried))
 
 
-def _row(study: Study, of: Compared, against: Iterable[Against]) -> str:
+def _row(study: Study, of: InstanceTimes, against: Iterable[Against]) -> str:
     said = ", ".join(_said(one) for one in sorted(against, key=_order))
     return f"| {study.task} | {_name(of.instance)} | {seconds_text(of.seconds)} | {said} |"
 

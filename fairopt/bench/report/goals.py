@@ -19,7 +19,7 @@ from fairopt.bench.spec import Goal, Statistic
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GoalResult:
     """A goal's row: what was asked and measured, and how, as text; whether it was reached (None: not decided)."""
 
     goal: Goal
@@ -39,18 +39,18 @@ class _Value:
     bound: bool = False
 
 
-def outcomes(study: Study) -> list[Outcome]:
+def outcomes(study: Study) -> list[GoalResult]:
     """Return the outcome of each goal of the study's specification, in its order."""
     return [] if study.spec is None else [_outcome(study, goal) for goal in study.spec.goals]
 
 
-def _outcome(study: Study, goal: Goal) -> Outcome:
+def _outcome(study: Study, goal: Goal) -> GoalResult:
     words, at_least = _WORDS[goal.statistic], goal.statistic is Statistic.RATIO
     asked = f"{'at least' if at_least else 'at most'} {words(goal.limit)}"
     chosen = [each for each in study.instances if goal.chooses(each.family, each.size, each.parameters)]
     chosen = [each for each in chosen if study.cell(goal.contender, each).rows]
     if not chosen:
-        return Outcome(goal, asked, "not measured", "no measurement of this contender on these instances", None)
+        return GoalResult(goal, asked, "not measured", "no measurement of this contender on these instances", None)
     found = [_VALUES[goal.statistic](study, goal, each) for each in chosen]
     failed = [place for place, each in enumerate(found) if math.isnan(each.value)]
     over = f"{count(len(chosen), 'instance')}, {count(_repeats(study, goal, chosen), 'measurement')}"
@@ -58,15 +58,15 @@ def _outcome(study: Study, goal: Goal) -> Outcome:
         place = failed[0]
         solved = study.cell(goal.contender, chosen[place]).solved
         more = f" ({len(failed)} of {len(chosen)} instances)" if len(chosen) > 1 else ""
-        return Outcome(goal, asked, found[place].reason + more, over, None if solved else False, chosen[place])
+        return GoalResult(goal, asked, found[place].reason + more, over, None if solved else False, chosen[place])
     values = [each.value for each in found]
     place = int(np.argmin(values) if at_least else np.argmax(values))
     reached = values[place] >= goal.limit if at_least else values[place] <= goal.limit
     bound = found[place].bound
     how = over + (f"; {goal.against} ran into its time limit, which is counted" if bound else "")
     if bound and not reached:  # the other one may be slower still, so that nothing is decided
-        return Outcome(goal, asked, f"more than {words(values[place])}", how, None, chosen[place])
-    return Outcome(goal, asked, ("more than " if bound else "") + words(values[place]), how, reached, chosen[place])
+        return GoalResult(goal, asked, f"more than {words(values[place])}", how, None, chosen[place])
+    return GoalResult(goal, asked, ("more than " if bound else "") + words(values[place]), how, reached, chosen[place])
 
 
 def _seconds(study: Study, goal: Goal, instance: InstanceKey) -> _Value:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.bench.libraries import library
-from fairopt.bench.records import Environment, InstanceKey, Record, Status
+from fairopt.bench.records import Environment, InstanceKey, MeasurementStatus, Record
 from fairopt.bench.report import tables, words
 from fairopt.bench.report.goals import outcomes
 from fairopt.bench.report.growth import Growth, fit
@@ -119,7 +119,7 @@ def _summary(found: Sequence[Study]) -> dict[str, Any]:
     """Return what stands above the contents: what was measured, when, and on which machines."""
     rows = [row.measured for study in found for row in study.rows]
     statuses = Counter(row.status for row in rows)
-    ended = ", ".join(f"{statuses[each]:,} {words.WORDS[each]}" for each in Status if statuses[each])
+    ended = ", ".join(f"{statuses[each]:,} {words.WORDS[each]}" for each in MeasurementStatus if statuses[each])
     contenders = words.count(len({name for study in found for name in study.contenders}), "contender")
     places = {(key.name, key.digest) for study in found for key in study.instances}
     instances = words.count(len(places), "instance")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.bench.records import Environment, InstanceKey, Measurement, Record, Status
+from fairopt.bench.records import Environment, InstanceKey, Measurement, MeasurementStatus, Record
 from fairopt.bench.report.statistics import Flags, Floats, median_of, penalised, shifted_geometric_mean
 from fairopt.bench.report.words import count, plain, settings_text
 from fairopt.bench.spec import Goal, Spec
@@ -27,7 +27,7 @@ Seconds = Callable[[Measurement], float | None]
 
 
 @dataclass(frozen=True)
-class Row:
+class NumberedMeasurement:
     """A measurement and its number: its place among the records, from 1 (the line, where they are of one file)."""
 
     number: int
@@ -38,7 +38,7 @@ class Row:
 class Cell:
     """One contender on one instance: all repeats. It is solved if there is a repeat and every repeat was solved."""
 
-    rows: tuple[Row, ...] = ()
+    rows: tuple[NumberedMeasurement, ...] = ()
 
     @property
     def solved(self) -> bool:
@@ -46,20 +46,26 @@ class Cell:
         return bool(self.rows) and all(row.measured.solved for row in self.rows)
 
     @property
-    def statuses(self) -> Counter[Status]:
+    def statuses(self) -> Counter[MeasurementStatus]:
         """How often each status occurs."""
         return Counter(row.measured.status for row in self.rows)
 
     @property
-    def tried(self) -> Counter[Status]:
+    def tried(self) -> Counter[MeasurementStatus]:
         """How often each status but "skipped" occurs: after a time-out, repeats are skipped."""
-        return Counter({status: often for status, often in self.statuses.items() if status is not Status.SKIPPED})
+        return Counter(
+            {status: often for status, often in self.statuses.items() if status is not MeasurementStatus.SKIPPED}
+        )
 
     @property
     def ran_out_of(self) -> float | None:
         """The time limit, if it is known and every repeat that was tried ran out of it; else None."""
         limits = [row.measured.time_limit for row in self.rows]
-        return min(limits) if self.tried.keys() == {Status.TIMEOUT} and all(map(math.isfinite, limits)) else None
+        return (
+            min(limits)
+            if self.tried.keys() == {MeasurementStatus.TIMEOUT} and all(map(math.isfinite, limits))
+            else None
+        )
 
     def median(self, seconds: Seconds) -> float:
         """Return the median over solved repeats; NaN where there is none that has these seconds."""
@@ -92,7 +98,7 @@ class Study:
         return f"s{self.rows[0].number}"
 
     @cached_property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[NumberedMeasurement]:
         """All measurements, in the order of the records."""
         return sorted((row for cell in self.cells.values() for row in cell.rows), key=lambda row: row.number)
 
@@ -110,7 +116,7 @@ class Study:
     @cached_property
     def present(self) -> tuple[str, ...]:
         """The contenders that could run here: those with any status but "missing"."""
-        missing = Status.MISSING
+        missing = MeasurementStatus.MISSING
         return tuple(
             name for name in self.contenders if any(row.measured.status is not missing for row in self.of(name))
         )
@@ -137,7 +143,7 @@ class Study:
         """Return the cell, empty where nothing was measured."""
         return self.cells.get((contender, instance.name, instance.digest), Cell())
 
-    def of(self, contender: str) -> list[Row]:
+    def of(self, contender: str) -> list[NumberedMeasurement]:
         """Return the measurements of a contender."""
         return [row for instance in self.instances for row in self.cell(contender, instance).rows]
 
@@ -201,7 +207,7 @@ def studies(records: Iterable[Record]) -> list[Study]:
     listed = list(records)
     known = {each.digest: each for each in listed if isinstance(each, Environment)}
     specs = {digest: _spec_of(each) for digest, each in known.items()}
-    together: dict[tuple[str, str, str], list[Row]] = {}
+    together: dict[tuple[str, str, str], list[NumberedMeasurement]] = {}
     for number, each in enumerate(listed, start=1):
         if isinstance(each, Environment):
             continue
@@ -209,7 +215,7 @@ def studies(records: Iterable[Record]) -> list[Study]:
             raise BadInput(f"got {each!r:.80}", place=f"record {number}", remedy="Give environments and measurements")
         _check(each, number, known)
         machine = machine_of(known[each.environment])
-        together.setdefault((each.spec, each.task, machine), []).append(Row(number, each))
+        together.setdefault((each.spec, each.task, machine), []).append(NumberedMeasurement(number, each))
     if not together:
         raise BadInput(
             "there are no measurements", place="records", remedy="Run `fairopt bench SPEC --json FILE` first"
@@ -223,10 +229,15 @@ def machine_of(environment: Environment) -> str:
 
 
 def _study(
-    name: str, task: str, machine: str, rows: list[Row], known: Mapping[str, Environment], specs: Mapping[str, Any]
+    name: str,
+    task: str,
+    machine: str,
+    rows: list[NumberedMeasurement],
+    known: Mapping[str, Environment],
+    specs: Mapping[str, Any],
 ) -> Study:
     names = _names(rows)
-    cells: dict[tuple[str, str, str], list[Row]] = {}
+    cells: dict[tuple[str, str, str], list[NumberedMeasurement]] = {}
     instances: dict[tuple[str, str], InstanceKey] = {}
     for row in rows:
         key = row.measured.instance.name, row.measured.instance.digest
@@ -258,7 +269,7 @@ def _study(
     )
 
 
-def _names(rows: Sequence[Row]) -> dict[tuple[str, str], str]:
+def _names(rows: Sequence[NumberedMeasurement]) -> dict[tuple[str, str], str]:
     """Return what to call each contender: its label, with the settings that differ where one label has several."""
     settings: dict[str, dict[str, Mapping[str, Any]]] = {}
     for row in rows:
@@ -278,15 +289,15 @@ def _names(rows: Sequence[Row]) -> dict[tuple[str, str], str]:
     return names
 
 
-def _identity(row: Row) -> tuple[str, str]:
+def _identity(row: NumberedMeasurement) -> tuple[str, str]:
     return row.measured.called, json.dumps(row.measured.settings, sort_keys=True, default=str)
 
 
-def _standing(rows: Sequence[Row]) -> tuple[Row, ...]:
+def _standing(rows: Sequence[NumberedMeasurement]) -> tuple[NumberedMeasurement, ...]:
     """Return the rows of a cell in order, without missing and skipped ones that were measured later."""
     ordered = sorted(rows, key=lambda row: (row.measured.repeat, row.number))
     last = {row.measured.repeat: row.number for row in ordered}
-    passing = (Status.MISSING, Status.SKIPPED)
+    passing = (MeasurementStatus.MISSING, MeasurementStatus.SKIPPED)
     return tuple(
         row for row in ordered if row.measured.status not in passing or row.number == last[row.measured.repeat]
     )

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fairopt.bench.records import Measurement, Status
+from fairopt.bench.records import Measurement, MeasurementStatus
 from fairopt.bench.report.statistics import Noise, Ratios, median_of, noise, ratios
-from fairopt.bench.report.studies import Cell, Row, Seconds, Study, to_answer, wall
+from fairopt.bench.report.studies import Cell, NumberedMeasurement, Seconds, Study, to_answer, wall
 from fairopt.bench.report.words import NOTHING
 from fairopt.errors import BadInput
 
@@ -20,7 +20,7 @@ class SizeCell:
     ``peak`` is the largest memory of a solved run, 0 where none is known; ``fastest`` whether nobody was faster.
     """
 
-    rows: Sequence[Row]
+    rows: Sequence[NumberedMeasurement]
     answer: float
     build: float
     solve: float
@@ -29,7 +29,7 @@ class SizeCell:
     fastest: bool
 
     @property
-    def failures(self) -> dict[Status, list[Row]]:
+    def failures(self) -> dict[MeasurementStatus, list[NumberedMeasurement]]:
         """The runs that were not solved, by status."""
         return _by_status(row for row in self.rows if not row.measured.solved)
 
@@ -56,9 +56,9 @@ class Unsolved:
     """Measurements of one contender that ended alike with one message, by the name of the instance."""
 
     contender: str
-    status: Status
+    status: MeasurementStatus
     message: str
-    places: dict[str, list[Row]] = field(default_factory=dict)
+    places: dict[str, list[NumberedMeasurement]] = field(default_factory=dict)
 
     @property
     def runs(self) -> int:
@@ -99,7 +99,7 @@ def means(study: Study, baseline: str) -> list[MeanRow]:
     rows = []
     for name in study.present:
         solved = study.solved(name)
-        untried = sum(set(study.cell(name, each).statuses) <= {Status.SKIPPED} for each in study.instances)
+        untried = sum(set(study.cell(name, each).statuses) <= {MeasurementStatus.SKIPPED} for each in study.instances)
         compared = None if name == baseline else speed(study, name, baseline)
         rows.append(
             MeanRow(
@@ -124,7 +124,7 @@ def speed(study: Study, name: str, baseline: str) -> Ratios:
 
 def unsolved(study: Study) -> list[Unsolved]:
     """Return what was not solved; measurements with the same message share a row."""
-    found: dict[tuple[str, Status, str], Unsolved] = {}
+    found: dict[tuple[str, MeasurementStatus, str], Unsolved] = {}
     for row in study.rows:
         measured = row.measured
         if not measured.solved:
@@ -148,7 +148,7 @@ def steadiness(studies: Iterable[Study]) -> Iterator[Steadiness]:
         yield Steadiness(study, found, max(row.measured.concurrent for row in study.rows))
 
 
-def libraries(rows: Iterable[Row]) -> Mapping[str, None]:
+def libraries(rows: Iterable[NumberedMeasurement]) -> Mapping[str, None]:
     """Return the libraries of measurements with their versions, each once, in the order of the measurements."""
     used = (row.measured.libraries for row in rows)
     return dict.fromkeys(f"{name} {each[name]}" for each in used for name in sorted(each))
@@ -168,8 +168,8 @@ def _size_cell(cells: Sequence[Cell], best: float) -> SizeCell:
     )
 
 
-def _by_status(rows: Iterable[Row]) -> dict[Status, list[Row]]:
-    found: dict[Status, list[Row]] = {status: [] for status in Status}
+def _by_status(rows: Iterable[NumberedMeasurement]) -> dict[MeasurementStatus, list[NumberedMeasurement]]:
+    found: dict[MeasurementStatus, list[NumberedMeasurement]] = {status: [] for status in MeasurementStatus}
     for row in rows:
         found[row.measured.status].append(row)
     return {status: each for status, each in found.items() if each}

@@ -7,17 +7,17 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fairopt.bench.records import Status
+from fairopt.bench.records import MeasurementStatus
 
 #: What a report calls each status.
-WORDS: Mapping[Status, str] = {
-    Status.SOLVED: "solved",
-    Status.WRONG: "wrong",
-    Status.TIMEOUT: "time-out",
-    Status.MEMORY: "out of memory",
-    Status.ERROR: "error",
-    Status.MISSING: "not installed",
-    Status.SKIPPED: "skipped",
+WORDS: Mapping[MeasurementStatus, str] = {
+    MeasurementStatus.SOLVED: "solved",
+    MeasurementStatus.WRONG: "wrong",
+    MeasurementStatus.TIMEOUT: "time-out",
+    MeasurementStatus.MEMORY: "out of memory",
+    MeasurementStatus.ERROR: "error",
+    MeasurementStatus.MISSING: "not installed",
+    MeasurementStatus.SKIPPED: "skipped",
 }
 #: What stands where there is nothing to say.
 NOTHING = "–"
@@ -97,7 +97,11 @@ def versions_text(versions: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in sorted(versions.items())) or NOTHING
 
 
-def status_words(statuses: Mapping[Status, int]) -> str:
+def status_words(statuses: Mapping[MeasurementStatus, int]) -> str:
     """Return how often each status but "solved" came, such as "time-out 2, wrong"."""
-    found = [(each, statuses.get(each, 0)) for each in Status if each is not Status.SOLVED and statuses.get(each)]
+    found = [
+        (each, statuses.get(each, 0))
+        for each in MeasurementStatus
+        if each is not MeasurementStatus.SOLVED and statuses.get(each)
+    ]
     return ", ".join(WORDS[each] if number == 1 else f"{WORDS[each]} {number}" for each, number in found)

@@ -47,11 +47,11 @@ class Bundles:
 
 @dataclass(frozen=True, eq=False)
 class DualBound:
-    """No total is above ``bound``, which is made of ``prices`` (k,), ``rents`` (n,) and ``multipliers`` (l, i, y)."""
+    """No total is above ``bound``: ``prices`` (k,), ``demand_duals`` (n,) and ``multipliers`` (l, i, y) prove it."""
 
     bound: float
     prices: Array
-    rents: Array
+    demand_duals: Array
     multipliers: tuple[Array, Array, Array]
 
 
@@ -62,34 +62,34 @@ def upper_bound(
     demand: Array,
     multipliers: tuple[Array, Array, Array],
     prices: Array,
-    rents: Array,
+    demand_duals: Array,
 ) -> DualBound:
     """Return a bound on the largest total throughput without envy.
 
-    ``multipliers`` are (l, i, y): y >= 0 for "s_l . b_l >= s_l . b_i" with bundles per weight; ``rents`` (n,) >= 0 for
-    the demands. For any of them the total of an allocation without envy is at most the sum of price times capacity and
-    rent times demand, where the price of type t is the most that anybody would pay:
+    ``multipliers`` are (l, i, y): y >= 0 for "s_l . b_l >= s_l . b_i" with bundles per weight; ``demand_duals`` (n,) >=
+    0 for the demands. For any of them the total of an allocation without envy is at most the sum of price times
+    capacity and demand dual times demand, where the price of type t is the most that anybody would pay:
     s_lt (1 + sum_i y_li / w_l) - sum_i y_il s_it / w_l - rent_l.
 
-    The ``prices`` (k,) and ``rents`` (n,) of a solver are short of that by a rounding error, which is large per weight
-    where a weight is tiny. For users who would pay more, the rent is raised, or else the price; or the shortfall is
-    moved to users of larger weight (`_relieved`). The least bound is taken. ``weight`` and ``demand`` may be off by one
-    rounding.
+    The ``prices`` (k,) and ``demand_duals`` (n,) of a solver are short of that by a rounding error, which is large per
+    weight where a weight is tiny. For users who would pay more, the demand dual is raised, or else the price; or the
+    shortfall is moved to users of larger weight (`_relieved`). The least bound is taken. ``weight`` and ``demand`` may
+    be off by one rounding.
     """
-    rents = np.where(demand < INFINITY, rents, 0.0)
+    demand_duals = np.where(demand < INFINITY, demand_duals, 0.0)
     pays = _pays(speedup, weight, multipliers)
-    above = _least(pays, capacity, demand, prices, rents, multipliers)
-    more = _relieved(speedup, capacity, weight, pays, np.maximum(prices, 0.0), rents, COSTS * above.bound)
+    above = _least(pays, capacity, demand, prices, demand_duals, multipliers)
+    more = _relieved(speedup, capacity, weight, pays, np.maximum(prices, 0.0), demand_duals, COSTS * above.bound)
     if not len(more[0]):
         return above
     envious, envied, y = (np.concatenate(both) for both in zip(multipliers, more, strict=True))
     multipliers = (envious, envied, y)
-    eased = _least(_pays(speedup, weight, multipliers), capacity, demand, prices, rents, multipliers)
+    eased = _least(_pays(speedup, weight, multipliers), capacity, demand, prices, demand_duals, multipliers)
     return eased if eased.bound < above.bound else above
 
 
 def _pays(speedup: Array, weight: Array, multipliers: tuple[Array, Array, Array]) -> Array:
-    """Return what everybody would pay for a GPU of each type (n, k) if there were no rents; roundings are up."""
+    """Return what everybody would pay for a GPU of each type (n, k) if there were no demand duals; roundings are up."""
     envious, envied, y = multipliers
     n, k = speedup.shape
     own = np.bincount(envious, y, minlength=n)
@@ -107,38 +107,38 @@ def _least(
     capacity: Array,
     demand: Array,
     prices: Array,
-    rents: Array,
+    demand_duals: Array,
     multipliers: tuple[Array, Array, Array],
 ) -> DualBound:
-    """Return the least of the bounds that raise prices or rents to what is paid."""
+    """Return the least of the bounds that raise prices or demand duals to what is paid."""
     limited = demand < INFINITY
-    found = [_bound(pays, capacity, demand, limited, (pays - rents[:, None]).max(axis=0))]
-    # a rent costs by the demand, a price by the capacity: rents are raised for small demands only, or for all
+    found = [_bound(pays, capacity, demand, limited, (pays - demand_duals[:, None]).max(axis=0))]
+    # a dual costs by the demand, a price by the capacity: duals are raised for small demands only, or for all
     for raised in (limited & (demand < capacity.max()), limited):
-        least = (pays - np.where(raised, INFINITY, rents)[:, None]).max(axis=0)
+        least = (pays - np.where(raised, INFINITY, demand_duals)[:, None]).max(axis=0)
         found.append(_bound(pays, capacity, demand, limited, np.maximum(prices, least)))
     # NaN means no bound
     return DualBound(*min(found, key=lambda each: INFINITY if math.isnan(each[0]) else each[0]), multipliers)
 
 
 def _bound(pays: Array, capacity: Array, demand: Array, limited: Array, prices: Array) -> tuple[float, Array, Array]:
-    """Return the bound at these prices, the prices, and the rents that are still needed; roundings are up."""
+    """Return the bound at these prices, the prices, and the demand duals that are still needed; roundings are up."""
     prices = rounded_up(np.maximum(prices, 0.0), 4)
     short = rounded_up(np.maximum((pays - prices).max(axis=1), 0.0), 4)
-    rents = np.where(limited, short, 0.0)
-    bound = math.fsum([*(prices * capacity).tolist(), *(rents[limited] * demand[limited]).tolist()])
-    return rounded_up(bound, 6), prices, rents
+    demand_duals = np.where(limited, short, 0.0)
+    bound = math.fsum([*(prices * capacity).tolist(), *(demand_duals[limited] * demand[limited]).tolist()])
+    return rounded_up(bound, 6), prices, demand_duals
 
 
 def _relieved(
-    speedup: Array, capacity: Array, weight: Array, pays: Array, prices: Array, rents: Array, least: float
+    speedup: Array, capacity: Array, weight: Array, pays: Array, prices: Array, demand_duals: Array, least: float
 ) -> tuple[Array, Array, Array]:
     """Return further multipliers (l, i, y) for users i who pay more than the prices, by more than ``least`` in all.
 
     The shortfall is moved to a user of larger weight: l takes off i what i is short of, and pays that by its own
     weight, where it is much less.
     """
-    excess = np.maximum(pays - prices - rents[:, None], 0.0)
+    excess = np.maximum(pays - prices - demand_duals[:, None], 0.0)
     costs = (excess * capacity).max(axis=1)
     found: list[tuple[int, int, float]] = []
     for i in np.argsort(-costs)[:RELIEVED].tolist():

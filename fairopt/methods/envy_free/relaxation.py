@@ -25,7 +25,7 @@ Pairs = dict[int, tuple[Array, Array]]
 class EnvyFreeOptimum:
     """Bundles with multipliers: ``bundle`` (c, k) what is held per weight, ``holds`` (n,) which of these is whose.
 
-    ``prices`` (k,) are the duals of the capacities, ``rents`` (n,) those of the demands, a GPU; ``envious``,
+    ``prices`` (k,) are the duals of the capacities, ``demand_duals`` (n,) those of the demands, a GPU; ``envious``,
     ``envied``, ``envy`` those of the rows "v_l . b_l >= v_l . b_i". In the units of the caller. ``end``: where the
     restricted program ended.
     """
@@ -33,7 +33,7 @@ class EnvyFreeOptimum:
     bundle: Array
     holds: Array
     prices: Array
-    rents: Array
+    demand_duals: Array
     envious: Array
     envied: Array
     envy: Array
@@ -65,7 +65,7 @@ def envy_free_optimum(
         first = [j for j, each in groups.items() if len(each.leaving)]
     used, holds = np.unique(found.holds, return_inverse=True)
     limited = limit < INFINITY
-    rents = np.where(limited, found.rents * unit / np.where(limited, limit * weight, 1.0), 0.0)
+    demand_duals = np.where(limited, found.demand_duals * unit / np.where(limited, limit * weight, 1.0), 0.0)
     to_free = found.envied >= k
     envious = np.concatenate([found.envious[to_free], *(each.envious for each in groups.values())])
     envy = np.concatenate([found.envy[to_free], *(each.value for each in groups.values())])
@@ -73,7 +73,7 @@ def envy_free_optimum(
         bundle=found.bundle[used] * (capacity / total),
         holds=holds,
         prices=np.maximum(found.prices * unit / capacity, 0.0),
-        rents=np.maximum(rents, 0.0),
+        demand_duals=np.maximum(demand_duals, 0.0),
         envious=envious,
         envied=np.concatenate([found.envied[to_free] - k, *(each.envied for each in groups.values())]),
         # counted in the largest value of the envious user, whose bundles are parts of all GPUs per weight
@@ -124,7 +124,7 @@ def _allow_gainful_types(program: RestrictedLP, found: RestrictedOptimum, own: A
     taken = np.zeros((k + n, k))
     np.add.at(taken, found.envied, found.envy[:, None] * users.value[found.envious])
     worth = users.value * (users.gain + own)[:, None] - taken[k:]
-    cost = users.weight[:, None] * found.prices + (found.rents / users.limit)[:, None] * users.size
+    cost = users.weight[:, None] * found.prices + (found.demand_duals / users.limit)[:, None] * users.size
     gains = worth - cost > ZERO * high_price(found) * users.weight[:, None]
     helps = gains & (users.value > 0) & ~program.may_hold & (program.single_type < 0)[:, None]
     if not helps.any():

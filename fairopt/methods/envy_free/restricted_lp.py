@@ -52,13 +52,13 @@ class RestrictedOptimum:
     """An optimum of a restricted program, with its duals.
 
     Shapes: ``bundle`` (k + n, k) by holder; ``holds`` (n,) the holder whose bundle each user has. ``prices`` (k,),
-    ``rents`` (n,), and ``envy`` (q,): the duals of the rows "user ``envious`` does not envy holder ``envied``".
+    ``demand_duals`` (n,), and ``envy`` (q,): the duals of the rows "user ``envious`` does not envy holder ``envied``".
     """
 
     bundle: Array
     holds: Array
     prices: Array
-    rents: Array
+    demand_duals: Array
     envious: Array
     envied: Array
     envy: Array
@@ -190,13 +190,13 @@ class RestrictedLP:
                 bundle = _table(column, program.polished(found).x)
                 break
         self.iterations += program.iterations
-        rents = np.zeros(n)
+        demand_duals = np.zeros(n)
         first = k + len(limited)
-        rents[limited] = found.dual[k:first]
+        demand_duals[limited] = found.dual[k:first]
         envious, envied = self.rows.envious, self.rows.envied
         self._remember(program, exists, limited)
         return RestrictedOptimum(
-            bundle, holds, found.dual[:k], rents, envious, envied, np.maximum(-found.dual[first:], 0.0)
+            bundle, holds, found.dual[:k], demand_duals, envious, envied, np.maximum(-found.dual[first:], 0.0)
         )
 
     def _load(self, exists: Array, column: Array, holds: Array, limited: Array) -> IncrementalLP:

@@ -27,8 +27,8 @@ SMALL = 40
 class EnvyFreeResult(SharesResult):
     """Envy-free shares, and what is proved of them: the largest total is between ``lower`` and ``upper``.
 
-    ``prices``, ``rents`` and `multipliers` make up the upper bound; ``bundle`` (n, k) is what everybody holds per
-    weight, equal to the last bit where shares are meant to be.
+    ``prices``, ``demand_duals`` and `multipliers` make up the upper bound; ``bundle`` (n, k) is what everybody holds
+    per weight, equal to the last bit where shares are meant to be.
     """
 
     bundle: Array
@@ -71,7 +71,7 @@ def envy_free_shares(
     found = envy_free_optimum(instance.direction, merged.gain, there, merged.weights, instance.limit, at)
     solved = perf_counter()
     amounts = merged.speedup, there, merged.weight, merged.demand
-    proof = upper_bound(*amounts, merged.multipliers(found), found.prices, found.rents[merged.merged])
+    proof = upper_bound(*amounts, merged.multipliers(found), found.prices, found.demand_duals[merged.merged])
     lower, bundles = lower_bound(*amounts, found.bundle, found.holds[merged.merged], merged.direction)
     bundle, prices = np.zeros(speedup.shape), np.zeros(len(capacity))
     bundle[:, merged.types] = bundles.of_users()[merged.group]
@@ -83,7 +83,7 @@ def envy_free_shares(
         lower=lower,
         upper=max(lower, proof.bound),
         prices=prices,
-        rents=proof.rents[merged.group],
+        demand_duals=proof.demand_duals[merged.group],
         effort={**found.effort, "groups": float(len(merged.weights)), "mixed": bundles.mixed},
         seconds={"build": built - begun, "solve": solved - built, "certify": perf_counter() - solved},
         warm_start=EnvyFreeWarmStart(instance, found.end, proof.prices * there),

@@ -27,18 +27,19 @@ class TypeShare:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class BestResponse:
     """The cheapest way of every user to reach its target.
 
     Users hold one type each, ``high``. Where demands force users to hold two, they hold some of ``low`` as well, which
-    is None where nobody has a demand. All (n,): ``value`` is the price of one unit of throughput, ``rent`` that of the
-    right to one GPU more. ``margin`` says how far prices may move, relatively, before a user would choose otherwise.
+    is None where nobody has a demand. All (n,): ``value`` is the price of one unit of throughput, ``demand_dual`` that
+    of the right to one GPU more. ``margin`` says how far prices may move, relatively, before a user would choose
+    otherwise.
     """
 
     high: TypeShare
     low: TypeShare | None
     value: Array
-    rent: Array | None
+    demand_dual: Array | None
     margin: Array
 
     @property
@@ -98,7 +99,7 @@ def cheapest(problem: LevelProblem, prices: Array) -> tuple[Array, Array, Array]
     return first, best, second
 
 
-def choose(problem: LevelProblem, prices: Array, level: float) -> Choice:
+def choose(problem: LevelProblem, prices: Array, level: float) -> BestResponse:
     """Return the cheapest choices at positive ``prices`` (k,); pairs of types are those for targets at ``level``."""
     first, best, second = cheapest(problem, prices)
     users = np.arange(len(first))
@@ -107,9 +108,9 @@ def choose(problem: LevelProblem, prices: Array, level: float) -> Choice:
     need = problem.need[first, users]
     start, slope = problem.floor * need, problem.rate * need
     if problem.demand is None:
-        return Choice(TypeShare(first, start, slope), None, best, None, margin)
+        return BestResponse(TypeShare(first, start, slope), None, best, None, margin)
     low = np.full(len(first), -1)
-    start_low, slope_low, rent = np.zeros(len(first)), np.zeros(len(first)), np.zeros(len(first))
+    start_low, slope_low, demand_dual = np.zeros(len(first)), np.zeros(len(first)), np.zeros(len(first))
     free = 1 - (start + slope * level) / problem.demand
     np.minimum(margin, np.abs(free), out=margin)
     tight = np.flatnonzero(free < 0)
@@ -124,8 +125,8 @@ def choose(problem: LevelProblem, prices: Array, level: float) -> Choice:
         start[tight] = (problem.floor[tight] - demand * s_low) / apart
         slope_low[tight], slope[tight] = -problem.rate[tight] / apart, problem.rate[tight] / apart
         low[tight], first[tight] = pair_low, pair_high
-        best[tight], rent[tight], margin[tight] = pair.value[two], pair.rent[two], pair.margin[two]
-    return Choice(TypeShare(first, start, slope), TypeShare(low, start_low, slope_low), best, rent, margin)
+        best[tight], demand_dual[tight], margin[tight] = pair.value[two], pair.demand_dual[two], pair.margin[two]
+    return BestResponse(TypeShare(first, start, slope), TypeShare(low, start_low, slope_low), best, demand_dual, margin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +134,7 @@ class _Pairs:
     low: Array
     high: Array
     value: Array
-    rent: Array
+    demand_dual: Array
     margin: Array
 
 
@@ -163,8 +164,8 @@ def _walk(problem: LevelProblem, users: Array, first: Array, prices: Array, leve
         low[at], high[at], value[at] = here, nearest, cheapest_step
         reached = speed[nearest, at]
         going[at] = (reached < aim[at]) & (reached < fastest[at])
-    rent = np.maximum(value * speed[low, count] - prices[low], 0.0)
-    cost = prices[:, None] + rent
+    demand_dual = np.maximum(value * speed[low, count] - prices[low], 0.0)
+    cost = prices[:, None] + demand_dual
     reduced = cost - value * speed
     reduced[low, count] = reduced[high, count] = np.inf
     room = speed[high, count] - speed[low, count]
@@ -172,4 +173,4 @@ def _walk(problem: LevelProblem, users: Array, first: Array, prices: Array, leve
         margin = (reduced / cost).min(axis=0) / 2
         for side in (speed[high, count] - aim, aim - speed[low, count]):
             margin = np.minimum(margin, np.abs(side) / room)
-    return _Pairs(low, high, value, rent, margin)
+    return _Pairs(low, high, value, demand_dual, margin)

@@ -20,27 +20,34 @@ LEAST = 1e-250
 
 
 def upper_bound(
-    speedup: Array, capacity: Array, rate: Array, floor: Array | None, demand: Array | None, prices: Array, rents: Array
+    speedup: Array,
+    capacity: Array,
+    rate: Array,
+    floor: Array | None,
+    demand: Array | None,
+    prices: Array,
+    demand_duals: Array,
 ) -> tuple[float, Array, Array, Array]:
-    """Return what any ``prices`` (k,) and ``rents`` (n,) prove that no level is above, and normalised duals.
+    """Return what any ``prices`` (k,) and ``demand_duals`` (n,) prove that no level is above, and normalised duals.
 
-    The value y of a user's throughput is the least of ``(price_j + rent) / speedup_j``; then by weak duality no level
-    is above ``(prices @ capacity + rents @ demand - floor @ y) / (rate @ y)``. Returns the bound, prices, rents and
-    values such that ``rate @ values`` is 1. A type without GPUs has the price at which nobody would want it.
+    The value y of a user's throughput is the least of ``(price_j + demand_dual) / speedup_j``; then by weak duality no
+    level is above ``(prices @ capacity + demand_duals @ demand - floor @ y) / (rate @ y)``. Returns the bound, prices,
+    demand duals and values such that ``rate @ values`` is 1. A type without GPUs has the price at which nobody would
+    want it.
     """
     n = len(speedup)
     there = capacity > 0
     price = np.where(there, np.maximum(prices, LEAST), np.inf)
-    rent = np.maximum(rents, 0.0)
+    demand_dual = np.maximum(demand_duals, 0.0)
     limits = None
-    if demand is not None and rent.any():
+    if demand is not None and demand_dual.any():
         limits = np.isfinite(demand)
-        rent = np.where(limits, rent, 0.0)
+        demand_dual = np.where(limits, demand_dual, 0.0)
     value = np.empty(n)
     with np.errstate(divide="ignore"):
         for first in range(0, n, BLOCK):
             part = slice(first, first + BLOCK)
-            cost = price if limits is None else price + rent[part, None]
+            cost = price if limits is None else price + demand_dual[part, None]
             value[part] = (cost / speedup[part]).min(axis=1)
     needs = rate > 0 if floor is None else (rate > 0) | (floor > 0)
     value = rounded_down(np.where(needs | np.isfinite(value), value, 0.0), 4)
@@ -49,13 +56,13 @@ def upper_bound(
         raise NotSolved("the prices found bound no level")
     paid = (price[there] * capacity[there]).tolist()
     if limits is not None and demand is not None:
-        paid += (rent[limits] * demand[limits]).tolist()
+        paid += (demand_dual[limits] * demand[limits]).tolist()
     most = rounded_up(fsum(paid), 4)
     if floor is not None:
         most = rounded_up(most - rounded_down(fsum((floor * value).tolist()), 4), 2)
     if not there.all():
         price[~there] = rounded_up((speedup[:, ~there] * value[:, None]).max(axis=0, initial=0.0), 4)
-    return rounded_up(most / gain, 4), price / gain, rent / gain, value / gain
+    return rounded_up(most / gain, 4), price / gain, demand_dual / gain, value / gain
 
 
 def lower_bound(

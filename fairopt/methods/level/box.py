@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairopt.errors import NotSolved
-from fairopt.methods.level.best_response import Choice, choose, floored
+from fairopt.methods.level.best_response import BestResponse, choose, floored
 from fairopt.methods.level.interior_point import FINE, ROUGH
 from fairopt.methods.level.problem import LevelProblem
 from fairopt.methods.level.vertex import BoxVertex, FixedUsers, vertex
@@ -37,10 +37,10 @@ class Raised:
 
     prices: Array
     level: float
-    choice: Choice
+    choice: BestResponse
     active: Array
     shares: Array
-    rent: Array | None
+    demand_dual: Array | None
 
 
 class Box:
@@ -77,7 +77,7 @@ class Box:
         at = vertex(problem.select(active), usable, others, self.level, centre)
         self.boxes, self.largest = self.boxes + 1, max(self.largest, len(active))
         if at.bought <= NEGLIGIBLE and at.level >= problem.highest * (1 - NEGLIGIBLE):
-            return Raised(np.zeros(len(centre)), at.level, choice, active, at.shares, one_rent(problem))
+            return Raised(np.zeros(len(centre)), at.level, choice, active, at.shares, one_demand_dual(problem))
         savings = self._savings(at, choice, active)
         is_whole = len(active) == len(near) and bool((usable | np.isinf(problem.need)).all())
         if is_whole or (at.inside and savings.sum() <= NEGLIGIBLE * max(abs(at.level), 1e-300)):
@@ -85,7 +85,7 @@ class Box:
         self._move(at, savings, near, centre)
         return None
 
-    def _centre(self) -> tuple[Array, Choice]:
+    def _centre(self) -> tuple[Array, BestResponse]:
         """Return positive prices near the present ones, and the users' choices there."""
         centre = floored(self.problem, self.prices)
         choice = choose(self.problem, centre, self.level)
@@ -94,7 +94,7 @@ class Box:
             centre, self.prices = centre / weight, self.prices / weight
         return centre, choice
 
-    def _others(self, choice: Choice, active: Array, centre: Array, width: float) -> FixedUsers:
+    def _others(self, choice: BestResponse, active: Array, centre: Array, width: float) -> FixedUsers:
         """Return what all but the ``active`` users hold together, and the box of prices within which they do."""
         problem, k = self.problem, len(centre)
         fixed = np.ones(len(problem.rate), dtype=bool)
@@ -124,26 +124,29 @@ class Box:
         self._before = before, (floored(self.problem, self.prices, 0.0), self.level)
 
     def _rents(self, at: BoxVertex, active: Array) -> Array | None:
-        """Return the rents of all users (n,) at the vertex's prices.
+        """Return the demand duals of all users (n,) at the vertex's prices.
 
-        The small program knows how far an active user's value of throughput is needed, and so its rent; another one is
-        taken where a type that the user was not offered there makes that prove more.
+        The small program knows how far an active user's value of throughput is needed, and so its demand dual; another
+        one is taken where a type that the user was not offered there makes that prove more.
         """
         problem = self.problem
         prices = floored(problem, at.prices, 0.0)
-        rent = choose(problem, prices, at.level).rent
-        if rent is None or at.rent is None or problem.demand is None:
-            return rent
+        demand_dual = choose(problem, prices, at.level).demand_dual
+        if demand_dual is None or at.demand_dual is None or problem.demand is None:
+            return demand_dual
         need = problem.need[:, active]
         demand = np.where(np.isfinite(problem.demand[active]), problem.demand[active], 0.0)
         target = problem.floor[active] + problem.rate[active] * at.level
         chosen, of_vertex = (
-            ((prices[:, None] + each) * need).min(axis=0) * target - each * demand for each in (rent[active], at.rent)
+            ((prices[:, None] + each) * need).min(axis=0) * target - each * demand
+            for each in (demand_dual[active], at.demand_dual)
         )
-        rent[active] = np.where(of_vertex >= chosen - NEGLIGIBLE * np.abs(chosen), at.rent, rent[active])
-        return rent
+        demand_dual[active] = np.where(
+            of_vertex >= chosen - NEGLIGIBLE * np.abs(chosen), at.demand_dual, demand_dual[active]
+        )
+        return demand_dual
 
-    def _savings(self, at: BoxVertex, choice: Choice, active: Array) -> Array:
+    def _savings(self, at: BoxVertex, choice: BestResponse, active: Array) -> Array:
         """Return what each user (n,) could save at the vertex's prices by choosing otherwise."""
         problem = self.problem
         least = choose(problem, floored(problem, at.prices, 0.0), at.level).cost(at.prices, at.level)
@@ -164,11 +167,11 @@ def nearest(margin: Array, count: int) -> Array:
     return np.asarray(margin <= np.partition(margin, count)[count])
 
 
-def one_rent(problem: LevelProblem) -> Array:
-    """Return the rents (n,) where the demand of one user alone limits the level: only that one has a rent."""
-    rent = np.zeros(len(problem.rate))
-    rent[int(problem.reach.argmin())] = 1.0
-    return rent
+def one_demand_dual(problem: LevelProblem) -> Array:
+    """Return the demand duals (n,) where one user's demand alone limits the level: those of all others are 0."""
+    demand_dual = np.zeros(len(problem.rate))
+    demand_dual[int(problem.reach.argmin())] = 1.0
+    return demand_dual
 
 
 def _candidates(problem: LevelProblem, active: Array, prices: Array, level: float, width: float) -> Array:
@@ -179,7 +182,7 @@ def _candidates(problem: LevelProblem, active: Array, prices: Array, level: floa
     nearby = level * (1 - width), min(level * (1 + width), problem.highest)
     for each in (level,) if problem.demand is None else (level, *nearby):
         choice = choose(part, prices, each)
-        cost = prices[:, None] + (0.0 if choice.rent is None else choice.rent)
+        cost = prices[:, None] + (0.0 if choice.demand_dual is None else choice.demand_dual)
         usable |= cost * (1 - width) <= choice.value * speed * (1 + width) * (1 + 1e-12)
         for share in choice.shares:
             some = share.type >= 0

@@ -21,7 +21,7 @@ import numpy as np
 from fairopt.errors import NotSolved
 from fairopt.methods.level.best_response import choose, floored
 from fairopt.methods.level.bounds import lower_bound, upper_bound
-from fairopt.methods.level.box import NEGLIGIBLE, Box, Raised, nearest, one_rent, precision
+from fairopt.methods.level.box import NEGLIGIBLE, Box, Raised, nearest, one_demand_dual, precision
 from fairopt.methods.level.interior_point import ROUGH, interior
 from fairopt.methods.level.problem import LevelProblem, Units, without_units
 from fairopt.methods.level.vertex import FixedUsers, vertex
@@ -42,8 +42,8 @@ class LevelResult(SharesResult):
     """A common level, who holds what, and what proves it.
 
     All users reach the level ``lower`` with the ``shares`` (n, k), and the largest level is at most ``upper``. Duals:
-    ``prices`` (k,), ``rents`` (n,) and ``values`` (n,) are the level gained by one GPU more of a type, by one more of
-    demand, and lost by one unit of throughput more that a user must have.
+    ``prices`` (k,), ``demand_duals`` (n,) and ``values`` (n,) are the level gained by one GPU more of a type, by one
+    more of demand, and lost by one unit of throughput more that a user must have.
     """
 
     values: Array
@@ -79,17 +79,17 @@ def raise_level(
     found = _solve(problem, effort, guess)
     solved = perf_counter()
     shares = _all_shares(found, units, speedup.shape)
-    prices, rents = np.zeros(len(capacity)), np.zeros(len(rate))
+    prices, demand_duals = np.zeros(len(capacity)), np.zeros(len(rate))
     prices[units.types] = found.prices / units.level
-    if found.rent is not None:
-        rents[_rows(units)] = found.rent / units.level
-    upper, prices, rents, values = upper_bound(speedup, capacity, rate, floor, demand, prices, rents)
+    if found.demand_dual is not None:
+        demand_duals[_rows(units)] = found.demand_dual / units.level
+    upper, prices, demand_duals, values = upper_bound(speedup, capacity, rate, floor, demand, prices, demand_duals)
     lower = lower_bound(shares, speedup, capacity, rate, floor, demand)
     seconds = {"build": built - begun, "solve": solved - built, "certify": perf_counter() - solved}
     return LevelResult(
         shares=shares,
         prices=prices,
-        rents=rents,
+        demand_duals=demand_duals,
         values=values,
         lower=lower,
         upper=upper,
@@ -114,12 +114,12 @@ def bound_level(
     """
     problem, units = without_units(speedup, capacity, rate, floor, demand)
     found, level = _guess(problem, {"steps": 0.0}, tolerance)
-    prices, rents = np.zeros(len(capacity)), np.zeros(len(rate))
+    prices, demand_duals = np.zeros(len(capacity)), np.zeros(len(rate))
     prices[units.types] = found
-    rent = choose(problem, found, min(level, problem.highest)).rent
-    if rent is not None:
-        rents[_rows(units)] = rent
-    upper, _, _, values = upper_bound(speedup, capacity, rate, floor, demand, prices, rents)
+    demand_dual = choose(problem, found, min(level, problem.highest)).demand_dual
+    if demand_dual is not None:
+        demand_duals[_rows(units)] = demand_dual
+    upper, _, _, values = upper_bound(speedup, capacity, rate, floor, demand, prices, demand_duals)
     return upper, values
 
 
@@ -158,7 +158,7 @@ def _as_one_program(problem: LevelProblem, effort: dict[str, float]) -> Raised:
     at = vertex(problem, np.ones((k, n), dtype=bool), nobody, 1.0, 1.0 / problem.capacity)
     effort["boxes"] += 1
     choice = choose(problem, floored(problem, at.prices), at.level)
-    return Raised(at.prices, at.level, choice, np.arange(n), at.shares, at.rent)
+    return Raised(at.prices, at.level, choice, np.arange(n), at.shares, at.demand_dual)
 
 
 def _guess(problem: LevelProblem, effort: dict[str, float], tolerance: float) -> tuple[Array, float]:
@@ -215,7 +215,7 @@ def _limited_by_one(problem: LevelProblem, effort: dict[str, float]) -> Raised |
             shares = inside.shares * (target / reached)
             if _fits(problem, shares):
                 choice = choose(problem, prices, problem.highest)
-                return Raised(np.zeros(k), problem.highest, choice, np.arange(n), shares, one_rent(problem))
+                return Raised(np.zeros(k), problem.highest, choice, np.arange(n), shares, one_demand_dual(problem))
     return None
 
 

@@ -37,7 +37,7 @@ class FixedUsers:
 
 @dataclass(frozen=True, eq=False)
 class BoxVertex:
-    """An optimal vertex of the small program: ``prices`` (k,), ``level``, ``shares`` (k, n), ``rent`` (n,).
+    """An optimal vertex of the small program: ``prices`` (k,), ``level``, ``shares`` (k, n), ``demand_dual`` (n,).
 
     ``inside``: neither a price nor the level is at the boundary of the box. ``bought``: the GPUs bought from the box at
     its highest prices, beyond the capacities and as parts of them.
@@ -46,7 +46,7 @@ class BoxVertex:
     prices: Array
     level: float
     shares: Array
-    rent: Array | None
+    demand_dual: Array | None
     inside: bool
     bought: float
 
@@ -92,12 +92,12 @@ def vertex(problem: LevelProblem, usable: Array, others: FixedUsers, level: floa
     found = solver.polished(solver.solve(), POLISHED)
     held = np.zeros((types, members))
     held[type_, group] = np.maximum(found.x[amounts], 0.0)
-    rent = None
+    demand_dual = None
     if problem.demand is not None:
-        rents = np.zeros(members)
+        demand_duals = np.zeros(members)
         # the row of a group stands for each member by its part of the group; see `_Groups`
-        rents[limited] = np.maximum(found.dual[within_demand], 0.0) * unit
-        rent = rents[groups.of] / groups.total[groups.of]
+        demand_duals[limited] = np.maximum(found.dual[within_demand], 0.0) * unit
+        demand_dual = demand_duals[groups.of] / groups.total[groups.of]
     inside = abs(found.reduced[0]) <= HELD
     bought = 0.0
     if others.box is not None:
@@ -108,7 +108,7 @@ def vertex(problem: LevelProblem, usable: Array, others: FixedUsers, level: floa
         prices=np.maximum(found.dual[within_capacity], 0.0) / capacity,
         level=level + unit * float(found.x[0]),
         shares=held[:, groups.of] * np.where(usable, problem.need, 0.0) * problem.size,
-        rent=rent,
+        demand_dual=demand_dual,
         inside=bool(inside),
         bought=bought,
     )

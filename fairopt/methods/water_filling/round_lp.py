@@ -45,11 +45,11 @@ def raise_by_program(
     found = IncrementalLP(lp.program("a round of water filling"), presolve=True).solve()
     shares = np.zeros((n, k))
     shares[user, type_] = np.maximum(found.x[parts], 0.0) * capacity[type_] / n
-    prices, rents = np.zeros(k), np.zeros(n)
+    prices, demand_duals = np.zeros(k), np.zeros(n)
     there = capacity > 0
     # the bound holds for any prices, so that their common unit does not matter
     prices[there] = np.maximum(found.dual[within_capacity], 0.0)[there] / capacity[there]
-    rents[limited] = np.maximum(found.dual[within_demand], 0.0) / (n * limits[limited])
-    upper, prices, rents, values = upper_bound(speedup, capacity, rate, floor, demand, prices, rents)
+    demand_duals[limited] = np.maximum(found.dual[within_demand], 0.0) / (n * limits[limited])
+    upper, prices, demand_duals, values = upper_bound(speedup, capacity, rate, floor, demand, prices, demand_duals)
     lower = lower_bound(shares, speedup, capacity, rate, floor, demand)
-    return LevelResult(lower=lower, upper=upper, shares=shares, prices=prices, rents=rents, values=values)
+    return LevelResult(lower=lower, upper=upper, shares=shares, prices=prices, demand_duals=demand_duals, values=values)

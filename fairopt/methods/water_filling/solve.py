@@ -54,8 +54,8 @@ REACHED = 1e-12
 class FillingRound:
     """One round: its level is between ``lower`` and ``upper``; whom it fixed, and what proves it.
 
-    Shapes: ``prices`` (k,), ``rents``, ``values`` (n,) are the duals of the round. ``fixed`` (n,): the users fixed
-    because raising them lowers the level; ``capped`` (n,): those fixed at their cap.
+    Shapes: ``prices`` (k,), ``demand_duals``, ``values`` (n,) are the duals of the round. ``fixed`` (n,): the users
+    fixed because raising them lowers the level; ``capped`` (n,): those fixed at their cap.
     """
 
     lower: float
@@ -63,7 +63,7 @@ class FillingRound:
     fixed: Array
     capped: Array
     prices: Array
-    rents: Array
+    demand_duals: Array
     values: Array
 
 
@@ -183,7 +183,7 @@ class _Filling:
             # between the bounds, since later levels can depend on earlier ones a hundred thousand times as strongly
             self.level[fixed], self.fixed_in[fixed] = (result.lower + result.upper) / 2, number
             self.doubt[fixed] = self._doubt(raised)
-        duals = result.prices, result.rents, result.values
+        duals = result.prices, result.demand_duals, result.values
         self.rounds.append(FillingRound(result.lower, result.upper, fixed, capped, *duals))
         self._bar(result, raised.speedup)
         return result.shares
@@ -212,7 +212,7 @@ class _Filling:
             if isinstance(attempt, float):
                 top = attempt
                 continue
-            result = self._with_rents(attempt.result, speedup, target.speedup, capped)
+            result = self._with_demand_duals(attempt.result, speedup, target.speedup, capped)
             highest = cap[capped].max(initial=0.0)
             if result.lower >= highest * (1 - REACHED):
                 if result.lower >= cap[rising].max() * (1 - REACHED):
@@ -275,8 +275,8 @@ class _Filling:
         result.shares[users, type_] = gpus
         return result
 
-    def _with_rents(self, result: LevelResult, speedup: Array, usable: Array, capped: Array) -> LevelResult:
-        """Return the same with values and rents of capped users at which slower types do not pay for them, either.
+    def _with_demand_duals(self, result: LevelResult, speedup: Array, usable: Array, capped: Array) -> LevelResult:
+        """Return the same with values and demand duals of capped users so that slower types do not pay, either.
 
         The value is what the last bit of throughput costs that faster GPUs give.
         """
@@ -288,10 +288,10 @@ class _Filling:
         slower = (speedup[users] > 0) & (speedup[users] < fast)
         with np.errstate(divide="ignore", invalid="ignore"):
             step = np.where(slower, (price - result.prices) / (fast - speedup[users]), 0.0)
-        values, rents = result.values.copy(), result.rents.copy()
+        values, demand_duals = result.values.copy(), result.demand_duals.copy()
         values[users] = np.maximum((price / fast)[:, 0], step.max(axis=1))
-        rents[users] = np.maximum(values[users] * fast[:, 0] - price[:, 0], 0.0)
-        return replace(result, values=values, rents=rents)
+        demand_duals[users] = np.maximum(values[users] * fast[:, 0] - price[:, 0], 0.0)
+        return replace(result, values=values, demand_duals=demand_duals)
 
     def _caps(self, speedup: Array, open_: Array) -> Array:
         """Return the caps (n,): what the GPUs of the fastest types allow is left to prices."""
@@ -359,7 +359,7 @@ class _Filling:
         The excess is what all users together could spend on types that are dearer to them than what they hold.
         """
         excess = (result.upper - result.lower) + abs(result.upper) * 4 * ROUNDING
-        cost = result.prices + result.rents[:, None]
+        cost = result.prices + result.demand_duals[:, None]
         dear = cost - result.values[:, None] * speedup
         has = self.fair * np.where(self.fixed_in > 0, self.level, result.lower)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -127,7 +127,7 @@ def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
         if not gpus and limit != INFINITY:
             raise BadInput("it has a memory but no hosts", place=f"type {name!r}", remedy="Leave out one or the other")
     groups = []
-    alike = list(zip(cluster.kind.tolist(), cluster.gpus.tolist(), cluster.bandwidth.tolist(), strict=True))
+    alike = list(zip(cluster.gpu_type.tolist(), cluster.gpus.tolist(), cluster.bandwidth.tolist(), strict=True))
     for host, many, called in grouped(cluster.hosts, alike):
         kind, gpus, bandwidth = alike[host]
         values = {"name": called, "type": cluster.types[kind], "gpus": gpus, "count": many, "bandwidth": bandwidth}

@@ -76,7 +76,7 @@ class Anything:
 
 
 @dataclass(frozen=True)
-class Moves:
+class CandidateReports:
     """The reports to try: coordinate moves, boundary moves and random ones, for one user of one market (in floats).
 
     ``fixed`` is the column that must keep its value, where speedups are normalised to the slowest type; else None.

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.program import INFINITY, Array
 from fairopt.properties.effort import KINDS, Effort
-from fairopt.properties.misreports.allowed import Misreports, Moves
+from fairopt.properties.misreports.allowed import CandidateReports, Misreports
 from fairopt.properties.misreports.reports import Reports
 
 #: So many of the best misreports, of different users, are improved side by side.
@@ -30,12 +30,12 @@ class Found:
     share: float
 
 
-class Search:
+class MisreportSearch:
     """One search: counts the misreports that it tries of each kind, and returns the best of each."""
 
     def __init__(self, asked: Reports, effort: Effort, *, fixed: int | None) -> None:
         self.asked, self.effort = asked, effort
-        moves = [Moves(asked.market, user, fixed) for user in range(len(asked.market.users))]
+        moves = [CandidateReports(asked.market, user, fixed) for user in range(len(asked.market.users))]
         self._moves = {each.user: each for each in moves if each.free}
         self._random = np.random.default_rng(effort.seed)
         self._ends = INFINITY
@@ -141,7 +141,7 @@ class Search:
         return False
 
 
-def _allowed(moves: Moves, kind: Misreports) -> Iterator[Array]:
+def _allowed(moves: CandidateReports, kind: Misreports) -> Iterator[Array]:
     return (report for report in moves.structured() if kind.allows(moves.truth, report))
 
 

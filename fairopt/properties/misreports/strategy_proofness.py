@@ -12,7 +12,7 @@ from fairopt.properties.effort import Effort
 from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Smaller
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import Found, Search, better
+from fairopt.properties.misreports.search import Found, MisreportSearch, better
 from fairopt.properties.property import MechanismProperty
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 
@@ -59,7 +59,7 @@ class StrategyProofness(MechanismProperty):
             truth = exact_or_none(policy, problem)
         exactly = ExactReports(policy, problem, truth) if truth is not None and truth.exact else None
         asked = Reports(policy, problem, None if exactly else truth)
-        search = Search(asked, effort, fixed=problem.type_order()[0] if self.normalised else None)
+        search = MisreportSearch(asked, effort, fixed=problem.type_order()[0] if self.normalised else None)
         kinds: tuple[Misreports, ...] = (Larger(), Smaller(), Anything())
         found: dict[str, Found | None] = {}
         for number, one in enumerate(kinds[:2]):
@@ -75,7 +75,9 @@ class StrategyProofness(MechanismProperty):
         tried = f"{sum(search.tried.values())} misreports in all; {overall.effort}"
         return replace(overall, by_misreport=verdicts, effort=tried)
 
-    def _verdict(self, search: Search, kind: Misreports, witness: Misreport | None, found: Found | None) -> Verdict:
+    def _verdict(
+        self, search: MisreportSearch, kind: Misreports, witness: Misreport | None, found: Found | None
+    ) -> Verdict:
         where = "the slowest type's speedup kept" if self.normalised else "all speedups"
         stopped = ", stopped by the time limit" if kind.name in search.stopped else ""
         effort = f"{search.tried[kind.name]} misreports ({kind.name}; {where}), seed {search.effort.seed}{stopped}"
@@ -95,7 +97,7 @@ class StrategyProofness(MechanismProperty):
 class _Decided:
     """Turns the reports that a search found into witnesses: exact where possible, else in floats."""
 
-    def __init__(self, search: Search, exactly: ExactReports | None, tolerance: float) -> None:
+    def __init__(self, search: MisreportSearch, exactly: ExactReports | None, tolerance: float) -> None:
         self._search, self._exactly, self._tolerance = search, exactly, tolerance
 
     def witness(self, found: Found | None, kind: Misreports) -> Misreport | None:

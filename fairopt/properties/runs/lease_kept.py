@@ -10,7 +10,7 @@ from fairopt.program import Number, number_text
 from fairopt.properties.runs.run_property import RunCase, RunInstance, RunProperty
 from fairopt.properties.runs.scripted import ONE, jobs, scripted
 from fairopt.properties.verdict import Answer
-from fairopt.simulation import History, Ran, Round
+from fairopt.simulation import History, JobRun, Round
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class LeaseKept(RunProperty):
                     )
 
 
-def _held(ran: Ran, then: Ran | None, record: Round) -> Number:
+def _held(ran: JobRun, then: JobRun | None, record: Round) -> Number:
     """Return until when a job has its GPUs, by what the next round says."""
     return then.lease if then is not None and then.spots == ran.spots else record.end
 

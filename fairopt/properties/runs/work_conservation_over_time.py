@@ -33,11 +33,14 @@ class IdleGpus:
         row, kind = jobs.names.index(self.job), cluster.types.index(self.type)
         there = sum(
             int(gpus)
-            for host, of, gpus in zip(cluster.hosts, cluster.kind, cluster.gpus, strict=True)
+            for host, of, gpus in zip(cluster.hosts, cluster.gpu_type, cluster.gpus, strict=True)
             if of == kind and host not in record.down
         )
         used = sum(
-            gpus for ran in record.ran for host, gpus in ran.spots if cluster.kind[cluster.hosts.index(host)] == kind
+            gpus
+            for ran in record.ran
+            for host, gpus in ran.spots
+            if cluster.gpu_type[cluster.hosts.index(host)] == kind
         )
         able = jobs.throughput[row, kind] > 0 and jobs.memory[row] <= cluster.memory[kind]
         return bool(self.job in record.waiting and able and jobs.gpus[row] <= there - used == self.free)
@@ -85,7 +88,7 @@ class WorkConservationOverTime(RunProperty):
         jobs, cluster = history.trace.jobs, history.cluster
         suits = Queue.fresh(jobs, cluster, length=1).suits
         rows = {name: row for row, name in enumerate(jobs.names)}
-        kinds = dict(zip(cluster.hosts, cluster.kind.tolist(), strict=True))
+        kinds = dict(zip(cluster.hosts, cluster.gpu_type.tolist(), strict=True))
         there = dict(zip(cluster.hosts, cluster.gpus.tolist(), strict=True))
         for record in history.rounds:
             free = _free(record, kinds, there, len(cluster.types))

@@ -82,22 +82,24 @@ class ScheduleMisreport:
     """
 
     tenant: str
-    lie: BatchLie
+    misreport: BatchLie
     honest: Number
-    lying: Number
+    misreported: Number
     told: str
 
     @property
     def gain(self) -> Number:
         """What the lie adds."""
-        return self.lying - self.honest
+        return self.misreported - self.honest
 
     def __str__(self) -> str:
-        return f"{self.tenant} gains {self.gain} ({self.honest} in truth, {self.lying} by the lie) with {self.told}"
+        return (
+            f"{self.tenant} gains {self.gain} ({self.honest} in truth, {self.misreported} by the lie) with {self.told}"
+        )
 
 
 @dataclass(frozen=True)
-class SmallLies:
+class SmallMisreports:
     """Lies about single jobs, and about two jobs of a tenant at once: all demands up to a size, given utilities.
 
     ``most``: the largest epochs and chunks that are told. ``keep_work``: only demands that tell the true number of
@@ -142,7 +144,7 @@ class ScheduleStrategyProofness(MechanismProperty):
     else nothing: there is no second try and no preemption. It pays what was asked, for all that was granted, and a job
     that starts before its true arrival does nothing until then.
 
-    * ``lies``: which ones a search tries, in their order, as far as its effort goes.
+    * ``misreports``: which ones a search tries, in their order, as far as its effort goes.
     * ``early``: a job that is done before its last slot is done then; False (default): when its schedule ends, as
       (3m) has it, so that nobody gains by what an operator would only have to look away from.
 
@@ -154,32 +156,32 @@ class ScheduleStrategyProofness(MechanismProperty):
     short = "SP"
     source = f"{SOURCE} Theorem 4"
     definition = "g_u(truth) >= g_u(told) for each tenant u and everything that it may tell of its jobs"
-    lies: SmallLies = field(default_factory=SmallLies)
+    misreports: SmallMisreports = field(default_factory=SmallMisreports)
     early: bool = False
 
     def search(
         self, policy: Policy, problem: Batch, *, effort: Effort | None = None, truth: Plan | None = None
     ) -> Verdict:
         """Try the lies within ``effort``; the verdict speaks of ``truth``, the policy's plan for the batch."""
-        return self.check(policy, problem, self.lies.of(problem), effort=effort, truth=truth)
+        return self.check(policy, problem, self.misreports.of(problem), effort=effort, truth=truth)
 
     def check(
         self,
         policy: Policy,
         batch: Batch,
-        lies: Iterable[BatchLie],
+        misreports: Iterable[BatchLie],
         *,
         effort: Effort | None = None,
         truth: Plan | None = None,
     ) -> Verdict:
-        """Decide over ``lies``, all where no ``effort`` limits them.
+        """Decide over ``misreports``, all where no ``effort`` limits them.
 
         The margin is minus the most that one gains, the witness that one.
         """
         honest, tried, best = self.gains(batch, truth or decide(policy, batch)), 0, None
         ends = INFINITY if effort is None or effort.seconds is None else monotonic() + effort.seconds
-        for lie in lies if effort is None else islice(lies, effort.evaluations):
-            tried, found = tried + 1, self.misreport(policy, batch, lie, honest)
+        for misreport in misreports if effort is None else islice(misreports, effort.evaluations):
+            tried, found = tried + 1, self.misreport(policy, batch, misreport, honest)
             best = found if best is None or found.gain > best.gain else best
             if monotonic() > ends:
                 break
@@ -198,13 +200,15 @@ class ScheduleStrategyProofness(MechanismProperty):
         )
 
     def misreport(
-        self, policy: Policy, batch: Batch, lie: BatchLie, honest: tuple[Number, ...] | None = None
+        self, policy: Policy, batch: Batch, misreport: BatchLie, honest: tuple[Number, ...] | None = None
     ) -> ScheduleMisreport:
         """Return what a lie does for its tenant under a policy."""
         truth = self.gains(batch, decide(policy, batch)) if honest is None else honest
-        tenant = lie.tenant(batch)
-        lying = self.gains(batch, decide(policy, lie.of(batch)))
-        return ScheduleMisreport(batch.tenants[tenant], lie, truth[tenant], lying[tenant], lie.about(batch.jobs.names))
+        tenant = misreport.tenant(batch)
+        misreported = self.gains(batch, decide(policy, misreport.of(batch)))
+        return ScheduleMisreport(
+            batch.tenants[tenant], misreport, truth[tenant], misreported[tenant], misreport.about(batch.jobs.names)
+        )
 
     def gains(self, truth: Batch, plan: Plan) -> tuple[Number, ...]:
         """Return what a plan, made from whatever was told, is worth to each tenant (U,) in truth."""

@@ -15,7 +15,7 @@ from fairopt.policy.optima import extended
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.over_optima import MOST_FACES, found, search
-from fairopt.properties.property import AllocationProperty, Instance, OverOptima
+from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
 from fairopt.properties.verdict import Answer, Verdict
 
 
@@ -53,13 +53,13 @@ class AdjacentTypes(AllocationProperty):
     source = "OEF Theorem 5.2"
     definition = "if x_la > 0 and x_lc > 0 for types a < c, then x_lb > 0 for every type b between them"
     instances = (
-        Instance(
+        CitedInstance(
             "each user's types follow one another",
             Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1]),
             [[1, "1/2", 0], [0, "1/2", 1]],
             Answer.HOLDS,
         ),
-        Instance(
+        CitedInstance(
             "the optimum of OEF Eq. (9) on this market, against OEF Theorem 5.2",
             Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1]),
             [[1, 0, "4/5"], [0, 1, "1/5"]],

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from fairopt.certificates import Certificate
-from fairopt.certificates import Envy as EnvyProof
+from fairopt.certificates import EnvyProof as EnvyProof
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms
 from fairopt.problem import Market, worth
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.properties.over_optima import Slack, Used, linear
-from fairopt.properties.property import AllocationProperty, Instance, OverOptima
+from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_2, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Verdict
 
@@ -52,8 +52,8 @@ class EnvyFreeness(AllocationProperty):
     source = "OEF Sec. 2.3.1 (2)"
     definition = "E_l(x_l) >= E_l(pi_l / pi_i * x_i) for all users l, i"
     instances = (
-        Instance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
-        Instance("OEF Eq. (1): u3 envies u2", OEF_EXAMPLE, EQUATION_1, Answer.FAILS),
+        CitedInstance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
+        CitedInstance("OEF Eq. (1): u3 envies u2", OEF_EXAMPLE, EQUATION_1, Answer.FAILS),
     )
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:

@@ -8,7 +8,7 @@ import numpy as np
 
 from fairopt.problem import Market
 from fairopt.program import Array, Number, number_text
-from fairopt.properties.property import AllocationProperty, Instance
+from fairopt.properties.property import AllocationProperty, CitedInstance
 from fairopt.properties.shares.cited import EQUATION_1, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Verdict
 
@@ -55,8 +55,8 @@ class Feasibility(AllocationProperty):
     source = "OEF Eq. (9b)"
     definition = "sum_l x_lj <= m_j for every type j, and no share is negative"
     instances = (
-        Instance("OEF Eq. (1)", OEF_EXAMPLE, EQUATION_1, Answer.HOLDS),
-        Instance(
+        CitedInstance("OEF Eq. (1)", OEF_EXAMPLE, EQUATION_1, Answer.HOLDS),
+        CitedInstance(
             "a tenth of a GPU more than OEF Sec. 2.4 trades",
             OEF_EXAMPLE,
             [[1, "0.045"], [0, "0.595"], [0, "5/11"]],

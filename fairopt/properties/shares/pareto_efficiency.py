@@ -11,20 +11,20 @@ import numpy as np
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution
-from fairopt.certificates import Certificate, Dominance, Judgement, ParetoProof
+from fairopt.certificates import Certificate, Dominance, ParetoProof, PropertyProof
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms, extended
 from fairopt.problem import Market, worth
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, Rows, number_text
 from fairopt.properties.over_optima import MOST_FACES, found, search
-from fairopt.properties.property import AllocationProperty, Instance, OverOptima
+from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
 from fairopt.properties.verdict import Answer, Verdict
 
 
 @dataclass(frozen=True, eq=False)
-class Dominating:
+class DominatingAllocation:
     """An allocation (n, k) that gives every user at least as much, and its gains (n,) in the units of the users."""
 
     allocation: Array
@@ -106,15 +106,15 @@ class ParetoEfficiency(AllocationProperty):
     source = "OEF Sec. 2.3.1 (4)"
     definition = "no feasible x' with E_l(x'_l) >= E_l(x_l) for every user l and > for one"
     instances = (
-        Instance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
-        Instance("OEF Eq. (3): u1 and u2 can trade", OEF_EXAMPLE, EQUATION_3, Answer.FAILS),
+        CitedInstance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
+        CitedInstance("OEF Eq. (3): u1 and u2 can trade", OEF_EXAMPLE, EQUATION_3, Answer.FAILS),
     )
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
-        if isinstance(verdict.witness, Dominating):
+        if isinstance(verdict.witness, DominatingAllocation):
             return Dominance(market, shares, verdict.witness.allocation)
         if verdict.answer is Answer.FAILS:
-            return Judgement(market, shares, Feasibility.name, verdict.answer.value)
+            return PropertyProof(market, shares, Feasibility.name, verdict.answer.value)
         proof: ParetoWeights = verdict.evidence
         rents = None if market.demand is None else proof.demand_prices
         return ParetoProof(market, shares, proof.weights, proof.prices, rents)
@@ -140,7 +140,7 @@ class ParetoEfficiency(AllocationProperty):
         gains = market.utility(better) - own
         # the tolerance is for each user's gain, so that the sum of many rounding errors does not count as a gain
         relative = min(gain, (gains / fair).max())
-        witness = Dominating(better, gains, market.users)
+        witness = DominatingAllocation(better, gains, market.users)
         verdict = self._by_slack(
             market,
             -gain if gain > 0 else 0 * gain,

@@ -11,7 +11,7 @@ from fairopt.policy import Optima
 from fairopt.problem import Market, worth
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.over_optima import Slack, linear
-from fairopt.properties.property import AllocationProperty, Instance, OverOptima
+from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_5, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Verdict
 
@@ -46,8 +46,8 @@ class SharingIncentive(AllocationProperty):
     source = "OEF Sec. 2.3.1 (3)"
     definition = "E_l(x_l) >= E_l(pi_l / sum(pi) * m) for every user l"
     instances = (
-        Instance("OEF Eq. (1)", OEF_EXAMPLE, EQUATION_1, Answer.HOLDS),
-        Instance("OEF Eq. (5): u2 has nothing", OEF_EXAMPLE, EQUATION_5, Answer.FAILS),
+        CitedInstance("OEF Eq. (1)", OEF_EXAMPLE, EQUATION_1, Answer.HOLDS),
+        CitedInstance("OEF Eq. (5): u2 has nothing", OEF_EXAMPLE, EQUATION_5, Answer.FAILS),
     )
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:

@@ -8,7 +8,7 @@ import numpy as np
 
 from fairopt.problem import Market, usable, worth
 from fairopt.program import INFINITY, Array, Number, number_text
-from fairopt.properties.property import AllocationProperty, Instance
+from fairopt.properties.property import AllocationProperty, CitedInstance
 from fairopt.properties.shares.cited import EQUATION_2, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import sizes
 from fairopt.properties.verdict import Answer, Verdict
@@ -45,8 +45,10 @@ class WorkConservation(AllocationProperty):
     source = "Gandiva_fair Sec. 3.3"
     definition = "no type has idle GPUs while a user with positive speedup there uses fewer GPUs than it demands"
     instances = (
-        Instance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
-        Instance("OEF Eq. (2) with half of a GPU taken away", OEF_EXAMPLE, [[1, 0], [0, "1/2"], [0, 0]], Answer.FAILS),
+        CitedInstance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
+        CitedInstance(
+            "OEF Eq. (2) with half of a GPU taken away", OEF_EXAMPLE, [[1, 0], [0, "1/2"], [0, 0]], Answer.FAILS
+        ),
     )
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:

@@ -22,7 +22,12 @@ from fairopt.proofs.claims.astraea.example import as_printed, policy
 from fairopt.proofs.ledger.checking import found, require
 from fairopt.proofs.ledger.wording import both
 from fairopt.properties import Answer
-from fairopt.properties.schedules.misreports import BatchLie, ScheduleMisreport, ScheduleStrategyProofness, SmallLies
+from fairopt.properties.schedules.misreports import (
+    BatchLie,
+    ScheduleMisreport,
+    ScheduleStrategyProofness,
+    SmallMisreports,
+)
 from fairopt.properties.schedules.pareto import Columns, ScheduleParetoEfficiency
 from fairopt.properties.schedules.tenants import (
     BatchSharingIncentive,
@@ -57,14 +62,15 @@ def strategy_proofness() -> Finding:
     """Theorem 4: no tenant gains by misreporting."""
     batch, rule = example(), policy()
     late, early = ScheduleStrategyProofness(), ScheduleStrategyProofness(early=True)
-    demands = late.check(rule, batch, SmallLies(most=6).of(batch))
-    lie: ScheduleMisreport = found(demands.witness, "a lie about demands in the example")
+    demands = late.check(rule, batch, SmallMisreports(most=6).of(batch))
+    misreport: ScheduleMisreport = found(demands.witness, "a lie about demands in the example")
     sooner: ScheduleMisreport = found(
-        early.check(rule, batch, SmallLies(most=6).of(batch)).witness, "one for those who end early"
+        early.check(rule, batch, SmallMisreports(most=6).of(batch)).witness, "one for those who end early"
     )
     steep = [Linear(Fraction(-4), Fraction(100))]
     utility: ScheduleMisreport = found(
-        late.check(rule, batch, SmallLies(most=0, utilities=tuple(steep)).of(batch)).witness, "a lie about utilities"
+        late.check(rule, batch, SmallMisreports(most=0, utilities=tuple(steep)).of(batch)).witness,
+        "a lie about utilities",
     )
     small = two_tenants()
     told = late.misreport(
@@ -79,14 +85,19 @@ def strategy_proofness() -> Finding:
         market = random_batch(seed, servers=3, jobs=4, latest=3)
         packing = PostedPricePacking(theta=Given(), intervals=3)
         steeper = (Linear(Fraction(-20), Fraction(200)), Linear(Fraction(0), Fraction(200)))
-        lies = (SmallLies(most=3), SmallLies(most=6, keep_work=True), SmallLies(most=2, together=True))
-        for kind, some in zip(kinds, (*lies, SmallLies(most=0, utilities=steeper)), strict=True):
+        misreports = (
+            SmallMisreports(most=3),
+            SmallMisreports(most=6, keep_work=True),
+            SmallMisreports(most=2, together=True),
+        )
+        for kind, some in zip(kinds, (*misreports, SmallMisreports(most=0, utilities=steeper)), strict=True):
             counted[kind] += late.check(packing, market, some.of(market)).answer is Answer.FAILS
     return Finding(
         Ruling.REFUTED,
-        f"In the paper's own example {_told(lie)}, whose job then ends with the schedule it was given; where a job "
-        f"that is done sooner counts as done, {_told(sooner)}. About utilities: {_told(utility)}. Smallest: two "
-        "tenants with a worker, a PS and a job of one slot each, f(t) = 20 - t, theta 16, rounds of 2 slots: "
+        f"In the paper's own example {_told(misreport)}, whose job then ends with the schedule it was given; "
+        f"where a job that is done sooner counts as done, {_told(sooner)}. About utilities: {_told(utility)}. "
+        "Smallest: two tenants with a worker, a PS and a job of one slot each, f(t) = 20 - t, theta 16, rounds of 2 "
+        "slots: "
         f"{_told(told)}. Why: prices steer jobs within their own share as well, where nothing is paid, so that a "
         "tenant whose job is told to be urgent, or too large to wait, gets the early slots for nothing. Demands count "
         "as told when the true work fits into what was granted, else the job is worth nothing; what was asked is paid. "
@@ -94,8 +105,9 @@ def strategy_proofness() -> Finding:
     )
 
 
-def _told(lie: ScheduleMisreport) -> str:
-    return f"{lie.tenant} gains {both(lie.gain)} ({lie.honest} to {lie.lying}) by telling {lie.told}"
+def _told(misreport: ScheduleMisreport) -> str:
+    before, after = misreport.honest, misreport.misreported
+    return f"{misreport.tenant} gains {both(misreport.gain)} ({before} to {after}) by telling {misreport.told}"
 
 
 def within(first: int, last: int) -> Columns:

@@ -15,7 +15,7 @@ from fairopt.datasets.astraea_workload import astraea_workload
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.price_bases import Admissible
-from fairopt.models.astraea.reference import Reference, Search
+from fairopt.models.astraea.reference import Reference, ScheduleSearch
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import Linear
@@ -131,7 +131,7 @@ def _round(batch: Batch) -> RoundState:
     return state
 
 
-def _timed(search: Search, state: RoundState, job: int) -> tuple[float, Any]:
+def _timed(search: ScheduleSearch, state: RoundState, job: int) -> tuple[float, Any]:
     begun = process_time()
     best = search.best(state, job)
     return process_time() - begun, best

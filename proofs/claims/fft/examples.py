@@ -140,10 +140,12 @@ class InOrder(Policy):
         fastest = problem.jobs.throughput.max(axis=1)
         order = sorted(range(len(problem)), key=lambda row: (problem.jobs.work[row] / fastest[row], row))
 
-        def kinds(queue: Queue, row: int) -> Sequence[int]:
-            return [queue.last_kind(row)] if self.stay and queue.last[row] else by_throughput(queue, row)
+        def gpu_types(queue: Queue, row: int) -> Sequence[int]:
+            return [queue.last_gpu_type(row)] if self.stay and queue.last[row] else by_throughput(queue, row)
 
-        return Schedule(self.name, problem, placed(problem, choose(problem, order, kinds=kinds), Consolidated()))
+        return Schedule(
+            self.name, problem, placed(problem, choose(problem, order, gpu_types=gpu_types), Consolidated())
+        )
 
 
 def migration() -> Finding:

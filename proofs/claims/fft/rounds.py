@@ -19,14 +19,14 @@ from fairopt.methods.gang_assignment import usable_gpus
 from fairopt.models.fft.fairness import AfterLoading, FluidPart, WholeGpusPart
 from fairopt.models.fft.fft import FFT
 from fairopt.models.fft.placement import HierarchicalPlacement
-from fairopt.models.fft.program import Room, smaller_total
+from fairopt.models.fft.program import RoundChoices, smaller_total
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import Array, Number
 from fairopt.proofs.claims.fft.instances import LENGTH, Scene, present, queues, scenes
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.wording import listed
-from fairopt.simulation import Change, Round, Want, run
+from fairopt.simulation import Change, Request, Round, run
 
 
 # -- Eq. (1) and Sec. 4.4.1: what holds in every round ---------------------------------------------------------------
@@ -34,20 +34,20 @@ def one_type_and_capacity() -> Finding:
     """Eq. (1): counted from the records, by names, without FFT's own code."""
     rounds = placed = broken = full = 0
     for scene in scenes(12):
-        kind = dict(zip(scene.cluster.hosts, scene.cluster.kind.tolist(), strict=True))
+        gpu_type = dict(zip(scene.cluster.hosts, scene.cluster.gpu_type.tolist(), strict=True))
         size = dict(zip(scene.cluster.hosts, scene.cluster.gpus.tolist(), strict=True))
         for record in scene.play(FFT()):
             rounds += 1
             used: Counter[int] = Counter()
             there: Counter[int] = Counter()
             for host, gpus in size.items():
-                there[kind[host]] += 0 if host in record.down else gpus
+                there[gpu_type[host]] += 0 if host in record.down else gpus
             for ran in record.ran:
                 placed += 1
-                broken += len({kind[host] for host, _ in ran.spots}) != 1
-                used.update({kind[host]: gpus for host, gpus in ran.spots if len(ran.spots) == 1})
+                broken += len({gpu_type[host] for host, _ in ran.spots}) != 1
+                used.update({gpu_type[host]: gpus for host, gpus in ran.spots if len(ran.spots) == 1})
                 if len(ran.spots) > 1:
-                    used[kind[ran.spots[0][0]]] += ran.gpus
+                    used[gpu_type[ran.spots[0][0]]] += ran.gpus
             broken += len({ran.job for ran in record.ran}) != len(record.ran)
             broken += sum(used[i] > there[i] for i in used)
             full += sum(used.values()) == record.usable
@@ -79,8 +79,8 @@ def memory_is_enough() -> Finding:
             name
             for name, gpus in zip(jobs.names, jobs.gpus.tolist(), strict=True)
             if not any(
-                speed > 0 and need[name] <= has[kind] and gpus <= total
-                for speed, kind, total in zip(speeds[name], cluster.types, whole, strict=True)
+                speed > 0 and need[name] <= has[gpu_type] and gpus <= total
+                for speed, gpu_type, total in zip(speeds[name], cluster.types, whole, strict=True)
             )
         }
         unfit += len(never)
@@ -227,7 +227,7 @@ def program() -> Finding:
         count += 1
         policy = FFT(restart=Fraction(1, 4))
         best, most = _by_trying_all(queue, policy.terms(queue, state).cost)
-        room = Room.of(queue)
+        room = RoundChoices.of(queue)
         require(usable_gpus(queue.jobs.gpus, room.allowed, room.capacity) == most, "K(t) is the most that can be busy")
         without_gap = [decide(policy, queue, each, state=state, options=Options(gap=0)) for each in solvers]
         for schedule in (decide(policy, queue, state=state), *without_gap):
@@ -262,8 +262,10 @@ def _by_trying_all(queue: Queue, cost: Array) -> tuple[Fraction, int]:
     gangs, capacity = queue.jobs.gpus.tolist(), queue.capacity.tolist()
     fitting = []
     for choice in product(range(-1, len(capacity)), repeat=len(gangs)):
-        used = [sum(g for g, kind in zip(gangs, choice, strict=True) if kind == i) for i in range(len(capacity))]
-        pairs = [(row, kind) for row, kind in enumerate(choice) if kind >= 0]
+        used = [
+            sum(g for g, gpu_type in zip(gangs, choice, strict=True) if gpu_type == i) for i in range(len(capacity))
+        ]
+        pairs = [(row, gpu_type) for row, gpu_type in enumerate(choice) if gpu_type >= 0]
         if all(map(int.__le__, used, capacity)) and all(queue.suits[pair] for pair in pairs):
             fitting.append((sum(used), pairs))
     most = max(used for used, _ in fitting)
@@ -302,8 +304,8 @@ class Packing:
     def by_fft(self) -> int:
         """Return on how many hosts the gangs lie, summed over gangs, where FFT puts them."""
         queue = self.queue()
-        wants = [Want(row, (0,)) for row in range(len(self.gangs))]
-        return sum(map(len, HierarchicalPlacement().place(queue, wants, queue.free()).values()))
+        requests = [Request(row, (0,)) for row in range(len(self.gangs))]
+        return sum(map(len, HierarchicalPlacement().place(queue, requests, queue.free()).values()))
 
     def least(self, row: int = 0, left: tuple[int, ...] | None = None) -> int:
         """Return the same for the best of all placements."""
@@ -357,9 +359,9 @@ def placement() -> Finding:
 def _figure_6() -> tuple[list[int], list[int]]:
     """Return on how many hosts J1, J2, J3 lie at T1, and J2, J3 at T2."""
     queue = Packing((4, 4), (3, 2, 3)).queue(pattern=["intra", "inter", "intra"])
-    first = HierarchicalPlacement().place(queue, [Want(row, (0,)) for row in range(3)], queue.free())
+    first = HierarchicalPlacement().place(queue, [Request(row, (0,)) for row in range(3)], queue.free())
     later = Packing((4, 4), (2, 3)).queue(pattern=["inter", "intra"])
     later = replace(later, last=(first[1], first[2]), running=np.array([True, True]))
-    second = HierarchicalPlacement().place(later, [Want(row, (0,)) for row in range(2)], later.free())
+    second = HierarchicalPlacement().place(later, [Request(row, (0,)) for row in range(2)], later.free())
     require(second[1] == first[2], "J3 stays")
     return [len(first[row]) for row in range(3)], [len(second[row]) for row in range(2)]

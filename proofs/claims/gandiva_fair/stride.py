@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.gandiva_fair.servers import Home, Servers
+from fairopt.models.gandiva_fair.servers import Home, ServerLoads
 from fairopt.models.gandiva_fair.split_quantum import Split
 from fairopt.models.gandiva_fair.split_stride import SplitStride, fair_tickets
 from fairopt.models.gandiva_fair.stride import GangAwareStride, Strides, gang_aware
@@ -117,8 +117,8 @@ def delay(gang: Served, classic: Served) -> Late:
 def _mixes() -> Iterator[tuple[int, Mix]]:
     """Yield all mixes of 2 and 3 jobs with 1 to 3 tickets on 2 to 4 GPUs, and random larger ones."""
     for count, gpus in product((2, 3), (2, 3, 4)):
-        kinds = list(product(range(1, gpus + 1), (1, 2, 3)))
-        yield from ((gpus, mix) for mix in product(kinds, repeat=count))
+        gpu_types = list(product(range(1, gpus + 1), (1, 2, 3)))
+        yield from ((gpus, mix) for mix in product(gpu_types, repeat=count))
     dice = Random(0)
     for _ in range(400):
         gpus = dice.choice([4, 8])
@@ -234,7 +234,7 @@ class Balanced:
     @cached_property
     def even(self) -> bool:
         """Whether servers have equal loads, and nobody has tickets for more than all of its time."""
-        servers = Servers(self.queue, fair_tickets(self.queue), self.homes)
+        servers = ServerLoads(self.queue, fair_tickets(self.queue), self.homes)
         per_gpu = servers.per_gpu(0)
         return len(set(servers.loads(0, per_gpu).values())) == 1 and max(per_gpu.values()) < 1
 

@@ -7,7 +7,7 @@ from random import Random
 
 from fairopt.backends.exact import Exact
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.gandiva_fair.servers import Home, Servers
+from fairopt.models.gandiva_fair.servers import Home, ServerLoads
 from fairopt.models.gandiva_fair.split_stride import fair_tickets
 from fairopt.models.gandiva_fair.tickets import effective_tickets, entitled
 from fairopt.models.gavel.water_filling import WaterFilling
@@ -77,7 +77,7 @@ def _gap(dice: Random, *, one_user_each: bool) -> tuple[Fraction, Fraction]:
             tenant_weight={owner: value for owner, value in weight.items() if owner in present},
         )
         queue = Queue.fresh(jobs, cluster, length=1)
-        servers = Servers(queue, fair_tickets(queue), homes)
+        servers = ServerLoads(queue, fair_tickets(queue), homes)
         servers.allocate(last - 1, 0)
         homes = servers.homes()
     per_gpu = servers.per_gpu(0)

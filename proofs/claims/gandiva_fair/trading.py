@@ -194,7 +194,7 @@ def incentive_compatibility() -> Finding:
     for stored in (larger, smaller, winner):
         if stored.policy != TRADING.name or _gain(stored) != stored.number("gain"):
             return Finding(Ruling.OPEN, f"The certificate {stored.name} and the policy disagree.")
-    honest, lying = _decisions(winner)
+    honest, misreported = _decisions(winner)
     user = winner.data["user"]
     ratio = winner.market.speedup[:, 1] / winner.market.speedup[:, 0]
     top = winner.market.index(user)
@@ -203,11 +203,11 @@ def incentive_compatibility() -> Finding:
     narrow = ratio[top] == max(ratio) and first.buyer == user and first.price in others
     if not narrow:
         return Finding(Ruling.OPEN, f"In {winner.name} the liar's price is not another's bid.")
-    own = [trade for trade in lying.evidence if trade.buyer == user]
+    own = [trade for trade in misreported.evidence if trade.buyer == user]
     second = [winner.market.users[i] for i in range(len(ratio)) if ratio[i] == first.price]
-    before_own = [trade.buyer for trade in lying.evidence[: lying.evidence.index(own[0])]] if own else []
+    before_own = [trade.buyer for trade in misreported.evidence[: misreported.evidence.index(own[0])]] if own else []
     require(len(second) == 1 and before_own == second, f"{second} alone bids {first.price} and then buys before {user}")
-    bought = _after(winner.market, lying, len(before_own))
+    bought = _after(winner.market, misreported, len(before_own))
     spent = bought[winner.market.index(second[0]), 0] == 0
     seller, buyer = (winner.market.index(name) for name in (own[0].seller, user))
     told_ratio = winner.table("report")[1] / winner.table("report")[0]
@@ -246,9 +246,9 @@ def _decisions(stored: Stored) -> tuple[Allocation, Allocation]:
 
 
 def _gain(stored: Stored) -> Fraction:
-    honest, lying = _decisions(stored)
+    honest, misreported = _decisions(stored)
     user = stored.market.index(stored.data["user"])
-    return Fraction((stored.market.speedup[user] * (lying.shares[user] - honest.shares[user])).sum())
+    return Fraction((stored.market.speedup[user] * (misreported.shares[user] - honest.shares[user])).sum())
 
 
 def _told(stored: Stored) -> str:

@@ -17,7 +17,7 @@ from fairopt.problem.queue import Queue
 from fairopt.problem.trace import Trace
 from fairopt.program import Number
 from fairopt.proofs.ledger.checking import NoLongerFollows
-from fairopt.simulation import Consolidated, History, Mechanics, Want, placed, run
+from fairopt.simulation import Consolidated, History, Mechanics, Request, placed, run
 from fairopt.simulation.gpu_time import ratio
 
 
@@ -35,8 +35,8 @@ class GivenSchedule(Policy):
         if solve is not None:
             raise NotCapable(f"{self.name} has nothing to solve")
         turn = self.turns[problem.index % len(self.turns)]
-        wants = [Want(row, (0,)) for row, name in enumerate(problem.jobs.names) if name in turn]
-        return Schedule(self.name, problem, placed(problem, wants, Consolidated()))
+        requests = [Request(row, (0,)) for row, name in enumerate(problem.jobs.names) if name in turn]
+        return Schedule(self.name, problem, placed(problem, requests, Consolidated()))
 
 
 def one_host(gpus: int) -> Cluster:

@@ -84,12 +84,12 @@ def eq6_lie() -> Finding:
     """Sec. 3.1: u1 of Eq. (6) reports 4."""
     market, policy = oef_eq6(), CooperativeOEF()
     told = market.misreport("u1", [1, 4])
-    honest, lying = decide(policy, market), decide(policy, told)
-    true = market.utility(lying.shares)
+    honest, misreported = decide(policy, market), decide(policy, told)
+    true = market.utility(misreported.shares)
     least, _ = gains_of_lie(policy, market, 0, [1, 4])
     agree = (
-        all_print_as(lying.shares, LIE_6)
-        and only_optimum(policy, lying)
+        all_print_as(misreported.shares, LIE_6)
+        and only_optimum(policy, misreported)
         and prints_as(true[0], LIARS_6)
         and prints_as(least / honest.utilities[0], GAIN_6)
         and prints_as(true.sum(), TOTAL_LIE_6)
@@ -105,7 +105,7 @@ def eq6_lie() -> Finding:
     )
     return Finding(
         Ruling.REPRODUCED if agree else Ruling.REFUTED,
-        f"The allocation becomes {rows(lying.shares)}, the only optimum; u1 truly gets {both(true[0])}, "
+        f"The allocation becomes {rows(misreported.shares)}, the only optimum; u1 truly gets {both(true[0])}, "
         f"{percent(least / honest.utilities[0], 1)} more; the true total goes from {both(honest.objective)} to "
         f"{both(true.sum())}. A further finding, on the remark that u2 then has the incentive to lie as well, which "
         f"leads to the equal split with {listed(map(str, market.fair_utility()))}: it is "
@@ -120,9 +120,9 @@ def eq6_si() -> Finding:
     """Sec. 3.1: sharing incentive in place of envy-freeness."""
     market = oef_eq6()
     told = market.misreport("u1", [1, 4])
-    honest, lying = (_only(SharingIncentiveEfficiency(), each) for each in (market, told))
-    totals = [market.utility(shares).sum() for shares in (honest, lying)]
-    gain = market.utility(lying)[0] - market.utility(honest)[0]
+    honest, misreported = (_only(SharingIncentiveEfficiency(), each) for each in (market, told))
+    totals = [market.utility(shares).sum() for shares in (honest, misreported)]
+    gain = market.utility(misreported)[0] - market.utility(honest)[0]
     drop = totals[0] - totals[1]
     coefficient = market.speedup[1, 1]
     # as printed: u2 counts its fast GPU 4 times in its constraint, which still asks for 3
@@ -138,7 +138,7 @@ def eq6_si() -> Finding:
         verdict if holds_ else Ruling.REFUTED,
         f"Eq. (6) implies the coefficient {coefficient} for u2 (right side (1 + {coefficient})/2 = "
         f"{market.fair_utility()[1]}, as printed), not 4. With {coefficient}: the only optimum goes from "
-        f"{rows(honest)} to {rows(lying)}, u1 gains {both(gain)}, and the total drops from {both(totals[0])} "
+        f"{rows(honest)} to {rows(misreported)}, u1 gains {both(gain)}, and the total drops from {both(totals[0])} "
         f"to {both(totals[1])}: by {drop / totals[0]} = {percent(relative['before'])} of what it was before the lie, "
         f"and by {drop / totals[1]} = {percent(relative['after'])} of what it is after it; the printed 8% is "
         f"{listed(f'the part of the total {when} the lie' for when in matching) or 'neither'}. With 4 as printed: the "
@@ -151,16 +151,16 @@ def fig2() -> Finding:
     """Fig. 2 with notes 3 and 4: the allocations by (1,2), (1,4), and when u1 reports 3."""
     market, policy = Market.of([[1, 2], [1, 4]], capacity=[1, 1]), CooperativeOEF()
     told = market.misreport("u1", [1, 3])
-    honest, lying = decide(policy, market), decide(policy, told)
-    unique = only_optimum(policy, honest) and only_optimum(policy, lying)
-    agree = all_print_as(honest.shares, FIGURE_2) and all_print_as(lying.shares, FIGURE_2_LIE)
+    honest, misreported = decide(policy, market), decide(policy, told)
+    unique = only_optimum(policy, honest) and only_optimum(policy, misreported)
+    agree = all_print_as(honest.shares, FIGURE_2) and all_print_as(misreported.shares, FIGURE_2_LIE)
     envied = not holds(EnvyFreeness(), told, honest.shares)
     own, others = told.utility(honest.shares)[0], told.values(honest.shares)[0, 1]
     least, _ = gains_of_lie(policy, market, 0, [1, 3])
     good = agree and envied and least > 0
     return Finding(
         Ruling.REPRODUCED if good and unique else Ruling.QUALIFIED if good else Ruling.REFUTED,
-        f"{rows(honest.shares)} becomes {rows(lying.shares)}, each {'the only' if unique else 'an'} optimum; "
+        f"{rows(honest.shares)} becomes {rows(misreported.shares)}, each {'the only' if unique else 'an'} optimum; "
         f"by its report u1 would envy the former ({both(own)} against {both(others)}), and by its true speedups the "
         f"lie gains it {both(least)} on {both(honest.utilities[0])}.",
     )

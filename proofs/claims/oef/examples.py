@@ -58,10 +58,10 @@ def eq1_lie() -> Finding:
     """Sec. 2.4: u1 reports 2.8 under trading."""
     market = oef_example()
     honest = decide(SecondPriceTrading(), market)
-    lying = decide(SecondPriceTrading(), market.misreport("u1", [1, "2.8"]))
-    before, after = ([trade.price for trade in decision.evidence] for decision in (honest, lying))
-    shown = _as_printed(market, lying.shares, LIE_1, EFFICIENCY_LIE_1, "After the lie trading ends at")
-    gain = market.utility(lying.shares)[0] - honest.utilities[0]
+    misreported = decide(SecondPriceTrading(), market.misreport("u1", [1, "2.8"]))
+    before, after = ([trade.price for trade in decision.evidence] for decision in (honest, misreported))
+    shown = _as_printed(market, misreported.shares, LIE_1, EFFICIENCY_LIE_1, "After the lie trading ends at")
+    gain = market.utility(misreported.shares)[0] - honest.utilities[0]
     prices_agree = all_print_as([before[1], after[1]], "2.5 2.9")
     return Finding(
         shown.verdict if prices_agree and gain > 0 else Ruling.REFUTED,
@@ -150,13 +150,13 @@ def eq3_lie() -> Finding:
     """Sec. 2.4: u1 reports 2.5 under max-min."""
     agree, texts, gains = [], [], []
     for reading, market in _readings().items():
-        lying = decide(MaxMin(), market.misreport("u1", [1, "2.5"]))
+        misreported = decide(MaxMin(), market.misreport("u1", [1, "2.5"]))
         least, most = gains_of_lie(MaxMin(), market, 0, [1, "2.5"])
-        agree.append(all_print_as(lying.shares[0], LIE_3) and only_optimum(MaxMin(), lying))
+        agree.append(all_print_as(misreported.shares[0], LIE_3) and only_optimum(MaxMin(), misreported))
         gains.append(least > 0)
         gain = f"gains {both(least)}" if least == most else f"gains between {both(least)} and {both(most)}"
-        decimals = ", ".join(f"{float(share):.3f}" for share in lying.shares[0])
-        texts.append(f"with {reading}, u1 receives {rows(lying.shares[:1])} = ({decimals}) and {gain}")
+        decimals = ", ".join(f"{float(share):.3f}" for share in misreported.shares[0])
+        texts.append(f"with {reading}, u1 receives {rows(misreported.shares[:1])} = ({decimals}) and {gain}")
     if all(agree) and all(gains):
         verdict = Ruling.REPRODUCED
     else:

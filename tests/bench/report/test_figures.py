@@ -17,9 +17,9 @@ from fairopt.bench.records import (
     InstanceKey,
     Judged,
     Measurement,
+    MeasurementStatus,
     Record,
     Stages,
-    Status,
     line_of,
     measurements,
     record_of,
@@ -77,8 +77,10 @@ def records() -> list[Record]:
     state = {"threads": {}, "libraries": {}, "commit": "abc", "dirty": False, "command": "fairopt bench made-up"}
     env = Environment.of(**machine, **state, spec_text=SPEC)
 
-    def row(label: str, users: int, seconds: float | None, status: Status = Status.SOLVED) -> Measurement:
-        done = status is Status.SOLVED
+    def row(
+        label: str, users: int, seconds: float | None, status: MeasurementStatus = MeasurementStatus.SOLVED
+    ) -> Measurement:
+        done = status is MeasurementStatus.SOLVED
         return Measurement(
             spec="made-up",
             task="max-min",
@@ -104,11 +106,11 @@ def records() -> list[Record]:
         row("fairopt", 10, 0.02),
         row("highs", 10, 0.005),
         row("scip", 10, 0.1),
-        row("cvxpy-ecos", 10, None, Status.ERROR),
+        row("cvxpy-ecos", 10, None, MeasurementStatus.ERROR),
         row("fairopt", 1000, 0.25),
         row("highs", 1000, 50.0),
-        row("scip", 1000, None, Status.TIMEOUT),
-        row("cvxpy-ecos", 1000, 0.1, Status.WRONG),
+        row("scip", 1000, None, MeasurementStatus.TIMEOUT),
+        row("cvxpy-ecos", 1000, 0.1, MeasurementStatus.WRONG),
     ]
 
 
@@ -254,8 +256,8 @@ def test_the_example_of_a_task_family_and_contender_runs(tmp_path: Path) -> None
     )
     found = measurements(record_of(line) for line in done.stdout.splitlines())
     assert [(each.called, each.status) for each in found] == [
-        ("mine:Greedy", Status.SOLVED),
-        ("greedy, with 1% left over", Status.WRONG),
+        ("mine:Greedy", MeasurementStatus.SOLVED),
+        ("greedy, with 1% left over", MeasurementStatus.WRONG),
     ]
 
 

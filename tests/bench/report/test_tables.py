@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairopt.bench.records import Environment, Measurement, Record, Status, line_of, record_of
+from fairopt.bench.records import Environment, Measurement, MeasurementStatus, Record, line_of, record_of
 from fairopt.bench.report.page import report
 
 SPEC = """
@@ -161,7 +161,7 @@ def test_the_machine_and_every_measurement(tables: dict[str, Any]) -> None:
 def test_what_was_never_tried_is_told_apart_from_what_failed() -> None:
     lines = records()
     changed = [
-        replace(each, status=Status.SKIPPED, message="above 10")
+        replace(each, status=MeasurementStatus.SKIPPED, message="above 10")
         if isinstance(each, Measurement) and (each.contender, each.instance.size) == ("plain", 20)
         else each
         for each in lines

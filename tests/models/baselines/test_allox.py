@@ -13,7 +13,7 @@ import pytest
 
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.models.baselines.allox import AlloX, Progress
-from fairopt.models.baselines.allox_matching import Place, matched, places, ready_times, starts
+from fairopt.models.baselines.allox_matching import MachinePosition, matched, places, ready_times, starts
 from fairopt.problem import Cluster, Jobs, Outage, Trace
 from fairopt.program import Number
 from fairopt.proofs.verifier.runs import decide as judge
@@ -27,20 +27,22 @@ def total(times: Times, ready: Sequence[Sequence[Number]]) -> Number:
     """Return the sum of completion times of the sequences that the matching makes."""
     matching = matched(times, ready)
     begin = starts(times, matching)
-    ends = [now + (times[job][place.kind] or 0) for job, (now, place) in enumerate(zip(begin, matching, strict=True))]
+    ends = [
+        now + (times[job][place.gpu_type] or 0) for job, (now, place) in enumerate(zip(begin, matching, strict=True))
+    ]
     return sum(ends)
 
 
 def least_total(times: Times, ready: Sequence[Sequence[Number]]) -> Number:
     """Return the least sum of completion times, by trying every assignment and every order."""
-    machines = [(kind, when) for kind, each in enumerate(ready) for when in each]
+    machines = [(gpu_type, when) for gpu_type, each in enumerate(ready) for when in each]
     best: Number | None = None
     for choice in product(range(len(machines)), repeat=len(times)):
         if any(times[job][machines[at][0]] is None for job, at in enumerate(choice)):
             continue
         cost: Number = 0
-        for at, (kind, when) in enumerate(machines):
-            here = [times[job][kind] or 0 for job, one in enumerate(choice) if one == at]
+        for at, (gpu_type, when) in enumerate(machines):
+            here = [times[job][gpu_type] or 0 for job, one in enumerate(choice) if one == at]
             cost += min(_in_order(order, when) for order in permutations(here))
         best = cost if best is None else min(best, cost)
     assert best is not None
@@ -56,18 +58,18 @@ def _in_order(lengths: Sequence[Number], when: Number) -> Number:
 
 
 def sample(random: Random, most_jobs: int, most_machines: int) -> tuple[Times, list[list[Number]]]:
-    kinds = random.randint(1, 2)
+    gpu_types = random.randint(1, 2)
     ready: list[list[Number]] = [
         sorted(Fraction(random.choice([0, 0, random.randint(1, 9)])) for _ in range(random.randint(1, most_machines)))
-        for _ in range(kinds)
+        for _ in range(gpu_types)
     ]
     times: list[list[Number | None]] = []
     for _ in range(random.randint(1, most_jobs)):
         row: list[Number | None] = [
             None if random.random() < 0.2 else Fraction(random.randint(1, 9), random.randint(1, 3))
-            for _ in range(kinds)
+            for _ in range(gpu_types)
         ]
-        times.append(row if any(row) else [Fraction(3)] * kinds)
+        times.append(row if any(row) else [Fraction(3)] * gpu_types)
     return times, ready
 
 
@@ -97,10 +99,10 @@ def test_leaving_places_out_costs_nothing() -> None:
     for _ in range(25):
         times, ready = sample(random, 30, 6)
         count = len(times)
-        kept = [place for kind, each in enumerate(ready) for place in places(kind, each, count)]
+        kept = [place for gpu_type, each in enumerate(ready) for place in places(gpu_type, each, count)]
         whole = [
-            (kind, when, from_end)
-            for kind, each in enumerate(ready)
+            (gpu_type, when, from_end)
+            for gpu_type, each in enumerate(ready)
             for when in each
             for from_end in range(1, count + 1)
         ]
@@ -108,8 +110,8 @@ def test_leaving_places_out_costs_nothing() -> None:
         cost = np.array(
             [
                 [
-                    1e6 if row[kind] is None else float(when + from_end * row[kind])  # type: ignore[operator]
-                    for kind, when, from_end in whole
+                    1e6 if row[gpu_type] is None else float(when + from_end * row[gpu_type])  # type: ignore[operator]
+                    for gpu_type, when, from_end in whole
                 ]
                 for row in times
             ]
@@ -127,7 +129,7 @@ def test_what_places_are_kept() -> None:
 
 def test_of_jobs_that_may_change_places_the_shortest_begins_first() -> None:
     times = [[Fraction(7)], [Fraction(4)]]
-    either = [Place(0, 0, 0, 1), Place(0, 1, 5, 1)]
+    either = [MachinePosition(0, 0, 0, 1), MachinePosition(0, 1, 5, 1)]
     assert starts(times, either) == starts(times, either[::-1]) == [5, 0]
 
 

@@ -15,7 +15,7 @@ from fairopt.errors import BadInput, NotSolved
 from fairopt.methods.gang_assignment import usable_gpus
 from fairopt.models.fft.fairness import AfterLoading, FFTState, FluidPart, WholeGpusPart, advance, refreshed
 from fairopt.models.fft.fft import FFT
-from fairopt.models.fft.program import Room, nothing, smaller_total
+from fairopt.models.fft.program import RoundChoices, nothing, smaller_total
 from fairopt.policy import decide
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Jobs, Queue, Trace
@@ -223,13 +223,13 @@ def brute_force(queue, cost):
     fits = []
     for choice in product(range(-1, k), repeat=n):
         used = [0] * k
-        for row, kind in enumerate(choice):
-            if kind >= 0:
-                used[kind] += int(queue.jobs.gpus[row])
-        if all(kind < 0 or queue.allowed[row, kind] for row, kind in enumerate(choice)) and all(
+        for row, gpu_type in enumerate(choice):
+            if gpu_type >= 0:
+                used[gpu_type] += int(queue.jobs.gpus[row])
+        if all(gpu_type < 0 or queue.allowed[row, gpu_type] for row, gpu_type in enumerate(choice)) and all(
             use <= most for use, most in zip(used, queue.capacity, strict=True)
         ):
-            fits.append((sum(used), sum(cost[row, kind] for row, kind in enumerate(choice) if kind >= 0)))
+            fits.append((sum(used), sum(cost[row, gpu_type] for row, gpu_type in enumerate(choice) if gpu_type >= 0)))
     most = max(used for used, _ in fits)
     return min(total for used, total in fits if used == most), most
 
@@ -238,7 +238,7 @@ def test_demand_alone_is_no_work_conservation():
     # two gangs of 3 on two types of 2 + 3 GPUs: 5 GPUs, demand of 6, and 3 that can be busy
     jobs = Jobs.of(types=["a", "b"], gpus=[3, 3], work=[4, 4])
     queue = Queue.fresh(jobs, Cluster.uniform({"a": (1, 2), "b": (1, 3)}), length=1)
-    room = Room.of(queue)
+    room = RoundChoices.of(queue)
     assert smaller_total(jobs.gpus, room.allowed, room.capacity) == 5
     assert usable_gpus(jobs.gpus, room.allowed, room.capacity) == 3
     for solve in (None, Highs()):

@@ -11,7 +11,7 @@ import pytest
 
 from fairopt.models.fft.placement import HierarchicalPlacement
 from fairopt.problem import Cluster, Jobs, Queue
-from fairopt.simulation import Mechanics, Want
+from fairopt.simulation import Mechanics, Request
 
 
 def queue_of(hosts, **columns):
@@ -25,8 +25,8 @@ def queue_of(hosts, **columns):
 
 
 def place(queue, rows=None, placement=None, free=None):
-    wants = [Want(row, (0,)) for row in (range(len(queue)) if rows is None else rows)]
-    return (placement or HierarchicalPlacement()).place(queue, wants, queue.free() if free is None else free)
+    requests = [Request(row, (0,)) for row in (range(len(queue)) if rows is None else rows)]
+    return (placement or HierarchicalPlacement()).place(queue, requests, queue.free() if free is None else free)
 
 
 def test_figure_6():
@@ -153,7 +153,7 @@ def test_other_types_and_hosts_that_are_down_are_left_alone():
     jobs = Jobs.of(types=["a", "b"], gpus=[2, 2], work=[1, 1])
     queue = Queue.fresh(jobs, Cluster.uniform({"a": (2, 2), "b": (1, 4)}), length=1)
     queue = replace(queue, up=np.array([False, True, True]))
-    got = HierarchicalPlacement().place(queue, [Want(0, (0,)), Want(1, (1,))], queue.free())
+    got = HierarchicalPlacement().place(queue, [Request(0, (0,)), Request(1, (1,))], queue.free())
     assert got == {0: ((1, 2),), 1: ((2, 2),)}
     # no room on the type: left out
-    assert HierarchicalPlacement().place(queue, [Want(0, (0,)), Want(1, (0,))], queue.free()).keys() == {0}
+    assert HierarchicalPlacement().place(queue, [Request(0, (0,)), Request(1, (0,))], queue.free()).keys() == {0}

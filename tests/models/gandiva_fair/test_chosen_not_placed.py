@@ -12,21 +12,21 @@ from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue
 from fairopt.problem.queue import Spots
 from fairopt.program import Array
-from fairopt.simulation import Want
+from fairopt.simulation import Request
 
 
 @dataclass(frozen=True)
 class OneHost:
     """A placement that puts a job on one host or nowhere."""
 
-    def place(self, queue: Queue, wants: Sequence[Want], free: Array) -> Mapping[int, Spots]:
+    def place(self, queue: Queue, requests: Sequence[Request], free: Array) -> Mapping[int, Spots]:
         left, found = free.copy(), dict[int, Spots]()
-        for want in wants:
-            gpus = int(queue.jobs.gpus[want.row])
+        for request in requests:
+            gpus = int(queue.jobs.gpus[request.row])
             host = next((host for host, here in enumerate(left) if here >= gpus), None)
             if host is not None:
                 left[host] -= gpus
-                found[want.row] = ((host, gpus),)
+                found[request.row] = ((host, gpus),)
         return found
 
 

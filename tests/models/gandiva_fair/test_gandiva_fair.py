@@ -16,7 +16,7 @@ from fairopt.models import WaterFilling
 from fairopt.models.baselines.equal_split import fill
 from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair, Shared, best_type
 from fairopt.models.gandiva_fair.migration import to_balance, to_faster_type
-from fairopt.models.gandiva_fair.servers import Servers
+from fairopt.models.gandiva_fair.servers import ServerLoads
 from fairopt.models.gandiva_fair.split_stride import fair_tickets
 from fairopt.models.gandiva_fair.tickets import effective_tickets, entitled, job_tickets, load_per_gpu, tickets_per_gpu
 from fairopt.models.gandiva_fair.trading import Traded, traded
@@ -31,17 +31,17 @@ from fairopt.simulation import Change, Round, run, snapshot_from, snapshot_text
 ENDLESS = 10**6
 
 
-def all_known(user: str, kind: int) -> bool:
+def all_known(user: str, gpu_type: int) -> bool:
     return True
 
 
-def unknown(user: str, kind: int) -> bool:
+def unknown(user: str, gpu_type: int) -> bool:
     return False
 
 
-def servers_of(jobs: Jobs, cluster: Cluster, homes=None) -> Servers:
+def servers_of(jobs: Jobs, cluster: Cluster, homes=None) -> ServerLoads:
     queue = Queue.fresh(jobs, cluster, length=1)
-    return Servers(queue, fair_tickets(queue), homes or {})
+    return ServerLoads(queue, fair_tickets(queue), homes or {})
 
 
 # -- tickets -----------------------------------------------------------------------------------------------------------
@@ -134,9 +134,9 @@ def types_chosen(speedup: object, jobs_of_user: int, known=all_known) -> list[st
     servers = servers_of(jobs, Cluster.uniform({"K80": (1, 4), "V100": (1, 4)}))
     chosen = []
     for row in servers.next_jobs():
-        kind = best_type(servers, row, known)
-        servers.allocate(row, kind)
-        chosen.append(("K80", "V100")[kind])
+        gpu_type = best_type(servers, row, known)
+        servers.allocate(row, gpu_type)
+        chosen.append(("K80", "V100")[gpu_type])
     return chosen
 
 
@@ -147,8 +147,8 @@ def test_section_3_4_a_slight_speedup_spreads_jobs_and_a_large_one_shares_time()
 
 
 def test_unknown_types_are_tried_when_tickets_on_known_ones_are_used_up():
-    def v100_only(user: str, kind: int) -> bool:
-        return kind == 1
+    def v100_only(user: str, gpu_type: int) -> bool:
+        return gpu_type == 1
 
     assert types_chosen(5, 6, v100_only) == ["V100"] * 4 + ["K80"] * 2
 
@@ -178,7 +178,7 @@ def test_a_job_moves_to_the_type_where_it_is_faster():
     # A is entitled to half a V100 per job, the rest goes to nobody: B has one as well
     servers = servers_of(jobs, Cluster.uniform({"K80": (1, 4), "V100": (1, 2)}), homes)
     move = to_faster_type(servers, all_known, F(1, 10))
-    assert (move.row, move.kind, move.gain) == (0, 0, 1 / F(5, 8) - 1)
+    assert (move.row, move.gpu_type, move.gain) == (0, 0, 1 / F(5, 8) - 1)
     assert to_faster_type(servers, all_known, F(3, 5)) is None
 
 
@@ -242,7 +242,9 @@ def test_table_3_as_a_run():
     fair = gpus_by_user(
         list(run(GandivaFair(profiling=False, trading=False), trace, cluster, length=1, rounds=80))[20:], trace
     )
-    assert all(abs(fair[user, kind] - part) <= F(1, 2) for user in "ABC" for kind, part in (("K80", 20), ("V100", 4)))
+    assert all(
+        abs(fair[user, gpu_type] - part) <= F(1, 2) for user in "ABC" for gpu_type, part in (("K80", 20), ("V100", 4))
+    )
 
 
 def test_trades_stand_until_users_come_or_go():
@@ -264,7 +266,7 @@ def test_who_wants_less_than_its_share_or_is_not_profiled_does_not_trade():
     few = Queue.fresh(trace.jobs.take([*range(5), *range(60, 180)]), cluster, length=1)
     assert set(traded(few, Traded(), all_known).users) == {"B", "C"}
     queue = Queue.fresh(trace.jobs, cluster, length=1)
-    assert set(traded(queue, Traded(), lambda user, kind: user != "B" or kind == 1).users) == {"A", "C"}
+    assert set(traded(queue, Traded(), lambda user, gpu_type: user != "B" or gpu_type == 1).users) == {"A", "C"}
 
 
 def test_trades_leave_nobody_below_its_fair_share_and_give_away_what_there_is():
@@ -285,7 +287,7 @@ def test_trades_leave_nobody_below_its_fair_share_and_give_away_what_there_is():
         for user in users:
             own = sum(speed * part for speed, part in zip(speeds[user], after[user], strict=True))
             assert own >= sum(speed * part[user] for speed, part in zip(speeds[user], fair, strict=True))
-        assert [sum(after[user][kind] for user in users) for kind in range(3)] == [16, 8, 4]
+        assert [sum(after[user][gpu_type] for user in users) for gpu_type in range(3)] == [16, 8, 4]
 
 
 def test_a_run_with_trades_stopped_and_resumed():

@@ -90,17 +90,17 @@ def test_tickets_of_small_users_go_to_the_others():
 def test_types_are_pools_of_their_own():
     cluster = Cluster.uniform({"K80": (1, 2), "V100": (1, 2)})
 
-    def kinds(policy: Policy, slow: int, fast: int) -> str:
+    def gpu_types(policy: Policy, slow: int, fast: int) -> str:
         jobs = Jobs.of(gpus=[1] * 4, work=[ENDLESS] * 4, types=cluster.types, throughput=[[slow, fast]] * 4)
         record = next(run(policy, Trace(jobs), cluster, length=1))
-        assigned = record.after.state.kinds
+        assigned = record.after.state.gpu_types
         assert all(one.types == (assigned[one.job],) for one in record.ran)
         return "".join(assigned[f"j{job}"][0] for job in range(1, 5))
 
     # at 2 to 3, sharing two V100 among three is no faster than a K80; at 1 to 3 sharing them among four still is
-    assert kinds(GangAwareStride(), 2, 3) == "VVKK"
-    assert kinds(GangAwareStride(), 1, 3) == "VVVV"
-    assert kinds(GangAwareStride(assign=fastest), 2, 3) == "VVVV"
+    assert gpu_types(GangAwareStride(), 2, 3) == "VVKK"
+    assert gpu_types(GangAwareStride(), 1, 3) == "VVVV"
+    assert gpu_types(GangAwareStride(assign=fastest), 2, 3) == "VVVV"
 
 
 def test_never_later_than_one_at_a_time_or_without_overtaking():
@@ -257,9 +257,9 @@ class Leasing(Policy):
 def random_trace(seed: int) -> tuple[Trace, Cluster]:
     """Jobs that come and go, some that fit nowhere, unequal hosts that fail, and unequal tickets."""
     dice = Random(seed)
-    kinds = ["old", "new"][: dice.randint(1, 2)]
-    kind = [dice.choice(kinds) for _ in range(dice.randint(2, 5))]
-    cluster = Cluster.of(kind, [dice.choice([2, 4, 4]) for _ in kind], memory=dict.fromkeys(kind, 16))
+    gpu_types = ["old", "new"][: dice.randint(1, 2)]
+    gpu_type = [dice.choice(gpu_types) for _ in range(dice.randint(2, 5))]
+    cluster = Cluster.of(gpu_type, [dice.choice([2, 4, 4]) for _ in gpu_type], memory=dict.fromkeys(gpu_type, 16))
     count = dice.randint(1, 14)
     jobs = Jobs.of(
         gpus=[dice.choice([1, 1, 1, 2, 3, 4, 6, 8, 40]) for _ in range(count)],

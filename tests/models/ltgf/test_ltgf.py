@@ -23,7 +23,7 @@ from fairopt.problem.queue import Queue, Spots
 from fairopt.problem.trace import Outage, Trace
 from fairopt.program import INFINITY
 from fairopt.proofs.claims.ltgf.literal import replay
-from fairopt.simulation import Consolidated, History, Mechanics, Want, run, snapshot_from, snapshot_text
+from fairopt.simulation import Consolidated, History, Mechanics, Request, run, snapshot_from, snapshot_text
 from fairopt.simulation.gpu_time import Window, job_fairness, tenant_fairness
 from fairopt.simulation.placement import fewest_hosts, take
 
@@ -276,13 +276,13 @@ def test_a_lost_cluster_stalls_nobody_else() -> None:
 class OneHost(Consolidated):
     """A placement that takes no gang apart."""
 
-    def place(self, queue: Queue, wants: Sequence[Want], free: Any) -> Mapping[int, Spots]:
+    def place(self, queue: Queue, requests: Sequence[Request], free: Any) -> Mapping[int, Spots]:
         left, out = free.copy(), {}
-        for want in wants:
-            spots = fewest_hosts(queue, want, left)
+        for request in requests:
+            spots = fewest_hosts(queue, request, left)
             if len(spots) == 1:
                 take(left, spots)
-                out[want.row] = spots
+                out[request.row] = spots
         return out
 
 

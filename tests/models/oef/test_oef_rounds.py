@@ -82,12 +82,12 @@ def test_deviations_stay_within_their_bound_whatever_the_ideals_are():
             ]
             real = whole_gpus(target, capacity, minima_of_ones(n, k))
             deviation = [list(row) for row in carried(target, real)]
-            assert all(sum(row[kind] for row in real) <= capacity[kind] for kind in range(k))
+            assert all(sum(row[gpu_type] for row in real) <= capacity[gpu_type] for gpu_type in range(k))
             assert all(gpus >= 0 for row in real for gpus in row)
             assert all(-1 < value <= harmonic(n) - 1 for row in deviation for value in row)
-            for kind in range(k):  # nobody is behind while a GPU stays idle
-                if sum(row[kind] for row in real) < capacity[kind]:
-                    assert max(row[kind] for row in deviation) <= 0
+            for gpu_type in range(k):  # nobody is behind while a GPU stays idle
+                if sum(row[gpu_type] for row in real) < capacity[gpu_type]:
+                    assert max(row[gpu_type] for row in deviation) <= 0
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 9])

@@ -15,7 +15,7 @@ from fairopt.cli import tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.proving import require_place, write
 from fairopt.errors import NotCapable
-from fairopt.evidence import certify_lie
+from fairopt.evidence import certify_misreport
 from fairopt.policy import Policy
 from fairopt.problem import Market, market_to_dict
 from fairopt.problem.files.market import read_market, write_market
@@ -71,7 +71,7 @@ def lie(
     if out is not None:
         write_market(problem, out)
     if certificate is not None:
-        write(certify_lie(rule, problem, witness), certificate)
+        write(certify_misreport(rule, problem, witness), certificate)
     raise typer.Exit(Exit.FAILS)
 
 
