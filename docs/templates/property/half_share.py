@@ -9,7 +9,7 @@ import numpy as np
 from fairopt.problem import Market, worth
 from fairopt.program import Array, Number, number_text
 from fairopt.properties import AllocationProperty, Answer, Verdict
-from fairopt.properties.property import Instance
+from fairopt.properties.property import CitedInstance
 
 TWO_USERS = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
 
@@ -42,8 +42,8 @@ class HalfShare(AllocationProperty):
     source = "Example of a property"
     definition = "2 E_l(x_l) >= E_l(pi_l / sum(pi) * m) for every user l"
     instances = (
-        Instance("half of the equal split", TWO_USERS, [["1/4", "1/4"], ["1/4", "1/4"]], Answer.HOLDS),
-        Instance("u1 has nothing", TWO_USERS, [[0, 0], [1, 1]], Answer.FAILS),
+        CitedInstance("half of the equal split", TWO_USERS, [["1/4", "1/4"], ["1/4", "1/4"]], Answer.HOLDS),
+        CitedInstance("u1 has nothing", TWO_USERS, [[0, 0], [1, 1]], Answer.FAILS),
     )
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
