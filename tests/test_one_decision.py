@@ -45,7 +45,7 @@ def markets(count: int, seed: int) -> Iterator[Market]:
 
 def rows(market: Market, policies: list[Policy], *, exact: bool, effort: Effort = EFFORT) -> Iterator[Row]:
     """Yield the rows of the comparison in one of the number types, with every property."""
-    yield from compare(market, policies, _all(discovery.PROPERTIES, discovery.property_), effort=effort, exact=exact)
+    yield from compare(market, policies, discovery.properties(Market), effort=effort, exact=exact)
 
 
 def other_decisions(row: Row) -> Iterator[str]:
@@ -65,7 +65,7 @@ def other_decisions(row: Row) -> Iterator[str]:
             yield f"{kind}: with the truth the witness says {_text(told)}, and the row {_text(own)}"
         if not _same(_utility(market, witness.allocation)[user], witness.utility):
             yield f"{kind}: {witness}, which is not the utility of its allocation"
-    for piece in evidence(row, _all(discovery.PROPERTIES, discovery.property_)):
+    for piece in evidence(row, discovery.properties(Market)):
         shares = _certified(piece.certificate)
         if shares is not None and not _same(_utility(market, shares), own):
             yield f"the certificate of {piece.name} is about {_text(_utility(market, shares))}, the row {_text(own)}"
@@ -119,10 +119,6 @@ def _same(one: Any, other: Any) -> bool:
 
 def _text(numbers: Any) -> str:
     return ", ".join(str(each) for each in np.atleast_1d(numbers).tolist())
-
-
-def _all(group: str, make: Any) -> list[Any]:
-    return [make(name) for name in discovery.names(group)]
 
 
 POLICIES = [each.name for each in discovery.policies(Market)]

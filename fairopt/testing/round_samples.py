@@ -173,4 +173,4 @@ def by_hand() -> Setting:
         dataset_size=[6, 0, 8, 0],
     )
     outages = (Outage("b", Fraction(90), Fraction(125)),)
-    return Setting(cluster, Trace(jobs, outages), Mechanics(Fraction(5), Fraction(1), Fraction(1, 2), True))
+    return Setting(cluster, Trace(jobs, outages), Mechanics(Fraction(5), Fraction(1), Fraction(1, 2), True), LENGTH)

@@ -18,16 +18,16 @@ from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.proofs.verifier.reading import Unreadable
 from fairopt.proofs.verifier.runs import decide, decide_file
-from fairopt.simulation import Mechanics, run
+from fairopt.simulation import Mechanics, Setting, run
 from fairopt.simulation.recording import Recorder, header
-from fairopt.testing.round_samples import SampleSetting, by_hand, documented, sample_settings
+from fairopt.testing.round_samples import LENGTH, by_hand, documented, sample_settings
 from fairopt.testing.round_suite import Lender
 from fairopt.testing.tampering import changes, places
 
 NEAR = Fraction(1, 10**9)
 
 
-def recorded(policy: Policy, setting: SampleSetting, path: Path, rounds: int | None = None) -> list[dict[str, Any]]:
+def recorded(policy: Policy, setting: Setting, path: Path, rounds: int | None = None) -> list[dict[str, Any]]:
     """The lines of a run's record, which is at ``path``, too."""
     cluster, trace, mechanics = setting.cluster, setting.trace, setting.mechanics
     run_ = header(policy.name, trace, cluster, length=setting.length, mechanics=mechanics)
@@ -77,7 +77,7 @@ def quietly_accepted(lines: list[dict[str, Any]]) -> bool:
         return False
 
 
-def scaled(time: str, work: str, shift: str = "0") -> SampleSetting:
+def scaled(time: str, work: str, shift: str = "0") -> Setting:
     """One job on one GPU, a gang that waits for it, in other units of time and work, begun at another time."""
     cluster = Cluster.of(["T"], [2])
     beat, unit, begun = Fraction(time), Fraction(work), Fraction(shift)
@@ -89,7 +89,7 @@ def scaled(time: str, work: str, shift: str = "0") -> SampleSetting:
         arrival=[begun, begun],
         names=["long", "gang"],
     )
-    setting = SampleSetting(cluster, Trace(jobs), Mechanics(), 60 * beat)
+    setting = Setting(cluster, Trace(jobs), Mechanics(), 60 * beat)
     return setting.as_(float)
 
 
@@ -132,7 +132,7 @@ def test_1200_seconds_of_work_in_a_round_of_60_are_rejected() -> None:
     """With Unix timestamps a millionth of the clock is half an hour."""
     jobs = Jobs.of(gpus=[1], work=[1200], types=["T"], arrival=[1_700_000_040])
     data = documented(
-        ShortestRemainingTimeFirst(), SampleSetting(Cluster.of(["T"], [1]), Trace(jobs), Mechanics()).as_(float)
+        ShortestRemainingTimeFirst(), Setting(Cluster.of(["T"], [1]), Trace(jobs), Mechanics(), LENGTH).as_(float)
     )
     assert len(data["rounds"]) == 20
     del data["rounds"][1:]
@@ -146,7 +146,7 @@ def test_1200_seconds_of_work_in_a_round_of_60_are_rejected() -> None:
 def test_however_many_rounds_lie_between_two_lines_they_are_skipped_at_once(index: int, tmp_path: Path) -> None:
     cluster, jobs = Cluster.of(["T"], [1]), Jobs.of(gpus=[1], work=[30], types=["T"], arrival=[60])
     lines = recorded(
-        ShortestRemainingTimeFirst(), SampleSetting(cluster, Trace(jobs), Mechanics()), tmp_path / "run.jsonl"
+        ShortestRemainingTimeFirst(), Setting(cluster, Trace(jobs), Mechanics(), LENGTH), tmp_path / "run.jsonl"
     )
     lines[0]["run"]["trace"]["outages"] = [
         {"host": lines[0]["run"]["cluster"]["hosts"][0]["name"], "begin": 0, "end": 1}

@@ -25,7 +25,7 @@ from fairopt.proofs.verifier.front import main
 from fairopt.proofs.verifier.reading import Unreadable
 from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.document import document
-from fairopt.testing.round_samples import by_hand, documented, sample_settings
+from fairopt.testing.round_samples import LENGTH, by_hand, documented, sample_settings
 from fairopt.testing.round_suite import Lender
 from fairopt.testing.tampering import Tampering, changes, is_number, places, tampered
 
@@ -102,7 +102,7 @@ def test_mechanics_of_ones_own_are_not_decided() -> None:
 def test_a_round_that_somebody_arrives_for_is_not_skipped() -> None:
     """The arrival is at the very beginning of the round that has no record."""
     cluster, jobs = Cluster.of(["T"], [1]), Jobs.of(gpus=[1], work=[30], types=["T"], arrival=[60])
-    data = documented(ShortestRemainingTimeFirst(), Setting(cluster, Trace(jobs), Mechanics()))
+    data = documented(ShortestRemainingTimeFirst(), Setting(cluster, Trace(jobs), Mechanics(), LENGTH))
     assert [record["index"] for record in data["rounds"]] == [1]
     assert not verify_run.decide(json.dumps(data))[0]
     data["trace"]["jobs"][0]["arrival"] = 0
