@@ -1,8 +1,8 @@
 """The commands of ``fairopt``, each loaded when it is called.
 
-Exit status: 0 fine; 1 a checked property fails (``verify``), a misreport pays (``lie``), a file is rejected (``check``) or a
-stored verdict no longer follows (``claims --run``); 2 bad input; 3 not solved, not installed or not capable;
-4 nothing fails, but a property could not be decided, or depends on the input (``verify``, ``compare``).
+Exit status: 0 fine; 1 a checked property fails (``verify``), a misreport pays (``lie``), a file is rejected
+(``check``) or a stored verdict no longer follows (``claims --run``); 2 bad input; 3 not solved, not installed or not
+capable; 4 nothing fails, but a property could not be decided, or depends on the input (``verify``, ``compare``).
 """
 
 from __future__ import annotations
