@@ -31,7 +31,7 @@ class Command(NamedTuple):
 COMMANDS: Mapping[str, Command] = MappingProxyType(
     {
         "solve": Command("fairopt.cli.sharing", "solve", "Compute one policy's allocation."),
-        "verify": Command("fairopt.cli.sharing", "verify", "Check an allocation or a schedule made by anyone."),
+        "verify": Command("fairopt.cli.sharing", "verify", "Check an allocation, a schedule or a recorded run."),
         "compare": Command("fairopt.cli.comparing", "compare", "Compare policies on a market, a trace or a batch."),
         "policies": Command("fairopt.cli.listing", "policies", "List the policies and what each claims."),
         "backends": Command("fairopt.cli.listing", "backends", "List the back ends and what each can do."),

@@ -77,7 +77,11 @@ def wanted_properties(names: list[str] | None, problem: type | None = None) -> l
     if names and len(fit) < len(made):
         other = next(each for each in made if each not in fit)
         known = ", ".join(each.name for each in discovery.properties(problem))
-        raise BadInput(f"{other.name} is a property of a {other.of}", place="--property", remedy=f"Here: {known}")
+        raise BadInput(
+            f"{other.name} is a property of {'an' if other.of[0] in 'aeiou' else 'a'} {other.of}",
+            place="--property",
+            remedy=f"Here: {known}",
+        )
     return fit
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 
 from fairopt import discovery
-from fairopt.cli import as_json, proving, scheduling, tables
+from fairopt.cli import as_json, proving, recorded, scheduling, tables
 from fairopt.cli.answers import status_of
 from fairopt.cli.listing import AsJson, print_json, wanted_properties
 from fairopt.compare import verify as verified
@@ -90,14 +91,19 @@ def solve(
 
 
 def verify(
-    market: Annotated[Path, typer.Argument(metavar="MARKET", help="A market file; or a batch file, .toml or .json.")],
-    allocation: Annotated[
+    market: Annotated[
         Path,
         typer.Argument(
-            metavar="ALLOCATION",
-            help="An allocation by anyone, .csv or .json; of a batch, a schedule by anyone, .json.",
+            metavar="FILE", help="A market; a batch, .toml or .json; or the record of a run, .jsonl or .jsonl.gz."
         ),
     ],
+    allocation: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[OUTCOME]",
+            help="Of a market, an allocation by anyone, .csv or .json; of a batch, a schedule by anyone, .json.",
+        ),
+    ] = None,
     property_names: Annotated[
         list[str] | None, typer.Option("--property", help="A property by name; all by default. May be repeated.")
     ] = None,
@@ -109,11 +115,20 @@ def verify(
         typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`; implies --exact."),
     ] = None,
 ) -> None:
-    """Check an allocation, or a schedule, made by anyone.
+    """Check an allocation, a schedule or a recorded run, made by anyone.
 
     Exit status: 1 a property fails, or a constraint; 4 none does, and a property could not be decided.
     """
     slack = Fraction(0) if exact or certificates is not None else rational(tolerance, "--tolerance")
+    if recorded.is_record(market):
+        _refuse({"OUTCOME": allocation, "--certificates": certificates}, f"{market} is the record of a run")
+        return recorded.verify(market, property_names, json_=json_, tolerance=slack, exact=exact)
+    if allocation is None:
+        raise BadInput(
+            f"nothing says what is to be checked on {market}",
+            place="OUTCOME",
+            remedy="Give an allocation; of a batch, a schedule",
+        )
     if scheduling.is_batch(market):
         refused = {"--property": property_names, "--certificates": certificates}
         return scheduling.verify(market, allocation, json_=json_, tolerance=slack, refused=refused)
@@ -142,6 +157,12 @@ def verify(
     if certificates is not None:
         proving.write_verdicts(problem, shares, verdicts, [*of_allocations, Feasibility()], certificates)
     raise typer.Exit(status_of(verdicts.values()))
+
+
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise BadInput(f"got {value}; {why}", place=name, remedy="Leave it out")
 
 
 def _read(path: Path, normalise: bool) -> Market:

@@ -75,14 +75,8 @@ def decision(decided: Allocation, unique: Uniqueness) -> None:
 
 def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> None:
     """Print verdicts on an allocation, and its metrics."""
-    table = table_of("property", "answer", "margin", "unit", "exact", "what shows it")
-    for name, verdict in found.items():
-        margin = "" if verdict.margin is None else number_text(verdict.margin)
-        table.add_row(
-            *(name, MARKS[verdict.answer], margin, verdict.unit, "yes" if verdict.exact else "no", what_shows(verdict))
-        )
+    answers(found)
     console = terminal()
-    console.print(table)
     idle = ", ".join(
         f"{name} {float(part):.0%}"
         for name, part in zip(market.types, numbers.utilisation, strict=True)
@@ -93,6 +87,17 @@ def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> 
         f"{float(numbers.price_of_fairness):.1%}, Jain's index {float(numbers.jain_index):.3f}, in use: {idle}",
         soft_wrap=True,
     )
+
+
+def answers(found: Mapping[str, Verdict]) -> None:
+    """Print verdicts, one a line."""
+    table = table_of("property", "answer", "margin", "unit", "exact", "what shows it")
+    for name, verdict in found.items():
+        margin = "" if verdict.margin is None else number_text(verdict.margin)
+        table.add_row(
+            *(name, MARKS[verdict.answer], margin, verdict.unit, "yes" if verdict.exact else "no", what_shows(verdict))
+        )
+    terminal().print(table)
 
 
 def what_shows(verdict: Verdict) -> str:
