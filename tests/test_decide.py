@@ -5,9 +5,10 @@ import pytest
 from fairopt import discovery
 from fairopt.backends import Highs, Options
 from fairopt.backends.exact import Exact
-from fairopt.errors import BadInput, NotCapable
+from fairopt.compare import compare
+from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.models import CooperativeOEF, EqualSplit, MaxMin, NonCooperativeOEF, WaterFilling
-from fairopt.policy import allocate, chosen, decide, follow
+from fairopt.policy import Optima, Uniqueness, allocate, chosen, decide, follow, uniqueness
 from fairopt.problem import Market
 
 MARKET = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
@@ -77,3 +78,14 @@ def test_following_any_policy_gives_what_allocating_gives():
         again = follow(policy)
         for market in (MARKET, MARKET.misreport("u1", [1, 3])):
             assert float(again(market).objective) == pytest.approx(float(allocate(policy, market).objective), rel=1e-7)
+
+
+def test_a_decision_stands_where_its_uniqueness_is_not_known(monkeypatch):
+    def empty(self, *, seed=0):
+        raise NotSolved("highs: no point satisfies all constraints")
+
+    monkeypatch.setattr(Optima, "unique", empty)
+    assert uniqueness(MaxMin(), allocate(MaxMin(), MARKET)) == Uniqueness(None, None)
+    (row,) = compare(MARKET, [MaxMin()], [], exact=False)
+    assert row.error is None
+    assert row.decision.exact is False

@@ -57,7 +57,7 @@ def decision(decided: Allocation, unique: Uniqueness) -> None:
         table.add_row(user, *row, number_text(decided.utilities[i]), number_text(market.fair_utility()[i]))
     console = terminal()
     console.print(table)
-    said = {True: "yes", False: "no, another optimum has others", None: "nothing is optimised"}
+    said = {True: "yes", False: "no, another optimum has others", None: "nothing is optimised, or not known"}
     by = f"its own method {decided.method.name!r}" if decided.method else decided.backend
     console.print(
         f"{decided.policy}: {decided.status.value} by {by}, objective {number_text(decided.objective)}; "

@@ -17,7 +17,7 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima
 from fairopt.backends.solution import Status, not_negative
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, NotSolved
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.policy import Policy
 from fairopt.problem import Market
@@ -32,7 +32,7 @@ SAME = 1e-6
 
 @dataclass(frozen=True)
 class Uniqueness:
-    """Whether utilities and shares are the same in every optimum; None where nothing was optimised."""
+    """Whether utilities and shares are the same in every optimum; None where nothing was optimised or it is unknown."""
 
     utilities: bool | None = None
     shares: bool | None = None
@@ -184,7 +184,10 @@ class Optima:
 def uniqueness(policy: Policy, decision: Allocation, *, seed: int = 0) -> Uniqueness:
     """Say whether all optima of a decision have the same utilities, and the same shares."""
     optima = Optima.of(policy, decision)
-    return Uniqueness() if optima is None else optima.unique(seed=seed)
+    try:
+        return Uniqueness() if optima is None else optima.unique(seed=seed)
+    except NotSolved:  # by rounding, no point may be left of the optima in floats: it stays undecided
+        return Uniqueness()
 
 
 def lexicographic(policy: Policy, decision: Allocation) -> Array:

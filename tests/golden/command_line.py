@@ -20,8 +20,8 @@ from fairopt.cli import main
 
 #: Import paths that stand in arguments, by the name that stands for them in the plan and in what is observed.
 PATHS: Mapping[str, str] = {
-    "{LeastCost}": "fairopt.models.gavel_objectives:LeastCost",
-    "{LeastMakespan}": "fairopt.models.gavel_objectives:LeastMakespan",
+    "{LeastCost}": "fairopt.models.gavel.objectives:LeastCost",
+    "{LeastMakespan}": "fairopt.models.gavel.objectives:LeastMakespan",
 }
 
 
