@@ -8,12 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from ran_command import Ran
 
-from fairopt.cli import main
 from fairopt.cli.app import COMMANDS, load
 from fairopt.datasets import dataset_path
 from fairopt.testing.strategies import malformed_market_texts
@@ -38,30 +38,6 @@ PROPERTIES = {
     "adjacent_types",
     "work_conservation",
 }
-
-
-class Ran(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def fairopt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def run(*arguments: object) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["fairopt", *map(str, arguments)])
-        status = 0
-        try:
-            main()
-        except SystemExit as stop:
-            status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
-        return Ran(status, *capsys.readouterr())
-
-    return run
 
 
 def test_the_installed_command_runs_in_a_process_of_its_own() -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from ran_command import Ran
 
-from fairopt.cli import main
 from fairopt.datasets import dataset_path, philly_trace
 from fairopt.discovery import policies, properties
 from fairopt.problem import Queue, Trace
@@ -31,30 +30,6 @@ PROPERTIES = {
     *("sharing_incentive", "envy_freeness", "pareto_efficiency", "strategy_proofness", "adjacent_types"),
     "work_conservation",
 }
-
-
-class Ran(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def fairopt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def run(*arguments: object) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["fairopt", *map(str, arguments)])
-        status = 0
-        try:
-            main()
-        except SystemExit as stop:
-            status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
-        return Ran(status, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture(scope="module")

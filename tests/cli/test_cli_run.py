@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from ran_command import Ran
 
 from fairopt.cli import main, round_json, round_tables, running
 from fairopt.cli.settings import configured
@@ -46,16 +47,6 @@ big,u,1300,10,8,0,1,1
 """
 
 
-class Ran(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
     trace, cluster = tmp_path / "jobs.csv", tmp_path / "cluster.toml"
@@ -65,18 +56,9 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def fairopt(
-    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Ran]:
+def fairopt_run(files: tuple[Path, Path], fairopt: Callable[..., Ran]) -> Callable[..., Ran]:
     def call(*arguments: object, policy: str = "srtf") -> Ran:
-        command = ["fairopt", "run", str(files[0]), "--cluster", str(files[1]), "--policy", policy]
-        monkeypatch.setattr(sys, "argv", [*command, *map(str, arguments)])
-        status = 0
-        try:
-            main()
-        except SystemExit as stop:
-            status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
-        return Ran(status, *capsys.readouterr())
+        return fairopt("run", files[0], "--cluster", files[1], "--policy", policy, *arguments)
 
     return call
 
@@ -89,8 +71,8 @@ def without_seconds(data: dict[str, Any]) -> dict[str, Any]:
 
 
 # -- what it prints --------------------------------------------------------------------------------------------------
-def test_json_holds_all_that_a_verifier_needs(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
-    ran = fairopt("--json", "--restart", "30", "--spread", "9/10")
+def test_json_holds_all_that_a_verifier_needs(fairopt_run: Callable[..., Ran], tmp_path: Path) -> None:
+    ran = fairopt_run("--json", "--restart", "30", "--spread", "9/10")
     assert (ran.status, ran.err) == (0, "")
     data = ran.data
     assert (data["schema"], data["policy"], data["length"]) == (1, "srtf", 300)
@@ -108,29 +90,29 @@ def test_json_holds_all_that_a_verifier_needs(fairopt: Callable[..., Ran], tmp_p
     assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
-def test_numbers_in_floats(fairopt: Callable[..., Ran]) -> None:
-    data = fairopt("--json", "--floats").data
+def test_numbers_in_floats(fairopt_run: Callable[..., Ran]) -> None:
+    data = fairopt_run("--json", "--floats").data
     assert all(not isinstance(ran["progress"], str) for record in data["rounds"] for ran in record["ran"])
-    exact = fairopt("--json").data
+    exact = fairopt_run("--json").data
     assert data["measures"]["row"]["jct_mean"] == pytest.approx(exact["measures"]["row"]["jct_mean"])
 
 
-def test_tables_for_people(fairopt: Callable[..., Ran]) -> None:
-    ran = fairopt()
+def test_tables_for_people(fairopt_run: Callable[..., Ran]) -> None:
+    ran = fairopt_run()
     assert ran.status == 0
     for words in ("5 of 6 jobs completed", "completion time (JCT)", "utilisation", "sharing_loss", "mean JCT"):
         assert words in ran.out
     assert "fit no type of the cluster: 1 jobs: big" in ran.out
-    some = fairopt("--rounds", 1)
+    some = fairopt_run("--rounds", 1)
     assert some.status == 0
     assert "not completed: 2 jobs: a, b" not in some.out  # b comes later
     assert "not completed: 1 jobs: a" in some.out
 
 
-def test_parquet_has_a_row_for_each_job_and_round(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+def test_parquet_has_a_row_for_each_job_and_round(fairopt_run: Callable[..., Ran], tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "run.parquet"
-    data = fairopt("--parquet", path, "--json").data
+    data = fairopt_run("--parquet", path, "--json").data
     table = parquet.read_table(path)
     assert table.schema.names == [name for name, _, _ in round_json.COLUMNS]
     assert [str(kind).replace("double", "float64") for kind in table.schema.types] == [
@@ -143,9 +125,11 @@ def test_parquet_has_a_row_for_each_job_and_round(fairopt: Callable[..., Ran], t
     assert [row["job"] for row in rows if row["completed"]].count("a") == 1
 
 
-def test_parquet_needs_pyarrow(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_parquet_needs_pyarrow(
+    fairopt_run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    ran = fairopt("--parquet", tmp_path / "run.parquet")
+    ran = fairopt_run("--parquet", tmp_path / "run.parquet")
     assert ran.status == 3
     assert "pip install 'fairopt[parquet]'" in ran.err
     assert ran.out == ""
@@ -156,15 +140,15 @@ def test_parquet_needs_pyarrow(fairopt: Callable[..., Ran], monkeypatch: pytest.
 # -- stopping and going on -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("number", [(), ("--floats",)])
 def test_a_run_gone_on_from_prints_what_one_run_prints(
-    fairopt: Callable[..., Ran], tmp_path: Path, number: tuple[str, ...]
+    fairopt_run: Callable[..., Ran], tmp_path: Path, number: tuple[str, ...]
 ) -> None:
     state, options = tmp_path / "state.jsonl", ("--restart", "30", *number, "--json")
-    whole = without_seconds(fairopt(*options).data)
-    part = fairopt(*options, "--state", state, "--rounds", 2).data
+    whole = without_seconds(fairopt_run(*options).data)
+    part = fairopt_run(*options, "--state", state, "--rounds", 2).data
     assert (len(part["rounds"]), part["outcome"]["complete"], part["outcome"]["stopped"]) == (2, False, "--rounds")
-    again = fairopt(*options, "--state", state, "--resume", state, "--rounds", 3).data
+    again = fairopt_run(*options, "--state", state, "--resume", state, "--rounds", 3).data
     assert len(again["rounds"]) == 5
-    assert without_seconds(fairopt(*options, "--resume", state).data) == whole
+    assert without_seconds(fairopt_run(*options, "--resume", state).data) == whole
 
 
 def interrupted_after(rounds: int) -> Callable[..., Iterator[Any]]:
@@ -178,54 +162,54 @@ def interrupted_after(rounds: int) -> Callable[..., Iterator[Any]]:
 
 
 def test_an_interrupted_run_keeps_what_it_has(
-    fairopt: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fairopt_run: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = tmp_path / "state.jsonl"
-    whole = without_seconds(fairopt("--json").data)
+    whole = without_seconds(fairopt_run("--json").data)
     with monkeypatch.context() as patch:
         patch.setattr(running, "run", interrupted_after(3))
-        ran = fairopt("--json", "--state", state)
+        ran = fairopt_run("--json", "--state", state)
     assert ran.status == 130
     assert "interrupted after 3 rounds" in ran.err
     assert (len(ran.data["rounds"]), ran.data["outcome"]["stopped"]) == (3, "interrupted")
-    assert without_seconds(fairopt("--json", "--resume", state).data) == whole
+    assert without_seconds(fairopt_run("--json", "--resume", state).data) == whole
 
 
 def test_a_state_cut_short_while_it_was_written_is_read_to_its_last_snapshot(
-    fairopt: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fairopt_run: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fairopt.cli.journal.BETWEEN", 0.0)
     state = tmp_path / "state.jsonl"
-    whole = without_seconds(fairopt("--json", "--state", state).data)
+    whole = without_seconds(fairopt_run("--json", "--state", state).data)
     text = state.read_text()
     for cut in (len(text) - 5, len(text) // 2, len(text) // 3):
         state.write_text(text[:cut])
-        assert without_seconds(fairopt("--json", "--resume", state).data) == whole
+        assert without_seconds(fairopt_run("--json", "--resume", state).data) == whole
 
 
 def test_a_round_that_was_written_after_the_last_snapshot_is_played_again(
-    fairopt: Callable[..., Ran], tmp_path: Path
+    fairopt_run: Callable[..., Ran], tmp_path: Path
 ) -> None:
     state = tmp_path / "state.jsonl"
-    whole = without_seconds(fairopt("--json", "--state", state).data)
-    fairopt("--state", state, "--rounds", 3)
+    whole = without_seconds(fairopt_run("--json", "--state", state).data)
+    fairopt_run("--state", state, "--rounds", 3)
     more = [line for line in state.read_text().splitlines() if not line.startswith('{"snapshot"')]
-    fairopt("--state", state, "--rounds", 2)
+    fairopt_run("--state", state, "--rounds", 2)
     [snapshot] = [line for line in state.read_text().splitlines() if line.startswith('{"snapshot"')]
     rounds = [line for line in more if not line.startswith(('{"standing"', '{"end"'))]
     state.write_text("\n".join([*rounds, snapshot]) + "\n")
-    assert without_seconds(fairopt("--json", "--resume", state).data) == whole
+    assert without_seconds(fairopt_run("--json", "--resume", state).data) == whole
 
 
 def test_a_policy_that_cannot_go_on_keeps_the_rounds_before(
-    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+    fairopt_run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def play(*arguments: Any, **options: Any) -> Iterator[Any]:
         yield from run(*arguments, **(options | {"rounds": 2}))
         raise Stalled("nothing runs")
 
     monkeypatch.setattr(running, "run", play)
-    ran = fairopt("--json")
+    ran = fairopt_run("--json")
     assert ran.status == 3
     assert ran.err == "fairopt: nothing runs\n"
     assert (len(ran.data["rounds"]), ran.data["outcome"]["stopped"]) == (2, "nothing runs")
@@ -261,23 +245,23 @@ def test_records_are_read_as_they_were_written(files: tuple[Path, Path], tmp_pat
     ],
 )
 def test_a_run_goes_on_only_as_it_was_begun(
-    fairopt: Callable[..., Ran], tmp_path: Path, change: tuple[str, ...], says: str
+    fairopt_run: Callable[..., Ran], tmp_path: Path, change: tuple[str, ...], says: str
 ) -> None:
     state = tmp_path / "state.jsonl"
-    fairopt("--state", state, "--rounds", 1)
-    ran = fairopt("--resume", state, *change)
+    fairopt_run("--state", state, "--rounds", 1)
+    ran = fairopt_run("--resume", state, *change)
     assert ran.status == 2
     assert str(state) in ran.err
     assert says in ran.err
 
 
 def test_a_run_goes_on_only_with_the_same_files(
-    fairopt: Callable[..., Ran], files: tuple[Path, Path], tmp_path: Path
+    fairopt_run: Callable[..., Ran], files: tuple[Path, Path], tmp_path: Path
 ) -> None:
     state = tmp_path / "state.jsonl"
-    fairopt("--state", state, "--rounds", 1)
+    fairopt_run("--state", state, "--rounds", 1)
     files[0].write_text(JOBS.replace("a,t,0,3000", "a,t,0,3001"))
-    ran = fairopt("--resume", state)
+    ran = fairopt_run("--resume", state)
     assert ran.status == 2
     assert "run, trace: the run was begun with another file's contents" in ran.err
 
@@ -295,13 +279,13 @@ def test_a_run_goes_on_only_with_the_same_files(
         ("{header}\nx\n{snapshot}", "line 2: not JSON"),
     ],
 )
-def test_states_that_are_none(fairopt: Callable[..., Ran], tmp_path: Path, text: str, says: str) -> None:
+def test_states_that_are_none(fairopt_run: Callable[..., Ran], tmp_path: Path, text: str, says: str) -> None:
     state = tmp_path / "state.jsonl"
-    fairopt("--state", state, "--rounds", 1)
+    fairopt_run("--state", state, "--rounds", 1)
     lines = state.read_text().splitlines()
     [snapshot] = [line for line in lines if line.startswith('{"snapshot"')]
     state.write_text(text.replace("{header}", lines[0]).replace("{snapshot}", snapshot))
-    ran = fairopt("--resume", state)
+    ran = fairopt_run("--resume", state)
     assert ran.status == 2
     assert says in ran.err
 
@@ -325,8 +309,10 @@ def test_states_that_are_none(fairopt: Callable[..., Ran], tmp_path: Path, text:
         (("--resume", "/nowhere/state"), 2, "there is no such file"),
     ],
 )
-def test_what_cannot_be_meant(fairopt: Callable[..., Ran], arguments: tuple[str, ...], status: int, says: str) -> None:
-    ran = fairopt(*arguments)
+def test_what_cannot_be_meant(
+    fairopt_run: Callable[..., Ran], arguments: tuple[str, ...], status: int, says: str
+) -> None:
+    ran = fairopt_run(*arguments)
     assert ran.status == status
     assert says in ran.err
     assert "Traceback" not in ran.err
@@ -388,13 +374,15 @@ def test_the_excerpt_runs_from_the_command_line() -> None:
     assert len(json.loads(ran.stdout)["rounds"]) == 30
 
 
-def test_a_record_is_written_while_the_run_goes_on_and_verified(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+def test_a_record_is_written_while_the_run_goes_on_and_verified(
+    fairopt_run: Callable[..., Ran], tmp_path: Path
+) -> None:
     state, record = tmp_path / "state.jsonl", tmp_path / "run.jsonl.gz"
-    fairopt("--state", state, "--rounds", 2)
-    assert fairopt("--resume", state, "--state", state, "--record", record).status == 0
+    fairopt_run("--state", state, "--rounds", 2)
+    assert fairopt_run("--resume", state, "--state", state, "--record", record).status == 0
     command = [sys.executable, str(ROOT / "proofs" / "verify.py"), str(record), str(state)]
     verified = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert verified.returncode == 0, verified.stdout + verified.stderr
     last = json.loads(gzip.decompress(record.read_bytes()).splitlines()[-1])
     assert last["outcome"] == {"complete": True, "stopped": None}
-    assert fairopt("--record", "/nowhere/x").status == 2
+    assert fairopt_run("--record", "/nowhere/x").status == 2

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from ran_command import Ran
 
 from fairopt import discovery
-from fairopt.cli import main
 from fairopt.cli.settings import configured
 from fairopt.datasets import dataset_path
 from fairopt.datasets.astraea_workload import Form, astraea_example, astraea_small, astraea_workload
@@ -25,30 +24,6 @@ from fairopt.proofs.verifier import schedules as verify_schedule
 
 EXAMPLE = dataset_path("astraea_example.toml")
 ALGORITHMS = ("posted-prices", "batch-private", "fcfs")
-
-
-class Ran(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def fairopt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def call(*arguments: object) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["fairopt", *map(str, arguments)])
-        status = 0
-        try:
-            main()
-        except SystemExit as stop:
-            status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
-        return Ran(status, *capsys.readouterr())
-
-    return call
 
 
 def test_json_is_the_plan(fairopt: Callable[..., Ran]) -> None:
