@@ -1,13 +1,14 @@
-"""What suites ask of the claims of policies of rounds and of schedules."""
+"""What suites ask of the declarations and claims of policies of rounds and of schedules."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from fairopt.compare import answered
 from fairopt.discovery import PROPERTIES, names, property_
-from fairopt.policy import Claim, Policy
+from fairopt.policy import Claim, Policy, Trait
 from fairopt.properties import Answer, Effort, Verdict
 
 #: How many misreports a claim is searched with, where it is said to hold and where it is said to be refuted.
@@ -17,6 +18,19 @@ WHERE_IT_HOLDS, WHERE_IT_FAILS = Effort(15), Effort(150)
 def declared(policy: Policy) -> frozenset[Any]:
     """Return the traits of a policy, and "claims" where it has some that can be checked."""
     return frozenset({*policy.traits, *(("claims",) if policy.checkable_claims else ())})
+
+
+def check_declaration(policy: Policy) -> None:
+    """Fail where a policy lacks name, source or defaults, can be changed, or claims what nobody defines."""
+    assert policy.name
+    assert policy.source
+    assert all(isinstance(trait, Trait) for trait in policy.traits)
+    for kind in (type(policy), *policy.states):
+        assert is_dataclass(kind), f"{kind.__name__} is no dataclass"
+        assert kind.__dataclass_params__.frozen, f"{kind.__name__} is not frozen"  # type: ignore[attr-defined]
+    bare = [each.name for each in fields(policy) if each.default is each.default_factory is MISSING]  # type: ignore[arg-type]
+    assert not bare, f"options without default: {bare}"
+    check_names(policy)
 
 
 def check_names(policy: Policy) -> None:

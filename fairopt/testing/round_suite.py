@@ -13,7 +13,7 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
 from random import Random
 from typing import Any, ClassVar
@@ -43,7 +43,7 @@ from fairopt.simulation import (
 )
 from fairopt.simulation.document import document
 from fairopt.simulation.placement import Consolidated
-from fairopt.testing.claim_checks import check_claims, check_names, check_refuted, declared
+from fairopt.testing.claim_checks import check_claims, check_declaration, check_refuted, declared
 from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.suite import Suite, Traits, check
 
@@ -62,7 +62,7 @@ def round_suite(
 ) -> Suite[Policy]:
     """Return the suite, with runs over ``settings`` sampled settings judged by ``judge``.
 
-    ``judge`` replays a run by itself, knowing nothing of policies: `decide` of ``proofs/verify_run.py``.
+    ``judge`` replays a run by itself, knowing nothing of policies: `fairopt.proofs.verifier.runs.decide`.
     ``expected_failures`` maps a policy's name to {check: measured reason}.
     """
     known = expected_failures or {}
@@ -166,15 +166,7 @@ class Checks:
 
     def says_what_it_is(self, policy: Policy) -> None:
         """Guards against plug-ins without name, source or defaults, and states that cannot be written down."""
-        assert policy.name
-        assert policy.source
-        assert all(isinstance(trait, Trait) for trait in policy.traits)
-        for kind in (type(policy), *policy.states):
-            assert is_dataclass(kind), f"{kind.__name__} is no dataclass"
-            assert kind.__dataclass_params__.frozen, f"{kind.__name__} is not frozen"  # type: ignore[attr-defined]
-        bare = [each.name for each in fields(policy) if each.default is each.default_factory is MISSING]  # type: ignore[arg-type]
-        assert not bare, f"options without default: {bare}"
-        check_names(policy)
+        check_declaration(policy)
 
     def every_round_is_possible(self, policy: Policy) -> None:
         """Guards against torn gangs, overbooked or broken hosts, wrong types, broken leases and wrong records."""

@@ -13,7 +13,7 @@ import copy
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -27,7 +27,7 @@ from fairopt.problem.utilities import Linear
 from fairopt.properties import Answer
 from fairopt.schedules.document import document
 from fairopt.testing.batch_samples import sample_batches
-from fairopt.testing.claim_checks import check_claims, check_names, check_refuted, declared
+from fairopt.testing.claim_checks import check_claims, check_declaration, check_refuted, declared
 from fairopt.testing.suite import Suite, Traits, check
 
 #: What judges a plan's document and returns the violations with a statement.
@@ -41,7 +41,7 @@ def schedule_suite(
 ) -> Suite[Policy]:
     """Return the suite, with plans for ``batches`` sampled batches judged by ``judge``.
 
-    ``judge`` checks a plan by itself, knowing nothing of policies: `decide` of ``proofs/verify_schedule.py``.
+    ``judge`` checks a plan by itself, knowing nothing of policies: `fairopt.proofs.verifier.schedules.decide`.
     ``expected_failures`` maps a policy's name to {check: measured reason}.
     """
     known = expected_failures or {}
@@ -87,14 +87,7 @@ class ScheduleChecks:
 
     def says_what_it_is(self, policy: Policy) -> None:
         """Guards against plug-ins without name, source or defaults, and claims of properties that nobody defines."""
-        assert policy.name
-        assert policy.source
-        assert all(isinstance(trait, Trait) for trait in policy.traits)
-        assert is_dataclass(policy), "its options are no dataclass"
-        assert type(policy).__dataclass_params__.frozen, "it is not frozen"
-        bare = [each.name for each in fields(policy) if each.default is each.default_factory is MISSING]
-        assert not bare, f"options without default: {bare}"
-        check_names(policy)
+        check_declaration(policy)
 
     def every_plan_is_possible(self, policy: Policy) -> None:
         """Guards against overbooked servers, too few slots, wrong types, and prices and payments that do not follow."""
