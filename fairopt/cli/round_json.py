@@ -23,7 +23,7 @@ def result(
     length: object,
     stopped: str | None,
 ) -> dict[str, Any]:
-    """Return what ``run --json`` prints: the document that `proofs/verify_run.py` replays, and what was measured.
+    """Return what ``run --json`` prints: the document that `proofs/verify.py` replays, and what was measured.
 
     Besides the keys of `fairopt.simulation.document` it has ``outcome``, with ``options`` (from --set), ``complete``
     (whether every job that can run is done) and ``stopped`` (why the run ended before that, else null). It also has

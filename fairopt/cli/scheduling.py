@@ -78,7 +78,7 @@ def is_batch(path: Path) -> bool:
 def verify(
     batch: Path, schedule: Path, *, json_: bool, tolerance: Fraction, refused: Mapping[str, object | None]
 ) -> None:
-    """Judge anyone's schedule of a batch, as `proofs/verify_schedule.py` does; exit status 1 where it is wrong.
+    """Judge anyone's schedule of a batch, as `proofs/verify.py` does; exit status 1 where it is wrong.
 
     ``refused``: options of ``verify`` that mean nothing for schedules.
     """

@@ -1,4 +1,4 @@
-"""A plan as one self-contained JSON document, which ``proofs/verify_schedule.py`` checks without fairopt.
+"""A plan as one self-contained JSON document, which ``proofs/verify.py`` checks without fairopt.
 
 Its keys:
 
