@@ -12,7 +12,7 @@ import typer
 from fairopt import discovery
 from fairopt.cli import as_json, proving, recorded, scheduling, tables
 from fairopt.cli.answers import status_of
-from fairopt.cli.listing import AsJson, print_json, wanted_properties
+from fairopt.cli.listing import AsJson, outcome_properties, print_json
 from fairopt.compare import verify as verified
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.metrics import metrics
@@ -130,22 +130,14 @@ def verify(
             remedy="Give an allocation; of a batch, a schedule",
         )
     if scheduling.is_batch(market):
-        refused = {"--property": property_names, "--certificates": certificates}
-        return scheduling.verify(market, allocation, json_=json_, tolerance=slack, refused=refused)
+        _refuse({"--certificates": certificates}, f"{market} is a batch")
+        return scheduling.verify(market, allocation, property_names, json_=json_, tolerance=slack, exact=exact)
     problem = _read(market, False)
     shares = read_allocation(allocation, problem)
-    asked = wanted_properties(property_names, Market)
-    for each in asked if property_names else ():
-        if not isinstance(each, AllocationProperty):
-            raise BadInput(
-                f"{each.name} is a property of a {each.of}, not of one allocation",
-                place="--property",
-                remedy="Ask `fairopt compare MARKET --policy NAME`, which searches for misreports",
-            )
-    of_allocations = [each for each in asked if isinstance(each, AllocationProperty)]
+    asked = outcome_properties(property_names, Market)
     exact = exact or certificates is not None
     proving.require_empty(certificates)
-    verdicts = verified(problem, shares, of_allocations, tolerance=slack)
+    verdicts = verified(problem, shares, asked, tolerance=slack)
     fits = Feasibility().check(problem, shares, tolerance=slack)
     if fits.answer is Answer.FAILS:  # nothing else means anything if GPUs are given out twice
         verdicts = {Feasibility.name: fits, **verdicts}
@@ -155,7 +147,8 @@ def verify(
     else:
         tables.verdicts(verdicts, numbers, problem)
     if certificates is not None:
-        proving.write_verdicts(problem, shares, verdicts, [*of_allocations, Feasibility()], certificates)
+        certified = [each for each in asked if isinstance(each, AllocationProperty)]
+        proving.write_verdicts(problem, shares, verdicts, [*certified, Feasibility()], certificates)
     raise typer.Exit(status_of(verdicts.values()))
 
 
