@@ -35,7 +35,7 @@ COMMANDS: tuple[tuple[int, str], ...] = (
     (0, "solve DATA/gavel.toml --policy oef-cooperative --json"),
     (1, "lie DATA/gavel.toml --policy max-min"),
     (0, f"run {RUN} --policy srtf --rounds 9 --floats --record r.jsonl"),
-    (0, "check r.jsonl"),
+    (0, "check r.jsonl --tolerance 1e-6"),
     (0, "schedule DATA/astraea_example.toml --policy posted-prices"),
     (0, "claims"),
     (0, "claims oef-eq1 --run"),
