@@ -42,9 +42,9 @@ campaign: .venv/ready ## the slow tests: more instances, larger markets
 certify: .venv/ready ## certify every policy on 1,000 random markets, and say what could not be, and why
 	$(BIN)/python -m fairopt.proofs.certify_markets
 
-claims: .venv/ready ## recompute the ledger, write what comes out into its files and into the README
+claims: .venv/ready ## recompute the ledger, write what comes out into its files and into docs/ledger.md
 	$(BIN)/python -m fairopt.proofs.ledger.rewrite
-	$(BIN)/python -m fairopt.proofs.ledger.readme README.md
+	$(BIN)/python -m fairopt.proofs.ledger.page docs/ledger.md
 
 proofs: ## the theorems, checked by Coq (installed from Debian's packages where it is missing), each with its axioms: none
 	@proofs/theorems/check.sh
@@ -58,8 +58,7 @@ bench-large: .venv/ready ## cooperative OEF with 3,000 users: some minutes
 	@rm -rf build/bench/large && mkdir -p build/bench/large
 	@$(BIN)/fairopt bench large-oef-cooperative --json build/bench/large/large-oef-cooperative.jsonl
 
-figures: ## write what `make bench` and `make bench-large` measured into README.md and docs/benchmarks.md
-	@$(BIN)/fairopt bench figures $(QUICK:%=build/bench/quick/%.jsonl) --made-by "make bench" --into README.md
+figures: ## write what `make bench` and `make bench-large` measured into docs/benchmarks.md
 	@$(BIN)/fairopt bench figures $(QUICK:%=build/bench/quick/%.jsonl) build/bench/large/*.jsonl \
 		--made-by "make bench bench-large" --into docs/benchmarks.md
 

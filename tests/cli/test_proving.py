@@ -14,7 +14,7 @@ import pytest
 from fairopt.cli import main
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.ledger import Entry, Finding, Ruling, ledger, read_package
-from fairopt.proofs.ledger import readme
+from fairopt.proofs.ledger import page
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "fairopt" / "datasets" / "oef_example.toml"
@@ -210,9 +210,9 @@ def test_a_broken_ledger_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         list(read_package("broken_ledger"))
 
 
-def test_what_we_found_in_the_readme_is_what_the_ledger_says() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert readme.put_into(text, ledger()) == text, "run `make claims`"
+def test_the_page_of_the_ledger_is_what_the_ledger_says() -> None:
+    text = (ROOT / "docs/ledger.md").read_text(encoding="utf-8")
+    assert page.put_into(text, ledger()) == text, "run `make claims`"
 
 
 def test_a_lie_is_found_shrunk_and_proved(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
