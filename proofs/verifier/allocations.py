@@ -1,72 +1,42 @@
-"""Certificates about an allocation, whoever made it."""
+"""Certificates about an allocation, whoever made it, and about users that gain by a false report."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from fractions import Fraction
 
-from .decisions import SENSES, Proved, decided, read_allocation
-from .market import Market, Table, dot, read_table
-from .programs import MOST_TERMS, at_most
-from .reading import Rejected, brief, choice, fields, items, numbers, position, shown, summed, within
+from .decisions import GRAIN, Decision, Proved, decided, read_allocation
+from .market import ZERO, Market, Table, dot, read_market, read_table, row_shown
+from .programs import MOST_TERMS, SENSES, at_most
+from .reading import Entry, Rejected, brief, shown, summed, within
 
-#: The properties that are decided by computing them, and what it means that one holds.
-MEANING = {
-    "feasibility": "no share is negative, and no type is given out more often than it is there",
-    "sharing_incentive": "everybody gets at least what its weight's part of every type is worth to it",
-    "envy_freeness": "nobody would get more out of another's shares, scaled by the two weights",
-    "work_conservation": "no GPU is idle that somebody who wants more could run on",
-    "adjacent_types": "nobody holds two types, and none of a type between them",
-}
 #: Nobody shall take an allocation that is impossible for one that can be had.
 IMPOSSIBLE = ", which gives out what is not there"
 
 
-def property_(data: Any) -> Proved:
-    """A property holds or fails by its bare definition: nothing to prove, only to compute."""
-    told = fields(data, "property", "market allocation property answer")
-    market, shares = read_allocation(told, feasible=False)
-    name = choice(told["property"], "property", list(MEANING))
-    if name != "feasibility":
-        _require_worth(shares)
-    answer = "HOLDS" if PROPERTIES[name](market, shares) else "FAILS"
-    if told["answer"] != answer:
-        raise Rejected(f"{name} does not get {brief(told['answer'])}")
-    possible = name == "feasibility" or market.feasible(shares)
-    said = f"{name} {answer.lower()} for the allocation{'' if possible else IMPOSSIBLE}"
-    note = f"it means: {MEANING[name]}"
-    if name == "adjacent_types":
-        note += f", in the order {', '.join(map(repr, _there(market)))} (types without GPUs do not count)"
-    return Proved(said, market, shares, note)
-
-
-def _require_worth(shares: Table) -> None:
-    if min(map(min, shares)) < 0:
-        raise Rejected("what a negative share is worth is not defined")
-
-
+# -- properties: there is nothing to prove, only to compute ------------------------------------------------
 def sharing_incentive(market: Market, shares: Table) -> bool:
     """Return whether everybody gets at least what its own partition is worth to it."""
-    return all(market.worth(i, bundle) >= market.equal_share(i) for i, bundle in enumerate(shares))
+    return all(own >= market.equal_share(i) for i, own in enumerate(market.worths(shares)))
 
 
 def envy_freeness(market: Market, shares: Table) -> bool:
     """Return whether nobody prefers another's shares, scaled by the two weights, to its own."""
     users = range(len(shares))
     within(len(users) ** 2 * len(market.types), MOST_TERMS, "envy_freeness", "comparisons")
-    own = [market.worth(i, bundle) for i, bundle in enumerate(shares)]
+    own = market.worths(shares)
     return all(own[i] >= market.out_of_shares(shares, i, other) for i in users for other in users)
 
 
 def work_conservation(market: Market, shares: Table) -> bool:
     """Return whether no GPU is idle that somebody below its demand could run on."""
     used = [market.used(i, bundle) for i, bundle in enumerate(shares)]
-    columns = zip(*used, strict=True)
-    idle = [summed(column) < there for column, there in zip(columns, market.capacity, strict=True)]
+    idle = market.left_over(used)
+    wants_more = [summed(row) < demand for row, demand in zip(used, market.demand, strict=True)]
     return not any(
-        idle[j] and market.speedup[i][j] and summed(used[i]) < market.demand[i]
-        for i in range(len(used))
-        for j in range(len(idle))
+        wants_more[i] and there > 0 and speed
+        for i, row in enumerate(market.speedup)
+        for there, speed in zip(idle, row, strict=True)
     )
 
 
@@ -77,71 +47,104 @@ def adjacent_types(market: Market, shares: Table) -> bool:
     return all(not places or places[-1] - places[0] == len(places) - 1 for places in held)
 
 
-def _there(market: Market) -> list[str]:
-    return [name for name, gpus in zip(market.types, market.capacity, strict=True) if gpus]
-
-
-PROPERTIES: dict[str, Callable[[Market, Table], bool]] = {
-    "feasibility": Market.feasible,
-    "sharing_incentive": sharing_incentive,
-    "envy_freeness": envy_freeness,
-    "work_conservation": work_conservation,
-    "adjacent_types": adjacent_types,
+#: How each property is decided, and what it means that it holds.
+PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
+    "feasibility": (
+        Market.feasible,
+        "no share is negative, and no type is given out more often than it is there",
+    ),
+    "sharing_incentive": (
+        sharing_incentive,
+        "everybody gets at least what its weight's part of every type is worth to it",
+    ),
+    "envy_freeness": (
+        envy_freeness,
+        "nobody would get more out of another's shares, scaled by the two weights",
+    ),
+    "work_conservation": (work_conservation, "no GPU is idle that somebody who wants more could run on"),
+    "adjacent_types": (adjacent_types, "nobody holds two types, and none of a type between them"),
 }
 
 
-def envy(data: Any) -> Proved:
+def property_(data: Entry) -> Proved:
+    """A property holds or fails by its bare definition."""
+    told = data.fields("market allocation property answer")
+    market, shares = read_allocation(told, feasible=False)
+    name = told["property"].choice(PROPERTIES)
+    if name != "feasibility":
+        _require_worth(shares)
+    holds, meaning = PROPERTIES[name]
+    answer = "HOLDS" if holds(market, shares) else "FAILS"
+    if told["answer"].value != answer:
+        raise Rejected(f"{name} does not get {brief(told['answer'].value)}")
+    note = f"it means: {meaning}"
+    if name == "adjacent_types":
+        there = [repr(kind) for kind, gpus in zip(market.types, market.capacity, strict=True) if gpus]
+        note += f", in the order {', '.join(there)} (types without GPUs do not count)"
+    impossible = "" if name == "feasibility" else _impossible(market, shares)
+    return Proved(f"{name} {answer.lower()} for the allocation{impossible}", market, shares, note)
+
+
+def _require_worth(shares: Table) -> None:
+    if min(map(min, shares)) < 0:
+        raise Rejected("what a negative share is worth is not defined")
+
+
+def _impossible(market: Market, shares: Table) -> str:
+    return "" if market.feasible(shares) else IMPOSSIBLE
+
+
+# -- what is wrong with an allocation, and that nothing is -------------------------------------------------
+def envy(data: Entry) -> Proved:
     """One user would get more out of another's shares than out of its own."""
-    told = fields(data, "envy", "market allocation user envied")
+    told = data.fields("market allocation user envied")
     market, shares = read_allocation(told, feasible=False)
     _require_worth(shares)
-    user, other = (position(told[key], market.users, key) for key in ("user", "envied"))
+    user, other = (told[key].position(market.users) for key in ("user", "envied"))
     own, theirs = market.worth(user, shares[user]), market.out_of_shares(shares, user, other)
     if own >= theirs:
         raise Rejected("there is no envy")
     said = f"{market.users[user]!r} gets {shown(own)}, and would get {shown(theirs)} out of the shares of"
-    impossible = "" if market.feasible(shares) else IMPOSSIBLE
-    note = "shares are scaled by the two weights"
-    return Proved(f"{said} {market.users[other]!r}{impossible}", market, shares, note)
+    said += f" {market.users[other]!r}{_impossible(market, shares)}"
+    return Proved(said, market, shares, "shares are scaled by the two weights")
 
 
-def dominance(data: Any) -> Proved:
+def dominance(data: Entry) -> Proved:
     """Another feasible allocation gives nobody less, and somebody more.
 
     With ``optima``, the most that each user gets at any optimum of a policy: than any such optimum.
     """
-    told = fields(data, "dominance", "market allocation better", "optima")
+    told = data.fields("market allocation better", "optima")
     market, shares = read_allocation(told)
-    better = read_table(told["better"], market, "better")
+    better = read_table(told["better"], market)
     if not market.feasible(better):
         raise Rejected("the better allocation is not feasible")
-    if told["optima"] is None:
-        now, what = [market.worth(i, bundle) for i, bundle in enumerate(shares)], "the allocation"
+    if told["optima"].value is None:
+        what, now = "the allocation", market.worths(shares)
     else:
-        ranges = [decided(each, f"optima[{at}]") for at, each in enumerate(items(told["optima"], "optima"))]
+        ranges = [decided(each) for each in told["optima"].items()]
         wanted = [(market, SENSES[0], market.throughput_of(i)) for i in range(len(shares))]
-        found = [(each.market, each.range.sense, each.range.weights) for each in ranges if each.range]
+        found = [(each.subject, each.range.sense, each.range.weights) for each in ranges if each.range]
         if found != wanted or len({each.policy for each in ranges}) != 1:
             raise Rejected("each user's most at any optimum of one policy is needed, in order")
-        now, what = [each.range.value for each in ranges if each.range], f"any optimum of {ranges[0].named}"
-    gains = [market.worth(i, better[i]) - before for i, before in enumerate(now)]
+        what, now = f"any optimum of {ranges[0].named}", [each.range.value for each in ranges if each.range]
+    gains = [after - before for before, after in zip(now, market.worths(better), strict=True)]
     if not min(gains) >= 0 < max(gains):
         raise Rejected("somebody loses, or nobody gains")
     who = market.users[gains.index(max(gains))]
     said = f"{what} is not Pareto-efficient: {who!r} could get {shown(max(gains))} more"
-    return Proved(said, market, shares if told["optima"] is None else None)
+    return Proved(said, market, shares if told["optima"].value is None else None)
 
 
-def pareto_weights(data: Any) -> Proved:
+def pareto_weights(data: Entry) -> Proved:
     """The allocation maximises a sum of throughputs with positive weights: nobody can gain without a loser.
 
     ``prices`` of GPUs, and ``rents`` of a user's right to use one more, bound that sum.
     """
-    told = fields(data, "pareto_weights", "market allocation weights prices", "rents")
+    told = data.fields("market allocation weights prices", "rents")
     market, shares = read_allocation(told)
-    weights = numbers(told["weights"], "weights", len(market.users))
-    prices = numbers(told["prices"], "prices", len(market.types))
-    rents = numbers([0] * len(weights) if told["rents"] is None else told["rents"], "rents", len(weights))
+    weights, prices = told["weights"].numbers(len(market.users)), told["prices"].numbers(len(market.types))
+    rents = told["rents"].numbers(len(weights)) if told["rents"].value is not None else [ZERO] * len(weights)
     if min(weights) <= 0 or min(prices + rents) < 0:
         raise Rejected("a price is negative, or a weight is not positive")
     for weight, rent, row in zip(weights, rents, market.speedup, strict=True):
@@ -149,14 +152,57 @@ def pareto_weights(data: Any) -> Proved:
             raise Rejected("a price is too low")
     limits = zip(prices + rents, market.capacity + market.demand, strict=True)
     most = summed(at_most(price, 0, limit) for price, limit in limits)
-    if dot(weights, [market.worth(i, bundle) for i, bundle in enumerate(shares)]) != most:
+    if dot(weights, market.worths(shares)) != most:
         raise Rejected("prices prove nothing")
     return Proved("the allocation is Pareto-efficient", market, shares)
 
 
-RULES: dict[str, Callable[[Any], Proved]] = {
+# -- misreports --------------------------------------------------------------------------------------------
+def misreport(data: Entry) -> Proved:
+    """A user gains by a misreport; ``truth`` and ``lie`` prove what is decided without it and with it.
+
+    Where they range over all optima, the user gains even by the worst after the misreport over the best
+    before it.
+    """
+    told = data.fields("market policy user report gain truth lie")
+    market, policy = read_market(told["market"]), told["policy"].text()
+    i, report = told["user"].position(market.users), told["report"].numbers(len(market.types))
+    reported = market.with_report(i, report)
+    before, after = decided(told["truth"]), decided(told["lie"])
+    if [(each.subject, each.policy) for each in (before, after)] != [(market, policy), (reported, policy)]:
+        raise Rejected("the decisions are not on the truth and on the misreport, or another policy's")
+    gain, how = _gain(market, i, before, after)
+    # a gain may be off because the decisions of a policy are rounded
+    unsure = GRAIN * market.worth(i, market.capacity) if policy == "partial-allocation" else ZERO
+    if reported == market or gain != told["gain"].number() or gain <= unsure:
+        raise Rejected("the misreport does not gain this, or it is the truth")
+    rewards = f"{before.named} rewards {market.users[i]!r} for reporting {row_shown(report)}"
+    condition = ""
+    if before.condition:
+        condition = f"if {before.condition} on the truth, and {after.condition} on the misreport: "
+    return Proved(f"{condition}{rewards}: {shown(gain)} more, {how}", market)
+
+
+def _gain(market: Market, i: int, before: Decision, after: Decision) -> tuple[Fraction, str]:
+    """Return what user i gains by its true speedups, and over which choices among optima that is so."""
+    if before.range and after.range:
+        own = market.throughput_of(i)
+        found = [(each.sense, each.weights) for each in (before.range, after.range)]
+        if found != [(sense, own) for sense in SENSES]:
+            raise Rejected("the best at any optimum before and the worst after are needed")
+        return after.range.value - before.range.value, "whatever optima are chosen"
+    if not before.allocation or not after.allocation:
+        raise Rejected("one decision ranges over all optima, and the other does not")
+    gain = market.worth(i, after.allocation[i]) - market.worth(i, before.allocation[i])
+    if before.ties or after.ties:
+        return gain, "by the two decisions given; where optima tie, the policy may choose others"
+    return gain, "and the policy leaves no choice"
+
+
+RULES: dict[str, Callable[[Entry], Proved]] = {
     "property": property_,
     "envy": envy,
     "dominance": dominance,
     "pareto_weights": pareto_weights,
+    "misreport": misreport,
 }

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from .plan import PARTS, Bases, Offer, Payment, Plan, Schedule
+from .plan import PARTS, Bases, Holder, Offer, Payment, Plan, Schedule
 from .reading import Unreadable as Unreadable
 from .reading import brief, parsed, shown
 
@@ -76,6 +76,11 @@ class Usage:
         return next(((slot, count) for slot, count in stretches if count > limit), None)
 
 
+def in_all(holders: list[Holder], part: int, at: int) -> int:
+    """Return how much tenants own, or servers hold, of a type in all."""
+    return sum(each.has[part][at] for each in holders)
+
+
 class Judge:
     """A plan, and what is wrong in it."""
 
@@ -110,10 +115,7 @@ class Judge:
     def _quotas(self) -> Iterator[str]:
         for part, types in enumerate(self.plan.types):
             for name, at in types.items():
-                owned, held = (
-                    sum(each.has[part][at] for each in those)
-                    for those in (self.plan.tenants, self.plan.servers)
-                )
+                owned, held = (in_all(those, part, at) for those in (self.plan.tenants, self.plan.servers))
                 if owned != held:
                     yield f"quotas: tenants own {owned} {PARTS[part]} of type {name!r}, servers hold {held}"
 
@@ -145,21 +147,19 @@ class Judge:
     def _capacities(self) -> Iterator[str]:
         """Yield where more is in use than there is: of a type in all, and of a type at a server."""
         plan = self.plan
-        use: dict[tuple[int, int | None, int], Usage] = defaultdict(
-            Usage
-        )  # by part, server (None: all), type
+        # by part, server (None: all), type
+        use: dict[tuple[int, int | None, int], Usage] = defaultdict(Usage)
         for it in plan.schedules:
             for part in (0, 1):
                 for server, count in (*it.spots[part], (None, it.devices(part))):
                     use[part, server, it.types[part]].add(it.first, it.last, count)
         for (part, server, at), usage in use.items():
-            owners = plan.tenants if server is None else [plan.servers[server]]
-            there = sum(each.has[part][at] for each in owners)
+            place, there = WHOLE[part], in_all(plan.tenants, part, at)
+            if server is not None:
+                holder = plan.servers[server]
+                place, there = f"{AT_SERVER[part]} server {holder.name!r},", holder.has[part][at]
             if above := usage.first_above(there):
                 slot, used = above
-                place = WHOLE[part]
-                if server is not None:
-                    place = f"{AT_SERVER[part]} server {plan.servers[server].name!r},"
                 name = list(plan.types[part])[at]
                 yield f"{place} slot {slot}: {used} {PARTS[part]} of {there}, type {name!r}"
 
@@ -233,12 +233,11 @@ class Judge:
                     paid = f"{PARTS[part]} cost {shown(payment.paid[part])}"
                     yield f"{place}: {paid} and should cost {shown(due)}"
                 left = self._left(part, it.types[part], slot, own)
-                right = [
-                    income + due * each / max(sum(left), 1) for income, each in zip(right, left, strict=True)
-                ]
+                rate = due / max(sum(left), 1)
+                right = [income + rate * each for income, each in zip(right, left, strict=True)]
             if payment.incomes != right or sum(right) != sum(payment.paid):
-                found = brief(_shown(payment.incomes))
-                yield f"{place}: incomes {found} and should be {brief(_shown(right))}"
+                found, due_to_all = (brief(list(map(shown, each))) for each in (payment.incomes, right))
+                yield f"{place}: incomes {found} and should be {due_to_all}"
 
     def _left(self, part: int, at: int, slot: int, own: Any) -> list[int]:
         """Return what each tenant leaves unused of its quota in a slot."""
@@ -271,10 +270,6 @@ class Judge:
         return f"{'; '.join(each for each in said if each)} [batch {plan.batch}: {sizes}]"
 
 
-def _shown(values: list[Fraction]) -> list[str]:
-    return [shown(value) for value in values]
-
-
 class OutOfOrder(Exception):
     """An offer is missing, or not the one that is due; the message says in which pass."""
 
@@ -290,9 +285,8 @@ class Prices:
 
     def violations(self) -> Iterator[str]:
         """Yield where an offer is not the one that is due, or not at the price that is due."""
-        arrivals = [
-            max(job.arrival, 1).bit_length() for job in self.plan.jobs
-        ]  # in which interval each arrives
+        # in which interval each arrives
+        arrivals = [max(job.arrival, 1).bit_length() for job in self.plan.jobs]
         for number, base in enumerate(self.plan.bases, start=1):
             if (base.interval, base.rounds, base.slots) != (number, self.plan.bases[0].rounds, 2**number):
                 told = f"{base.interval}, {base.rounds} rounds, {base.slots} slots"
@@ -341,7 +335,7 @@ class Prices:
             return
         for part, cost in enumerate(offer.costs):
             at, taken = it.types[part], it.devices(part)
-            total = sum(server.has[part][at] for server in self.plan.servers)
+            total = in_all(self.plan.servers, part, at)
             usage, theta = self.use[part, at], float(base.theta[part][at])
             right = taken * summed_prices(usage.stretches(it.first, it.last), theta, total)
             so_far = taken * summed_prices(usage.stretches(origin + 1, it.last), theta, total)

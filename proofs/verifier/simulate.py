@@ -11,13 +11,103 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heappop, heappush
 from math import ceil, floor, inf
 
 from .reading import Number, shown
-from .rounds import ZERO, Came, JobRun, JobState, Told, happened
 from .trace import Job, Outage, Setting, Spots
+
+ZERO = Fraction(0)
+
+
+@dataclass
+class JobState:
+    """How a job stands at the beginning of round ``since``; from there on it goes on as it does."""
+
+    job: Job
+    row: int
+    fits: bool
+    remaining: Fraction
+    since: int = 0
+    attained: Fraction = ZERO
+    setup: Fraction = ZERO
+    speed: Fraction = ZERO
+    last: Spots = ()
+    running: bool = False
+    lease: Number = ZERO
+    said: int = -1  # the round in which the lease was said
+    started: Number = inf
+    token: int = 0  # of what is known of its completion
+
+
+@dataclass
+class Told:
+    """What a record says of a round that is not worked out, but chosen, or too close to call."""
+
+    placed: dict[str, Spots] = field(default_factory=dict)
+    stop: set[str] = field(default_factory=set)
+    lease: dict[str, Number] = field(default_factory=dict)
+    complete: set[str] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)
+    whole: bool = False  # whether what every job did is asked for
+    down: set[int] | None = None  # None: as before
+
+
+@dataclass
+class JobRun:
+    """What a job did in a round."""
+
+    spots: Spots
+    before: Spots
+    change: str
+    speed: Fraction
+    until: Fraction
+    setup: Fraction
+    progress: Fraction
+    remaining: Fraction
+    completed: bool
+    lost: bool
+
+
+@dataclass
+class Came:
+    """What came of a round; ``wrong`` says what was not allowed."""
+
+    index: int
+    begin: Fraction
+    wrong: list[str] = field(default_factory=list)
+    arrived: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    back: list[str] = field(default_factory=list)
+    misfits: list[str] = field(default_factory=list)
+    stop: list[str] = field(default_factory=list)
+    placed: dict[str, tuple[str, Spots, Spots]] = field(default_factory=dict)  # change, where, where before
+    ran: dict[str, JobRun] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> dict[str, Fraction]:
+        """The jobs that are completed, and when."""
+        return {name: ran.until for name, ran in self.ran.items() if ran.completed}
+
+    @property
+    def lost(self) -> dict[str, Fraction]:
+        """The jobs whose host failed, and when."""
+        return {name: ran.until for name, ran in self.ran.items() if ran.lost}
+
+    def happened(self) -> str:
+        """Return what happened in a round in which nobody was placed, in words."""
+        said = [
+            *self.wrong,
+            *(f"job {name!r} arrives" for name in self.arrived),
+            *(f"host {name!r} fails" for name in self.failed),
+            *(f"host {name!r} comes back" for name in self.back),
+            *(f"job {name!r} is completed" for name in self.complete),
+            *(f"job {name!r} loses its host" for name in self.lost),
+            *(f"job {name!r} stops" for name in self.stop),
+        ]
+        return ", ".join(said[:3])
 
 
 class Simulation:
@@ -34,22 +124,19 @@ class Simulation:
         self.on: dict[int, set[str]] = {}  # by host, the jobs that run there
         self.held: set[tuple[int, str]] = set()  # (host, dataset)
         self.coming: list[Job] = []
-        self._fetched: list[tuple[Job, Spots]] = []
         self._due: list[tuple[int, int, str]] = []  # (round, count, job): when it may be completed
         self._count = 0
         self._open: list[Outage] = []  # those that may be on now
         self._next = 0  # the first that may not
         moments = [each for outage in setting.outages for each in (outage.begin, outage.end) if each != inf]
-        self._watch = sorted(
-            {at for moment in moments for at in self._around(Fraction(moment))}, reverse=True
-        )
+        around = {at for moment in moments for at in self._around(Fraction(moment))}
+        self._watch = sorted(around, reverse=True)
 
     # -- time ------------------------------------------------------------------------------------------------
     def _around(self, moment: Fraction) -> range:
         """Return the rounds in which an outage that begins or ends then may be seen."""
-        return range(
-            floor((moment - self.slack) / self.length), ceil((moment + self.slack) / self.length) + 1
-        )
+        first, last = (moment - self.slack) / self.length, (moment + self.slack) / self.length
+        return range(floor(first), ceil(last) + 1)
 
     def at_most(self, one: Fraction, other: Fraction, told: bool) -> bool:
         """Return whether ``one`` <= ``other``; where they are too close to tell, what is ``told``."""
@@ -66,9 +153,8 @@ class Simulation:
         Rounds in which nothing can happen are not looked at.
         """
         while not self.idle and (at := self._next_event(until)) < until:
-            came = self.play(at, Told())
-            if came.changed:
-                yield f"round {at} has no line, and {happened(came)}"
+            if happened := self.play(at, Told()).happened():
+                yield f"round {at} has no line, and {happened}"
 
     def _next_event(self, until: int) -> int:
         """Return the next round in which something may happen by itself, ``until`` for none before."""
@@ -93,16 +179,11 @@ class Simulation:
         self._stop(came, told, halted)
         for name, spots in told.placed.items():
             self._place(came, name, spots)
+        for name, (_, spots, _) in came.placed.items():  # what is fetched is there from the next round on
+            self.held |= {(host, self.present[name].job.dataset) for host, _ in spots}
         self._leases(came, told)
         self._booked(came)
         self._happens(came, told)
-        self.held |= {
-            (host, one.dataset)
-            for one, spots in self._fetched
-            for host, _ in spots
-            if self.setting.local_data and one.dataset
-        }
-        self._fetched.clear()
         self.index = index + 1
         return came
 
@@ -113,11 +194,9 @@ class Simulation:
             self._next += 1
         self._open = [each for each in self._open if each.end > now - self.slack]
         possible = {each.host for each in self._open}
-        certain = {
-            each.host for each in self._open if each.begin + self.slack <= now and now + self.slack < each.end
-        }
+        sure = [each for each in self._open if each.begin + self.slack <= now and now + self.slack < each.end]
         said = self.down if told.down is None else told.down
-        down = certain | (said & possible)
+        down = {each.host for each in sure} | (said & possible)
         names = self.setting.hosts
         came.failed = [names[host].name for host in sorted(down - self.down)]
         came.back = [names[host].name for host in sorted(self.down - down)]
@@ -128,9 +207,8 @@ class Simulation:
             if not self.at_most(job.arrival, came.begin, True):
                 came.wrong.append(f"job {job.name!r} arrives at {shown(job.arrival)}, after the round begins")
             if came.index and self.at_most(job.arrival, came.begin - self.length, False):
-                came.wrong.append(
-                    f"job {job.name!r} arrived at {shown(job.arrival)} and is not there before this round"
-                )
+                late = f"job {job.name!r} arrived at {shown(job.arrival)} and is not there before this round"
+                came.wrong.append(late)
             fits = self.setting.fits(job)
             self.present[job.name] = JobState(job, self.arrived, fits, job.work, came.index, lease=came.begin)
             self.arrived += 1
@@ -148,7 +226,7 @@ class Simulation:
         return halted
 
     def _stop(self, came: Came, told: Told, halted: set[str]) -> None:
-        stopping = {name for name in told.stop if name in self.running} - told.placed.keys()
+        stopping = (told.stop & self.running) - told.placed.keys()
         for name in stopping:
             self._keeps_lease(came, self.present[name])
             self._leave(self.present[name], came.index)
@@ -156,9 +234,8 @@ class Simulation:
 
     def _keeps_lease(self, came: Came, one: JobState) -> None:
         if one.running and one.lease > came.begin + self.slack:
-            came.wrong.append(
-                f"job {one.job.name!r} has a lease until {shown(one.lease)} and is not where it was"
-            )
+            lease = f"has a lease until {shown(one.lease)}"
+            came.wrong.append(f"job {one.job.name!r} {lease} and is not where it was")
 
     def _place(self, came: Came, name: str, spots: Spots) -> None:
         one = self.present.get(name)
@@ -167,9 +244,8 @@ class Simulation:
             return
         hosts, given = [host for host, _ in spots], sum(gpus for _, gpus in spots)
         if given != one.job.gpus or hosts != sorted(set(hosts)):
-            came.wrong.append(
-                f"job {name!r}: it needs {one.job.gpus} GPUs at once, hosts rising, and gets {given}"
-            )
+            needs = f"it needs {one.job.gpus} GPUs at once, hosts rising"
+            came.wrong.append(f"job {name!r}: {needs}, and gets {given}")
         suits = [self.setting.suits(one.job, kind) for kind in self.setting.kinds(spots)]
         if not spots or not one.fits or not all(suits):
             came.wrong.append(f"job {name!r}: it cannot run there")
@@ -184,7 +260,6 @@ class Simulation:
         one.setup, one.speed, one.last, one.running = setup, self.setting.speed(one.job, spots), spots, True
         one.lease, one.started = came.begin, min(one.started, came.begin)
         self.running.add(name)
-        self._fetched.append((one.job, spots))
         for host, gpus in spots:
             self.used[host] += gpus
             self.on.setdefault(host, set()).add(name)
@@ -296,21 +371,18 @@ class Simulation:
         progress = remaining if in_time else (until - now - spent) * one.speed
         progress = ZERO if failed is not None else progress
         change, _, before = came.placed.get(name, ("stay", one.last, one.last))
-        return JobRun(
-            *(one.last, before, change, one.speed, until, spent, progress, max(remaining - progress, ZERO)),
-            *(self.lease(one, came.index), in_time and failed is None, failed is not None),
-        )
+        left = max(remaining - progress, ZERO)
+        completed, lost = in_time and failed is None, failed is not None
+        return JobRun(one.last, before, change, one.speed, until, spent, progress, left, completed, lost)
 
     def _finish(self, came: Came, one: JobState, ran: JobRun) -> None:
         """Take a job that is completed, or whose host failed, from its GPUs."""
         name, speed = one.job.name, one.speed
         self._leave(one, came.index)
         if ran.completed:
-            came.complete[name] = ran.until
             del self.present[name]
             self.completed += 1
             self.able -= 1
             return
-        came.lost[name] = ran.until
         one.attained += one.job.gpus * (ran.until - came.begin)
         one.speed = speed
