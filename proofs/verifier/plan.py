@@ -14,33 +14,39 @@ from typing import Any
 from .reading import MOST_DIGITS, Entry, Unreadable, brief, digest, distinct, require, within
 
 PARTS = ("workers", "ps")  #: a job's workers, and its parameter servers (PS)
+DOCUMENT = "schema policy batch bases schedules admissions payments"
 #: What a document may hold besides, and what is not judged.
 BESIDE = "options backend revenue gains unscheduled proven seconds"
 Spots = tuple[tuple[int, int], ...]  #: (server, how many there), servers rising
 Utility = Callable[[Fraction], Fraction | float]
 
 
-@dataclass(frozen=True)
 class Holder:
     """A tenant with its quotas, or a server with what it holds: ``has[part][type]``, workers first."""
 
-    name: str
-    has: list[list[int]]
+    def __init__(self, entry: Entry, plan: Plan) -> None:
+        told = entry.fields("name workers ps")
+        self.name = told["name"].name()
+        sizes = zip(PARTS, plan.types, strict=True)
+        self.has = [[count.integer() for count in told[part].items(len(types))] for part, types in sizes]
 
 
-@dataclass(frozen=True)
 class Job:
     """A job: ``work`` mini-batches, with a ``utility`` that falls with the time of completion."""
 
-    name: str
-    tenant: int
-    arrival: int
-    chunks: int
-    work: int
-    minibatch_time: list[Fraction]
-    update_time: list[Fraction]
-    gradient: Fraction
-    utility: Utility
+    def __init__(self, entry: Entry, plan: Plan) -> None:
+        keys = "name tenant arrival epochs chunks minibatches minibatch_time update_time gradient utility"
+        told = entry.fields(keys).at(f"job {brief(entry.value.get('name'))}")
+        self.name = told["name"].name()
+        self.tenant = told["tenant"].position(plan.tenant)
+        self.arrival = told["arrival"].integer()
+        self.chunks = told["chunks"].integer(1)
+        self.work = told["epochs"].integer(1) * self.chunks * told["minibatches"].integer(1)
+        self.minibatch_time, self.update_time = plan.by_type(told, ("minibatch_time", "update_time"))
+        fine = min(self.minibatch_time) > 0 <= min(self.update_time)
+        require(fine, told.place, "a time is negative, or that of a mini-batch is 0")
+        self.gradient = told["gradient"].amount()
+        self.utility = utility(told["utility"])
 
 
 @dataclass(frozen=True)
@@ -64,55 +70,55 @@ class Schedule:
         return sum(count for _, count in self.spots[part])
 
 
-@dataclass(frozen=True)
 class Bases:
     """What prices rise with in an interval, ``theta[part][type]``; its rounds have ``slots`` slots each."""
 
-    interval: int
-    rounds: int
-    slots: int
-    theta: list[list[Fraction]]
+    def __init__(self, entry: Entry, plan: Plan) -> None:
+        told = entry.fields("interval rounds slots workers ps")
+        self.interval, self.rounds = told["interval"].integer(1), told["rounds"].integer(1)
+        self.slots, self.theta = told["slots"].integer(1), plan.by_type(told, PARTS)
+        require(min(map(min, self.theta)) >= 1, entry.place, "one is below 1")
 
 
-@dataclass(frozen=True)
 class Offer:
     """A decision: the schedule (or None) that a job was offered in a round, its costs, and the answer."""
 
-    job: int
-    interval: int
-    round: int
-    own: bool
-    schedule: Schedule | None
-    costs: list[Fraction]
-    utility: Fraction
-    origin: int
-    admitted: bool
+    def __init__(self, entry: Entry, plan: Plan) -> None:
+        told = entry.fields("job interval round own schedule worker_cost ps_cost utility origin admitted")
+        told = told.at(f"admission of {brief(told['job'].value)}")
+        self.job = told["job"].position(plan.job)
+        self.interval, self.round = told["interval"].integer(1), told["round"].integer(1)
+        self.own, self.admitted = told["own"].truth(), told["admitted"].truth()
+        self.schedule = None if told["schedule"].value is None else plan.schedule(told["schedule"])
+        self.costs = [told[key].amount() for key in ("worker_cost", "ps_cost")]
+        self.utility, self.origin = told["utility"].number(), told["origin"].integer()
+        require(self.schedule or not self.admitted, told.place, "admitted to nothing")
+        own = self.schedule is None or self.schedule.job == self.job
+        require(own, told.place, "another job's schedule")
 
 
-@dataclass(frozen=True)
 class Payment:
     """What a job pays for a slot, by part, and what each tenant earns by it."""
 
-    job: int
-    slot: int
-    paid: list[Fraction]
-    incomes: list[Fraction]
+    def __init__(self, entry: Entry, plan: Plan) -> None:
+        told = entry.fields("job slot workers ps incomes")
+        self.job, self.slot = told["job"].position(plan.job), told["slot"].integer(1)
+        self.paid = [told[part].amount() for part in PARTS]
+        self.incomes = [each.amount() for each in told["incomes"].items(len(plan.tenants))]
 
 
 class Plan:
     """A document, read."""
 
     def __init__(self, data: Any) -> None:
-        told = Entry(data, floats=True).fields(
-            "schema policy batch bases schedules admissions payments", BESIDE
-        )
+        told = Entry(data, floats=True).fields(DOCUMENT, BESIDE)
         told["schema"].version()
         self.policy, self.batch = told["policy"].text(), digest(told["batch"].value)
         self._read_batch(told["batch"].fields("tenants worker_types ps_types servers jobs"))
-        self.bases = [self._bases(each) for each in told["bases"].items()]
-        self.schedules = [self._schedule(each.at("schedule")) for each in told["schedules"].items()]
-        self.offers = [self._offer(each) for each in told["admissions"].items()]
-        self.payments = [self._payment(each) for each in told["payments"].items()]
+        self.bases = [Bases(each, self) for each in told["bases"].items()]
+        self.schedules = [self.schedule(each.at("schedule")) for each in told["schedules"].items()]
+        self.offers = [Offer(each, self) for each in told["admissions"].items()]
+        self.payments = [Payment(each, self) for each in told["payments"].items()]
 
     def _read_batch(self, told: Entry) -> None:
         devices = [
@@ -124,101 +130,32 @@ class Plan:
         self.bandwidth = [
             [each["bandwidth"].amount(positive=True) for each in of_part] for of_part in devices
         ]
-        self.tenants = [self._holder(each) for each in told["tenants"].items()]
-        self.servers = [self._holder(each) for each in told["servers"].items()]
+        self.tenants = [Holder(each, self) for each in told["tenants"].items()]
+        self.servers = [Holder(each, self) for each in told["servers"].items()]
         self.tenant = _positions([each.name for each in self.tenants], "tenants")
         self.server = _positions([each.name for each in self.servers], "servers")
-        self.jobs = [self._job(each) for each in told["jobs"].items()]
+        self.jobs = [Job(each, self) for each in told["jobs"].items()]
         self.job = _positions([each.name for each in self.jobs], "jobs")
 
-    def _holder(self, entry: Entry) -> Holder:
-        told = entry.fields("name workers ps")
-        has = [
-            [count.integer() for count in told[part].items(len(types))]
-            for part, types in zip(PARTS, self.types, strict=True)
-        ]
-        return Holder(told["name"].name(), has)
-
-    def _by_type(self, told: Entry, keys: Sequence[str]) -> list[list[Fraction]]:
+    def by_type(self, told: Entry, keys: Sequence[str]) -> list[list[Fraction]]:
         """Return numbers by part and type; ``keys`` are those of the parts."""
         return [told[key].numbers(len(types)) for key, types in zip(keys, self.types, strict=True)]
 
-    def _job(self, entry: Entry) -> Job:
-        keys = "name tenant arrival epochs chunks minibatches minibatch_time update_time gradient utility"
-        told = entry.fields(keys)
-        told = told.at(f"job {brief(told['name'].value)}")
-        epochs, chunks, small = (told[key].integer(1) for key in ("epochs", "chunks", "minibatches"))
-        minibatch, update = self._by_type(told, ("minibatch_time", "update_time"))
-        no_times = "a time is negative, or that of a mini-batch is 0"
-        require(min(minibatch) > 0 <= min(update), told.place, no_times)
-        return Job(
-            name=told["name"].name(),
-            tenant=told["tenant"].position(self.tenant),
-            arrival=told["arrival"].integer(),
-            chunks=chunks,
-            work=epochs * chunks * small,
-            minibatch_time=minibatch,
-            update_time=update,
-            gradient=told["gradient"].amount(),
-            utility=utility(told["utility"]),
-        )
-
-    def _bases(self, entry: Entry) -> Bases:
-        told = entry.fields("interval rounds slots workers ps")
-        theta = self._by_type(told, PARTS)
-        require(min(map(min, theta)) >= 1, entry.place, "one is below 1")
-        interval, rounds, slots = (told[key].integer(1) for key in ("interval", "rounds", "slots"))
-        return Bases(interval, rounds, slots, theta)
-
-    def _schedule(self, entry: Entry) -> Schedule:
+    def schedule(self, entry: Entry) -> Schedule:
+        """Return a schedule of the batch."""
         told = entry.fields("job first last workers ps worker_type ps_type together")
-        first, last = (told[key].integer(1) for key in ("first", "last"))
+        first, last = told["first"].integer(1), told["last"].integer(1)
         require(first <= last, entry.place, f"slots {first} to {last}")
-        return Schedule(
-            job=told["job"].position(self.job),
-            first=first,
-            last=last,
-            spots=tuple(self._spots(told[part]) for part in PARTS),
-            types=tuple(
-                told[key].position(types)
-                for key, types in zip(("worker_type", "ps_type"), self.types, strict=True)
-            ),
-            together=told["together"].truth(),
-        )
+        spots = tuple(self._spots(told[part]) for part in PARTS)
+        keys = zip(("worker_type", "ps_type"), self.types, strict=True)
+        types = tuple(told[key].position(known) for key, known in keys)
+        return Schedule(told["job"].position(self.job), first, last, spots, types, told["together"].truth())
 
     def _spots(self, entry: Entry) -> Spots:
         pairs = [each.items(2) for each in entry.items()]
         found = tuple((server.position(self.server), count.integer(1)) for server, count in pairs)
         require(all(a < b for (a, _), (b, _) in pairwise(found)), entry.place, "servers do not rise")
         return found
-
-    def _offer(self, entry: Entry) -> Offer:
-        told = entry.fields("job interval round own schedule worker_cost ps_cost utility origin admitted")
-        told = told.at(f"admission of {brief(told['job'].value)}")
-        offer = Offer(
-            job=told["job"].position(self.job),
-            interval=told["interval"].integer(1),
-            round=told["round"].integer(1),
-            own=told["own"].truth(),
-            schedule=None if told["schedule"].value is None else self._schedule(told["schedule"]),
-            costs=[told[key].amount() for key in ("worker_cost", "ps_cost")],
-            utility=told["utility"].number(),
-            origin=told["origin"].integer(),
-            admitted=told["admitted"].truth(),
-        )
-        require(offer.schedule or not offer.admitted, told.place, "admitted to nothing")
-        no_other = offer.schedule is None or offer.schedule.job == offer.job
-        require(no_other, told.place, "another job's schedule")
-        return offer
-
-    def _payment(self, entry: Entry) -> Payment:
-        told = entry.fields("job slot workers ps incomes")
-        return Payment(
-            job=told["job"].position(self.job),
-            slot=told["slot"].integer(1),
-            paid=[told[part].amount() for part in PARTS],
-            incomes=[each.amount() for each in told["incomes"].items(len(self.tenants))],
-        )
 
 
 def _positions(names: list[str], place: str) -> dict[str, int]:

@@ -94,7 +94,7 @@ class Judge:
 
     def job(self, entry: Entry) -> Job:
         """Read a job; they come by rising arrival, no two with one name."""
-        job = self.setting.job(entry)
+        job = Job(entry, self.setting)
         require(job.arrival >= self.arrival, f"job {job.name!r}", "the jobs' arrivals are not rising")
         require(job.name not in self.known, f"job {job.name!r}", "the name stands twice")
         self.arrival = job.arrival
@@ -315,7 +315,7 @@ class Document(Judge):
         yield from self._compared(record, came)
         for name, told in ran.items():
             if name in came.ran:
-                yield from (f"job {name!r}: {what}" for what in self._ran(told, came.ran[name], came))
+                yield from (f"job {name!r}: {what}" for what in self._ran(told, came.ran[name]))
 
     def _told(self, record: Entry, ran: dict[str, Entry]) -> Told:
         simulation = self.simulation
@@ -348,23 +348,8 @@ class Document(Judge):
         }
         yield from differing(record.value | {"misfits": list(record["misfits"].by_name())}, right)
 
-    def _ran(self, told: Entry, ran: JobRun, came: Came) -> Iterator[str]:
+    def _ran(self, told: Entry, ran: JobRun) -> Iterator[str]:
         """Yield where what is told of a job is not what it did."""
-        setting, length = self.setting, self.setting.length
-        right = {
-            "types": [setting.types[kind] for kind in setting.kinds(ran.spots)],
-            "before": [setting.types[kind] for kind in setting.kinds(ran.before)],
-            "change": ran.change,
-            "completed": ran.completed,
-            "lost": ran.lost,
-        }
-        yield from differing(told.value, right)
-        for key, value, scale in (
-            ("begin", came.begin, length),
-            ("end", ran.until, length),
-            ("setup", ran.setup, length),
-            ("speed", ran.speed, ran.speed),
-            ("progress", ran.progress, ran.speed * length),
-            ("remaining", ran.remaining, ran.speed * length),
-        ):
+        yield from differing(told.value, ran.words)
+        for key, (value, scale) in ran.numbers.items():
             yield from self.off(key, told[key], value, scale)

@@ -24,8 +24,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from .plan import PARTS, Bases, Holder, Offer, Payment, Plan, Schedule
@@ -35,6 +36,8 @@ from .reading import brief, parsed, shown
 NEAR = Fraction("1e-9")
 #: The letters of the constraints on all that a part has, and on what a server has of it.
 WHOLE, AT_SERVER = ("(3a)", "(3b)"), ("(3c)", "(3d)")
+Key = tuple[int, int, int]  #: of what is in use: part, type, and whose (a server, a tenant, or ALL)
+ALL = -1
 
 
 class Usage:
@@ -76,6 +79,14 @@ class Usage:
         return next(((slot, count) for slot, count in stretches if count > limit), None)
 
 
+def used_by(entries: Iterable[tuple[Key, Schedule, int]]) -> dict[Key, Usage]:
+    """Return what is in use by key: schedules, and how many devices each uses."""
+    use: dict[Key, Usage] = defaultdict(Usage)
+    for key, it, count in entries:
+        use[key].add(it.first, it.last, count)
+    return use
+
+
 def in_all(holders: list[Holder], part: int, at: int) -> int:
     """Return how much tenants own, or servers hold, of a type in all."""
     return sum(each.has[part][at] for each in holders)
@@ -86,6 +97,12 @@ class Judge:
 
     def __init__(self, plan: Plan, tolerance: Fraction) -> None:
         self.plan, self.tolerance = plan, tolerance
+        own = [each.schedule for each in plan.offers if each.admitted and each.own and each.schedule]
+        # by part, type and tenant: what its jobs use that were admitted as its own
+        self.own = used_by(
+            ((part, it.types[part], plan.jobs[it.job].tenant), it, it.devices(part))
+            for it, part in product(own, (0, 1))
+        )
 
     def violations(self) -> Iterator[str]:
         """Yield what is wrong."""
@@ -98,9 +115,8 @@ class Judge:
         yield from self._capacities()
         if plan.offers:
             yield from self._decisions()
-        own = self._own_use()
-        yield from self._within_shares(own)
-        yield from self._payments(own)
+        yield from self._within_shares()
+        yield from self._payments()
         if plan.bases:
             yield from Prices(self).violations()
 
@@ -147,15 +163,14 @@ class Judge:
     def _capacities(self) -> Iterator[str]:
         """Yield where more is in use than there is: of a type in all, and of a type at a server."""
         plan = self.plan
-        # by part, server (None: all), type
-        use: dict[tuple[int, int | None, int], Usage] = defaultdict(Usage)
-        for it in plan.schedules:
-            for part in (0, 1):
-                for server, count in (*it.spots[part], (None, it.devices(part))):
-                    use[part, server, it.types[part]].add(it.first, it.last, count)
-        for (part, server, at), usage in use.items():
+        use = used_by(
+            ((part, it.types[part], server), it, count)
+            for it, part in product(plan.schedules, (0, 1))
+            for server, count in (*it.spots[part], (ALL, it.devices(part)))
+        )
+        for (part, at, server), usage in use.items():
             place, there = WHOLE[part], in_all(plan.tenants, part, at)
-            if server is not None:
+            if server != ALL:
                 holder = plan.servers[server]
                 place, there = f"{AT_SERVER[part]} server {holder.name!r},", holder.has[part][at]
             if above := usage.first_above(there):
@@ -182,26 +197,15 @@ class Judge:
             if each.utility != right:
                 yield f"{place}: utility {shown(each.utility)} and should be {shown(right)}"
 
-    def _own_use(self) -> dict[tuple[int, int, int], Usage]:
-        """Return, by tenant, part and type, what its jobs use that were admitted as its own."""
-        use: dict[tuple[int, int, int], Usage] = defaultdict(Usage)
-        for each in self.plan.offers:
-            it = each.schedule
-            if each.admitted and each.own and it is not None:
-                for part in (0, 1):
-                    key = (self.plan.jobs[it.job].tenant, part, it.types[part])
-                    use[key].add(it.first, it.last, it.devices(part))
-        return use
-
-    def _within_shares(self, own: dict[tuple[int, int, int], Usage]) -> Iterator[str]:
-        for (tenant, part, at), usage in own.items():
+    def _within_shares(self) -> Iterator[str]:
+        for (part, at, tenant), usage in self.own.items():
             owner = self.plan.tenants[tenant]
             if above := usage.first_above(owner.has[part][at]):
                 used = f"slot {above[0]}: {owner.name!r} has {above[1]} {PARTS[part]}"
                 yield f"{used} within a share of {owner.has[part][at]}"
 
     # -- payments ------------------------------------------------------------------------------------------
-    def _payments(self, own: dict[tuple[int, int, int], Usage]) -> Iterator[str]:
+    def _payments(self) -> Iterator[str]:
         """Yield payments that are missing, for nothing, or of a wrong amount."""
         told: dict[int, dict[int, Payment]] = defaultdict(dict)
         for payment in self.plan.payments:
@@ -210,11 +214,11 @@ class Judge:
             told[payment.job][payment.slot] = payment
         for each in self.plan.offers:
             if each.admitted and not each.own and each.schedule is not None:
-                yield from self._paid(each, each.schedule, told.pop(each.job, {}), own)
+                yield from self._paid(each, each.schedule, told.pop(each.job, {}))
         for job, payments in told.items():
             yield from (f"payment of {self._name(job)}, slot {slot}: for nothing" for slot in payments)
 
-    def _paid(self, offer: Offer, it: Schedule, told: dict[int, Payment], own: Any) -> Iterator[str]:
+    def _paid(self, offer: Offer, it: Schedule, told: dict[int, Payment]) -> Iterator[str]:
         """Yield what is wrong with a job's payments; where nothing is due, nothing need be told."""
         of_job = f"payment of {self._name(it.job)}"
         expected = [slot for slot in told if it.first <= slot <= it.last]
@@ -232,19 +236,17 @@ class Judge:
                 if payment.paid[part] != due:
                     paid = f"{PARTS[part]} cost {shown(payment.paid[part])}"
                     yield f"{place}: {paid} and should cost {shown(due)}"
-                left = self._left(part, it.types[part], slot, own)
+                left = self._left(part, it.types[part], slot)
                 rate = due / max(sum(left), 1)
                 right = [income + rate * each for income, each in zip(right, left, strict=True)]
             if payment.incomes != right or sum(right) != sum(payment.paid):
                 found, due_to_all = (brief(list(map(shown, each))) for each in (payment.incomes, right))
                 yield f"{place}: incomes {found} and should be {due_to_all}"
 
-    def _left(self, part: int, at: int, slot: int, own: Any) -> list[int]:
+    def _left(self, part: int, at: int, slot: int) -> list[int]:
         """Return what each tenant leaves unused of its quota in a slot."""
-        return [
-            tenant.has[part][at] - (own[u, part, at].at(slot) if (u, part, at) in own else 0)
-            for u, tenant in enumerate(self.plan.tenants)
-        ]
+        tenants = enumerate(self.plan.tenants)
+        return [tenant.has[part][at] - self.own[part, at, u].at(slot) for u, tenant in tenants]
 
     # -- what is said --------------------------------------------------------------------------------------
     def statement(self) -> str:
@@ -257,9 +259,8 @@ class Judge:
             said.append(f"{len(plan.offers)} decisions, the prices and the order of which were not judged")
         else:
             near = f"{float(self.tolerance):g}"
-            said.append(
-                f"{len(plan.offers)} decisions at posted prices, up to {near}, in {len(plan.bases)} intervals"
-            )
+            decisions = f"{len(plan.offers)} decisions at posted prices, up to {near}"
+            said.append(f"{decisions}, in {len(plan.bases)} intervals")
             never = len(plan.jobs) - len({each.job for each in plan.offers})
             said.append(f"{never} jobs arrive after them and were never offered a place" if never else "")
             said.append("whether more intervals were due was not judged")
@@ -317,9 +318,8 @@ class Prices:
             if offer is None or not due or offer.job not in left:
                 raise OutOfOrder(place)
             left.remove(offer.job)
-            yield from (
-                f"{place}: {self.plan.jobs[offer.job].name!r}{what}" for what in self._priced(offer, base)
-            )
+            name = self.plan.jobs[offer.job].name
+            yield from (f"{place}: {name!r}{what}" for what in self._priced(offer, base))
             if offer.admitted:
                 self.waiting.remove(offer.job)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heappop, heappush
 from math import ceil, floor, inf
+from typing import Any
 
 from .reading import Number, shown
 from .trace import Job, Outage, Setting, Spots
@@ -57,18 +58,13 @@ class Told:
 
 @dataclass
 class JobRun:
-    """What a job did in a round."""
+    """What a job did in a round, by the keys of a record; a number may be off a part of its scale."""
 
-    spots: Spots
-    before: Spots
-    change: str
-    speed: Fraction
     until: Fraction
-    setup: Fraction
-    progress: Fraction
-    remaining: Fraction
     completed: bool
     lost: bool
+    words: dict[str, Any]
+    numbers: dict[str, tuple[Fraction, Fraction]]
 
 
 @dataclass
@@ -98,16 +94,19 @@ class Came:
 
     def happened(self) -> str:
         """Return what happened in a round in which nobody was placed, in words."""
-        said = [
-            *self.wrong,
-            *(f"job {name!r} arrives" for name in self.arrived),
-            *(f"host {name!r} fails" for name in self.failed),
-            *(f"host {name!r} comes back" for name in self.back),
-            *(f"job {name!r} is completed" for name in self.complete),
-            *(f"job {name!r} loses its host" for name in self.lost),
-            *(f"job {name!r} stops" for name in self.stop),
-        ]
-        return ", ".join(said[:3])
+        said = [words.format(name) for key, words in HAPPENED.items() for name in getattr(self, key)]
+        return ", ".join([*self.wrong, *said][:3])
+
+
+#: What may happen in a round without a decision.
+HAPPENED = {
+    "arrived": "job {!r} arrives",
+    "failed": "host {!r} fails",
+    "back": "host {!r} comes back",
+    "complete": "job {!r} is completed",
+    "lost": "job {!r} loses its host",
+    "stop": "job {!r} stops",
+}
 
 
 class Simulation:
@@ -126,7 +125,7 @@ class Simulation:
         self.coming: list[Job] = []
         self._due: list[tuple[int, int, str]] = []  # (round, count, job): when it may be completed
         self._count = 0
-        self._open: list[Outage] = []  # those that may be on now
+        self._open: list[Outage] = []  # those that may be on in the round
         self._next = 0  # the first that may not
         moments = [each for outage in setting.outages for each in (outage.begin, outage.end) if each != inf]
         around = {at for moment in moments for at in self._around(Fraction(moment))}
@@ -189,11 +188,11 @@ class Simulation:
 
     def _hosts(self, came: Came, told: Told) -> None:
         now, outages = came.begin, self.setting.outages
-        while self._next < len(outages) and outages[self._next].begin <= now + self.slack:
+        while self._next < len(outages) and outages[self._next].begin < now + self.length + self.slack:
             self._open.append(outages[self._next])
             self._next += 1
         self._open = [each for each in self._open if each.end > now - self.slack]
-        possible = {each.host for each in self._open}
+        possible = {each.host for each in self._open if each.begin <= now + self.slack}
         sure = [each for each in self._open if each.begin + self.slack <= now and now + self.slack < each.end]
         said = self.down if told.down is None else told.down
         down = {each.host for each in sure} | (said & possible)
@@ -348,14 +347,12 @@ class Simulation:
                 self._expect(self.present[name], came.index + 1)
 
     def _failing(self, now: Fraction) -> dict[int, Fraction]:
-        """Return the hosts that fail within the round, and when."""
-        found = {each.host: each.begin for each in self._open if each.begin > now - self.slack}
-        for at in range(self._next, len(self.setting.outages)):
-            outage = self.setting.outages[at]
-            if outage.begin >= now + self.length + self.slack:
-                break
-            found.setdefault(outage.host, outage.begin)
-        return {host: begin for host, begin in found.items() if host not in self.down}
+        """Return the hosts that fail within the round, and when: with its beginning, or else first."""
+        coming = [each for each in self._open if each.begin > now - self.slack and each.host not in self.down]
+        found = {each.host: each.begin for each in coming if each.begin <= now + self.slack}
+        for each in coming:
+            found.setdefault(each.host, each.begin)
+        return found
 
     def _ran(self, came: Came, one: JobState, told: Told, failing: dict[int, Fraction]) -> JobRun:
         """Return what a job that runs does in a round."""
@@ -371,9 +368,21 @@ class Simulation:
         progress = remaining if in_time else (until - now - spent) * one.speed
         progress = ZERO if failed is not None else progress
         change, _, before = came.placed.get(name, ("stay", one.last, one.last))
-        left = max(remaining - progress, ZERO)
         completed, lost = in_time and failed is None, failed is not None
-        return JobRun(one.last, before, change, one.speed, until, spent, progress, left, completed, lost)
+        words = {
+            "types": self.setting.names(one.last),
+            "before": self.setting.names(before),
+            "change": change,
+        }
+        numbers = {
+            "begin": (now, self.length),
+            "end": (until, self.length),
+            "setup": (spent, self.length),
+            "speed": (one.speed, one.speed),
+            "progress": (progress, one.speed * self.length),
+            "remaining": (max(remaining - progress, ZERO), one.speed * self.length),
+        }
+        return JobRun(until, completed, lost, words | {"completed": completed, "lost": lost}, numbers)
 
     def _finish(self, came: Came, one: JobState, ran: JobRun) -> None:
         """Take a job that is completed, or whose host failed, from its GPUs."""

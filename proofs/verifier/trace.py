@@ -18,16 +18,6 @@ MOST_OUTAGES = 200_000
 
 
 @dataclass(frozen=True)
-class Host:
-    """A host; ``kind`` is the index of its type."""
-
-    name: str
-    kind: int
-    gpus: int
-    bandwidth: Number
-
-
-@dataclass(frozen=True)
 class Outage:
     """A host, by index, is down from ``begin`` until ``end``."""
 
@@ -36,20 +26,31 @@ class Outage:
     host: int
 
 
-@dataclass(frozen=True)
+class Host:
+    """A host; ``kind`` is the index of its type."""
+
+    def __init__(self, entry: Entry, types: list[str]) -> None:
+        told = entry.fields("name type gpus bandwidth")
+        self.name, self.kind = told["name"].name(), told["type"].position(types)
+        self.gpus, self.bandwidth = told["gpus"].integer(1), told["bandwidth"].or_infinity()
+
+
 class Job:
     """A job as the trace has it."""
 
-    name: str
-    arrival: Fraction
-    gpus: int
-    work: Fraction
-    throughput: list[Fraction]
-    memory: Fraction
-    state_size: Fraction
-    pattern: str
-    dataset: str
-    dataset_size: Fraction
+    def __init__(self, entry: Entry, setting: Setting) -> None:
+        told = entry.fields(JOB)
+        self.name = told["name"].name()
+        told = told.at(f"job {self.name!r}")
+        require(told["tenant"].text() in setting.tenants, told.place, "its tenant is not in the trace")
+        told["priority"].integer()
+        told["weight"].amount(positive=True)
+        self.arrival, self.gpus = told["arrival"].amount(), told["gpus"].integer(1)
+        self.work, self.memory = told["work"].amount(positive=True), told["memory"].amount()
+        self.throughput = [each.amount() for each in told["throughput"].items(len(setting.types))]
+        self.pattern = told["pattern"].choice(("alone", "intra", "inter"))
+        self.dataset, self.dataset_size = told["dataset"].text(), told["dataset_size"].amount()
+        self.state_size = told["state_size"].amount()
 
 
 class Setting:
@@ -73,7 +74,7 @@ class Setting:
     def _read_cluster(self, told: Entry) -> None:
         self.types = distinct([each.name() for each in told["types"].items()], "cluster, types")
         self.memory = [each.or_infinity() for each in told["memory"].items(len(self.types))]
-        self.hosts = [self._host(each) for each in told["hosts"].items()]
+        self.hosts = [Host(each, self.types) for each in told["hosts"].items()]
         positive = all(each > 0 for each in [*self.memory, *(host.bandwidth for host in self.hosts)])
         require(positive, "cluster", "a memory or bandwidth is not positive")
         known = distinct([host.name for host in self.hosts], "cluster, hosts")
@@ -81,11 +82,6 @@ class Setting:
         self.whole = [0] * len(self.types)
         for host in self.hosts:
             self.whole[host.kind] += host.gpus
-
-    def _host(self, entry: Entry) -> Host:
-        told = entry.fields("name type gpus bandwidth")
-        kind, gpus = told["type"].position(self.types), told["gpus"].integer(1)
-        return Host(told["name"].name(), kind, gpus, told["bandwidth"].or_infinity())
 
     def _outages(self, entry: Entry) -> list[Outage]:
         """Return the outages by rising beginning; those of one host that meet are one."""
@@ -100,27 +96,6 @@ class Setting:
             by_host.setdefault(host, []).append(Outage(begin, end, host))
         found = [outage for own in by_host.values() for outage in _merged(own)]
         return sorted(found, key=lambda each: (each.begin, each.host))
-
-    def job(self, entry: Entry) -> Job:
-        """Return a job that the file describes."""
-        told = entry.fields(JOB)
-        name = told["name"].name()
-        told = told.at(f"job {name!r}")
-        require(told["tenant"].text() in self.tenants, told.place, "its tenant is not in the trace")
-        told["priority"].integer()
-        told["weight"].amount(positive=True)
-        return Job(
-            name=name,
-            arrival=told["arrival"].amount(),
-            gpus=told["gpus"].integer(1),
-            work=told["work"].amount(positive=True),
-            throughput=[each.amount() for each in told["throughput"].items(len(self.types))],
-            memory=told["memory"].amount(),
-            state_size=told["state_size"].amount(),
-            pattern=told["pattern"].choice(("alone", "intra", "inter")),
-            dataset=told["dataset"].text(),
-            dataset_size=told["dataset_size"].amount(),
-        )
 
     def spots(self, entry: Entry) -> Spots:
         """Return where a job runs."""
@@ -139,6 +114,10 @@ class Setting:
     def kinds(self, spots: Spots) -> list[int]:
         """Return the types of GPUs at ``spots``."""
         return sorted({self.hosts[host].kind for host, _ in spots})
+
+    def names(self, spots: Spots) -> list[str]:
+        """Return the names of the types of GPUs at ``spots``."""
+        return [self.types[kind] for kind in self.kinds(spots)]
 
     def speed(self, job: Job, spots: Spots) -> Fraction:
         """Return the work per unit of time: that of the slowest type, less where a gang lies apart."""
