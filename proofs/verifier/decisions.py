@@ -19,7 +19,6 @@ from .programs import (
     read_duals,
     read_point,
     read_program,
-    read_variables,
     shares_shown,
     sharing_with,
 )
@@ -102,7 +101,7 @@ def optimality(data: Entry) -> Decision:
     market, shares = read_allocation(told)
     policy = told["policy"].choice(PROGRAMS)
     program = PROGRAMS[policy](market)
-    best = program.optimum(point_of(shares, read_variables(told["variables"])), read_duals(told["duals"]))
+    best = program.optimum(point_of(shares, told["variables"]), read_duals(told["duals"]))
     require_value(best, told)
     said = f"the allocation is optimal for {policy_shown(policy, market)}, objective {shown(best)}"
     return Decision(said, market, shares, policy=policy, optima=program.keeping(best))
@@ -125,7 +124,8 @@ def levels(data: Entry) -> Decision:
     for entry in told["rounds"].items():
         this = entry.fields("level fixed duals")
         level, duals = this["level"].number(), read_duals(this["duals"])
-        max_min(market, fixed).optimum(point_of(shares, {"least_ratio": level}), duals)
+        x = point_of(shares, Entry({"least_ratio": this["level"].value}))
+        max_min(market, fixed).optimum(x, duals)
         new = {name.position(market.users) for name in this["fixed"].items()}
         held_down = {key[1] for key, rate in duals.items() if key[0] == "least_ratio" and rate}
         if not new or not new <= held_down - fixed.keys():
@@ -282,9 +282,7 @@ def extreme(data: Entry) -> Decision:
     weights, shares = (read_table(told[key], market) for key in ("weights", "allocation"))
     for i, row in enumerate(weights):
         program.cost |= {("share", i, j): sign * weight for j, weight in enumerate(row)}
-    value = sign * program.optimum(
-        point_of(shares, read_variables(told["variables"])), read_duals(told["duals"])
-    )
+    value = sign * program.optimum(point_of(shares, told["variables"]), read_duals(told["duals"]))
     require_value(value, told)
     said = (
         f"over all optima of {found.named}, the {most} of {shares_shown(weights, market)} is {shown(value)}"

@@ -67,10 +67,6 @@ class Market:
         """Return the weights on shares whose sum is user i's throughput."""
         return [row if other == i else [ZERO] * len(row) for other, row in enumerate(self.speedup)]
 
-    def with_report(self, i: int, report: list[Fraction]) -> Market:
-        """Return the market in which user i reports other speedups."""
-        return replace(self, speedup=[*self.speedup[:i], report, *self.speedup[i + 1 :]])
-
     def without(self, i: int) -> Market:
         """Return the market without user i."""
         per_user = {key: getattr(self, key) for key in ("users", "speedup", "weight", "demand")}

@@ -264,15 +264,10 @@ def policy_shown(policy: str, market: Market) -> str:
     return policy
 
 
-def point_of(shares: Table, variables: dict[str, Fraction]) -> Point:
+def point_of(shares: Table, variables: Entry) -> Point:
     """Return the point of an allocation and of the values of a program's other variables, by name."""
     x: Point = {("share", i, j): share for i, row in enumerate(shares) for j, share in enumerate(row)}
-    return x | {(name,): value for name, value in variables.items()}
-
-
-def read_variables(told: Entry) -> dict[str, Fraction]:
-    """Return the values of variables by name; there are none for null."""
-    return {name: each.number() for name, each in told.by_name().items()}
+    return x | {(name,): each.number() for name, each in variables.by_name().items()}
 
 
 def shares_shown(weights: Table, market: Market) -> str:

@@ -174,12 +174,12 @@ class Simulation:
         came = Came(index, index * self.length)
         self._hosts(came, told)
         self._arrive(came)
-        halted = self._halt(came)
-        self._stop(came, told, halted)
+        self._stop(came, told)
         for name, spots in told.placed.items():
             self._place(came, name, spots)
-        for name, (_, spots, _) in came.placed.items():  # what is fetched is there from the next round on
-            self.held |= {(host, self.present[name].job.dataset) for host, _ in spots}
+        if self.setting.local_data:  # what is fetched is there from the next round on
+            for name, (_, spots, _) in came.placed.items():
+                self.held |= {(host, self.present[name].job.dataset) for host, _ in spots}
         self._leases(came, told)
         self._booked(came)
         self._happens(came, told)
@@ -217,14 +217,10 @@ class Simulation:
                 came.misfits.append(job.name)
         self.coming = []
 
-    def _halt(self, came: Came) -> set[str]:
-        """Stop the jobs on hosts that are down: they neither go on nor hold a lease."""
+    def _stop(self, came: Came, told: Told) -> None:
         halted = {name for host in self.down for name in self.on.get(host, ())}
-        for name in halted:
+        for name in halted:  # a job on a host that is down neither goes on nor holds a lease
             self._leave(self.present[name], came.index)
-        return halted
-
-    def _stop(self, came: Came, told: Told, halted: set[str]) -> None:
         stopping = (told.stop & self.running) - told.placed.keys()
         for name in stopping:
             self._keeps_lease(came, self.present[name])
@@ -386,12 +382,9 @@ class Simulation:
 
     def _finish(self, came: Came, one: JobState, ran: JobRun) -> None:
         """Take a job that is completed, or whose host failed, from its GPUs."""
-        name, speed = one.job.name, one.speed
         self._leave(one, came.index)
+        one.attained += one.job.gpus * (ran.until - came.begin)
         if ran.completed:
-            del self.present[name]
+            del self.present[one.job.name]
             self.completed += 1
             self.able -= 1
-            return
-        one.attained += one.job.gpus * (ran.until - came.begin)
-        one.speed = speed
