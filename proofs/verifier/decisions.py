@@ -322,4 +322,4 @@ def opened(entry: Entry) -> tuple[str, Entry]:
         raise Unreadable(f"{entry.place or 'certificate'}: it has no keys schema and certificate")
     entry["schema"].version()
     rest = {key: value for key, value in data.items() if key not in ("schema", "certificate")}
-    return entry["certificate"].text(), Entry(rest, entry.place)
+    return entry["certificate"].text(), Entry(rest)

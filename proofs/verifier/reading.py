@@ -136,7 +136,7 @@ class Entry:
 
     def numbers(self, length: int | None = None) -> list[Fraction]:
         """Return a list of numbers, of ``length`` where it is given."""
-        return [each.number() for each in self.items(length)]
+        return [each.number() for each in self._each(length)]
 
     # -- words, lists and objects --------------------------------------------------------------------------
     def text(self) -> str:
@@ -161,9 +161,12 @@ class Entry:
 
     def items(self, length: int | None = None) -> list[Entry]:
         """Return the entries of a list, of ``length`` where it is given."""
+        return list(self._each(length))
+
+    def _each(self, length: int | None) -> Iterator[Entry]:
         found = self._of(list, "no list")
         require(length in (None, len(found)), self.place, f"it has {len(found)} entries and needs {length}")
-        return [Entry(each, f"{self.place}[{at}]", self.floats) for at, each in enumerate(found)]
+        return (Entry(each, f"{self.place}[{at}]", self.floats) for at, each in enumerate(found))
 
     def by_name(self) -> dict[str, Entry]:
         """Return what an object with any keys holds; nothing for null."""

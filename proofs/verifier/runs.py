@@ -239,8 +239,9 @@ class Record(Judge):
         named = {"misfits": sorted(came.misfits)} | {key: sorted(ends) for key, ends in ended.items()}
         for how in PLACED:
             named[how] = sorted(name for name, (change, _, _) in came.placed.items() if change == how)
+        line["misfits"].by_name()  # their form only; that of the others `_told` has seen
         told = {key: line.value[key] or [] for key in listed}
-        yield from differing(told | {key: sorted(line[key].by_name()) for key in named}, listed | named)
+        yield from differing(told | {key: sorted(line.value[key] or ()) for key in named}, listed | named)
         for key, moments in ended.items():
             for name, told_at in line[key].by_name().items():
                 if name in moments:
