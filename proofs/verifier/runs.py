@@ -137,7 +137,7 @@ class Judge:
         if told.value is None:
             return
         complete = self.simulation.idle and self.simulation.arrived == self.jobs
-        if told.fields("complete stopped options")["complete"].truth() is not complete:
+        if told.fields("complete", "stopped options")["complete"].truth() is not complete:
             yield f"outcome: complete is {not complete} and should be {complete}"
 
     def statement(self) -> str:

@@ -185,6 +185,8 @@ def test_what_is_not_judged_is_said_and_the_outcome_is_judged() -> None:
     assert not found
     assert "Not judged: whether the policy that is said to be 'fair' decides so" in said
     assert "measures" in said.partition("Not judged")[2]
+    data["outcome"] = {"complete": True}  # why a run stopped need not be told
+    assert not decide(json.dumps(data))[0]
     data["outcome"]["complete"] = False
     assert decide(json.dumps(data))[0] == ["outcome: complete is False and should be True"]
 
