@@ -24,7 +24,7 @@ import numpy as np
 from fairopt.backends.solution import Position, Solution, Status
 from fairopt.backends.solver import Backend, Capability
 from fairopt.errors import BadInput, NotCapable
-from fairopt.program import INFINITY, Array, Program, Rows, Sense, entry_names
+from fairopt.program import INFINITY, Array, Program, Rows, Sense, entry_names, objects
 from fairopt.testing import backend_outcomes, backend_programs
 from fairopt.testing.backend_outcomes import hard
 from fairopt.testing.backend_programs import Case
@@ -268,7 +268,7 @@ class BackendChecks:
             here = backend.solve(program)
             assert here.dual is not None, "DUALS is declared but there are none"
             for row in range(len(program.rows)):
-                step = np.array([Fraction(int(other == row), 8) for other in range(len(program.rows))], dtype=object)
+                step = objects(Fraction(int(other == row), 8) for other in range(len(program.rows)))
                 rows = replace(program.rows, lower=program.rows.lower + step, upper=program.rows.upper + step)
                 there = backend.solve(replace(program, rows=rows))
                 assert here.objective is not None, "an optimum has an objective"

@@ -50,7 +50,7 @@ def of_market(market: Market, random: Random) -> Iterator[Sample]:
             continue  # floats have no certificate
         yield Sample(f"decision of {policy.name}", policy.certify(decision))
         yield from _verdicts(decision, random)
-        if ranges_over_optima(policy, decision):
+        if policy.choices(decision) is not None:
             sense = random.choice([Sense.MAXIMIZE, Sense.MINIMIZE])
             weights = fractions([[random.randint(-3, 3) for _ in market.types] for _ in market.users])
             yield Sample(f"range of {policy.name}, {sense.value}", extreme(policy, decision, weights, sense))
@@ -58,11 +58,6 @@ def of_market(market: Market, random: Random) -> Iterator[Sample]:
         yield from _lies(policy, decision, random)
         yield from _bounds(policy, decision)
     yield from _out_of_reach(market, random)
-
-
-def ranges_over_optima(policy: Policy, decision: Allocation) -> bool:
-    """Return whether the choices of the policy are a program that certificates can speak of."""
-    return policy.choices(decision) is not None
 
 
 def _verdicts(decision: Allocation, random: Random) -> Iterator[Sample]:
@@ -101,7 +96,7 @@ def _lies(policy: Policy, truth: Allocation, random: Random) -> Iterator[Sample]
         if gain > Fraction(1, 10**6):  # parts that are roots are rounded
             proofs = policy.certify(truth), policy.certify(misreported)
             yield Sample(f"lie to {policy.name}", MisreportProof(market, policy.name, name, report, gain, *proofs))
-        if ranges_over_optima(policy, truth):
+        if policy.choices(truth) is not None:
             best = extreme(policy, truth, throughput_of(market, user), Sense.MAXIMIZE)
             worst = extreme(policy, misreported, throughput_of(market, user), Sense.MINIMIZE)
             if worst.value > best.value:
@@ -113,29 +108,17 @@ def _lies(policy: Policy, truth: Allocation, random: Random) -> Iterator[Sample]
 def _bounds(policy: Policy, decision: Allocation) -> Iterator[Sample]:
     """Yield the optimum as a bound, and, where it is feasible, half of it: a point with a gap."""
     program, solution = decision.program, decision.solution
-    if not (
-        isinstance(policy, Formulated)
-        and policy.verifier_knows_program
-        and program
-        and solution
-        and solution.dual is not None
-    ):
+    if program is None or solution is None or solution.dual is None:
+        return
+    if not isinstance(policy, Formulated) or not policy.verifier_knows_program:
         return
     best = Fraction(program.value(solution.point))
     for part in (1, Fraction(1, 2)):
         x = solution.point * part
         if not program.violations(x):
-            value = Fraction(program.value(x))
-            certificate = MarketBound(
-                market=decision.market,
-                policy=policy.name,
-                allocation=program.variable("share", x),
-                value=value,
-                bound=best,
-                gap=best - value,
-                duals=row_duals(program, solution.dual),
-                variables=other_variables(program, x),
-            )
+            shares, value = program.variable("share", x), Fraction(program.value(x))
+            duals, others = row_duals(program, solution.dual), other_variables(program, x)
+            certificate = MarketBound(decision.market, policy.name, shares, value, best, best - value, duals, others)
             yield Sample(f"bound for {policy.name}{'' if part == 1 else ' with a gap'}", certificate)
 
 

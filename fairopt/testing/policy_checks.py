@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
@@ -12,7 +13,7 @@ import numpy as np
 from fairopt.backends import Backend
 from fairopt.compare import answered
 from fairopt.discovery import BACKENDS, PROPERTIES, load, names, property_
-from fairopt.policy import Claim, Policy, Trait
+from fairopt.policy import Claim, Policy, Trait, decide
 from fairopt.properties import Answer, Effort, Verdict
 from fairopt.testing.suite import Suite, Traits, checks_of, requires
 
@@ -104,6 +105,11 @@ def suite_of(title: str, checks: PolicyChecks, expected_failures: Known | None) 
     return Suite(title, checks_of(checks), traits)
 
 
+def decided(policy: Policy, problem: Any, state: Any = None) -> Any:
+    """Return what a pristine copy of a policy decides, after its own first state where none is given."""
+    return decide(copy.deepcopy(policy), problem, state=state)
+
+
 def solvers() -> Iterator[Backend]:
     """Yield the back ends that are installed."""
     for name in names(BACKENDS):
@@ -131,7 +137,7 @@ def check_unchanged(now: Any, before: Any, name: str) -> None:
         assert now == before, f"{name} has changed"
 
 
-def reversed_names(found: Sequence[str], letter: str) -> tuple[str, ...]:
+def backwards(found: Sequence[str], letter: str) -> tuple[str, ...]:
     """Return as many names, in the reverse of alphabetical order where the names were in order."""
     return tuple(f"{letter}{len(found) - at:04}" for at in range(len(found)))
 

@@ -24,7 +24,7 @@ from fairopt.backends.exact import Exact
 from fairopt.discovery import policies, property_
 from fairopt.policy import Allocation, Claim, Example, Policy, Trait, allocate, decide, run, session
 from fairopt.problem import Market, exact
-from fairopt.program import Array, Number
+from fairopt.program import Array, Number, objects
 from fairopt.properties import Answer, Effort, Feasibility, MechanismProperty
 from fairopt.testing.policy_checks import AGREE, Known, PolicyChecks, check_agreement, solvers, suite_of
 from fairopt.testing.samples import sample_markets
@@ -124,7 +124,7 @@ class ShareChecks(PolicyChecks):
         for market in sample_markets(20, seed=7):
             factors = {user: Fraction(3 * i + 2, i + 1) for i, user in enumerate(market.users)}
             plain, scaled = allocate(policy, market), allocate(policy, market.rescaled(factors))
-            by = np.array([*factors.values()], dtype=object).astype(plain.shares.dtype)
+            by = objects(factors.values()).astype(plain.shares.dtype)
             _same(policy, scaled, plain, plain.utilities * by, f"on {market}")
 
     @requires(Trait.COPIES)
@@ -139,7 +139,7 @@ class ShareChecks(PolicyChecks):
     def takes_any_positive_weight(self, policy: Policy) -> None:
         """Guards against weights that work only where they are integers."""
         for market in sample_markets(5, seed=9):
-            weight = np.array([Fraction(2 * i + 1, 7) for i in range(len(market.users))], dtype=object)
+            weight = objects(Fraction(2 * i + 1, 7) for i in range(len(market.users)))
             decision = allocate(policy, replace(market, weight=weight))
             assert Feasibility().check(market, decision.shares).answer is Answer.HOLDS
 

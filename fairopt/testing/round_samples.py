@@ -10,7 +10,7 @@ from typing import Any
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Outage, Pattern, Trace
 from fairopt.program import INFINITY, Number
-from fairopt.simulation import History, Mechanics, Setting, run
+from fairopt.simulation import History, Mechanics, Round, Setting, run
 from fairopt.simulation.document import document
 
 #: The length of a round. No job loads that long, so a job that runs for a whole round makes progress.
@@ -147,11 +147,16 @@ def _spare(cluster: Cluster, jobs: Jobs, host: str) -> bool:
     return all(fits(row, rest) or not fits(row, whole) for row in range(len(jobs)))
 
 
+def played(policy: Policy, setting: Setting, **how: Any) -> Iterator[Round]:
+    """Yield the records of a run over a setting; see `fairopt.simulation.run`."""
+    mechanics, length = setting.mechanics, setting.length
+    return run(policy, setting.trace, setting.cluster, length=length, mechanics=mechanics, **how)
+
+
 def documented(policy: Policy, setting: Setting, rounds: int | None = None) -> dict[str, Any]:
     """Return the document of a run."""
-    cluster, trace, mechanics = setting.cluster, setting.trace, setting.mechanics
-    records = run(policy, trace, cluster, length=setting.length, mechanics=mechanics, rounds=rounds)
-    return document(History.of(trace, cluster, records), mechanics, setting.length, policy.name)
+    history = History.of(setting.trace, setting.cluster, played(policy, setting, rounds=rounds))
+    return document(history, setting.mechanics, setting.length, policy.name)
 
 
 def by_hand() -> Setting:

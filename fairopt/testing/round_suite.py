@@ -13,8 +13,9 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from itertools import pairwise
 from random import Random
 from typing import Any, ClassVar
 
@@ -37,7 +38,6 @@ from fairopt.simulation import (
     choose,
     next_queue,
     placed,
-    run,
     snapshot_from,
     snapshot_text,
 )
@@ -46,13 +46,14 @@ from fairopt.simulation.placement import Consolidated
 from fairopt.testing.policy_checks import (
     Known,
     SampledChecks,
+    backwards,
     check_agreement,
     check_unchanged,
-    reversed_names,
+    decided,
     solvers,
     suite_of,
 )
-from fairopt.testing.round_samples import sample_settings
+from fairopt.testing.round_samples import played, sample_settings
 from fairopt.testing.suite import Suite, requires
 
 #: What replays a run's document and returns the violations with a statement, within a tolerance.
@@ -111,17 +112,11 @@ def fold(policy: Policy, setting: Setting, after: Snapshot | None = None) -> Pla
         if coming is None:
             return Play(setting, tuple(steps), True)
         moved, queue = coming
-        schedule = decided(policy, queue, moved.state if moved.started else MISSING)
+        schedule = decided(policy, queue, moved.state)
         record = advance(moved, setting.trace, schedule, setting.mechanics)
         steps.append(Step(queue, schedule, record))
         snapshot = record.after
     return Play(setting, tuple(steps), False)
-
-
-def decided(policy: Policy, queue: Queue, state: Any = MISSING) -> Schedule:
-    """Return what a pristine copy of a policy decides, after its own first state where none is given."""
-    own = copy.deepcopy(policy)
-    return decide(own, queue, state=None if state is MISSING else state)
 
 
 def installed() -> list[Policy]:
@@ -173,30 +168,26 @@ class RoundChecks(SampledChecks):
     def run_is_a_fold_of_decide(self, policy: Policy) -> None:
         """Guards against state kept in the object, unseeded randomness, and a loop that carries more than the state."""
         for play in self._outcomes(policy)[:6]:
-            one = play.setting
-            rounds = run(policy, one.trace, one.cluster, length=one.length, mechanics=one.mechanics, rounds=MOST_ROUNDS)
+            rounds = played(policy, play.setting, rounds=MOST_ROUNDS)
             _same_records([step.record for step in play.steps], list(rounds))
 
     def a_run_stopped_and_resumed_is_the_same(self, policy: Policy) -> None:
         """Guards against states that lose something when they are written down, at any boundary of rounds."""
         for play in self._outcomes(policy)[:3]:
-            one = play.setting
-            for before, then in zip(play.steps, play.steps[1:], strict=False):
+            for before, then in pairwise(play.steps):
                 read = snapshot_from(snapshot_text(before.record.after), policy.states)
-                own, kept = copy.deepcopy(policy), one.mechanics
-                again = run(own, one.trace, one.cluster, length=one.length, mechanics=kept, rounds=1, after=read)
-                _same_records([then.record], list(again))
+                _same_records([then.record], list(played(copy.deepcopy(policy), play.setting, rounds=1, after=read)))
 
     def leaves_the_queue_and_the_state_alone(self, policy: Policy) -> None:
         """Guards against policies that write into what they are given."""
         for play in self._outcomes(policy)[:3]:
-            state: Any = MISSING
+            state: Any = None
             for step in play.steps:
                 before = copy.deepcopy(step.queue)
-                written = None if state is MISSING else encode(state)
+                written = encode(state)
                 schedule = decided(policy, step.queue, state)
                 check_unchanged(step.queue, before, "queue")
-                assert state is MISSING or encode(state) == written, "the state that was given has changed"
+                assert encode(state) == written, "the state that was given has changed"
                 state = schedule.state
 
     def keeps_leases_that_it_did_not_give(self, policy: Policy) -> None:
@@ -222,7 +213,7 @@ class RoundChecks(SampledChecks):
             queue = Queue.fresh(jobs, cluster, length=setting.length, now=now)
             dark = replace(queue, up=np.zeros_like(queue.up))
             huge = replace(queue, jobs=replace(jobs, gpus=jobs.gpus + 1000))
-            state: Any = MISSING
+            state: Any = None
             for each in (dark, huge, queue, dark):
                 schedule = decided(policy, each, state)
                 refuse_broken(schedule)
@@ -323,8 +314,8 @@ def _objectives(policy: Policy, queue: Queue, state: Any) -> Iterator[tuple[str,
 def _renamed(setting: Setting) -> Setting:
     """Return the same setting with names whose alphabetical order is the reverse."""
     jobs, cluster = setting.trace.jobs, setting.cluster
-    hosts = dict(zip(cluster.hosts, reversed_names(cluster.hosts, "z"), strict=True))
-    new = replace(jobs, names=reversed_names(jobs.names, "y"), tenants=reversed_names(jobs.tenants, "x"))
+    hosts = dict(zip(cluster.hosts, backwards(cluster.hosts, "z"), strict=True))
+    new = replace(jobs, names=backwards(jobs.names, "y"), tenants=backwards(jobs.tenants, "x"))
     outages = tuple(replace(each, host=hosts[each.host]) for each in setting.trace.outages)
     return replace(setting, cluster=replace(cluster, hosts=tuple(hosts.values())), trace=Trace(new, outages))
 

@@ -29,9 +29,10 @@ from fairopt.testing.policy_checks import (
     AGREE,
     Known,
     SampledChecks,
+    backwards,
     check_agreement,
     check_unchanged,
-    reversed_names,
+    decided,
     solvers,
     suite_of,
 )
@@ -63,7 +64,7 @@ class ScheduleChecks(SampledChecks):
     batches: int
 
     def _sampled(self, policy: Policy) -> Iterator[Plan]:
-        return (planned(policy, batch) for batch in sample_batches(self.batches, seed=1))
+        return (decided(policy, batch) for batch in sample_batches(self.batches, seed=1))
 
     def _tried(self, policy: Policy, claim: Claim) -> Iterator[tuple[Batch, Plan]]:
         return ((plan.batch, plan) for plan in self._outcomes(policy))
@@ -90,7 +91,7 @@ class ScheduleChecks(SampledChecks):
         """Guards against policies that write into what they are given."""
         for batch in sample_batches(4, seed=2):
             before = copy.deepcopy(batch)
-            planned(policy, batch)
+            decided(policy, batch)
             check_unchanged(batch, before, "batch")
 
     def decides_the_same_twice(self, policy: Policy) -> None:
@@ -103,7 +104,7 @@ class ScheduleChecks(SampledChecks):
         for batch in sample_batches(3, seed=3):
             worthless = replace(batch.jobs, utility=(Linear(Fraction(0), Fraction(0)),) * len(batch.jobs))
             for each in (batch.select([]), replace(batch, jobs=worthless)):
-                self._judged(planned(policy, each))
+                self._judged(decided(policy, each))
 
     def what_is_paid_is_received(self, policy: Policy) -> None:
         """Guards against money that comes from nowhere, or is lost."""
@@ -117,7 +118,7 @@ class ScheduleChecks(SampledChecks):
         """Guards against answers that depend on the solver: every capable one reaches the same revenue."""
         asked = 0
         for batch in sample_batches(2, seed=4, jobs=2, servers=2):
-            found = {"auto": float(planned(policy, batch).revenue)}
+            found = {"auto": float(decided(policy, batch).revenue)}
             for solver in solvers():
                 try:
                     plan = decide(policy, batch, solver)
@@ -132,13 +133,8 @@ class ScheduleChecks(SampledChecks):
     def names_do_not_matter(self, policy: Policy) -> None:
         """Guards against choices by alphabet, and by the order of a set of names."""
         for batch, plan in zip(sample_batches(self.batches, seed=1), self._outcomes(policy), strict=True):
-            other = planned(policy, _renamed(batch))
+            other = decided(policy, _renamed(batch))
             assert _decided(plan) == _decided(other), f"{batch!r}"
-
-
-def planned(policy: Policy, batch: Batch) -> Plan:
-    """Return what a pristine copy of a policy decides."""
-    return decide(copy.deepcopy(policy), batch)
 
 
 def _decided(plan: Plan) -> tuple[Any, ...]:
@@ -154,7 +150,7 @@ def _renamed(batch: Batch) -> Batch:
     """Return the same batch with names whose alphabetical order is the reverse."""
     return replace(
         batch,
-        tenants=reversed_names(batch.tenants, "x"),
-        servers=replace(batch.servers, names=reversed_names(batch.servers.names, "z")),
-        jobs=replace(batch.jobs, names=reversed_names(batch.jobs.names, "y")),
+        tenants=backwards(batch.tenants, "x"),
+        servers=replace(batch.servers, names=backwards(batch.servers.names, "z")),
+        jobs=replace(batch.jobs, names=backwards(batch.jobs.names, "y")),
     )

@@ -13,7 +13,7 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.discovery import POLICIES, load
 from fairopt.policy import Formulated
-from fairopt.program import INFINITY, Array, Formulation, Number, Sense, between
+from fairopt.program import INFINITY, Formulation, Number, Sense, between, objects
 from fairopt.testing.certificate_kinds.examples import PAIR, Json, certificate, prices
 from fairopt.testing.certificate_kinds.truth import Truth, market_of, point_of, require, require_feasible, shares_of
 from fairopt.testing.certificate_samples import sharing
@@ -128,22 +128,15 @@ def _best(data: Mapping[str, Any]) -> Number | None:
             matrix[r, j] = Fraction(rate)
     p = Formulation("as written")
     x = p.variable(
-        "x", (len(bounds),), lower=_array(low for low, _ in bounds), upper=_array(high for _, high in bounds)
+        "x", (len(bounds),), lower=objects(low for low, _ in bounds), upper=objects(high for _, high in bounds)
     )
-    p.maximize((_array(Fraction(entry["cost"]) for entry in data["variables"]) * x).sum() + Fraction(data["offset"]))
-    p.constrain("row", between(_array(low for low, _ in sides), matrix @ x, _array(high for _, high in sides)))
+    p.maximize((objects(Fraction(entry["cost"]) for entry in data["variables"]) * x).sum() + Fraction(data["offset"]))
+    p.constrain("row", between(objects(low for low, _ in sides), matrix @ x, objects(high for _, high in sides)))
     program = replace(p.program(), sense=Sense(data["sense"]))
     solution = Exact().solve(program)
     if solution.status is Status.UNBOUNDED:
         return INFINITY if program.sense is Sense.MAXIMIZE else -INFINITY
     return None if solution.status is Status.INFEASIBLE else Fraction(program.value(solution.require_optimal().point))
-
-
-def _array(values: Any) -> Array:
-    listed = list(values)
-    out = np.empty(len(listed), dtype=object)
-    out[:] = listed
-    return out
 
 
 TRUTH: dict[str, Truth] = {"infeasibility": _infeasibility, "bound": _bound}
