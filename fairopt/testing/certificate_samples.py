@@ -28,6 +28,7 @@ from fairopt.discovery import policies, properties
 from fairopt.evidence import extreme, throughput_of
 from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market
+from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Formulation, Program, Sense, between
 from fairopt.properties import AllocationProperty
 from fairopt.properties.misreports.exact_reports import exact_or_none
@@ -136,10 +137,7 @@ def _out_of_reach(market: Market, random: Random) -> Iterator[Sample]:
 def sharing(market: Market, least: dict[int, Any]) -> Program:
     """Return the program of all allocations that give these users (by row) at least so much; nothing is optimised."""
     p = Formulation("sharing")
-    share = p.variable("share", market.shape, lower=0, upper=np.where(market.speedup > 0, INFINITY, 0))
-    p.constrain("capacity", share.sum(axis=0) <= market.capacity)
-    p.constrain("demand", (share.sum(axis=1) <= market.limit).where(market.limit < INFINITY))
-    own = (market.speedup * share).sum(axis=1)
+    own = (market.speedup * shares_of(p, market)).sum(axis=1)
     wanted = np.array([least.get(i, -INFINITY) for i in range(len(market.users))], dtype=object)
     p.constrain("at_least", (own >= wanted).where(wanted > -INFINITY))
     return p.program()

@@ -1,9 +1,7 @@
 """The conformance suites of properties: of allocations, and of policies.
 
 from fairopt.testing.property_suite import property_suite
-report = property_suite().run([MyProperty()])
-print(report)
-report.require_complete()
+property_suite().run([MyProperty()]).require_complete()
 """
 
 from __future__ import annotations

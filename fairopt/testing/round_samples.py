@@ -131,20 +131,11 @@ def _outages(random: Random, cluster: Cluster, jobs: Jobs) -> tuple[Outage, ...]
 def _spare(cluster: Cluster, jobs: Jobs, host: str) -> bool:
     """Whether every job that fits the cluster also fits it without ``host``."""
     at = cluster.hosts.index(host)
-    whole = cluster.capacity.tolist()
-    rest = [
-        gpus - (int(cluster.gpus[at]) if gpu_type == cluster.gpu_type[at] else 0) for gpu_type, gpus in enumerate(whole)
-    ]
-
-    def fits(row: int, there: list[int]) -> bool:
-        return any(
-            jobs.throughput[row, gpu_type] > 0
-            and jobs.memory[row] <= cluster.memory[gpu_type]
-            and jobs.gpus[row] <= gpus
-            for gpu_type, gpus in enumerate(there)
-        )
-
-    return all(fits(row, rest) or not fits(row, whole) for row in range(len(jobs)))
+    rest = cluster.capacity.copy()
+    rest[cluster.gpu_type[at]] -= cluster.gpus[at]
+    able = (jobs.throughput > 0) & (jobs.memory[:, None] <= cluster.memory)
+    fits, fitted = ((able & (jobs.gpus[:, None] <= there)).any(axis=1) for there in (rest, cluster.capacity))
+    return bool((fits | ~fitted).all())
 
 
 def played(policy: Policy, setting: Setting, **how: Any) -> Iterator[Round]:

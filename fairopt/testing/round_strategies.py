@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fairopt.problem import Cluster, Jobs, Outage, Pattern, Queue, Spots, Trace
-from fairopt.program import INFINITY, Array, Number, fractions, objects
+from fairopt.program import INFINITY, Number, fractions, objects
 
 __all__ = ["clusters", "placements", "queues", "traces"]
 
@@ -93,12 +93,11 @@ def placements(draw: DrawFn, queue: Queue) -> dict[int, Spots]:
     left = queue.free()
     out: dict[int, Spots] = {}
     for row in draw(st.permutations(range(len(queue)))):
-        gpu_types = [
-            gpu_type for gpu_type in np.flatnonzero(queue.suits[row]).tolist() if _room(queue, left, gpu_type, row)
-        ]
+        spots, missing = [], int(queue.jobs.gpus[row])
+        suited = np.flatnonzero(queue.suits[row]).tolist()
+        gpu_types = [each for each in suited if left[list(queue.cluster.of_type(each))].sum() >= missing]
         if not gpu_types or not draw(st.booleans()):
             continue
-        spots, missing = [], int(queue.jobs.gpus[row])
         for host in queue.cluster.of_type(draw(st.sampled_from(gpu_types))):
             here = min(missing, int(left[host]))
             if here:
@@ -107,10 +106,6 @@ def placements(draw: DrawFn, queue: Queue) -> dict[int, Spots]:
                 missing -= here
         out[row] = tuple(spots)
     return out
-
-
-def _room(queue: Queue, left: Array, gpu_type: int, row: int) -> bool:
-    return bool(sum(left[host] for host in queue.cluster.of_type(gpu_type)) >= queue.jobs.gpus[row])
 
 
 def _lists(each: SearchStrategy[Any], size: int) -> SearchStrategy[list[Any]]:

@@ -2,9 +2,7 @@
 
 from fairopt.proofs.verifier import runs
 from fairopt.testing.round_suite import round_suite
-report = round_suite(runs.decide).run([MyPolicy()])
-print(report)
-report.require_complete()
+round_suite(runs.decide).run([MyPolicy()]).require_complete()
 """
 
 from __future__ import annotations

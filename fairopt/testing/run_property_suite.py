@@ -1,9 +1,7 @@
 """The conformance suite of properties of runs.
 
 from fairopt.testing.run_property_suite import run_property_suite
-report = run_property_suite().run([MyProperty()])
-print(report)
-report.require_complete()
+run_property_suite().run([MyProperty()]).require_complete()
 """
 
 from __future__ import annotations

@@ -2,9 +2,7 @@
 
 from fairopt.proofs.verifier import schedules as verify_schedule
 from fairopt.testing.schedule_suite import schedule_suite
-report = schedule_suite(verify_schedule.decide).run([MyPolicy()])
-print(report)
-report.require_complete()
+schedule_suite(verify_schedule.decide).run([MyPolicy()]).require_complete()
 """
 
 from __future__ import annotations
