@@ -53,7 +53,7 @@ class PolicyChecks(ABC):
         """Guards against counterexamples that a change of the policy made meaningless."""
         for claim in policy.checkable_claims:
             if claim.refuted_by is not None:
-                outcome = answered(claim.refuted_by, policy).outcome
+                outcome = self._decided(policy, claim.refuted_by)
                 verdict = _verdict(claim, policy, claim.refuted_by, outcome, self._where_it_fails)
                 assert verdict.answer is Answer.FAILS, f"{claim.source} was refuted, and now: {verdict}"
 
@@ -61,6 +61,9 @@ class PolicyChecks(ABC):
         """Return what a policy declares, which checks may require."""
         standing = ("claims" if claim.refuted_by is None else "refuted claims" for claim in policy.checkable_claims)
         return {*policy.traits, *standing}
+
+    def _decided(self, policy: Policy, problem: Any) -> Any:
+        return answered(problem, policy).outcome
 
     def _shown(self, problem: Any) -> str:
         return repr(problem)
