@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ import numpy as np
 from fairopt.backends import Backend
 from fairopt.compare import answered
 from fairopt.discovery import BACKENDS, PROPERTIES, load, names, property_
+from fairopt.errors import NotCapable
 from fairopt.policy import Claim, Policy, Trait, decide
 from fairopt.properties import Answer, Effort, Verdict
 from fairopt.testing.suite import Suite, Traits, checks_of, requires
@@ -119,6 +121,13 @@ def solvers() -> Iterator[Backend]:
         backend = load(BACKENDS, name)
         if backend.available():
             yield backend()
+
+
+def answers(policy: Policy, problem: Any, *, state: Any = None) -> Iterator[Any]:
+    """Yield what the installed back ends and the policy's own methods make of a problem; who cannot is not asked."""
+    for way in (*solvers(), *policy.methods):
+        with suppress(NotCapable):
+            yield decide(policy, problem, way, state=state)
 
 
 def check_agreement(found: Mapping[str, float], problem: object) -> None:

@@ -22,33 +22,21 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.codec import encode
 from fairopt.discovery import policies
-from fairopt.errors import NotCapable
-from fairopt.policy import Claim, Policy, Schedule, Trait, decide
+from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Queue, Trace
-from fairopt.simulation import (
-    History,
-    Round,
-    Setting,
-    Snapshot,
-    advance,
-    begin,
-    choose,
-    next_queue,
-    placed,
-    snapshot_from,
-    snapshot_text,
-)
+from fairopt.simulation import History, Round, Setting, Snapshot, advance, begin, choose, next_queue, placed
 from fairopt.simulation.document import document
 from fairopt.simulation.placement import Consolidated
+from fairopt.simulation.snapshots import snapshot_from, snapshot_text
 from fairopt.testing.policy_checks import (
     Known,
     SampledChecks,
+    answers,
     backwards,
     check_agreement,
     check_unchanged,
     decided,
-    solvers,
     suite_of,
 )
 from fairopt.testing.round_samples import played, sample_settings
@@ -233,7 +221,9 @@ class RoundChecks(SampledChecks):
         asked = 0
         for setting in sample_settings(2, seed=5, jobs=(5, 7), hosts=(2, 3)):
             for step in fold(policy, setting).steps[:4]:
-                found = dict(_objectives(policy, step.queue, policy.start(step.queue)))
+                schedules = answers(policy, step.queue, state=policy.start(step.queue))
+                solved = [(each.backend, each.solution) for each in schedules if each.solution is not None]
+                found = {name: float(one.objective) for name, one in solved if one.objective is not None}
                 asked = max(asked, len(found))
                 check_agreement(found, step.queue)
         assert asked >= 2, f"declares a program, and {asked} back ends took it"
@@ -297,16 +287,6 @@ class Lender(Policy):
         new = [row for row in placements if row not in problem.leased]
         leases = {row: problem.end + random.choice([0, 0, 1, 5]) * problem.length for row in new}
         return Schedule(self.name, problem, placements, leases)
-
-
-def _objectives(policy: Policy, queue: Queue, state: Any) -> Iterator[tuple[str, float]]:
-    for way in (*solvers(), *policy.methods):
-        try:
-            schedule = decide(policy, queue, way, state=state)
-        except NotCapable:
-            continue  # one that cannot is not asked
-        if schedule.solution is not None and schedule.solution.objective is not None:
-            yield schedule.backend, float(schedule.solution.objective)
 
 
 def _renamed(setting: Setting) -> Setting:
