@@ -37,7 +37,7 @@ class Case:
         return formulation.program()
 
 
-class Task(NamedTuple):
+class Aim(NamedTuple):
     """What is asked of variables: an objective, and rows by name."""
 
     sense: Sense
@@ -45,14 +45,14 @@ class Task(NamedTuple):
     rows: dict[str, Comparison]
 
 
-def maximize(goal: Affine | LogSum, **rows: Comparison) -> Task:
-    """Return the task of maximising."""
-    return Task(Sense.MAXIMIZE, goal, rows)
+def maximize(goal: Affine | LogSum, **rows: Comparison) -> Aim:
+    """Return the aim to maximise."""
+    return Aim(Sense.MAXIMIZE, goal, rows)
 
 
-def minimize(goal: Affine, **rows: Comparison) -> Task:
-    """Return the task of minimising."""
-    return Task(Sense.MINIMIZE, goal, rows)
+def minimize(goal: Affine, **rows: Comparison) -> Aim:
+    """Return the aim to minimise."""
+    return Aim(Sense.MINIMIZE, goal, rows)
 
 
 def written(end: Number | Status) -> Callable[[Callable[[Formulation], None]], Case]:
@@ -61,13 +61,13 @@ def written(end: Number | Status) -> Callable[[Callable[[Formulation], None]], C
     return lambda write: Case(write.__name__.replace("_", " "), write, status, optimum, str(write.__doc__))
 
 
-def case(end: Number | Status, *, size: int = 2, **bounds: Any) -> Callable[[Callable[[Affine], Task]], Case]:
+def case(end: Number | Status, *, size: int = 2, **bounds: Any) -> Callable[[Callable[[Affine], Aim]], Case]:
     """Make a `Case` of a documented function of ``size`` variables; they are not negative if ``bounds`` do not say."""
 
-    def made(task: Callable[[Affine], Task]) -> Case:
-        @wraps(task)
+    def made(asked: Callable[[Affine], Aim]) -> Case:
+        @wraps(asked)
         def write(p: Formulation) -> None:
-            sense, goal, rows = task(p.variable("x", (size,), **{"lower": 0} | bounds))
+            sense, goal, rows = asked(p.variable("x", (size,), **{"lower": 0} | bounds))
             p.maximize(goal) if sense is Sense.MAXIMIZE else p.minimize(goal)
             for name, row in rows.items():
                 p.constrain(name, row)
@@ -79,118 +79,118 @@ def case(end: Number | Status, *, size: int = 2, **bounds: Any) -> Callable[[Cal
 
 # -- kinds of rows -----------------------------------------------------------------------------------------------
 @case(21)
-def rows_at_most(x: Affine) -> Task:
+def rows_at_most(x: Affine) -> Aim:
     """Guards against a wrong sign of the duals of <= rows in a maximisation (duals 3 and 1 here)."""
     return maximize(3 * x[0] + 4 * x[1], sum=x[0] + x[1] <= 6, second=x[1] <= 3)
 
 
 @case(10)
-def rows_at_least(x: Affine) -> Task:
+def rows_at_least(x: Affine) -> Aim:
     """Guards against a wrong sign of the duals of >= rows in a minimisation."""
     return minimize(2 * x[0] + 3 * x[1], sum=x[0] + x[1] >= 4, second=x[1] >= 2)
 
 
 @case(-10)
-def rows_at_least_maximised(x: Affine) -> Task:
+def rows_at_least_maximised(x: Affine) -> Aim:
     """Guards against duals whose sign follows the sense: a lower side in a maximisation has dual <= 0."""
     return maximize(-2 * x[0] - 3 * x[1], sum=x[0] + x[1] >= 4, second=x[1] >= 2)
 
 
 @case(-21)
-def rows_at_most_minimised(x: Affine) -> Task:
+def rows_at_most_minimised(x: Affine) -> Aim:
     """Guards against duals whose sign follows the sense: an upper side in a minimisation has dual <= 0."""
     return minimize(-3 * x[0] - 4 * x[1], sum=x[0] + x[1] <= 6, second=x[1] <= 3)
 
 
 @case(7, lower=None)
-def rows_equal(x: Affine) -> Task:
+def rows_equal(x: Affine) -> Aim:
     """Guards against equalities split into two rows with one dual lost."""
     return minimize(x[0] + 2 * x[1], sum=x[0] + x[1] == 5, difference=x[0] - x[1] == 1)
 
 
 @case(8, upper=5)
-def rows_range_at_upper(x: Affine) -> Task:
+def rows_range_at_upper(x: Affine) -> Aim:
     """Guards against a range row of which only one side is passed on (here the upper one binds)."""
     return maximize(x[0] + x[1], range=between(2, x[0] + x[1], 8))
 
 
 @case(2, upper=5)
-def rows_range_at_lower(x: Affine) -> Task:
+def rows_range_at_lower(x: Affine) -> Aim:
     """Guards against a range row of which only one side is passed on (here the lower one binds)."""
     return minimize(x[0] + x[1], range=between(2, x[0] + x[1], 8))
 
 
 @case(5)
-def rows_free(x: Affine) -> Task:
+def rows_free(x: Affine) -> Aim:
     """Guards against rows with no bound at all: dropping one must not shift the duals of those behind it."""
     infinite = float("inf")
     return maximize(x[0] + x[1], free=between(-infinite, x[0] - x[1], infinite), sum=2 * x[0] + 2 * x[1] <= 10)
 
 
 @case(3)
-def rows_empty(x: Affine) -> Task:
+def rows_empty(x: Affine) -> Aim:
     """Guards against rows without variables that hold: 0 <= 1 is no error and has dual 0."""
     return maximize(x[0], empty=x[0] - x[0] <= 1, cap=x[0] <= 3, none=x[1] - x[1] == 0, second=x[1] <= 1)
 
 
 @case(Status.INFEASIBLE, upper=1)
-def rows_empty_infeasible(x: Affine) -> Task:
+def rows_empty_infeasible(x: Affine) -> Aim:
     """Guards against rows without variables that cannot hold: 0 <= -1 is infeasible, neither an error nor dropped."""
     return maximize(x[0], empty=x[0] - x[0] <= -1, sum=x[0] + x[1] <= 1)
 
 
 @case(9, lower=-1, upper=4)
-def rows_none(x: Affine) -> Task:
+def rows_none(x: Affine) -> Aim:
     """Guards against programs without rows, on which several libraries fail on an empty matrix."""
     return maximize(2 * x[0] - x[1])
 
 
 @case(4, size=3)
-def rows_redundant(x: Affine) -> Task:
+def rows_redundant(x: Affine) -> Aim:
     """Guards against dependent equalities, on which a solver without pivoting finds a singular matrix."""
     return minimize(x[0] + x[1] + 2 * x[2], sum=x.sum() == 4, twice=2 * x.sum() == 8, slack=x.sum() <= 100)
 
 
 @case(6, lower=None, upper=0)
-def rows_negative_sides(x: Affine) -> Task:
+def rows_negative_sides(x: Affine) -> Aim:
     """Guards against range rows with both sides negative, where a sign slip swaps the sides."""
     return maximize(-x[0] - x[1], range=between(-6, x[0] + x[1], -2), difference=x[0] == x[1])
 
 
 # -- kinds of variables ------------------------------------------------------------------------------------------
 @case(-3, lower=None)
-def variables_free(x: Affine) -> Task:
+def variables_free(x: Affine) -> Aim:
     """Guards against a lower bound of 0 that some libraries assume where none is given."""
     return minimize(x[0], below=x[0] + x[1] >= -1, cap=x[1] <= 2)
 
 
 @case(17, lower=[5, 0], upper=[5, 10])
-def variables_fixed(x: Affine) -> Task:
+def variables_fixed(x: Affine) -> Aim:
     """Guards against fixed variables dropped together with their cost, and against barrier methods stuck on them."""
     return maximize(x[0] + 2 * x[1], sum=x[0] + x[1] <= 11)
 
 
 @case(13, size=3, lower=[0, 0, -1], upper=[2, 4, 7])
-def variables_bounded(x: Affine) -> Task:
+def variables_bounded(x: Affine) -> Aim:
     """Guards against reduced costs of variables at their upper bounds (3 and 2 here) that are lost or negated."""
     return maximize(3 * x[0] + 2 * x[1] - x[2], loose=x.sum() <= 100, third=x[2] >= 1)
 
 
 @case(7, size=4, lower=[3, -2, 0, 0], upper=[5, -1, 7, 7])
-def variables_unused(x: Affine) -> Task:
+def variables_unused(x: Affine) -> Aim:
     """Guards against variables without cost or row, which Pyomo's solvers never hear of."""
     return maximize(x[2], sum=x[2] <= 9)
 
 
 @case(0)
-def variables_none_priced(x: Affine) -> Task:
+def variables_none_priced(x: Affine) -> Aim:
     """Guards against an objective without terms: any feasible point is optimal, with value 0."""
     return minimize(0 * x.sum(), sum=x[0] + x[1] == 3)
 
 
 # -- degeneracy, expressions, scaling ----------------------------------------------------------------------------
 @case(2)
-def degenerate_vertex(x: Affine) -> Task:
+def degenerate_vertex(x: Affine) -> Aim:
     """Guards against cycling and wrong duals where more rows meet in the optimum than there are variables."""
     return maximize(
         x[0] + x[1], corner=np.array([[1, 1], [1, 0], [0, 1], [2, 1], [1, 2]]) @ x <= np.array([2, 1, 1, 3, 3])
@@ -198,13 +198,13 @@ def degenerate_vertex(x: Affine) -> Task:
 
 
 @case(6, size=3)
-def degenerate_dual(x: Affine) -> Task:
+def degenerate_dual(x: Affine) -> Aim:
     """Guards against tests and back ends that expect one x where a whole edge is optimal."""
     return maximize(2 * x.sum(), sum=x.sum() <= 3)
 
 
 @case(Fraction(1, 20), size=4)
-def degenerate_beale(x: Affine) -> Task:
+def degenerate_beale(x: Affine) -> Aim:
     """Guards against Beale's example (1955), on which the simplex method with the textbook rule cycles for ever."""
     quarter = np.array([Fraction(1, 4), -60, Fraction(-1, 25), 9])
     half = np.array([Fraction(1, 2), -90, Fraction(-1, 50), 3])
@@ -217,13 +217,13 @@ def degenerate_beale(x: Affine) -> Task:
 
 
 @case(10)
-def terms_repeated(x: Affine) -> Task:
+def terms_repeated(x: Affine) -> Aim:
     """Guards against a coefficient that is overwritten, not added to, when a variable occurs twice in a row."""
     return maximize(x[0] + x[1] + x[0] - x[1], sum=x[0] + x[1] + x[0] - x[1] + 0 * x[1] <= 10)
 
 
 @case(110)
-def constants(x: Affine) -> Task:
+def constants(x: Affine) -> Aim:
     """Guards against constants in rows or objective that are dropped or counted twice."""
     return maximize(
         2 * x[0] + x[1] + 100,
@@ -237,7 +237,7 @@ def constants(x: Affine) -> Task:
 
 
 @case(1001)
-def badly_scaled(x: Affine) -> Task:
+def badly_scaled(x: Affine) -> Aim:
     """Guards against numbers from 1e-6 to 1e6, on which a bounded LP was called unbounded (Clarabel, SCS)."""
     return maximize(
         1000 * x[0] + Fraction(1, 10**6) * x[1],
