@@ -85,10 +85,6 @@ class FFT(Policy):
             raise BadInput(f"got {self.gap}", place="fft, gap", remedy="Give a relative gap, not negative")
         object.__setattr__(self, "restart", restart)
 
-    def start(self, problem: Queue) -> FFTState:
-        """Return the state without compensation."""
-        return FFTState()
-
     def terms(self, problem: Queue, state: FFTState) -> Terms:
         """Return the terms of the objective for every job and type, after ``state``."""
         known = refreshed(problem, state, self.fair_part)

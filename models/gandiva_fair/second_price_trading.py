@@ -42,15 +42,6 @@ class Trade:
         """Return the trade with a Fraction as the string "p/q" (or "p"), a float as it is."""
         return {key: str(value) if isinstance(value, Fraction) else value for key, value in asdict(self).items()}
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Trade:
-        """Return the trade that `to_json` wrote; strings become Fractions, floats stay."""
-        price, fast_amount, slow_amount = (
-            Fraction(value) if isinstance(value, str) else value
-            for value in (data["price"], data["fast_amount"], data["slow_amount"])
-        )
-        return cls(data["buyer"], data["seller"], data["fast"], data["slow"], price, fast_amount, slow_amount)
-
 
 class SecondPriceTrading(Computed):
     """From the equal split, the user that gains most from fast GPUs buys them from the user that gains least.

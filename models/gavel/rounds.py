@@ -84,10 +84,6 @@ class GavelRounds(Policy):
     backfill: bool = True
     placement: Placement = field(default_factory=Consolidated)
 
-    def start(self, problem: Queue) -> GavelState:
-        """Return the state without claims."""
-        return GavelState()
-
     def decide(self, problem: Queue, state: GavelState, solve: Session) -> Schedule:
         """Renew the claims if they are out of date, then serve them by priority; see `Policy.decide`."""
         current, answer = self._claims(problem, state, solve)
@@ -122,16 +118,15 @@ class GavelRounds(Policy):
         if jobs is None:
             return GavelState(capacity=capacity), None
         answer = self.objective.shares(jobs.as_(solve.number), solve)
-        number: type = Fraction if queue.exact else float
         sizes = queue.jobs.gpus[list(jobs.rows)]
-        fractions = cast(np.asarray(answer.shares), number) / sizes[:, None]
+        fractions = cast(np.asarray(answer.shares), queue.number) / sizes[:, None]
         nothing = (0,) * len(capacity)
         claims = {}
         for name, row in zip(names, fractions.tolist(), strict=True):
-            part = tuple(value if value > NOISE or solve.number is Fraction else number(0) for value in row)
+            part = tuple(value if value > NOISE or solve.number is Fraction else queue.number(0) for value in row)
             old = state.claims.get(name, Claimed(nothing, nothing, nothing))
             claims[name] = Claimed(part, nothing, old.settled()) if self.reset else replace(old, fraction=part)
-        return GavelState(claims, capacity, number(answer.value), number(answer.bound)), answer
+        return GavelState(claims, capacity, queue.number(answer.value), queue.number(answer.bound)), answer
 
     def _wants(self, queue: Queue, claims: Mapping[str, Claimed]) -> list[Request]:
         """Return who runs on which type, by priority."""

@@ -76,15 +76,10 @@ class OEFRounds(Policy):
         """Whether back ends can solve the share policy."""
         return self.shares.has_program
 
-    def start(self, problem: Queue) -> OEFState:
-        """Return the state in which all deviations are 0."""
-        return OEFState()
-
     def decide(self, problem: Queue, state: OEFState, solve: Session) -> Schedule:
         """Share, round, choose gangs, place them; see `Policy.decide`."""
         ideal, asked, decision = self._ideal(problem, state, solve)
-        number: type = Fraction if problem.exact else float
-        nothing = (number(0),) * len(problem.cluster.types)
+        nothing = (problem.number(0),) * len(problem.cluster.types)
         rows, able = _rows_by_tenant(problem), set(jobs_with_room(problem))
         minima = [line for at, own in enumerate(rows.values()) for line in self._minima(problem, at, own)]
         usable = {(line.user, gpu_type) for line in minima for gpu_type in line.types}
