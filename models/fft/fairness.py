@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,9 +58,8 @@ class FairPart(ABC):
 
     def speed(self, queue: Queue, count: int) -> Array:
         """Return each job's work per unit of time (n,) on its part of its best type; 0 where it fits no type."""
-        room = queue.jobs.gpus[:, None] <= queue.cluster.capacity[None, :]
         none: Any = queue.now * 0
-        speed = np.where(queue.suits & room, queue.jobs.throughput * self.part(queue, count), none)
+        speed = np.where(queue.fits, queue.jobs.throughput * self.part(queue, count), none)
         return np.asarray(speed.max(axis=1))
 
     def fair_end(self, queue: Queue, count: int) -> Array:
@@ -123,7 +122,7 @@ class FullRound:
 
     def work(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the throughput on the slowest of its types, for the length of the round."""
-        done: Number = min(queue.jobs.throughput[row, gpu_type] for gpu_type in queue.gpu_types(spots)) * queue.length
+        done: Number = queue.jobs.throughput[row, queue.slowest(row, spots)] * queue.length
         return done
 
 
@@ -147,7 +146,7 @@ def refreshed(queue: Queue, state: FFTState, part: FairPart) -> FFTState:
 
     If a job came or went since the last round, tau_j is estimated again for all jobs.
     """
-    rows = [row for row in range(len(queue)) if row not in queue.misfits]
+    rows = queue.fitting
     names = [queue.jobs.names[row] for row in rows]
     if state.fair_end.keys() == set(names):
         return state
@@ -155,12 +154,11 @@ def refreshed(queue: Queue, state: FFTState, part: FairPart) -> FFTState:
     if not rows:
         return FFTState(prices=state.prices, reward=state.reward)
     ends = part.fair_end(queue, len(rows))[rows]
-    return FFTState(
+    return replace(
+        state,
         compensation={name: state.compensation.get(name, zero) for name in names},
         coefficient={name: state.coefficient.get(name, zero) for name in names},
         fair_end=dict(zip(names, ends.tolist(), strict=True)),
-        prices=state.prices,
-        reward=state.reward,
     )
 
 
@@ -190,4 +188,4 @@ def advance(queue: Queue, state: FFTState, placements: Mapping[int, Spots], serv
         due = jobs.work[row] * queue.length / span
         after[name] = max(zero, state.compensation[name] + mu * (due - done))
         coefficient[name] = mu
-    return FFTState(after, coefficient, state.fair_end, state.prices, state.reward)
+    return replace(state, compensation=after, coefficient=coefficient)

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairopt.backends import Capability, Method, Session
-from fairopt.backends.solution import Solution, refuse_broken
-from fairopt.errors import BadInput
+from fairopt.backends.solution import Solution
+from fairopt.errors import require
 from fairopt.methods.gang_assignment import IDLE, Multipliers, solve_gangs, usable_gpus
 from fairopt.models.fft.fairness import FairPart, FFTState, FluidPart, FullRound, Served, advance, refreshed
 from fairopt.models.fft.placement import HierarchicalPlacement
@@ -79,10 +79,8 @@ class FFT(Policy):
 
     def __post_init__(self) -> None:
         restart = exact(self.restart, "fft, restart")
-        if restart < 0:
-            raise BadInput(f"got {restart}", place="fft, restart", remedy="Give a time, not negative")
-        if not self.gap >= 0:
-            raise BadInput(f"got {self.gap}", place="fft, gap", remedy="Give a relative gap, not negative")
+        require(restart >= 0, restart, "fft, restart", "Give a time, not negative")
+        require(self.gap >= 0, self.gap, "fft, gap", "Give a relative gap, not negative")
         object.__setattr__(self, "restart", restart)
 
     def terms(self, problem: Queue, state: FFTState) -> Terms:
@@ -126,9 +124,7 @@ class FFT(Policy):
             placements=placements,
             state=advance(problem, answer.state, placements, self.served),
             costs=one.terms.of(problem, placements),
-            notes={
-                request.row: "chosen to run, but not placed" for request in requests if request.row not in placements
-            },
+            notes={each.row: "chosen to run, but not placed" for each in requests if each.row not in placements},
             program=answer.program,
             solution=answer.solution,
             evidence=answer.evidence,
@@ -154,8 +150,7 @@ class FFT(Policy):
 def _by_back_end(one: OneRound, state: FFTState, begun: float, solve: Session) -> _Answer:
     program = one.program().as_(solve.number)
     built = perf_counter()
-    solution = solve(program).require_optimal()
-    refuse_broken(program, solution)
+    solution = solve.optimum(program)
     x = np.asarray(program.variable("x", solution.point) > Fraction(1, 2), dtype=bool)
     type_of = np.where(x.any(axis=1), x.argmax(axis=1), IDLE)
     seconds = Seconds(build=built - begun, solve=perf_counter() - built)

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.methods.gang_assignment import GangAssignment
 from fairopt.problem.queue import Queue, Spots
-from fairopt.program import INFINITY, Array, Formulation, Number, Program, cast
+from fairopt.program import INFINITY, Array, Formulation, Number, Program, cast, objects
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,20 +40,10 @@ class Terms:
 
         A job whose GPUs lie on several types counts as on the slowest of them.
         """
-        at = [(row, slowest(queue, row, spots)) for row, spots in placements.items() if spots]
+        at = [(row, queue.slowest(row, spots)) for row, spots in placements.items() if spots]
         zero = queue.now * 0
-        signed = {
-            "age": self.age,
-            "volume": self.volume,
-            "switching": self.switching,
-            "compensation": -self.compensation,
-        }
+        signed = vars(self) | {"compensation": -self.compensation}
         return {name: sum((table[row, gpu_type] for row, gpu_type in at), zero) for name, table in signed.items()}
-
-
-def slowest(queue: Queue, row: int, spots: Spots) -> int:
-    """Return the type of ``spots`` on which a job is slowest."""
-    return min(queue.gpu_types(spots), key=lambda gpu_type: queue.jobs.throughput[row, gpu_type])
 
 
 def terms(
@@ -70,15 +60,12 @@ def terms(
     Source: FFT Eq. (3), (4), (6); footnote 1 for W_j.
     """
     jobs, suits = queue.jobs, queue.suits
-    number: type = type(queue.now)
     zero, length = _any(queue.now * 0), _any(queue.length)
     theta = np.where(suits, jobs.throughput * length, 1)
     age = ((queue.now - jobs.arrival) / length)[:, None]
     work = queue.remaining if remaining else jobs.work
-    owed = np.empty(len(jobs), dtype=object)
-    owed[:] = [compensation.get(name, zero) for name in jobs.names]
+    owed = cast(objects(compensation.get(name, zero) for name in jobs.names), queue.number)[:, None] * theta
     here = np.asarray(jobs.gpus[:, None] * work[:, None] / theta)
-    owed = cast(owed, number)[:, None] * theta
     if in_rounds:
         fastest = np.where(suits, theta, zero).max(axis=1, keepdims=True)
         owed = owed / np.where(fastest > 0, fastest * fastest, 1)
@@ -98,12 +85,11 @@ def switching(queue: Queue, restart: Number, pauses: bool) -> Array:
 
     Source: FFT Sec. 4.2.3.
     """
-    number: type = type(queue.now)
-    cluster, gpu_types = queue.cluster, range(len(queue.cluster.types))
+    number, cluster, gpu_types = queue.number, queue.cluster, range(len(queue.cluster.types))
     last = np.array([queue.last_gpu_type(row) for row in range(len(queue))], dtype=np.int64)
-    there = _column([cluster.link([host for host, _ in spots]) for spots in queue.last], number)
-    working = [[host for host in cluster.of_type(gpu_type) if queue.up[host]] for gpu_type in gpu_types]
-    link = np.minimum(there[:, None], _column([cluster.link(hosts) for hosts in working], number)[None, :])
+    there = cast(objects(cluster.link([host for host, _ in spots]) for spots in queue.last), number)
+    working = cast(objects(cluster.link(queue.hosts(gpu_type)) for gpu_type in gpu_types), number)
+    link = np.minimum(there[:, None], working[None, :])
     bound = np.asarray(link != INFINITY, dtype=bool)  # a Fraction divided by infinity would be a float
     size = np.broadcast_to(queue.jobs.state_size[:, None], link.shape)
     penalty = cast(np.zeros(link.shape), number)
@@ -118,12 +104,6 @@ def switching(queue: Queue, restart: Number, pauses: bool) -> Array:
 def _any(value: Any) -> Any:
     """Return a number for NumPy, whose type hints have no Fractions."""
     return value
-
-
-def _column(values: list[Number], number: type) -> Array:
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return cast(out, number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,11 +122,9 @@ class RoundChoices:
     @classmethod
     def of(cls, queue: Queue) -> RoundChoices:
         """Return the room of a queue."""
-        gpu_type, free = queue.cluster.gpu_type, queue.free(queue.leased)
-        capacity = np.bincount(gpu_type, weights=free, minlength=len(queue.cluster.types)).astype(np.int64)
-        allowed = queue.suits & (queue.jobs.gpus[:, None] <= capacity[None, :])
+        allowed = queue.suits & (queue.jobs.gpus[:, None] <= queue.room[None, :])
         allowed[list(queue.leased)] = False
-        return cls(capacity, allowed)
+        return cls(queue.room, allowed)
 
 
 class UsableGpus(Protocol):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 from fairopt.backends import Session
-from fairopt.models.common.shares_of_queue import Asked, asked_by_tenants, ideal_shares, jobs_with_room, market_of
+from fairopt.models.common.shares_of_queue import Asked, asked_by_tenants, ideal_shares, market_of
 from fairopt.models.oef.cooperative import CooperativeOEF
-from fairopt.models.oef.gangs import Gang, by_type, gangs_of, hosts_of
+from fairopt.models.oef.gangs import Gang, gangs_of, hosts_of
 from fairopt.models.oef.rounding import Minimum, Whole, carried, whole_gpus
 from fairopt.policy import Allocation, Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
@@ -80,7 +79,7 @@ class OEFRounds(Policy):
         """Share, round, choose gangs, place them; see `Policy.decide`."""
         ideal, asked, decision = self._ideal(problem, state, solve)
         nothing = (problem.number(0),) * len(problem.cluster.types)
-        rows, able = _rows_by_tenant(problem), set(jobs_with_room(problem))
+        rows, able = _rows_by_tenant(problem), set(problem.able)
         minima = [line for at, own in enumerate(rows.values()) for line in self._minima(problem, at, own)]
         usable = {(line.user, gpu_type) for line in minima for gpu_type in line.types}
         # a tenant is owed nothing of a type on which none of its jobs could run now
@@ -93,10 +92,8 @@ class OEFRounds(Policy):
             )
             for at, name in enumerate(rows)
         ]
-        held = [
-            by_type(problem, [problem.leased[row] for row in own if row in problem.leased]).tolist()
-            for own in rows.values()
-        ]
+        leased = problem.leased
+        held = [problem.held_by(leased[row] for row in own if row in leased).tolist() for own in rows.values()]
         real = whole_gpus(target, problem.capacity.tolist(), minima, held=held, slack=0 if problem.exact else NOISE)
         deviation = dict(zip(rows, carried(target, real), strict=True))
         gangs = [
@@ -104,7 +101,7 @@ class OEFRounds(Policy):
             for own, got, kept in zip(rows.values(), real, held, strict=True)
             for gang in gangs_of(
                 problem,
-                [row for row in own if row in able and row not in problem.leased],
+                [row for row in own if row in able and row not in leased],
                 [gpus - used for gpus, used in zip(got, kept, strict=True)],
                 cross_type=self.cross_type,
             )
@@ -129,7 +126,7 @@ class OEFRounds(Policy):
         if asked == state.asked or not asked.tenant:
             return (state.ideal if asked.tenant else {}), asked, None
         market = market_of(asked, queue.cluster.types, common_units=self.common_units)
-        ideal, decision = ideal_shares(self.shares, market, solve, Fraction if queue.exact else float)
+        ideal, decision = ideal_shares(self.shares, market, solve, queue.number)
         return ideal, asked, decision
 
     def _minima(self, queue: Queue, tenant: int, rows: Sequence[int]) -> list[Minimum]:
@@ -146,7 +143,7 @@ class OEFRounds(Policy):
 
     def _gifts(self, queue: Queue, gangs: Sequence[Gang], deviation: Mapping[str, tuple[Number, ...]]) -> list[Gang]:
         """Return jobs for the GPUs that no share uses, those of the tenant most behind first."""
-        left = queue.capacity - by_type(queue, queue.leased.values())
+        left = queue.capacity - queue.held_by(queue.leased.values())
         for gang in gangs:
             for gpu_type, gpus in gang.gpus.items():
                 left[gpu_type] -= gpus
@@ -166,10 +163,9 @@ class OEFRounds(Policy):
 
 def _rows_by_tenant(queue: Queue) -> dict[str, list[int]]:
     """Return the jobs of each tenant that has any."""
-    jobs = queue.jobs
     rows: dict[str, list[int]] = {}
-    for row, tenant in enumerate(jobs.tenant.tolist()):
-        rows.setdefault(jobs.tenants[tenant], []).append(row)
+    for row in range(len(queue)):
+        rows.setdefault(queue.jobs.tenant_of(row), []).append(row)
     return rows
 
 
