@@ -185,7 +185,8 @@ class Market:
     def largest_multiple(self, shares: Array) -> Number:
         """Return the largest factor by which ``shares`` (n, k) keep within the capacities and demands."""
         used, there = (*shares.sum(axis=0), *shares.sum(axis=1)), (*self.capacity, *self.limit)
-        return min(limit / use for use, limit in zip(used, there, strict=True) if use > 0)
+        most: Number = min(limit / use for use, limit in zip(used, there, strict=True) if use > 0)
+        return most
 
     def fair_utility(self) -> Array:
         """Return each user's throughput (n,) on its own partition of the cluster; positive by validation."""

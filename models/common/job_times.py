@@ -24,7 +24,8 @@ def time_left(queue: Queue, row: int, gpu_type: int) -> Number:
 
 def until_free(queue: Queue, row: int) -> Number:
     """Return how much longer a running job holds its GPUs if it stays, at the speed of its slowest type."""
-    return queue.setup[row] + time_left(queue, row, queue.last_gpu_type(row))
+    held: Number = queue.setup[row] + time_left(queue, row, queue.last_gpu_type(row))
+    return held
 
 
 def finish_time_fairness(

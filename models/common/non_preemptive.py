@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fairopt.errors import require
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
 from fairopt.simulation import by_throughput
 
 
-def check_lease(lease: object, place: str) -> None:
-    """Refuse an option that is neither a positive length of time nor None."""
-    require(lease is None or exact(lease, place) > 0, lease, place, "Give a length of time, or None for a round")
-
-
 def lease_length(queue: Queue, lease: object) -> Number:
     """Return how long a ``lease`` lasts; None is one round."""
-    return queue.length if lease is None else queue.number(exact(lease, "lease"))  # type: ignore[no-any-return]
+    return queue.length if lease is None else queue.number(exact(lease, "lease"))
 
 
 def non_preemptive(queue: Queue) -> Queue:

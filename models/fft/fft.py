@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from fairopt.problem import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array, Number, Program
 from fairopt.simulation import Placement, Request, placed
+
+#: The type on which each job runs (n,), `IDLE` for none; the state; and the evidence for the schedule, by field.
+Answer: TypeAlias = tuple[Array, FFTState, dict[str, Any]]
 
 
 class GangMethod(Method):
@@ -114,24 +117,21 @@ class FFT(Policy):
         begun = perf_counter()
         known = refreshed(problem, state, self.fair_part)
         one = self.one_round(problem, known)
-        by_back_end = solve.method is None
-        answer = _by_back_end(one, known, begun, solve) if by_back_end else self._by_gangs(one, known, begun)
-        requests = [Request(row, (int(gpu_type),)) for row, gpu_type in enumerate(answer.type_of) if gpu_type >= 0]
+        answer = _by_back_end(one, known, begun, solve) if solve.method is None else self._by_gangs(one, known, begun)
+        type_of, after, proof = answer
+        requests = [Request(row, (int(gpu_type),)) for row, gpu_type in enumerate(type_of) if gpu_type >= 0]
         placements = placed(problem, requests, self.placement)
         return Schedule(
             policy=self.name,
             queue=problem,
             placements=placements,
-            state=advance(problem, answer.state, placements, self.served),
+            state=advance(problem, after, placements, self.served),
             costs=one.terms.of(problem, placements),
             notes={each.row: "chosen to run, but not placed" for each in requests if each.row not in placements},
-            program=answer.program,
-            solution=answer.solution,
-            evidence=answer.evidence,
-            seconds=answer.seconds,
+            **proof,
         )
 
-    def _by_gangs(self, one: OneRound, state: FFTState, begun: float) -> _Answer:
+    def _by_gangs(self, one: OneRound, state: FFTState, begun: float) -> Answer:
         gangs = one.gangs()
         start = Multipliers(np.array(state.prices), state.reward) if self.warm_start and state.prices else None
         built = perf_counter()
@@ -144,26 +144,16 @@ class FFT(Policy):
         x = (type_of[:, None] == np.arange(len(gangs.capacity))[None, :]).astype(float).ravel()
         word = found.status.value
         solution = Solution(found.status, word, "auto", found.objective, found.lower, x, seconds=spent)
-        return _Answer(type_of, state, solution, None, found, Seconds(build=built - begun, solve=spent))
+        seconds = Seconds(build=built - begun, solve=spent)
+        return type_of, state, {"solution": solution, "evidence": found, "seconds": seconds}
 
 
-def _by_back_end(one: OneRound, state: FFTState, begun: float, solve: Session) -> _Answer:
+def _by_back_end(one: OneRound, state: FFTState, begun: float, solve: Session) -> Answer:
     program = one.program().as_(solve.number)
     built = perf_counter()
     solution = solve.optimum(program)
     x = np.asarray(program.variable("x", solution.point) > Fraction(1, 2), dtype=bool)
     type_of = np.where(x.any(axis=1), x.argmax(axis=1), IDLE)
     seconds = Seconds(build=built - begun, solve=perf_counter() - built)
-    return _Answer(type_of, replace(state, prices=(), reward=0.0), solution, program, None, seconds)
-
-
-@dataclass(frozen=True, eq=False)
-class _Answer:
-    """The type on which each job runs (n,), `IDLE` for none, with the evidence."""
-
-    type_of: Array
-    state: FFTState
-    solution: Solution
-    program: Program | None
-    evidence: Any
-    seconds: Seconds
+    proof = {"program": program, "solution": solution, "seconds": seconds}
+    return type_of, replace(state, prices=(), reward=0.0), proof

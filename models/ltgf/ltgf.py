@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fairopt.backends import Session
-from fairopt.models.common.non_preemptive import check_lease, lease_length, staying_first
+from fairopt.models.common.non_preemptive import lease_length, staying_first
+from fairopt.models.common.options import check_lease
 from fairopt.models.ltgf.gpu_time_accounts import Account, GpuTimeAccounts, Rates, Rho, opened, rates, updated
 from fairopt.models.ltgf.preferences import NewJobsFirst, Preference
 from fairopt.policy import Claim, Policy, Schedule, Trait
@@ -73,12 +74,12 @@ class LongTermGpuTimeFairness(Policy):
         """Bring the books up to now, select and place; see `Policy.decide`."""
         gpu_time = updated(state, problem, not self.adjusted)
         due = rates(problem, gpu_time.jobs, not self.adjusted)
-        selection = self._select(problem, gpu_time, due, FreeGpus(problem))
-        placements = placed(problem, selection.requests, self.placement)
-        if len(placements) < len(problem.leased) + len(selection.requests):
+        requests, refused = self._select(problem, gpu_time, due, FreeGpus(problem))
+        placements = placed(problem, requests, self.placement)
+        if len(placements) < len(problem.leased) + len(requests):
             # a placement may need more than free GPUs of a type, so it is asked about each job in turn, as in line 9
-            selection = self._select(problem, gpu_time, due, FreeGpus(problem, self.placement))
-            placements = placed(problem, selection.requests, self.placement)
+            requests, refused = self._select(problem, gpu_time, due, FreeGpus(problem, self.placement))
+            placements = placed(problem, requests, self.placement)
         until = problem.now + lease_length(problem, self.lease)
         names = problem.jobs.names
         ran = {names[row] for row in placements}
@@ -90,11 +91,13 @@ class LongTermGpuTimeFairness(Policy):
             leases={row: until for row in placements if row not in problem.leased},
             state=replace(gpu_time, jobs=accounts),
             costs=least_fairness(gpu_time),
-            notes=dict.fromkeys(selection.refused, "selected, and did not fit"),
+            notes=dict.fromkeys(refused, "selected, and did not fit"),
         )
 
-    def _select(self, queue: Queue, gpu_time: GpuTimeAccounts, due: Rates, room: FreeGpus) -> Selection:
-        """Return the jobs that get a lease now. Source: Algorithm 1."""
+    def _select(
+        self, queue: Queue, gpu_time: GpuTimeAccounts, due: Rates, room: FreeGpus
+    ) -> tuple[list[Request], list[int]]:
+        """Return the jobs that get a lease now, in order, and those selected that do not fit. Source: Algorithm 1."""
         names, term = queue.jobs.tenants, lease_length(queue, self.lease)  # t_lease
         pending = self._pending(queue, gpu_time, due)  # T: the tenants that are still considered
         served = {
@@ -116,7 +119,7 @@ class LongTermGpuTimeFairness(Policy):
                 refused.append(row)
             if not pending[tenant] or (request is None and not self.backfill):
                 del pending[tenant]
-        return Selection(tuple(requests), tuple(refused))
+        return requests, refused
 
     def _pending(self, queue: Queue, gpu_time: GpuTimeAccounts, due: Rates) -> dict[int, deque[int]]:
         """Return each tenant's pending jobs, the best first. Source: Algorithm 2."""
@@ -130,14 +133,6 @@ class LongTermGpuTimeFairness(Policy):
             before = tuple(-each.rank(queue, row, term) for each in self.preferences)
             of.setdefault(int(queue.jobs.tenant[row]), []).append((before, rho.key, row))
         return {tenant: deque(row for _, _, row in sorted(jobs)) for tenant, jobs in of.items()}
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The jobs that get a lease, in the order of selection, and those that were selected but did not fit."""
-
-    requests: tuple[Request, ...]
-    refused: tuple[int, ...]
 
 
 class FreeGpus:

@@ -89,9 +89,8 @@ def hosts_of(queue: Queue, gangs: Sequence[Gang], placement: Placement) -> dict[
         placed[row] = spots
         take(free, spots)
     for gang in moving:
-        spots = _roomiest(queue, gang, free)
-        placed[gang.row] = spots
-        take(free, spots)
+        placed[gang.row] = _roomiest(queue, gang, free)
+        take(free, placed[gang.row])
     return placed
 
 
