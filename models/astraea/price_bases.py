@@ -18,7 +18,6 @@ class Theta(Protocol):
 
     def bases(self, batch: Batch, jobs: Sequence[int]) -> tuple[list[float], list[float]]:
         """Return theta for each worker type and for each type of PS, each above 1."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,6 @@ class ScheduleSearch(Protocol):
 
     def best(self, state: RoundState, job: int) -> Best | None:
         """Return the schedule of largest gain, which may be negative; None where nothing fits."""
-        ...
 
 
 @dataclass(frozen=True)

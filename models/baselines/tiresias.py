@@ -98,12 +98,12 @@ class LeastAttainedService(Policy):
     def _promoted(self, queue: Queue, state: Attained, waits: Mapping[str, Number]) -> dict[str, Number]:
         if self.promote is None:
             return {}
-        factor = exact(self.promote, "tiresias, promote")
+        factor = queue.number(exact(self.promote, "tiresias, promote"))
         since_then = {name: state.since_then[name] for name in queue.jobs.names if name in state.since_then}
         for row, name in enumerate(queue.jobs.names):
             attained = queue.attained[row]
             ran = (attained - since_then.get(name, attained * 0)) / int(queue.jobs.gpus[row])
-            if ran > 0 and queue.now - waits[name] >= (factor if queue.exact else float(factor)) * ran:
+            if ran > 0 and queue.now - waits[name] >= factor * ran:
                 since_then[name] = attained
         return since_then
 

@@ -38,15 +38,12 @@ class Levelled(Protocol):
 
     def rate(self, market: Market) -> Array:
         """Return each user's throughput at t = 1 (n,), in the number type of the market."""
-        ...
 
     def worth(self, market: Market) -> Number:
         """Return the objective at t = 1."""
-        ...
 
     def user_duals(self, values: Array, market: Market) -> tuple[str, Array]:
         """Return the name and the duals (n,) of the users' rows, given the values (n,) of their throughputs."""
-        ...
 
 
 class PriceMethod(ProgramMethod):

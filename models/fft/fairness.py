@@ -110,7 +110,6 @@ class Served(Protocol):
 
     def work(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the work done in the round by a job that runs on ``spots``."""
-        ...
 
 
 @dataclass(frozen=True)

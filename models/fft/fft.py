@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from time import perf_counter
@@ -16,10 +15,10 @@ from fairopt.errors import require
 from fairopt.methods.gang_assignment import IDLE, Multipliers, solve_gangs, usable_gpus
 from fairopt.models.fft.fairness import FairPart, FFTState, FluidPart, FullRound, Served, advance, refreshed
 from fairopt.models.fft.placement import HierarchicalPlacement
-from fairopt.models.fft.program import OneRound, RoundChoices, Terms, UsableGpus, terms
+from fairopt.models.fft.program import OneRound, Terms, UsableGpus, choices, terms
 from fairopt.policy import Policy, Schedule, Seconds, Trait
 from fairopt.problem import exact
-from fairopt.problem.queue import Queue, Spots
+from fairopt.problem.queue import Queue
 from fairopt.program import Array, Number, Program
 from fairopt.simulation import Placement, Request, placed
 
@@ -98,15 +97,11 @@ class FFT(Policy):
             in_rounds=self.in_rounds,
         )
 
-    def costs(self, problem: Queue, state: FFTState, placements: Mapping[int, Spots]) -> Mapping[str, Number]:
-        """Return the terms of the objective for any schedule, one by one; the objective is their sum."""
-        return self.terms(problem, state).of(problem, placements)
-
     def one_round(self, problem: Queue, state: FFTState) -> OneRound:
         """Return the parts of the round's program, after ``state``."""
-        room = RoundChoices.of(problem)
-        least = self.usable(problem.jobs.gpus, room.allowed, room.capacity)
-        return OneRound(problem, self.terms(problem, state), room, least)
+        allowed = choices(problem)
+        least = self.usable(problem.jobs.gpus, allowed, problem.room)
+        return OneRound(problem, self.terms(problem, state), allowed, least)
 
     def formulate(self, problem: Queue, state: FFTState) -> Program:
         """Return the program of the round after ``state``, in the numbers of ``problem``."""

@@ -106,25 +106,16 @@ def _any(value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True, eq=False)
-class RoundChoices:
-    """The choices of a round; jobs that hold leases run anyway, and their GPUs are not available.
+def choices(queue: Queue) -> Array:
+    """Return which x (n, k) may be 1; jobs that hold leases run anyway, and their GPUs are not available.
 
-    ``capacity`` (k,): GPUs of each type on working hosts without a lease on them. ``allowed`` (n, k): which x may be 1.
-    The job must hold no lease, have a throughput and enough memory there, and a gang no larger than the type.
+    The job must hold no lease, have a throughput and enough memory there, and a gang no larger than the type's room.
 
     Source: FFT Eq. (1), Sec. 4.4.1.
     """
-
-    capacity: Array
-    allowed: Array
-
-    @classmethod
-    def of(cls, queue: Queue) -> RoundChoices:
-        """Return the room of a queue."""
-        allowed = queue.suits & (queue.jobs.gpus[:, None] <= queue.room[None, :])
-        allowed[list(queue.leased)] = False
-        return cls(queue.room, allowed)
+    allowed: Array = queue.suits & (queue.jobs.gpus[:, None] <= queue.room[None, :])
+    allowed[list(queue.leased)] = False
+    return allowed
 
 
 class UsableGpus(Protocol):
@@ -132,7 +123,6 @@ class UsableGpus(Protocol):
 
     def __call__(self, gangs: Array, allowed: Array, capacity: Array, /) -> int:
         """Return K for ``gangs`` (n,), ``allowed`` (n, k) and ``capacity`` (k,)."""
-        ...
 
 
 def smaller_total(gangs: Array, allowed: Array, capacity: Array) -> int:
@@ -152,22 +142,22 @@ def nothing(gangs: Array, allowed: Array, capacity: Array) -> int:
 
 @dataclass(frozen=True, eq=False)
 class OneRound:
-    """The parts of the program of a round; ``least`` is K(t), the GPUs that must be busy.
+    """The parts of the program of a round: ``allowed`` (n, k) from `choices`; ``least`` is K(t), GPUs to keep busy.
 
     Source: FFT Eq. (1), (6), (7), Sec. 4.4.1.
     """
 
     queue: Queue
     terms: Terms
-    room: RoundChoices
+    allowed: Array
     least: int
 
     def program(self) -> Program:
         """Return the program in binary ``x`` (n, k), in the queue's numbers, for any back end with integers."""
-        jobs, room, costs = self.queue.jobs, self.room, self.terms
+        jobs, room, costs = self.queue.jobs, self.queue.room, self.terms
         p = Formulation("FFT round")
         labels = (jobs.names, self.queue.cluster.types)
-        x = p.variable("x", room.allowed.shape, lower=0, upper=1, integer=True, labels=labels)
+        x = p.variable("x", self.allowed.shape, lower=0, upper=1, integer=True, labels=labels)
         age, volume = (costs.age * x).sum(), (costs.volume * x).sum()
         switching, owed = (costs.switching * x).sum(), (costs.compensation * x).sum()
         p.minimize(
@@ -177,14 +167,13 @@ class OneRound:
         )
         p.constrain("one_type", x.sum(axis=1) <= 1, equation="sum_i x_ji <= 1", source="Eq. (1)")
         busy = jobs.gpus[:, None] * x
-        p.constrain("capacity", busy.sum(axis=0) <= room.capacity, equation="sum_j d_j x_ji <= Y_i", source="Eq. (1)")
+        p.constrain("capacity", busy.sum(axis=0) <= room, equation="sum_j d_j x_ji <= Y_i", source="Eq. (1)")
         p.constrain("work_conservation", busy.sum() >= self.least, equation="sum_ji d_j x_ji >= K", source="Eq. (7)")
-        if not room.allowed.all():
-            p.constrain("forbidden", (x == 0).where(~room.allowed), equation="x_ji = 0", source="Sec. 4.4.1")
+        if not self.allowed.all():
+            p.constrain("forbidden", (x == 0).where(~self.allowed), equation="x_ji = 0", source="Sec. 4.4.1")
         return p.program()
 
     def gangs(self) -> GangAssignment:
         """Return the same problem for our own method, in floats."""
-        room = self.room
-        costs = np.where(room.allowed, self.terms.cost, 0).astype(float)
-        return GangAssignment(costs, self.queue.jobs.gpus, room.capacity, self.least, room.allowed)
+        costs = np.where(self.allowed, self.terms.cost, 0).astype(float)
+        return GangAssignment(costs, self.queue.jobs.gpus, self.queue.room, self.least, self.allowed)

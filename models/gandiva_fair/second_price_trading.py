@@ -109,8 +109,7 @@ class SecondPriceTrading(Computed):
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, tuple[Trade, ...]]:
         """Return the shares (n, k) and the trades that led to them from the equal split."""
-        held, _ = EqualSplit().compute(problem, None)
-        held = np.array(held)
+        held = np.array(EqualSplit().compute(problem, None)[0])
         trades: list[Trade] = []
         for fast, slow in type_pairs(problem):
             for trade in _trades_of_pair(problem, held, fast, slow):
@@ -138,8 +137,7 @@ def replay(market: Market, trades: Sequence[Trade]) -> Array:
     Errors: `BadInput` where a trade names an unknown user or type, or gives away more than its giver has (in floats, by
     more than rounding).
     """
-    held, _ = EqualSplit().compute(market, None)
-    held = np.array(held)
+    held = np.array(EqualSplit().compute(market, None)[0])
     for number, trade in enumerate(trades, start=1):
         _carry_out(market, held, trade)
         least = 0 if market.exact else -1e-9 * market.capacity.max()

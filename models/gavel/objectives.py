@@ -41,7 +41,6 @@ class Objective(Protocol):
 
     def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
         """Return the shares; ``jobs`` are in the numbers of ``solve``. Errors: `NotSolved`, `NotCapable`."""
-        ...
 
 
 class LinearObjective(ABC):

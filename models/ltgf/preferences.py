@@ -15,7 +15,6 @@ class Preference(Protocol):
 
     def rank(self, queue: Queue, row: int, term: Number) -> Number:
         """Return a job's rank; a larger one is selected earlier. ``term`` is the length of a lease."""
-        ...
 
 
 @dataclass(frozen=True)

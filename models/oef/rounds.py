@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from fairopt.backends import Session
 from fairopt.models.common.shares_of_queue import Asked, asked_by_tenants, ideal_shares, market_of
@@ -19,13 +20,17 @@ from fairopt.simulation import Consolidated, Placement
 NOISE = 1e-9
 
 
+#: Numbers of each type (k,), by the name of a tenant.
+ByTenant: TypeAlias = Mapping[str, tuple[Number, ...]]
+
+
 @dataclass(frozen=True)
 class OEFState:
     """The state of OEF: the last requests (``asked``), their ``ideal`` shares, and tenants' ``deviation`` by type."""
 
     asked: Asked | None = None
-    ideal: Mapping[str, tuple[Number, ...]] = field(default_factory=dict)
-    deviation: Mapping[str, tuple[Number, ...]] = field(default_factory=dict)
+    ideal: ByTenant = field(default_factory=dict)
+    deviation: ByTenant = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,15 +88,10 @@ class OEFRounds(Policy):
         minima = [line for at, own in enumerate(rows.values()) for line in self._minima(problem, at, own)]
         usable = {(line.user, gpu_type) for line in minima for gpu_type in line.types}
         # a tenant is owed nothing of a type on which none of its jobs could run now
-        target = [
-            tuple(
-                before + (due if (at, gpu_type) in usable else 0)
-                for gpu_type, (before, due) in enumerate(
-                    zip(state.deviation.get(name, nothing), ideal.get(name, nothing), strict=True)
-                )
-            )
-            for at, name in enumerate(rows)
-        ]
+        target = []
+        for at, name in enumerate(rows):
+            owed = enumerate(zip(state.deviation.get(name, nothing), ideal.get(name, nothing), strict=True))
+            target.append(tuple(before + (due if (at, each) in usable else 0) for each, (before, due) in owed))
         leased = problem.leased
         held = [problem.held_by(leased[row] for row in own if row in leased).tolist() for own in rows.values()]
         real = whole_gpus(target, problem.capacity.tolist(), minima, held=held, slack=0 if problem.exact else NOISE)
@@ -119,9 +119,7 @@ class OEFRounds(Policy):
             evidence=decision,
         )
 
-    def _ideal(
-        self, queue: Queue, state: OEFState, solve: Session
-    ) -> tuple[Mapping[str, tuple[Number, ...]], Asked, Allocation | None]:
+    def _ideal(self, queue: Queue, state: OEFState, solve: Session) -> tuple[ByTenant, Asked, Allocation | None]:
         asked = asked_by_tenants(queue, common_units=self.common_units, demand=self.demand, cross_type=self.cross_type)
         if asked == state.asked or not asked.tenant:
             return (state.ideal if asked.tenant else {}), asked, None
@@ -141,19 +139,18 @@ class OEFRounds(Policy):
         there = {gpu_type: [int(sizes[row]) for row in able if queue.allowed[row, gpu_type]] for gpu_type in types}
         return [Minimum(tenant, (gpu_type,), min(each)) for gpu_type, each in there.items() if each]
 
-    def _gifts(self, queue: Queue, gangs: Sequence[Gang], deviation: Mapping[str, tuple[Number, ...]]) -> list[Gang]:
+    def _gifts(self, queue: Queue, gangs: Sequence[Gang], deviation: ByTenant) -> list[Gang]:
         """Return jobs for the GPUs that no share uses, those of the tenant most behind first."""
         left = queue.capacity - queue.held_by(queue.leased.values())
         for gang in gangs:
             for gpu_type, gpus in gang.gpus.items():
                 left[gpu_type] -= gpus
         chosen = {gang.row for gang in gangs} | queue.leased.keys()
-        behind = {tenant: sum(deviation[name]) for tenant, name in enumerate(queue.jobs.tenants) if name in deviation}
+        behind = {tenant: sum(own) for tenant, own in deviation.items()}
         waiting = [row for row in range(len(queue)) if row not in chosen]
+        waiting.sort(key=lambda row: (-behind[queue.jobs.tenant_of(row)], -int(queue.jobs.gpus[row]), row))
         gifts = []
-        for row in sorted(
-            waiting, key=lambda row: (-behind[int(queue.jobs.tenant[row])], -int(queue.jobs.gpus[row]), row)
-        ):
+        for row in waiting:
             for gang in gangs_of(queue, [row], left.tolist(), cross_type=False):
                 gifts.append(gang)
                 for gpu_type, gpus in gang.gpus.items():
@@ -170,11 +167,7 @@ def _rows_by_tenant(queue: Queue) -> dict[str, list[int]]:
 
 
 def _costs(
-    queue: Queue,
-    real: Whole,
-    gangs: Sequence[Gang],
-    gifts: Sequence[Gang],
-    deviation: Mapping[str, tuple[Number, ...]],
+    queue: Queue, real: Whole, gangs: Sequence[Gang], gifts: Sequence[Gang], deviation: ByTenant
 ) -> dict[str, Number]:
     mixed = [gang for gang in gangs if gang.mixed]
     speeds = queue.jobs.throughput
