@@ -84,7 +84,7 @@ class FluidPart(FairPart):
     def part(self, queue: Queue, count: int) -> Array:
         """See `FairPart.part`."""
         gpus, capacity = queue.jobs.gpus[:, None], queue.cluster.capacity[None, :]
-        return np.asarray(np.minimum(capacity * _one(queue) / (count * gpus), 1))
+        return np.asarray(np.minimum(capacity * queue.number(1) / (count * gpus), 1))
 
 
 @dataclass(frozen=True)
@@ -97,12 +97,7 @@ class WholeGpusPart(FairPart):
     def part(self, queue: Queue, count: int) -> Array:
         """See `FairPart.part`."""
         gpus, capacity = queue.jobs.gpus[:, None], queue.cluster.capacity[None, :]
-        return np.asarray(np.minimum(np.maximum(capacity // count, 1) * _one(queue) / gpus, 1))
-
-
-def _one(queue: Queue) -> Number:
-    """Return 1 in the queue's number type: integers multiplied by it divide exactly if the queue is exact."""
-    return queue.length / queue.length
+        return np.asarray(np.minimum(np.maximum(capacity // count, 1) * queue.number(1) / gpus, 1))
 
 
 class Served(Protocol):

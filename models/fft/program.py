@@ -60,7 +60,8 @@ def terms(
     Source: FFT Eq. (3), (4), (6); footnote 1 for W_j.
     """
     jobs, suits = queue.jobs, queue.suits
-    zero, length = _any(queue.now * 0), _any(queue.length)
+    zero: Any = queue.now * 0
+    length: Any = queue.length
     theta = np.where(suits, jobs.throughput * length, 1)
     age = ((queue.now - jobs.arrival) / length)[:, None]
     work = queue.remaining if remaining else jobs.work
@@ -86,6 +87,7 @@ def switching(queue: Queue, restart: Number, pauses: bool) -> Array:
     Source: FFT Sec. 4.2.3.
     """
     number, cluster, gpu_types = queue.number, queue.cluster, range(len(queue.cluster.types))
+    length: Any = queue.length
     last = np.array([queue.last_gpu_type(row) for row in range(len(queue))], dtype=np.int64)
     there = cast(objects(cluster.link([host for host, _ in spots]) for spots in queue.last), number)
     working = cast(objects(cluster.link(queue.hosts(gpu_type)) for gpu_type in gpu_types), number)
@@ -94,16 +96,11 @@ def switching(queue: Queue, restart: Number, pauses: bool) -> Array:
     size = np.broadcast_to(queue.jobs.state_size[:, None], link.shape)
     penalty = cast(np.zeros(link.shape), number)
     penalty[bound] = size[bound] / link[bound]
-    penalty = (penalty + number(restart)) / _any(queue.length)
+    penalty = (penalty + number(restart)) / length
     stays = last[:, None] == np.arange(len(gpu_types))[None, :]
     if pauses:
         stays &= queue.running[:, None]
-    return np.asarray(np.where(stays | (last[:, None] < 0), _any(queue.now * 0), penalty))
-
-
-def _any(value: Any) -> Any:
-    """Return a number for NumPy, whose type hints have no Fractions."""
-    return value
+    return np.asarray(np.where(stays | (last[:, None] < 0), number(0), penalty))
 
 
 def choices(queue: Queue) -> Array:

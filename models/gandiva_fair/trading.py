@@ -102,6 +102,6 @@ def market_of(queue: Queue, users: Mapping[str, Number], shares: list[Number]) -
 def relative_speed(queue: Queue, user: str) -> list[Number]:
     """Return a user's speedup on each type: see `traded`."""
     rows = [row for row in queue.fitting if queue.jobs.tenant_of(row) == user]
-    able, gpus = np.where(queue.suits, queue.jobs.throughput, 0)[rows], queue.jobs.gpus[rows]
+    able, gpus = np.where(queue.suits[rows], queue.jobs.throughput[rows], 0), queue.jobs.gpus[rows]
     parts = able * gpus[:, None] / able.max(axis=1)[:, None]
     return [value / queue.number(sum(gpus.tolist())) for value in parts.sum(axis=0).tolist()]

@@ -74,12 +74,6 @@ class Rates:
     jobs: Mapping[str, Number]
 
 
-def opened(queue: Queue) -> GpuTimeAccounts:
-    """Return empty books, before the round of ``queue``."""
-    begun: Number = min([queue.now, *queue.jobs.arrival])
-    return GpuTimeAccounts(begun, begun, begun, {}, {}, {})
-
-
 def rates(queue: Queue, present: Mapping[str, Account], demand_cap: bool) -> Rates:
     """Return the GPU time due per unit of time, to every tenant of the trace and to the jobs ``present``.
 

@@ -10,7 +10,7 @@ from typing import Any
 from fairopt.backends import Session
 from fairopt.models.common.non_preemptive import lease_length, staying_first
 from fairopt.models.common.options import check_lease
-from fairopt.models.ltgf.gpu_time_accounts import Account, GpuTimeAccounts, Rates, Rho, opened, rates, updated
+from fairopt.models.ltgf.gpu_time_accounts import Account, GpuTimeAccounts, Rates, Rho, rates, updated
 from fairopt.models.ltgf.preferences import NewJobsFirst, Preference
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
@@ -68,7 +68,8 @@ class LongTermGpuTimeFairness(Policy):
 
     def start(self, problem: Queue) -> GpuTimeAccounts:
         """Return empty books."""
-        return opened(problem)
+        begun = min([problem.now, *problem.jobs.arrival])
+        return GpuTimeAccounts(begun, begun, begun, {}, {}, {})
 
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         """Bring the books up to now, select and place; see `Policy.decide`."""
