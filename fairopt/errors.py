@@ -39,6 +39,12 @@ class BadInput(FairoptError, ValueError):
         return BadInput(self.problem, place=self.place, remedy=self.remedy, file=file)
 
 
+def require(fits: bool, value: object, place: str, remedy: str) -> None:
+    """Raise `BadInput` for ``value`` unless it ``fits``."""
+    if not fits:
+        raise BadInput(f"got {value}", place=place, remedy=remedy)
+
+
 class NotInstalled(FairoptError, ImportError):
     """A library that was asked for is not installed; the message says how to install it."""
 

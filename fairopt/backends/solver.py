@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from fairopt.backends.scaling import scaled
-from fairopt.backends.solution import Solution
+from fairopt.backends.solution import Solution, refuse_broken
 from fairopt.errors import BadInput, NotCapable, NotInstalled
 from fairopt.program import INFINITY, Number, Program
 
@@ -266,6 +266,12 @@ class Session:
             raise NotCapable(f"{self.solver.name} is a policy's own method and solves no programs")
         solution = self._answers.solve(program)
         self.seconds += solution.seconds
+        return solution
+
+    def optimum(self, program: Program) -> Solution:
+        """Return the optimal answer to ``program``, which keeps every constraint; errors: `NotSolved`."""
+        solution = self(program).require_optimal()
+        refuse_broken(program, solution)
         return solution
 
     def answer(self, policy: Any, problem: Any, start: Any = None) -> Solution:

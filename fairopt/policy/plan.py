@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 from fairopt.policy.decision import Decision
 from fairopt.problem.batch import Batch, JobSchedule
@@ -63,6 +65,12 @@ class Plan(Decision):
     admissions: tuple[Admission, ...] = ()
     payments: tuple[Payment, ...] = ()
     proven: str = ""
+
+    @classmethod
+    def of_admissions(cls, policy: str, batch: Batch, admissions: Sequence[Admission], **more: Any) -> Plan:
+        """Return the plan in which the jobs that were admitted run as they were; ``more``: its other fields."""
+        schedules = tuple(each.schedule for each in admissions if each.admitted and each.schedule is not None)
+        return cls(policy, batch, schedules, tuple(admissions), **more)
 
     @cached_property
     def unscheduled(self) -> tuple[int, ...]:

@@ -81,8 +81,8 @@ class Policy(ABC):
     """A rule that says who gets what.
 
     ``problem`` is what it decides on: `Market`, `Queue` or `Batch`. Its options, if it has any, are the fields of a
-    frozen dataclass, each with a default. Its state is None or a frozen dataclass (named in ``states``), whose fields
-    hold dataclasses, tuples, mappings, frozensets, strings and numbers and say so by their type hints: so
+    frozen dataclass, each with a default. Its state is None or a frozen dataclass (the first of ``states``), whose
+    fields hold dataclasses, tuples, mappings, frozensets, strings and numbers and say so by their type hints: so
     `fairopt.codec` writes it down and reads it back. Nothing is kept in the object. The same problem and state give the
     same decision: randomness is seeded from the options and the problem.
 
@@ -119,8 +119,8 @@ class Policy(ABC):
         return Trait.PROGRAM in self.traits
 
     def start(self, problem: Any) -> Any:
-        """Return the state before the first decision; None for a policy without memory."""
-        return None
+        """Return the state before the first decision: the first of ``states``, empty; None for a policy without any."""
+        return self.states[0]() if self.states else None
 
     @abstractmethod
     def decide(self, problem: Any, state: Any, solve: Session) -> Decision:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
@@ -33,6 +34,11 @@ class Servers:
     ps: Array
     worker_bandwidth: Array
     ps_bandwidth: Array
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """All pairs of a worker type and a type of PS, by index."""
+        return list(product(range(len(self.worker_types)), range(len(self.ps_types))))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

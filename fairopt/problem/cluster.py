@@ -116,7 +116,11 @@ class Cluster:
     @property
     def capacity(self) -> Array:
         """GPUs of each type (k,), every host counted (Y_i)."""
-        return np.bincount(self.gpu_type, weights=self.gpus, minlength=len(self.types)).astype(np.int64)
+        return self.by_type(self.gpus)
+
+    def by_type(self, gpus: Array) -> Array:
+        """Return the sums by type (k,) of GPUs by host (H,)."""
+        return np.bincount(self.gpu_type, weights=gpus, minlength=len(self.types)).astype(np.int64)
 
     def of_type(self, gpu_type: int) -> list[int]:
         """Return the hosts of a type, by index."""

@@ -150,6 +150,10 @@ class Jobs:
         """Whether the numbers are Fractions."""
         return self.work.dtype == object
 
+    def tenant_of(self, row: int) -> str:
+        """Return the name of a job's tenant."""
+        return self.tenants[int(self.tenant[row])]
+
     def take(self, rows: Sequence[int] | Array) -> Jobs:
         """Return the jobs of the given rows, in that order; tenants stay."""
         at = np.asarray(rows, dtype=np.int64)

@@ -182,6 +182,12 @@ class Market:
         scaled = per_weight[None, :, :] * self.weight[:, None, None]
         return capped_value(self.speedup[:, None, :], scaled, self.demand[:, None])
 
+    def largest_multiple(self, shares: Array) -> Number:
+        """Return the largest factor by which ``shares`` (n, k) keep within the capacities and demands."""
+        used, there = (*shares.sum(axis=0), *shares.sum(axis=1)), (*self.capacity, *self.limit)
+        most: Number = min(limit / use for use, limit in zip(used, there, strict=True) if use > 0)
+        return most
+
     def fair_utility(self) -> Array:
         """Return each user's throughput (n,) on its own partition of the cluster; positive by validation."""
         return self.utility(self.equal_split())

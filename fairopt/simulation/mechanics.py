@@ -47,7 +47,7 @@ class Mechanics:
 
     def speed(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the work per unit of time of a job on ``spots``: that of the slowest type among them."""
-        slowest = min(queue.jobs.throughput[row, gpu_type] for gpu_type in queue.gpu_types(spots))
+        slowest = queue.jobs.throughput[row, queue.slowest(row, spots)]
         apart = len(spots) > 1 and queue.jobs.pattern[row] is Pattern.INTRA
         speed: Number = slowest * _in(queue, self.spread) if apart else slowest
         return speed

@@ -18,6 +18,7 @@ from fairopt.methods.columns.columns import Times, columns
 from fairopt.methods.columns.integer_search import SLACK, BestSchedules, answer, search
 from fairopt.methods.columns.pricing import Prices
 from fairopt.methods.columns.restricted_program import Relaxation, packing_program, relax
+from fairopt.models.common.options import check_whole
 from fairopt.policy import Claim, Plan, Policy, Seconds, Trait, decide
 from fairopt.problem.batch import Batch
 from fairopt.program import Program
@@ -85,10 +86,7 @@ class CompactExponentialPacking(Policy):
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("most_columns", "most_cuts"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 0:
-                raise BadInput(f"got {value!r}", place=f"{self.name}, {name}", remedy="Give a whole number from 0")
+        check_whole(self, 0, "most_columns", "most_cuts")
 
     @property
     def solver_options(self) -> Options:

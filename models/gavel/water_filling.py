@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Method, Session
-from fairopt.backends.solution import Solution, Status, not_negative, refuse_broken
+from fairopt.backends.solution import Solution, Status, not_negative
 from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
@@ -134,8 +134,7 @@ class WaterFilling(Formulated):
             start = perf_counter()
             program = self.formulate(market, levels)
             build += perf_counter() - start
-            solution = solve(program).require_optimal()
-            refuse_broken(program, solution)
+            solution = solve.optimum(program)
             if solution.dual is None:
                 raise NotCapable(f"{solve.backend.name} returns no duals, which {self.name} finds its bottlenecks by")
             open_ = ~levels.fixed

@@ -122,8 +122,8 @@ class Deviating:
         if one is None or not self.least_used:
             return one
         span = slice(start - 1, start - 1 + one.schedule.duration)
-        room = (state.free_workers[:, worker, span] >= workers) & (state.free_ps[:, ps, span] >= 1)
-        free = [int(each.sum()) for each in state.free_workers]
+        room = (state.workers.free[:, worker, span] >= workers) & (state.ps.free[:, ps, span] >= 1)
+        free = [int(each.sum()) for each in state.workers.free]
         able = [server for server in range(len(free)) if room[server].all()]
         best = min(able, key=lambda server: (-free[server], server))
         # prices are the same on all servers, and so is the cost
