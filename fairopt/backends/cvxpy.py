@@ -10,6 +10,7 @@ and the scaling.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -29,8 +30,6 @@ FEASIBLE = 1e-6
 #: The tolerance of the interior-point methods. Their own, 1e-8, leaves gradients of logarithms wrong by 1e-4 (the
 #: error of x is the root of the objective's); 1e-10 costs an iteration or two.
 TIGHT = 1e-10
-
-
 #: The least time limit passed on, in seconds; SCS reads 0 as no limit.
 SOON = 1e-9
 
@@ -46,10 +45,10 @@ class Cvxpy(Backend):
     name = "cvxpy"
     modules: ClassVar[tuple[str, ...]] = ("cvxpy",)
     install = "fairopt[cvxpy]"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.DUALS})
+    capabilities = frozenset({Capability.DUALS})
     #: The solver's own options that are always set, and the names under which it takes fairopt's.
-    settings: ClassVar[dict[str, float]] = {}
-    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {}
+    settings: ClassVar[Mapping[str, float]] = {}
+    passed_as: ClassVar[Mapping[Capability, tuple[str, ...]]] = {}
 
     def __init__(self, solver: str) -> None:
         self.solver = solver
@@ -62,19 +61,15 @@ class Cvxpy(Backend):
                 f"cvxpy finds no solver {self.solver!r}, only {', '.join(cvxpy.installed_solvers())}: "
                 "install its package (often of the same name, in lower case), or choose one of these"
             )
-        settings: dict[str, Any] = dict(self.settings)
-        for capability, value in options.given().items():
-            whole = capability in (Capability.THREADS, Capability.SEED)
-            least = SOON if capability is Capability.TIME_LIMIT else 0
-            settings.update(
-                dict.fromkeys(self.passed_as[capability], int(value) if whole else max(float(value), least))
-            )
+        if options.time_limit is not None:
+            options = replace(options, time_limit=max(options.time_limit, SOON))
+        settings = {**self.settings, **options.named(self.passed_as)}
         if trivial := settle(program, self.name):
             return trivial
         solution = self._run(program, settings)
         return self._reached(program, solution, settings) if solution.status is Status.UNBOUNDED else solution
 
-    def _reached(self, program: Program, unlimited: Solution, settings: dict[str, Any]) -> Solution:
+    def _reached(self, program: Program, unlimited: Solution, settings: Mapping[str, float]) -> Solution:
         """Decide between unbounded and infeasible: a solver may find a ray in both cases."""
         point = self._run(replace(program, cost=np.zeros(len(program.cost)), logarithms=None), settings)
         if point.status is Status.OPTIMAL:
@@ -83,7 +78,7 @@ class Cvxpy(Backend):
         raw = f"{unlimited.raw_status}; without the objective, {point.raw_status}"
         return replace(unlimited, status=vague, raw_status=raw)
 
-    def _run(self, program: Program, settings: dict[str, Any]) -> Solution:
+    def _run(self, program: Program, settings: Mapping[str, float]) -> Solution:
         import cvxpy
         from cvxpy.settings import SOLVE_TIME
 
@@ -124,52 +119,45 @@ class Cvxpy(Backend):
         )
 
 
-class Ecos(Cvxpy):
+class _Conic(Cvxpy):
+    """A solver that has a back end of its own, called as cvxpy calls it, in lower case."""
+
+    def __init__(self) -> None:
+        super().__init__(self.name.upper())
+
+
+class Ecos(_Conic):
     """ECOS, an interior-point method for small and medium cone programs; it has no time limit and no seed.
 
     Source: Domahidi, Chu and Boyd, ECOS: an SOCP solver for embedded systems, 2013.
     """
 
     name = "ecos"
-    modules: ClassVar[tuple[str, ...]] = ("cvxpy", "ecos")
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.DUALS, Capability.LOGARITHMS, Capability.TOLERANCE}
-    )
-    settings: ClassVar[dict[str, float]] = {"abstol": TIGHT, "reltol": TIGHT, "feastol": TIGHT}
-    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {Capability.TOLERANCE: ("abstol", "reltol", "feastol")}
-
-    def __init__(self) -> None:
-        super().__init__("ECOS")
+    modules = ("cvxpy", "ecos")
+    passed_as: ClassVar = {Capability.TOLERANCE: ("abstol", "reltol", "feastol")}
+    settings: ClassVar = dict.fromkeys(passed_as[Capability.TOLERANCE], TIGHT)
+    capabilities = frozenset({Capability.DUALS, Capability.LOGARITHMS, *passed_as})
 
 
-class Clarabel(Cvxpy):
+class Clarabel(_Conic):
     """Clarabel, an interior-point method with a homogeneous embedding.
 
     Source: Goulart and Chen, Clarabel: an interior-point solver for conic programs, 2024.
     """
 
     name = "clarabel"
-    modules: ClassVar[tuple[str, ...]] = ("cvxpy", "clarabel")
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.DUALS, Capability.LOGARITHMS, Capability.TOLERANCE, Capability.TIME_LIMIT, Capability.THREADS}
-    )
-    settings: ClassVar[dict[str, float]] = {
-        "tol_gap_abs": TIGHT,
-        "tol_gap_rel": TIGHT,
-        "tol_feas": TIGHT,
-        "accept_unknown": True,  # cvxpy drops the point of a stalled run otherwise
-    }
-    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {
+    modules = ("cvxpy", "clarabel")
+    passed_as: ClassVar = {
         Capability.TOLERANCE: ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
         Capability.TIME_LIMIT: ("time_limit",),
         Capability.THREADS: ("max_threads",),
     }
+    # cvxpy drops the point of a stalled run unless "unknown" is accepted
+    settings: ClassVar = {**dict.fromkeys(passed_as[Capability.TOLERANCE], TIGHT), "accept_unknown": True}
+    capabilities = frozenset({Capability.DUALS, Capability.LOGARITHMS, *passed_as})
 
-    def __init__(self) -> None:
-        super().__init__("CLARABEL")
 
-
-class Scs(Cvxpy):
+class Scs(_Conic):
     """SCS, a first-order method: many cheap iterations.
 
     Its default tolerance, 1e-4 (cvxpy: 1e-5), accepts answers that overbook a capacity by 2.5e-4. It is 1e-9 here, with
@@ -180,18 +168,13 @@ class Scs(Cvxpy):
     """
 
     name = "scs"
-    modules: ClassVar[tuple[str, ...]] = ("cvxpy", "scs")
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.DUALS, Capability.LOGARITHMS, Capability.TOLERANCE, Capability.TIME_LIMIT}
-    )
-    settings: ClassVar[dict[str, float]] = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 500_000}
-    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {
+    modules = ("cvxpy", "scs")
+    passed_as: ClassVar = {
         Capability.TOLERANCE: ("eps_abs", "eps_rel"),
         Capability.TIME_LIMIT: ("time_limit_secs",),
     }
-
-    def __init__(self) -> None:
-        super().__init__("SCS")
+    settings: ClassVar = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 500_000}
+    capabilities = frozenset({Capability.DUALS, Capability.LOGARITHMS, *passed_as})
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,8 +251,8 @@ def _power_of_two(size: Array) -> Array:
 
 
 def _largest_rate(program: Program) -> float:
-    rates = [*np.abs(program.cost), *(program.logarithms.weight if program.logarithms is not None else [])]
-    return float(max(rates, default=0.0)) or 1.0
+    weights = np.zeros(0) if program.logarithms is None else program.logarithms.weight
+    return float(np.concatenate([np.abs(program.cost), weights]).max(initial=0.0)) or 1.0
 
 
 def _cost(program: Program, x: Any) -> Any:
@@ -296,23 +279,15 @@ def _own_word(raw: Any) -> str:
 
 
 def _outcome(status: str, word: str) -> Status:
-    if "time_limit" in word:  # SCS calls what it has at its time limit an inaccurate solution
+    if "time_limit" in word or status == "user_limit":  # SCS calls what it has at its time limit inaccurate
         return Status.LIMIT
-    return {
-        "optimal": Status.OPTIMAL,
-        "infeasible": Status.INFEASIBLE,
-        "unbounded": Status.UNBOUNDED,
-        "infeasible_or_unbounded": Status.INFEASIBLE_OR_UNBOUNDED,
-        "optimal_inaccurate": Status.INACCURATE,
-        "infeasible_inaccurate": Status.INACCURATE,
-        "unbounded_inaccurate": Status.INACCURATE,
-        "user_limit": Status.LIMIT,
-    }.get(status, Status.FAILED)
+    if status.endswith("_inaccurate"):
+        return Status.INACCURATE
+    ended = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED, Status.INFEASIBLE_OR_UNBOUNDED)
+    return Status(status) if status in {each.value for each in ended} else Status.FAILED
 
 
 def _holds(program: Program, point: Array) -> bool:
-    finite = [
-        bound[np.isfinite(bound)] for bound in (program.rows.lower, program.rows.upper, program.lower, program.upper)
-    ]
-    size = max([1.0, *(float(np.abs(bound).max()) for bound in finite if len(bound))])
-    return not program.violations(point, FEASIBLE * size)
+    bounds = np.concatenate([program.rows.lower, program.rows.upper, program.lower, program.upper])
+    size = np.abs(bounds[np.isfinite(bounds)]).max(initial=1.0)
+    return not program.violations(point, FEASIBLE * float(size))

@@ -7,7 +7,7 @@ is compared with the loaded one, only the numbers that differ are passed on, and
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 
 #: HiGHS silently drops smaller coefficients (its default is 1e-9); this is the least value that it accepts.
 SMALLEST_COEFFICIENT = 1e-12
+
+#: HiGHS's names of our options.
+PASSED_AS = {
+    Capability.TIME_LIMIT: ("time_limit",),
+    Capability.GAP: ("mip_rel_gap",),
+    Capability.TOLERANCE: tuple(f"{kind}_feasibility_tolerance" for kind in ("primal", "dual", "mip")),
+    Capability.SEED: ("random_seed",),
+    Capability.THREADS: ("threads",),
+}
 
 #: Up to this many non-zeros presolve takes longer than it saves: a third more for cooperative OEF with 20 users (3,120
 #: non-zeros), a fifth more with 60 (25,000). Above it the times are about equal (`make bench` times whole calls).
@@ -43,7 +52,7 @@ class Highs(Backend):
 
     name = "highs"
     modules = ("highspy",)
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.LOGARITHMS}
+    capabilities = frozenset(Capability) - {Capability.LOGARITHMS}
 
     def opened(self, options: Options | None = None) -> HighsSession:
         """Return a HiGHS that keeps the model loaded between programs."""
@@ -96,23 +105,20 @@ def write(program: Program, path: str | Path) -> None:
         raise BadInput(f"cannot write {target}", remedy="Check that the folder exists and may be written to")
 
 
+def settings(options: Options) -> dict[str, int | float]:
+    """Return HiGHS's own options for ours."""
+    return {"small_matrix_value": SMALLEST_COEFFICIENT, **options.named(PASSED_AS)}
+
+
 def instance(options: Options) -> highspy.Highs:
     """Return an empty HiGHS with ``options`` set; errors: `BadInput` for a value that HiGHS refuses."""
     import highspy
 
     highs = highspy.Highs()
-    settings: dict[str, bool | int | float] = {"output_flag": False, "small_matrix_value": SMALLEST_COEFFICIENT}
-    if options.gap is not None:
-        settings["mip_rel_gap"] = float(options.gap)
-    if options.tolerance is not None:
-        settings["primal_feasibility_tolerance"] = settings["dual_feasibility_tolerance"] = float(options.tolerance)
-        settings["mip_feasibility_tolerance"] = float(options.tolerance)
-    if options.seed is not None:
-        settings["random_seed"] = int(options.seed)
+    highs.setOptionValue("output_flag", False)
     if options.threads is not None:
         highspy.Highs.resetGlobalScheduler(True)  # otherwise all instances share one number of threads
-        settings["threads"] = int(options.threads)
-    for name, value in settings.items():
+    for name, value in settings(options).items():
         if _bad(highs.setOptionValue(name, value)):
             raise BadInput(f"HiGHS refuses {value!r}", place=f"option {name}", remedy="Choose a value in its range")
     return highs
@@ -222,19 +228,19 @@ def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorou
     )
 
 
+_LIMITS = ("kTimeLimit", "kIterationLimit", "kSolutionLimit", "kInterrupt", "kHighsInterrupt", "kMemoryLimit")
+_OUTCOMES = dict.fromkeys(_LIMITS, Status.LIMIT) | {
+    "kOptimal": Status.OPTIMAL,
+    "kModelEmpty": Status.OPTIMAL,
+    "kInfeasible": Status.INFEASIBLE,
+    "kUnbounded": Status.UNBOUNDED,
+    "kUnboundedOrInfeasible": Status.INFEASIBLE_OR_UNBOUNDED,
+}
+
+
 def outcome_of(status: str, has_point: bool) -> Status:
     """Return the status that a status word of HiGHS stands for."""
-    known = {
-        "kOptimal": Status.OPTIMAL,
-        "kModelEmpty": Status.OPTIMAL,
-        "kInfeasible": Status.INFEASIBLE,
-        "kUnbounded": Status.UNBOUNDED,
-        "kUnboundedOrInfeasible": Status.INFEASIBLE_OR_UNBOUNDED,
-    }
-    limits = ("kTimeLimit", "kIterationLimit", "kSolutionLimit", "kInterrupt", "kHighsInterrupt", "kMemoryLimit")
-    if status in limits:
-        return Status.LIMIT
-    return known.get(status, Status.INACCURATE if has_point else Status.FAILED)
+    return _OUTCOMES.get(status, Status.INACCURATE if has_point else Status.FAILED)
 
 
 def basis_of(highs: highspy.Highs) -> Basis | None:

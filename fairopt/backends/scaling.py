@@ -57,31 +57,25 @@ def scaled(program: Program) -> Scaled:
     objective = float(_power(np.array([_typical(program.cost * column)]))[0])
     if program.logarithms is not None or (column == 1 and objective == 1 and (row == 1).all()):
         return Scaled(program, program, 1.0, np.ones(len(rows)), 1.0)
-    return Scaled(
-        replace(
-            program,
-            cost=program.cost * (column / objective),
-            offset=float(program.offset) / objective,
-            lower=program.lower / column,
-            upper=program.upper / column,
-            rows=replace(
-                rows, value=rows.value * (column / row)[rows.row], lower=rows.lower / row, upper=rows.upper / row
-            ),
-        ),
+    value = rows.value * (column / row)[rows.row]
+    ordinary = replace(
         program,
-        objective,
-        row,
-        column,
+        cost=program.cost * (column / objective),
+        offset=float(program.offset) / objective,
+        lower=program.lower / column,
+        upper=program.upper / column,
+        rows=replace(rows, value=value, lower=rows.lower / row, upper=rows.upper / row),
     )
+    return Scaled(ordinary, program, objective, row, column)
 
 
 def _column(program: Program, largest: Array) -> float:
     """Return the unit of the variables: the geometric mean of the sizes of their bounds, 1 if that is ordinary."""
     given = [program.rows.lower / largest, program.rows.upper / largest, program.lower, program.upper]
     typical = _typical(np.concatenate(given))
-    if typical > LARGE_BOUND:
-        return float(2.0 ** np.round(np.log2(typical / LARGE)))
-    return float(2.0 ** np.round(np.log2(typical))) if typical < SMALL else 1.0
+    if SMALL <= typical <= LARGE_BOUND:
+        return 1.0
+    return float(2.0 ** np.round(np.log2(typical / LARGE if typical > LARGE_BOUND else typical)))
 
 
 def _typical(values: Array) -> float:

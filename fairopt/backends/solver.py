@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from importlib.util import find_spec
@@ -36,6 +37,7 @@ class Capability(enum.Enum):
 
 #: Most solvers take seeds of 31 bits. A solver that is asked for a million threads kills the process.
 MOST, MOST_THREADS = 2**31, 256
+_WHOLE = (Capability.SEED, Capability.THREADS)
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Options:
             value = getattr(self, name)
             if value is None:
                 continue
-            whole = name in ("seed", "threads")
+            whole = Capability[name.upper()] in _WHOLE
             number = isinstance(value, int if whole else int | float | Fraction) and not isinstance(value, bool)
             if not number or not least <= value < (MOST if whole else INFINITY):
                 kind = f"a whole number below {MOST}" if whole else "a finite number"
@@ -66,15 +68,13 @@ class Options:
             raise BadInput(f"got {self.threads}", place="option threads", remedy=f"Give at most {MOST_THREADS}")
 
     def given(self) -> dict[Capability, Number]:
-        """Return the options that are set, by the capability that each needs."""
-        pairs = {
-            Capability.TIME_LIMIT: self.time_limit,
-            Capability.GAP: self.gap,
-            Capability.TOLERANCE: self.tolerance,
-            Capability.SEED: self.seed,
-            Capability.THREADS: self.threads,
-        }
-        return {capability: value for capability, value in pairs.items() if value is not None}
+        """Return the options that are set, by the capability that each needs, which has the option's name."""
+        return {Capability[name.upper()]: value for name, value in vars(self).items() if value is not None}
+
+    def named(self, names: Mapping[Capability, tuple[str, ...]]) -> dict[str, int | float]:
+        """Return the options that are set, under the names by which a library takes them."""
+        plain = {each: int(value) if each in _WHOLE else float(value) for each, value in self.given().items()}
+        return {name: value for each, value in plain.items() for name in names[each]}
 
 
 @runtime_checkable
@@ -262,9 +262,7 @@ class Session:
 
     def __call__(self, program: Program) -> Solution:
         """Return the back end's answer to ``program``, optimal or not."""
-        if self._answers is None:
-            raise NotCapable(f"{self.solver.name} is a policy's own method and solves no programs")
-        solution = self._answers.solve(program)
+        solution = (self._answers or self.backend).solve(program)  # a method has neither, and the second refuses
         self.seconds += solution.seconds
         return solution
 
@@ -282,8 +280,5 @@ class Session:
     def _opened(self) -> Answers | None:
         if isinstance(self.solver, Method):
             return None
-        return (
-            self.solver.opened(self.options)
-            if isinstance(self.solver, Backend)
-            else OneByOne(self.solver, self.options)
-        )
+        backend = self.solver
+        return backend.opened(self.options) if isinstance(backend, Backend) else OneByOne(backend, self.options)

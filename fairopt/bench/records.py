@@ -37,6 +37,10 @@ class MeasurementStatus(Enum):
     SKIPPED = "skipped"  # not tried, for the reason that the message gives
 
 
+#: Statuses that may differ when the same is tried later on the same machine.
+PASSING = (MeasurementStatus.MISSING, MeasurementStatus.SKIPPED)
+
+
 @dataclass(frozen=True)
 class Clock:
     """Seconds of one stage: wall time, and processor time of all threads and of child processes that have ended."""

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from fairopt.bench import configuring
 from fairopt.bench.machine import Provenance
 from fairopt.bench.measure import Job, key_of, measure, reference, settings_of
-from fairopt.bench.records import Environment, InstanceKey, Measurement, MeasurementStatus, Record, Trial
+from fairopt.bench.records import PASSING, Environment, InstanceKey, Measurement, MeasurementStatus, Record, Trial
 from fairopt.bench.spec import Entrant, Spec
 from fairopt.errors import FairoptError, NotInstalled, NotSolved
 
@@ -20,8 +20,6 @@ _SPENT: Mapping[MeasurementStatus, str] = {
     MeasurementStatus.TIMEOUT: "timed out",
     MeasurementStatus.MEMORY: "ran out of memory",
 }
-#: Statuses that may differ when the same is tried later on the same machine.
-_PASSING = (MeasurementStatus.MISSING, MeasurementStatus.SKIPPED)
 
 
 class Here(Executor):
@@ -106,7 +104,7 @@ class _Run:
                     trial = self._trial(entrant, key, repeat)
                     known = done.get(trial.identity)
                     # a library that was missing may be installed by now
-                    if known is not None and (known.status not in _PASSING or self._why_not(entrant, trial)):
+                    if known is not None and (known.status not in PASSING or self._why_not(entrant, trial)):
                         continue
                     while len(self.pending) >= self.concurrent:
                         yield from self._collect()

@@ -23,7 +23,7 @@ from fairopt.backends.exact.proofs import tightened
 from fairopt.backends.exact.refinement import FloatProgram
 from fairopt.backends.exact.sums import ZERO, excesses, finite, objective, reduced_cost
 from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, vertex_of
-from fairopt.program import INFINITY, Array, Program, Sense, entry_name, fractions
+from fairopt.program import INFINITY, Array, Program, Sense, fractions
 
 #: By how much bounds are moved inwards to find a point that breaks none: one is tried after the other.
 DEPTHS = tuple(Fraction(1, 2**power) for power in (30, 22, 14, 8))
@@ -73,9 +73,7 @@ def exact_bound(program: Program, x: Array, dual: Array | None = None) -> ExactB
     point = rational(x)
     variables = len(program.cost)
     violations = {
-        entry_name(
-            *((program.variable_blocks, place) if place < variables else (program.row_blocks, place - variables))
-        ): amount
+        program.column_name(place) if place < variables else program.row_name(place - variables): amount
         for place, amount in excesses(program, point).items()
     }
     for place in np.flatnonzero(program.integer):
@@ -127,7 +125,6 @@ class _Repair:
         # raising a row's multiplier lowers the rates of its positive entries; safe where all have the bound for it
         fits = np.where(positive, self._lower[column], self._upper[column])
         unfit = np.where(positive, self._upper[column], self._lower[column])
-        self._positive = positive
         self._safe_up, self._safe_down = self._sides[0].copy(), self._sides[1].copy()
         self._safe_up[self._rows.row[~fits]] = False
         self._safe_down[self._rows.row[~unfit]] = False
@@ -170,12 +167,8 @@ class _Repair:
 
 def best_bound(program: Program, candidates: list[Array]) -> tuple[Fraction, Array] | None:
     """Return the tightest bound that the candidates' multipliers can be made to prove, and those that prove it."""
-    proved = []
-    for candidate in candidates:
-        dual = safe_dual(program, candidate)
-        bound = None if dual is None else dual_bound(program, dual)
-        if dual is not None and bound is not None:
-            proved.append((bound, dual))
+    duals = [dual for each in candidates if (dual := safe_dual(program, each)) is not None]
+    proved = [(bound, dual) for dual in duals if (bound := dual_bound(program, dual)) is not None]
     sign = 1 if program.sense is Sense.MAXIMIZE else -1
     return min(proved, key=lambda pair: sign * pair[0], default=None)
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -62,10 +62,8 @@ class Exact(Backend):
     """
 
     name = "exact"
-    modules: ClassVar[tuple[str, ...]] = ("highspy", "flint")
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.DUALS, Capability.BASIS, Capability.TIME_LIMIT}
-    )
+    modules = ("highspy", "flint")
+    capabilities = frozenset({Capability.DUALS, Capability.BASIS, Capability.TIME_LIMIT})
     number: ClassVar[type] = Fraction
 
     def _solve(self, program: Program, options: Options) -> Solution:
@@ -78,12 +76,7 @@ class Exact(Backend):
         return replace(search.answer(), seconds=time.perf_counter() - began)
 
     def from_basis(
-        self,
-        program: Program,
-        basis: Basis | None,
-        *,
-        deadline: float = INFINITY,
-        refinement: bool = True,
+        self, program: Program, basis: Basis | None, *, deadline: float = INFINITY, refinement: bool = True
     ) -> Solution:
         """Solve a program from a basis, of whatever quality; None starts from the slacks.
 
@@ -220,54 +213,36 @@ class _Search:
         return np.asarray(-multipliers if self.program.sense is Sense.MAXIMIZE else multipliers)
 
     # -- answers, each checked against the program -------------------------------------------------------------------
-    def _raw(self, outcome: Status) -> str:
+    def _ended(self, status: Status, x: Array | None = None, more: str = "", **found: Any) -> Solution:
         done = f"{self._rounds} refinements and {self._pivots} exact pivots"
-        return f"{outcome.value} after {done}; HiGHS: {self._said or 'not asked'}"
+        raw = f"{status.value} after {done}; HiGHS: {self._said or 'not asked'}{more}"
+        value = None if x is None else objective(self.program, x)
+        return Solution(status, raw, Exact.name, objective=value, x=x, **found)
 
     def _optimal(self, x: Array, dual: Array, basis: Basis) -> Solution:
         reduced = require_optimum(self.program, x, dual)
-        value = objective(self.program, x)
-        return Solution(
-            status=Status.OPTIMAL,
-            raw_status=self._raw(Status.OPTIMAL),
-            backend=Exact.name,
-            objective=value,
-            bound=value,
-            x=x,
-            dual=dual,
-            reduced_cost=reduced,
-            basis=basis,
-        )
+        found = self._ended(Status.OPTIMAL, x, dual=dual, reduced_cost=reduced, basis=basis)
+        return replace(found, bound=found.objective)
 
     def _refuted(self, multipliers: Array) -> Solution:
         conflict = refuted(self.program, multipliers)
-        raw = self._raw(Status.INFEASIBLE)
-        return Solution(Status.INFEASIBLE, raw, Exact.name, conflict=conflict, farkas=multipliers)
+        return self._ended(Status.INFEASIBLE, conflict=conflict, farkas=multipliers)
 
     def _endless(self, x: Array, ray: Array) -> Solution:
         require_endless(self.program, x, ray)
-        value = objective(self.program, x)
-        return Solution(Status.UNBOUNDED, self._raw(Status.UNBOUNDED), Exact.name, objective=value, x=x, ray=ray)
+        return self._ended(Status.UNBOUNDED, x, ray=ray)
 
     def _limit(self, reason: str, dual: Array | None = None) -> Solution:
         candidates = [self.proposed.dual, dual, self._vertex.dual if self._vertex else None]
         given = [each for each in candidates if each is not None] or [zeros(len(self.program.rows))]
-        proved = best_bound(self.program, given)
+        bound, proof = best_bound(self.program, given) or (None, None)
         point = self._point
         if point is None:
             point = feasible_point(self.program, self._vertex, self.deadline)
         # with all variables at a bound nothing need be solved: in many programs that is a point, if a poor one
         if point is None and (start := vertex_of(self.program, slacks(self.program))) and not start.infeasible:
             point = start.x
-        return Solution(
-            status=Status.LIMIT,
-            raw_status=f"{self._raw(Status.LIMIT)}; out of reach: {reason}",
-            backend=Exact.name,
-            objective=None if point is None else objective(self.program, point),
-            bound=proved and proved[0],
-            x=point,
-            dual=proved and proved[1],
-        )
+        return self._ended(Status.LIMIT, point, f"; out of reach: {reason}", bound=bound, dual=proof)
 
 
 def _with_ray(program: Program, trivial: Solution) -> Solution:

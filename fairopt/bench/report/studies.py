@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from fairopt.bench.records import Environment, InstanceKey, Measurement, MeasurementStatus, Record
+from fairopt.bench.records import PASSING, Environment, InstanceKey, Measurement, MeasurementStatus, Record
 from fairopt.bench.report.statistics import Flags, Floats, median_of, penalised, shifted_geometric_mean
 from fairopt.bench.report.words import count, plain, settings_text
 from fairopt.bench.spec import Goal, Spec
@@ -53,19 +54,14 @@ class Cell:
     @property
     def tried(self) -> Counter[MeasurementStatus]:
         """How often each status but "skipped" occurs: after a time-out, repeats are skipped."""
-        return Counter(
-            {status: often for status, often in self.statuses.items() if status is not MeasurementStatus.SKIPPED}
-        )
+        return Counter(each for each in self.statuses.elements() if each is not MeasurementStatus.SKIPPED)
 
     @property
     def ran_out_of(self) -> float | None:
         """The time limit, if it is known and every repeat that was tried ran out of it; else None."""
         limits = [row.measured.time_limit for row in self.rows]
-        return (
-            min(limits)
-            if self.tried.keys() == {MeasurementStatus.TIMEOUT} and all(map(math.isfinite, limits))
-            else None
-        )
+        timed_out = self.tried.keys() == {MeasurementStatus.TIMEOUT} and all(map(math.isfinite, limits))
+        return min(limits) if timed_out else None
 
     def median(self, seconds: Seconds) -> float:
         """Return the median over solved repeats; NaN where there is none that has these seconds."""
@@ -116,10 +112,8 @@ class Study:
     @cached_property
     def present(self) -> tuple[str, ...]:
         """The contenders that could run here: those with any status but "missing"."""
-        missing = MeasurementStatus.MISSING
-        return tuple(
-            name for name in self.contenders if any(row.measured.status is not missing for row in self.of(name))
-        )
+        found = {name: {row.measured.status for row in self.of(name)} for name in self.contenders}
+        return tuple(name for name in self.contenders if found[name] - {MeasurementStatus.MISSING})
 
     @property
     def absent(self) -> list[str]:
@@ -177,14 +171,8 @@ class Study:
         return next(iter(named), None) or max(self.present, key=lambda name: int(self.solved(name).sum()), default="")
 
 
-def to_answer(measured: Measurement) -> float | None:
-    """Wall seconds to the answer: build and solve."""
-    return measured.to_answer
-
-
-def to_evidence(measured: Measurement) -> float | None:
-    """Wall seconds to the answer and its evidence: build, solve and certify."""
-    return measured.to_evidence
+to_answer: Seconds = attrgetter("to_answer")
+to_evidence: Seconds = attrgetter("to_evidence")
 
 
 def wall(stage: str) -> Seconds:
@@ -217,10 +205,9 @@ def studies(records: Iterable[Record]) -> list[Study]:
         machine = machine_of(known[each.environment])
         together.setdefault((each.spec, each.task, machine), []).append(NumberedMeasurement(number, each))
     if not together:
-        raise BadInput(
-            "there are no measurements", place="records", remedy="Run `fairopt bench SPEC --json FILE` first"
-        )
-    return [_study(*key, rows, known, specs) for key, rows in together.items()]
+        remedy = "Run `fairopt bench SPEC --json FILE` first"
+        raise BadInput("there are no measurements", place="records", remedy=remedy)
+    return [_study(key, rows, known, specs) for key, rows in together.items()]
 
 
 def machine_of(environment: Environment) -> str:
@@ -229,20 +216,18 @@ def machine_of(environment: Environment) -> str:
 
 
 def _study(
-    name: str,
-    task: str,
-    machine: str,
+    key: tuple[str, str, str],
     rows: list[NumberedMeasurement],
     known: Mapping[str, Environment],
-    specs: Mapping[str, Any],
+    specs: Mapping[str, Spec | BadInput],
 ) -> Study:
-    names = _names(rows)
+    names, (name, task, machine) = _names(rows), key
     cells: dict[tuple[str, str, str], list[NumberedMeasurement]] = {}
     instances: dict[tuple[str, str], InstanceKey] = {}
     for row in rows:
-        key = row.measured.instance.name, row.measured.instance.digest
-        instances.setdefault(key, row.measured.instance)
-        cells.setdefault((names[_identity(row)], *key), []).append(row)
+        instance = row.measured.instance
+        instances.setdefault((instance.name, instance.digest), instance)
+        cells.setdefault((names[_identity(row)], instance.name, instance.digest), []).append(row)
     of = {row.measured.environment: known[row.measured.environment] for row in rows}
     read = [specs[digest] for digest in of]
     spec = next((each for each in reversed(read) if isinstance(each, Spec) and each.name == name), None)
@@ -277,12 +262,8 @@ def _names(rows: Sequence[NumberedMeasurement]) -> dict[tuple[str, str], str]:
         settings.setdefault(called, {})[key] = row.measured.settings
     names: dict[tuple[str, str], str] = {}
     for called, kinds in settings.items():
-        changing = {
-            name
-            for each in kinds.values()
-            for name in each
-            if len({plain(other.get(name)) for other in kinds.values()}) > 1
-        }
+        used = {name for each in kinds.values() for name in each}
+        changing = {name for name in used if len({plain(each.get(name)) for each in kinds.values()}) > 1}
         for key, each in kinds.items():
             shown = ", ".join(f"{name}={plain(each[name])}" for name in sorted(changing & set(each)))
             names[called, key] = f"{called} ({shown or 'as it was'})" if len(kinds) > 1 else called
@@ -296,11 +277,8 @@ def _identity(row: NumberedMeasurement) -> tuple[str, str]:
 def _standing(rows: Sequence[NumberedMeasurement]) -> tuple[NumberedMeasurement, ...]:
     """Return the rows of a cell in order, without missing and skipped ones that were measured later."""
     ordered = sorted(rows, key=lambda row: (row.measured.repeat, row.number))
-    last = {row.measured.repeat: row.number for row in ordered}
-    passing = (MeasurementStatus.MISSING, MeasurementStatus.SKIPPED)
-    return tuple(
-        row for row in ordered if row.measured.status not in passing or row.number == last[row.measured.repeat]
-    )
+    last = {row.measured.repeat: row for row in ordered}
+    return tuple(row for row in ordered if row.measured.status not in PASSING or row is last[row.measured.repeat])
 
 
 def _spec_of(environment: Environment) -> Spec | BadInput:
@@ -313,11 +291,8 @@ def _spec_of(environment: Environment) -> Spec | BadInput:
 def _check(measured: Measurement, number: int, known: Mapping[str, Environment]) -> None:
     place = f"record {number} ({measured.called} on {measured.instance.name})"
     if measured.environment not in known:
-        raise BadInput(
-            f"its environment {measured.environment:.12} is not among the records",
-            place=place,
-            remedy="Give the whole file, with its environment lines",
-        )
+        problem = f"its environment {measured.environment:.12} is not among the records"
+        raise BadInput(problem, place=place, remedy="Give the whole file, with its environment lines")
     clocks = {**vars(measured.seconds), "reference job": measured.reference_job}
     for stage, clock in clocks.items():
         if clock is not None and not all(math.isfinite(value) and value >= 0 for value in (clock.wall, clock.cpu)):
