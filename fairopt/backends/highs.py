@@ -1,6 +1,6 @@
 """HiGHS through highspy: the default back end for linear and mixed-integer programs.
 
-`Highs.solve` answers one program. `Highs.session` keeps the model loaded: each further program of the same structure
+`Highs.solve` answers one program. `Highs.opened` keeps the model loaded: each further program of the same structure
 is compared with the loaded one, only the numbers that differ are passed on, and the simplex starts from the last basis.
 """
 
@@ -36,10 +36,10 @@ PASSED_AS = {
 #: non-zeros), a fifth more with 60 (25,000). Above it the times are about equal (`make bench` times whole calls).
 PRESOLVE_FROM = 25_000
 
-# in the order of HiGHS's numbers: lower, basic, upper, zero, non-basic at an unknown place
-_POSITIONS = np.array([Position.LOWER, Position.BASIC, Position.UPPER, Position.ZERO, Position.LOWER], dtype=np.int8)
 #: Seconds for the search for a conflict, which can take far longer than the proof of infeasibility. It is optional.
 CONFLICT_SECONDS = 5.0
+#: HiGHS's number for what is non-basic at an unknown place; the others are those of `Position`.
+_SOMEWHERE = 4
 _IRREDUCIBLE = 6  # iis_strategy: from the LP, then reduced until nothing can be left out
 _BOUND_MATTERS = 2  # from this bound status on, a variable's bound is part of the irreducible set
 
@@ -59,7 +59,7 @@ class Highs(Backend):
         return HighsSession(self, options or Options())
 
     def _solve(self, program: Program, options: Options) -> Solution:
-        return HighsSession(self, options).solve(program)
+        return HighsSession(self, options)(program)
 
 
 class HighsSession:
@@ -70,7 +70,7 @@ class HighsSession:
         self._highs: highspy.Highs | None = None
         self._loaded: Program | None = None
 
-    def solve(self, program: Program) -> Solution:
+    def __call__(self, program: Program) -> Solution:
         """Solve ``program``, warm where the last one had the same structure; errors as `Backend.solve`."""
         self._backend.check(program, self._options)
         ordinary = scaled(program.as_(float))
@@ -248,7 +248,9 @@ def basis_of(highs: highspy.Highs) -> Basis | None:
     basis = highs.getBasis()
     if not basis.valid:
         return None
-    columns, rows = (_POSITIONS[list(map(int, each))] for each in (basis.col_status, basis.row_status))
+    columns, rows = (np.array(list(map(int, each)), dtype=np.int8) for each in (basis.col_status, basis.row_status))
+    for positions in (columns, rows):
+        positions[positions == _SOMEWHERE] = Position.LOWER
     return Basis(columns, rows)
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -143,9 +144,9 @@ class Backend(ABC):
         ordinary = scaled(program.as_(float))
         return ordinary.back(self._solve(ordinary.program, options))
 
-    def opened(self, options: Options | None = None) -> Answers:
-        """Return an object that answers one program after another; a back end may keep a model loaded in between."""
-        return OneByOne(self, options or Options())
+    def opened(self, options: Options | None = None) -> Callable[[Program], Solution]:
+        """Return what answers one program after another; a back end may keep a model loaded in between."""
+        return partial(self.solve, **asdict(options or Options()))
 
     def check(self, program: Program, options: Options) -> None:
         """Raise `NotInstalled` or `NotCapable` if solving would have to guess or ignore something."""
@@ -166,26 +167,6 @@ class Backend(ABC):
     @abstractmethod
     def _solve(self, program: Program, options: Options) -> Solution:
         """Solve a program that has passed `check` and is in the back end's number type."""
-
-
-class Answers(Protocol):
-    """An object that answers one program after another."""
-
-    def solve(self, program: Program) -> Solution:
-        """Return the answer to ``program``."""
-        ...
-
-
-@dataclass(frozen=True)
-class OneByOne:
-    """A back end with its options; it starts afresh with every program."""
-
-    backend: Solver
-    options: Options
-
-    def solve(self, program: Program) -> Solution:
-        """Return the back end's answer, optimal or not."""
-        return self.backend.solve(program, **asdict(self.options))
 
 
 class Method:
@@ -236,7 +217,11 @@ class Session:
     def __init__(self, solver: Solver | Method, options: Options | None = None, *, warm: bool = False) -> None:
         self.solver, self.options, self.warm = solver, options or Options(), warm
         self.seconds = 0.0
-        self._answers = self._opened()
+        self._ask: Callable[[Program], Solution] | None = None
+        if not isinstance(solver, Method):
+            # a back end from outside starts afresh with every program
+            opened = isinstance(solver, Backend) and solver.opened(self.options)
+            self._ask = opened or partial(solver.solve, **asdict(self.options))
         self._last: Solution | None = None
 
     @property
@@ -262,7 +247,7 @@ class Session:
 
     def __call__(self, program: Program) -> Solution:
         """Return the back end's answer to ``program``, optimal or not."""
-        solution = (self._answers or self.backend).solve(program)  # a method has neither, and the second refuses
+        solution = (self._ask or self.backend.solve)(program)  # of a method, the second is refused
         self.seconds += solution.seconds
         return solution
 
@@ -276,9 +261,3 @@ class Session:
         self._last = method.solve(policy, problem, start)
         self.seconds += self._last.seconds
         return self._last
-
-    def _opened(self) -> Answers | None:
-        if isinstance(self.solver, Method):
-            return None
-        backend = self.solver
-        return backend.opened(self.options) if isinstance(backend, Backend) else OneByOne(backend, self.options)

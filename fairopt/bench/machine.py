@@ -15,6 +15,7 @@ from time import perf_counter, process_time
 
 import numpy as np
 
+from fairopt.bench import memory
 from fairopt.bench.records import Clock, Environment
 
 #: Variables by which libraries learn how many threads to use.
@@ -70,11 +71,7 @@ def environment(provenance: Provenance, threads: int) -> Environment:
         system=platform.platform(),
         python=f"{platform.python_implementation()} {platform.python_version()}",
         threads=pinned(threads),
-        libraries=versions(provenance.libraries),
-        commit=provenance.commit,
-        dirty=provenance.dirty,
-        spec_text=provenance.spec_text,
-        command=provenance.command,
+        **{**vars(provenance), "libraries": versions(provenance.libraries)},
     )
 
 
@@ -133,9 +130,5 @@ def _git(folder: Path, *words: str) -> str:
 
 def _cpu() -> str:
     """Return the processor's name: Linux tells it in /proc/cpuinfo only."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    found = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-    return found or platform.processor() or platform.machine()
+    name = next((line.partition(":")[2].strip() for line in memory.lines("cpuinfo", "model name")), "")
+    return name or platform.processor() or platform.machine()

@@ -28,7 +28,7 @@ SETUP = 900.0
 _TAIL = 400
 
 
-@dataclass
+@dataclass(frozen=True)
 class Ending:
     """How a process ended; SOLVED means that it wrote an answer. ``reported`` is the last line that it sent."""
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from fairopt.bench import configuring
 from fairopt.bench.configuring import placed
-from fairopt.bench.kinds import Contender, Task
+from fairopt.bench.kinds import Contender
 from fairopt.codec import decode
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.problem.files.documents import parse_toml
@@ -169,10 +169,6 @@ class Spec(_Settings):
         """The hash of the text."""
         return sha256(self.source.encode()).hexdigest()
 
-    def make_task(self) -> Task:
-        """Return the task. Errors: `BadInput`, `NotInstalled`."""
-        return configuring.task(self.task)
-
     @classmethod
     def parse(cls, source: str, file: str = "") -> Spec:
         """Return the specification in a TOML text; names are not looked up yet (`check_names`).
@@ -208,7 +204,7 @@ def check_names(spec: Spec) -> None:
     A plug-in that cannot be loaded is left for the run, which records it as missing.
     """
     with placed("key 'task'"):
-        task = spec.make_task()
+        task = configuring.task(spec.task)
     for number, block in enumerate(spec.instances, start=1):
         with placed(f"instances {number}, key 'family'"):
             configuring.family(block.family)

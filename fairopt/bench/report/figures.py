@@ -62,7 +62,7 @@ def goals(found: Iterable[Study]) -> str:
     for study in found:
         for each in outcomes(study):
             cells = [study.task, each.goal.text, each.measured, each.asked, _REACHED[each.reached]]
-            lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+            lines.append("| " + " | ".join(cell.replace("|", "/").replace("\n", " ") for cell in cells) + " |")
     return "\n".join(lines)
 
 
@@ -170,12 +170,10 @@ def _against(study: Study, ours: str, instance: InstanceKey, seconds: float) -> 
 
 
 def _row(study: Study, of: InstanceTimes, against: Iterable[Against]) -> str:
-    said = ", ".join(_said(one) for one in sorted(against, key=_order))
+    said = ", ".join(
+        _said(one) for one in sorted(against, key=lambda one: math.inf if math.isnan(one.factor) else one.factor)
+    )
     return f"| {study.task} | {_name(of.instance)} | {seconds_text(of.seconds)} | {said} |"
-
-
-def _order(one: Against) -> tuple[bool, float]:
-    return (math.isnan(one.factor), 0.0 if math.isnan(one.factor) else one.factor)
 
 
 def _said(one: Against) -> str:
@@ -189,7 +187,3 @@ def _name(instance: InstanceKey) -> str:
     large = {name: value for name, value in instance.parameters.items() if type(value) is int and value >= 1000}
     given = {**instance.parameters, **{name: f"{value:,}" for name, value in large.items()}}
     return f"{instance.family} ({', '.join(f'{name} {value}' for name, value in given.items())})"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "/").replace("\n", " ")
