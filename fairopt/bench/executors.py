@@ -26,21 +26,20 @@ def place(workers: int, dask: str | None) -> Iterator[ExecutorSlots]:
     Errors: `BadInput` for both at once and for a malformed address; `NotInstalled` without Dask; `NotSolved` where no
     cluster answers.
     """
-    if dask is None:
-        if workers == 1:
-            yield ExecutorSlots(None, 1)
-            return
+    if dask is not None:
+        if workers != 1:
+            raise BadInput(f"got --workers {workers} with --dask", place="--workers", remedy="Give one of the two")
+        with _on_dask(dask) as there:
+            yield there
+    elif workers == 1:
+        yield ExecutorSlots(None, 1)
+    else:
         # spawned, so that no worker has this process's memory
         pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
         try:
             yield ExecutorSlots(pool, workers)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-        return
-    if workers != 1:
-        raise BadInput(f"got --workers {workers} with --dask", place="--workers", remedy="Give one of the two")
-    with _on_dask(dask) as there:
-        yield there
 
 
 @contextmanager

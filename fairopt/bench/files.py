@@ -42,9 +42,8 @@ class ResultsFile(AbstractContextManager["ResultsFile"]):
         try:
             self._file = self.path.open("a", encoding="utf-8")
         except OSError as error:
-            raise BadInput(
-                f"{self.path} cannot be written: {error.strerror}", place="--json", remedy="Name a file in a folder"
-            ) from error
+            problem = f"{self.path} cannot be written: {error.strerror}"
+            raise BadInput(problem, place="--json", remedy="Name a file in a folder") from error
         try:
             self._lock()
             self._mend()
@@ -65,14 +64,13 @@ class ResultsFile(AbstractContextManager["ResultsFile"]):
     def _lock(self) -> None:
         try:
             import fcntl
+
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except ImportError:  # not on this system, where a second run is not noticed
             return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise BadInput(
-                f"another run is writing {self.path}", place="--json", remedy="Wait for it, or name another file"
-            ) from error
+            problem, remedy = f"another run is writing {self.path}", "Wait for it, or name another file"
+            raise BadInput(problem, place="--json", remedy=remedy) from error
 
     def _mend(self) -> None:
         found = read_results(self.path)
@@ -150,12 +148,9 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
     records = list(records)
     known = environments(records)
     rows = [_row(each, known) for each in measurements(records)]
-    schema = pyarrow.schema(
-        [pyarrow.field(name, getattr(pyarrow, kind)(), metadata={"says": says}) for name, kind, says in COLUMNS]
-    )
-    columns = {name: [row[name] for row in rows] for name, _, _ in COLUMNS}
+    described = (pyarrow.field(name, getattr(pyarrow, kind)(), metadata={"says": says}) for name, kind, says in COLUMNS)
     try:
-        parquet.write_table(pyarrow.table(columns, schema=schema), path)
+        parquet.write_table(pyarrow.Table.from_pylist(rows, schema=pyarrow.schema(described)), path)
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error}", place="--parquet", remedy="Check the folder") from error
 

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from fairopt.codec import decode, encode
 from fairopt.errors import BadInput
+from fairopt.problem.files.storage import naming
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
 
@@ -212,7 +213,7 @@ class Environment:
 
 
 Record = Measurement | Environment
-_KINDS: Mapping[str, type[Measurement] | type[Environment]] = {each.kind: each for each in (Measurement, Environment)}
+_KINDS: Mapping[str, type[Record]] = {each.kind: each for each in (Measurement, Environment)}
 
 
 def line_of(record: Record) -> str:
@@ -229,7 +230,6 @@ def record_of(line: str, place: str = "") -> Record:
         raise BadInput(f"not JSON: {error}", place=place, remedy="Each line is one object; drop this one") from error
     if not isinstance(data, dict):
         raise BadInput(f"got {shown(data)}", place=place, remedy="Give one object a line")
-    data = dict(data)
     schema, kind = data.pop("schema", None), data.pop("kind", None)
     if schema != SCHEMA:
         raise BadInput(f"schema {shown(schema)}", place=place, remedy=f"This version reads schema {SCHEMA}")
@@ -256,14 +256,8 @@ def read_results(path: str | PathLike[str]) -> Results:
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", file=str(path), remedy="Give a file of results") from error
     *whole, last = text.split("\n")
-    records = []
-    for number, line in enumerate(whole, start=1):
-        if line.strip():
-            try:
-                records.append(record_of(line, f"line {number}"))
-            except BadInput as error:
-                raise error.inside(str(path)) from error
-    return Results(records, last)
+    with naming(path):
+        return Results([record_of(line, f"line {n}") for n, line in enumerate(whole, start=1) if line.strip()], last)
 
 
 def measurements(records: Iterable[Record]) -> list[Measurement]:

@@ -118,10 +118,9 @@ class Goal:
         _require_text(self, "text")
         _require_positive(self, "limit")
         if (self.statistic is Statistic.RATIO) != bool(self.against):
+            remedy = "Name the contender whose seconds are divided by those of the first"
             raise BadInput(
-                "it goes with the statistic 'ratio', and with no other",
-                place="key 'against'",
-                remedy="Name the contender whose seconds are divided by those of the first",
+                "it goes with the statistic 'ratio', and with no other", place="key 'against'", remedy=remedy
             )
 
     def chooses(self, family: str, size: int, parameters: Mapping[str, Any]) -> bool:
@@ -193,9 +192,8 @@ class Spec(_Settings):
 
 def shipped() -> dict[str, str]:
     """Return the text of each specification that comes with fairopt, by name."""
-    folder = resources.files(SHIPPED)
-    found = sorted((each for each in folder.iterdir() if each.name.endswith(".toml")), key=lambda each: each.name)
-    return {each.name.removesuffix(".toml"): each.read_text(encoding="utf-8") for each in found}
+    found = {each.name: each for each in resources.files(SHIPPED).iterdir() if each.name.endswith(".toml")}
+    return {name.removesuffix(".toml"): found[name].read_text(encoding="utf-8") for name in sorted(found)}
 
 
 def check_names(spec: Spec) -> None:
@@ -216,11 +214,8 @@ def check_names(spec: Spec) -> None:
         except NotInstalled:
             continue
         if not {spec.task, task.name} & set(made.tasks):
-            raise BadInput(
-                f"{entrant.contender!r} does not answer {spec.task!r}",
-                place=place,
-                remedy=f"It answers {', '.join(made.tasks) or 'nothing'}",
-            )
+            remedy = f"It answers {', '.join(made.tasks) or 'nothing'}"
+            raise BadInput(f"{entrant.contender!r} does not answer {spec.task!r}", place=place, remedy=remedy)
 
 
 def _source(path_or_name: str | PathLike[str]) -> tuple[str, str]:
@@ -234,9 +229,8 @@ def _source(path_or_name: str | PathLike[str]) -> tuple[str, str]:
         return known[name], f"{name}.toml"
     if given.suffix or len(given.parts) > 1:
         raise BadInput("there is no such file", file=name, remedy="`fairopt bench list` lists what comes with fairopt")
-    raise BadInput(
-        f"there is no specification {shown(name)}", remedy=f"{nearest(name, known, 'specification')} Or give a file"
-    )
+    remedy = f"{nearest(name, known, 'specification')} Or give a file"
+    raise BadInput(f"there is no specification {shown(name)}", remedy=remedy)
 
 
 # -- reading the text --------------------------------------------------------------------------------------------------
@@ -350,8 +344,6 @@ def _require_values(values: Sequence[Any], place: str) -> None:
         raise BadInput("got an empty list", place=place, remedy="Give at least one value")
     for number, value in enumerate(values):
         if isinstance(value, Mapping):
-            raise BadInput(
-                f"got {shown(value)}", place=place, remedy="Give a number, a string, true or false, or a list"
-            )
+            raise BadInput(f"got {shown(value)}", place=place, remedy=_PLAIN_VALUE)
         if value in values[:number]:
             raise BadInput(f"{shown(value)} stands twice", place=place, remedy="Leave one of them out")

@@ -153,9 +153,8 @@ class _Search:
         """Return a proof that there is no optimum, where HiGHS suspects so and it can be proved."""
         status = self.proposed.status
         unclear = status in (Status.INFEASIBLE_OR_UNBOUNDED, Status.INACCURATE, Status.FAILED)
-        if (unclear or status is Status.INFEASIBLE) and (proved := self._infeasible()) is not None:
-            return proved
-        return self._unbounded() if unclear or status is Status.UNBOUNDED else None
+        proved = self._infeasible() if unclear or status is Status.INFEASIBLE else None
+        return self._unbounded() if proved is None and (unclear or status is Status.UNBOUNDED) else proved
 
     def _infeasible(self) -> Solution | None:
         rows = np.arange(len(self.program.rows))
