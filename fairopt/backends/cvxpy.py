@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trivial import settle, uncrossed
 from fairopt.errors import NotInstalled
 from fairopt.program import Array, Program, Sense
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 #: A point found at a limit is an incumbent only if it breaks nothing by more than this, relative to the numbers' size.
 FEASIBLE = 1e-6
@@ -82,7 +79,7 @@ class Cvxpy(Backend):
         import cvxpy
         from cvxpy.settings import SOLVE_TIME
 
-        cones = _Cones.of(program)
+        cones = _Cones(program)
         x = cvxpy.Variable(len(program.cost))
         # an equality or inequality of no rows is left out: several solvers do not take an empty matrix
         equalities = [cones.equal @ x == cones.equal_to] if len(cones.equal_to) else []
@@ -94,14 +91,14 @@ class Cvxpy(Backend):
         raw = chain.solve_via_data(problem, data, warm_start=False, verbose=False, solver_opts=dict(settings))
         elapsed = time.perf_counter() - began
         answer = chain.invert(raw, inverse)
-        point = answer.primal_vars.get(x.id) if answer.primal_vars else None
-        point = None if point is None else np.asarray(point, dtype=float).reshape(len(program.cost))
         word = _own_word(raw)
         status = _outcome(answer.status, word)
-        if point is not None and not (
-            np.isfinite(point).all() and (status is not Status.LIMIT or _holds(program, point))
-        ):
-            point = None  # where an interior iteration stood when it was stopped, or cvxpy's zeros: no incumbent
+        point = answer.primal_vars.get(x.id) if answer.primal_vars else None
+        if point is not None:
+            point = np.asarray(point, dtype=float).reshape(len(program.cost))
+            # where an interior iteration stood when it was stopped, and cvxpy's zeros, are no incumbent
+            holds = np.isfinite(point).all() and (status is not Status.LIMIT or _holds(program, point))
+            point = point if holds else None
         dual = reduced = None
         if status is Status.OPTIMAL and point is not None:
             multipliers = [np.asarray(answer.dual_vars[c.id], dtype=float).ravel() for c in equalities + inequalities]
@@ -177,7 +174,6 @@ class Scs(_Conic):
     capabilities = frozenset({Capability.DUALS, Capability.LOGARITHMS, *passed_as})
 
 
-@dataclass(frozen=True, eq=False)
 class _Cones:
     """The program as ``equal @ x == equal_to`` and ``most @ x <= at_most``; bounds of variables are rows too.
 
@@ -186,18 +182,7 @@ class _Cones:
     divided by its ``size``; the objective is not yet divided by ``unit``.
     """
 
-    equal: sparse.csr_array
-    equal_to: Array
-    most: sparse.csr_array
-    at_most: Array
-    tied: Array
-    above: Array
-    below: Array
-    size: Array
-    unit: float
-
-    @classmethod
-    def of(cls, program: Program) -> _Cones:
+    def __init__(self, program: Program) -> None:
         from scipy import sparse
 
         rows = program.rows
@@ -205,28 +190,22 @@ class _Cones:
         largest = np.ones(shape[0])
         full = np.diff(rows.start) > 0  # `settle` has checked the rows without variables
         largest[full] = np.maximum.reduceat(np.abs(rows.value), rows.start[:-1][full]) if full.any() else 1.0
-        size = _power_of_two(largest)
+        self.size = size = _power_of_two(largest)
+        self.unit = float(_power_of_two(np.array([_largest_rate(program)]))[0])
         matrix = sparse.csr_array((rows.value / size[rows.row], rows.column, rows.start), shape=shape)
-        unit = sparse.eye_array(shape[1], format="csr")
+        each = sparse.eye_array(shape[1], format="csr")
         low, high = uncrossed(rows.lower / size, rows.upper / size)
         least, most = uncrossed(program.lower, program.upper)
         same, fixed = low == high, least == most
-        tied = np.flatnonzero(full & same)
-        above = np.flatnonzero(full & ~same & np.isfinite(high))
-        below = np.flatnonzero(full & ~same & np.isfinite(low))
+        self.tied = tied = np.flatnonzero(full & same)
+        self.above = above = np.flatnonzero(full & ~same & np.isfinite(high))
+        self.below = below = np.flatnonzero(full & ~same & np.isfinite(low))
         capped = np.flatnonzero(~fixed & np.isfinite(most))
         floored = np.flatnonzero(~fixed & np.isfinite(least))
-        return cls(
-            equal=sparse.vstack([matrix[tied], unit[np.flatnonzero(fixed)]], format="csr"),
-            equal_to=np.concatenate([low[tied], least[fixed]]),
-            most=sparse.vstack([matrix[above], -matrix[below], unit[capped], -unit[floored]], format="csr"),
-            at_most=np.concatenate([high[above], -low[below], most[capped], -least[floored]]),
-            tied=tied,
-            above=above,
-            below=below,
-            size=size,
-            unit=float(_power_of_two(np.array([_largest_rate(program)]))[0]),
-        )
+        self.equal = sparse.vstack([matrix[tied], each[np.flatnonzero(fixed)]], format="csr")
+        self.equal_to = np.concatenate([low[tied], least[fixed]])
+        self.most = sparse.vstack([matrix[above], -matrix[below], each[capped], -each[floored]], format="csr")
+        self.at_most = np.concatenate([high[above], -low[below], most[capped], -least[floored]])
 
     def duals(self, program: Program, equal: list[Array], most: list[Array]) -> Array:
         """Return the duals of the program's rows in the convention of `fairopt.backends.solution`.

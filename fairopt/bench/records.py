@@ -66,8 +66,8 @@ class Stages:
     @property
     def cpu(self) -> float | None:
         """Processor seconds of all stages; None where none was reached."""
-        clocks = [clock for clock in (self.build, self.solve, self.certify) if clock is not None]
-        return math.fsum(clock.cpu for clock in clocks) if clocks else None
+        taken = [clock.cpu for clock in vars(self).values() if clock is not None]
+        return math.fsum(taken) if taken else None
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,7 @@ class Trial:
     def identity(self) -> str:
         """What makes two trials the same, as text.
 
-        The specification's name is part of it, so that each specification has all its measurements where several share
-        a file; and the label, so that one contender can be entered twice, to show what differs by chance.
+        Several specifications may share a file, and one may enter a contender twice, to show what differs by chance.
         """
         return json.dumps([self.condition, self.spec, self.called, self.instance.digest, self.repeat])
 

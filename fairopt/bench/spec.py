@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from enum import Enum
 from hashlib import sha256
@@ -131,8 +131,12 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class _Settings:
-    """What stands at the top of a specification."""
+class Spec:
+    """A specification. Seconds and bytes; ``source`` is the text that it was read from, ``digest`` the hash of that.
+
+    ``shift`` is that of the shifted geometric mean. ``give_up``: a contender that ran out of time or memory is not
+    tried again on that instance, nor on larger ones of the family.
+    """
 
     name: str
     title: str
@@ -143,25 +147,15 @@ class _Settings:
     shift: float = 0.01
     threads: int = 1
     give_up: bool = True
+    instances: tuple[Instances, ...] = ()
+    contenders: tuple[Entrant, ...] = ()
+    goals: tuple[Goal, ...] = ()
+    source: str = ""
 
     def __post_init__(self) -> None:
         _require_text(self, "name", "title", "task")
         _require_positive(self, "time_limit", "shift")
         _require_counts(self, 1, "repeats", "threads")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spec(_Settings):
-    """A specification. Seconds and bytes; ``source`` is the text that it was read from, ``digest`` the hash of that.
-
-    ``shift`` is that of the shifted geometric mean. ``give_up``: a contender that ran out of time or memory is not
-    tried again on that instance, nor on larger ones of the family.
-    """
-
-    instances: tuple[Instances, ...]
-    contenders: tuple[Entrant, ...]
-    goals: tuple[Goal, ...] = ()
-    source: str = ""
 
     @property
     def digest(self) -> str:
@@ -247,7 +241,8 @@ def _spec(source: str) -> Spec:
     if "memory_limit" in data:
         data["memory_limit"] = _bytes(data["memory_limit"], "key 'memory_limit'")
     top = {"title": data["name"], **{key: data[key] for key in data if key not in ("instances", "contenders", "goals")}}
-    return Spec(**vars(decode(_Settings, top)), instances=instances, contenders=contenders, goals=goals, source=source)
+    spec: Spec = decode(Spec, top)
+    return replace(spec, instances=instances, contenders=contenders, goals=goals, source=source)
 
 
 def _blocks(

@@ -184,6 +184,7 @@ def _said(one: Against) -> str:
 
 def _name(instance: InstanceKey) -> str:
     """Return family and parameters, large numbers with commas."""
-    large = {name: value for name, value in instance.parameters.items() if type(value) is int and value >= 1000}
-    given = {**instance.parameters, **{name: f"{value:,}" for name, value in large.items()}}
-    return f"{instance.family} ({', '.join(f'{name} {value}' for name, value in given.items())})"
+    written = (
+        f"{name} {value:,}" if type(value) is int else f"{name} {value}" for name, value in instance.parameters.items()
+    )
+    return f"{instance.family} ({', '.join(written)})"

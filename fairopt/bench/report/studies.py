@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -69,19 +69,50 @@ class Cell:
         return median_of([value for value in found if value is not None])
 
 
-@dataclass(frozen=True, eq=False)
 class Study:
-    """One specification on one machine: ``cells`` by contender's name, instance's name and its digest."""
+    """One specification on one machine: ``cells`` by contender's name, instance's name and its digest.
 
-    name: str
-    task: str
-    machine: str
-    contenders: tuple[str, ...]
-    instances: tuple[InstanceKey, ...]
-    cells: Mapping[tuple[str, str, str], Cell]
-    environments: tuple[Environment, ...]
-    spec: Spec | None
-    notes: tuple[str, ...] = ()
+    ``key`` is (specification, task, machine). ``read`` is what the specification of each environment was read as.
+    """
+
+    def __init__(
+        self,
+        key: tuple[str, str, str],
+        rows: list[NumberedMeasurement],
+        environments: Sequence[Environment],
+        read: Sequence[Spec | BadInput],
+    ) -> None:
+        self.name, self.task, self.machine = key
+        self.environments = environments
+        ours = (each for each in reversed(read) if isinstance(each, Spec) and each.name == self.name)
+        self.spec: Spec | None = next(ours, None)
+        names = _names(rows)
+        cells: dict[tuple[str, str, str], list[NumberedMeasurement]] = {}
+        instances: dict[tuple[str, str], InstanceKey] = {}
+        for row in rows:
+            instance = row.measured.instance
+            instances.setdefault((instance.name, instance.digest), instance)
+            cells.setdefault((names[_identity(row)], instance.name, instance.digest), []).append(row)
+        self.cells = {key: Cell(_standing(found)) for key, found in cells.items()}
+        #: All measurements that stand, in the order of the records.
+        self.rows = sorted((row for cell in self.cells.values() for row in cell.rows), key=lambda row: row.number)
+        self.instances = sorted(instances.values(), key=lambda each: (each.family, each.size, each.seed))
+        order = [] if self.spec is None else [each.label for each in self.spec.contenders]
+        listed = dict.fromkeys(names.values())
+        self.contenders = tuple(sorted(listed, key=lambda each: order.index(each) if each in order else len(order)))
+        self.notes = list(dict.fromkeys(self._notes(rows, read)))
+
+    def _notes(self, rows: Iterable[NumberedMeasurement], read: Iterable[Spec | BadInput]) -> Iterator[str]:
+        for each in read:
+            if isinstance(each, BadInput):
+                yield f"The specification cannot be read: {each}"
+        changing = {"specification": "spec_text", "commit": "commit", "Python": "python", "libraries": "libraries"}
+        values = {what: {plain(getattr(each, key)) for each in self.environments} for what, key in changing.items()}
+        if differing := ", ".join(what for what, found in values.items() if len(found) > 1):
+            yield f"Measured in {len(self.environments)} environments on this machine, which differ in: {differing}"
+        limits = sorted({row.measured.time_limit for row in rows})
+        if len(limits) > 1:
+            yield f"Time limits differ: {', '.join(f'{each:g}' for each in limits)} s; in means the largest counts"
 
     @property
     def title(self) -> str:
@@ -92,11 +123,6 @@ class Study:
     def anchor(self) -> str:
         """The anchor of the study in the page; it is unique, since the numbers of rows are."""
         return f"s{self.rows[0].number}"
-
-    @cached_property
-    def rows(self) -> list[NumberedMeasurement]:
-        """All measurements, in the order of the records."""
-        return sorted((row for cell in self.cells.values() for row in cell.rows), key=lambda row: row.number)
 
     @property
     def limit(self) -> float | None:
@@ -207,51 +233,16 @@ def studies(records: Iterable[Record]) -> list[Study]:
     if not together:
         remedy = "Run `fairopt bench SPEC --json FILE` first"
         raise BadInput("there are no measurements", place="records", remedy=remedy)
-    return [_study(key, rows, known, specs) for key, rows in together.items()]
+    found = []
+    for key, rows in together.items():
+        of = dict.fromkeys(row.measured.environment for row in rows)
+        found.append(Study(key, rows, [known[digest] for digest in of], [specs[digest] for digest in of]))
+    return found
 
 
 def machine_of(environment: Environment) -> str:
     """Return the machine as text; times of machines whose text differs are not compared."""
     return f"{environment.cpu}, {count(environment.cores, 'core')}, {environment.system}"
-
-
-def _study(
-    key: tuple[str, str, str],
-    rows: list[NumberedMeasurement],
-    known: Mapping[str, Environment],
-    specs: Mapping[str, Spec | BadInput],
-) -> Study:
-    names, (name, task, machine) = _names(rows), key
-    cells: dict[tuple[str, str, str], list[NumberedMeasurement]] = {}
-    instances: dict[tuple[str, str], InstanceKey] = {}
-    for row in rows:
-        instance = row.measured.instance
-        instances.setdefault((instance.name, instance.digest), instance)
-        cells.setdefault((names[_identity(row)], instance.name, instance.digest), []).append(row)
-    of = {row.measured.environment: known[row.measured.environment] for row in rows}
-    read = [specs[digest] for digest in of]
-    spec = next((each for each in reversed(read) if isinstance(each, Spec) and each.name == name), None)
-    notes = [f"The specification cannot be read: {each}" for each in read if isinstance(each, BadInput)]
-    changing = {"specification": "spec_text", "commit": "commit", "Python": "python", "libraries": "libraries"}
-    differing = [what for what, key in changing.items() if len({plain(getattr(each, key)) for each in of.values()}) > 1]
-    if differing:
-        notes.append(f"Measured in {len(of)} environments on this machine, which differ in: {', '.join(differing)}")
-    limits = sorted({row.measured.time_limit for row in rows})
-    if len(limits) > 1:
-        notes.append(f"Time limits differ: {', '.join(f'{each:g}' for each in limits)} s; in means the largest counts")
-    order = {} if spec is None else {each.label: place for place, each in enumerate(spec.contenders)}
-    listed = sorted(dict.fromkeys(names.values()), key=lambda each: order.get(each, len(order)))
-    return Study(
-        name=name,
-        task=task,
-        machine=machine,
-        contenders=tuple(listed),
-        instances=tuple(sorted(instances.values(), key=lambda each: (each.family, each.size, each.seed))),
-        cells={key: Cell(_standing(found)) for key, found in cells.items()},
-        environments=tuple(of.values()),
-        spec=spec,
-        notes=tuple(dict.fromkeys(notes)),
-    )
 
 
 def _names(rows: Sequence[NumberedMeasurement]) -> dict[tuple[str, str], str]:
