@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fairopt.backends.scaling import largest_of, power_of_two
 from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trivial import settle, uncrossed
@@ -187,11 +188,9 @@ class _Cones:
 
         rows = program.rows
         shape = program.shape
-        largest = np.ones(shape[0])
         full = np.diff(rows.start) > 0  # `settle` has checked the rows without variables
-        largest[full] = np.maximum.reduceat(np.abs(rows.value), rows.start[:-1][full]) if full.any() else 1.0
-        self.size = size = _power_of_two(largest)
-        self.unit = float(_power_of_two(np.array([_largest_rate(program)]))[0])
+        self.size = size = power_of_two(largest_of(rows))
+        self.unit = float(power_of_two(_largest_rate(program)))
         matrix = sparse.csr_array((rows.value / size[rows.row], rows.column, rows.start), shape=shape)
         each = sparse.eye_array(shape[1], format="csr")
         low, high = uncrossed(rows.lower / size, rows.upper / size)
@@ -222,11 +221,6 @@ class _Cones:
             rate[self.below] += most[0][len(self.above) :][: len(self.below)]
         rate *= self.unit / self.size
         return -rate if program.sense is Sense.MAXIMIZE else rate
-
-
-def _power_of_two(size: Array) -> Array:
-    """Return the power of two nearest to each size; division by it is exact."""
-    return np.asarray(np.exp2(np.round(np.log2(size))))
 
 
 def _largest_rate(program: Program) -> float:

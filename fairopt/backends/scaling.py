@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairopt.backends.solution import Solution
-from fairopt.program import Array, Program
+from fairopt.program import Array, Program, Rows
 
 #: What counts as ordinary size. Rows are left alone if their largest coefficient lies between SMALL and LARGE, the
 #: objective if a typical coefficient does, and bounds up to LARGE_BOUND.
@@ -48,9 +48,7 @@ class Scaled:
 def scaled(program: Program) -> Scaled:
     """Return ``program`` (floats) in ordinary size; one with logarithms, or of ordinary size, is not changed."""
     rows = program.rows
-    largest = np.zeros(len(rows))
-    np.maximum.at(largest, rows.row, np.abs(rows.value))
-    largest[largest == 0] = 1.0
+    largest = largest_of(rows)
     column = 1.0 if program.integer.any() else _column(program, largest)
     row = _power(largest * column)
     # the mean, not the largest: where users' units differ, the smallest cost must not fall below the tolerance
@@ -75,7 +73,7 @@ def _column(program: Program, largest: Array) -> float:
     typical = _typical(np.concatenate(given))
     if SMALL <= typical <= LARGE_BOUND:
         return 1.0
-    return float(2.0 ** np.round(np.log2(typical / LARGE if typical > LARGE_BOUND else typical)))
+    return float(power_of_two(typical / LARGE if typical > LARGE_BOUND else typical))
 
 
 def _typical(values: Array) -> float:
@@ -86,5 +84,17 @@ def _typical(values: Array) -> float:
 
 def _power(sizes: Array) -> Array:
     """Return the powers of two nearest to ``sizes``, 1 for those of ordinary size."""
-    ordinary = (sizes >= SMALL) & (sizes <= LARGE)
-    return np.where(ordinary, 1.0, 2.0 ** np.round(np.log2(sizes)))
+    return np.where((sizes >= SMALL) & (sizes <= LARGE), 1.0, power_of_two(sizes))
+
+
+def power_of_two(sizes: Array | float) -> Array:
+    """Return the power of two nearest to each size; division by it is exact."""
+    return np.asarray(2.0 ** np.round(np.log2(sizes)))
+
+
+def largest_of(rows: Rows) -> Array:
+    """Return the size of each row's largest coefficient; 1 for a row without any."""
+    largest = np.zeros(len(rows))
+    np.maximum.at(largest, rows.row, np.abs(rows.value))
+    largest[largest == 0] = 1.0
+    return largest

@@ -38,7 +38,8 @@ class Capability(enum.Enum):
 
 #: Most solvers take seeds of 31 bits. A solver that is asked for a million threads kills the process.
 MOST, MOST_THREADS = 2**31, 256
-_WHOLE = (Capability.SEED, Capability.THREADS)
+#: The options that are whole numbers, and the least value of each.
+_WHOLE = {Capability.SEED: 0, Capability.THREADS: 1}
 
 
 @dataclass(frozen=True)
@@ -56,15 +57,12 @@ class Options:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("time_limit", 0.0), ("gap", 0.0), ("tolerance", 0.0), ("seed", 0), ("threads", 1)):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            whole = Capability[name.upper()] in _WHOLE
+        for option, value in self.given().items():
+            whole, least = option in _WHOLE, _WHOLE.get(option, 0.0)
             number = isinstance(value, int if whole else int | float | Fraction) and not isinstance(value, bool)
             if not number or not least <= value < (MOST if whole else INFINITY):
                 kind = f"a whole number below {MOST}" if whole else "a finite number"
-                raise BadInput(f"got {value!r}", place=f"option {name}", remedy=f"Give {kind} that is at least {least}")
+                raise BadInput(f"got {value!r}", place=option.value, remedy=f"Give {kind} that is at least {least}")
         if self.threads is not None and self.threads > MOST_THREADS:
             raise BadInput(f"got {self.threads}", place="option threads", remedy=f"Give at most {MOST_THREADS}")
 
