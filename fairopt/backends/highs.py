@@ -158,16 +158,15 @@ def _update(highs: highspy.Highs, old: Program, new: Program) -> None:
         return
     for place in changed:
         highs.changeCoeff(int(new.rows.row[place]), int(new.rows.column[place]), float(new.rows.value[place]))
-    columns = np.flatnonzero(new.cost != old.cost).astype(np.int32)
-    if len(columns):
-        highs.changeColsCost(len(columns), columns, new.cost[columns])
-    columns = np.flatnonzero((new.lower != old.lower) | (new.upper != old.upper)).astype(np.int32)
-    if len(columns):
-        highs.changeColsBounds(len(columns), columns, new.lower[columns], new.upper[columns])
-    moved = (new.rows.lower != old.rows.lower) | (new.rows.upper != old.rows.upper)
-    rows = np.flatnonzero(moved).astype(np.int32)
-    if len(rows):
-        highs.changeRowsBounds(len(rows), rows, new.rows.lower[rows], new.rows.upper[rows])
+    rows, before = new.rows, old.rows
+    for change, moved, values in (
+        (highs.changeColsCost, new.cost != old.cost, [new.cost]),
+        (highs.changeColsBounds, (new.lower != old.lower) | (new.upper != old.upper), [new.lower, new.upper]),
+        (highs.changeRowsBounds, (rows.lower != before.lower) | (rows.upper != before.upper), [rows.lower, rows.upper]),
+    ):
+        places = np.flatnonzero(moved).astype(np.int32)
+        if len(places):
+            change(len(places), places, *(each[places] for each in values))
     if new.offset != old.offset:
         highs.changeObjectiveOffset(float(new.offset))
     if new.sense is not old.sense:

@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -37,10 +38,8 @@ def versions(libraries: Iterable[str]) -> dict[str, str]:
     """Return the versions of installed distributions; what is not installed is left out."""
     found = {}
     for name in sorted({*libraries}):
-        try:
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found
 
 

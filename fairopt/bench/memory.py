@@ -8,6 +8,7 @@ is then the largest value seen.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from fairopt.bench.libraries import library
@@ -38,10 +39,8 @@ def peak(pid: int) -> int:
 
 def forget_peak() -> None:
     """Let the peak of this process begin anew; where the system cannot, it counts from the start of the process."""
-    try:
+    with suppress(OSError):  # not Linux, or not allowed: the peak is then that of the whole process, never less
         (PROC / "self" / "clear_refs").write_text("5")
-    except OSError:
-        return  # not Linux, or not allowed: the peak is then that of the whole process, which is never less
 
 
 def kills() -> int:
@@ -67,11 +66,9 @@ def _number(file: str, key: str) -> int:
 
 def _children(pid: int) -> list[int]:
     found: list[int] = []
-    try:
+    with suppress(OSError):  # a thread, or the process, has ended meanwhile
         for thread in (PROC / str(pid) / "task").iterdir():
             found.extend(int(child) for child in (thread / "children").read_text().split())
-    except OSError:  # a thread, or the process, has ended meanwhile
-        return found
     return found
 
 

@@ -67,13 +67,12 @@ class Exact(Backend):
     number: ClassVar[type] = Fraction
 
     def _solve(self, program: Program, options: Options) -> Solution:
-        began = time.perf_counter()
+        deadline = INFINITY if options.time_limit is None else time.perf_counter() + options.time_limit
         if trivial := settle(program, self.name, forgiven=0):
             return _with_ray(program, trivial)
-        deadline = INFINITY if options.time_limit is None else began + options.time_limit
         search = _Search(program, deadline)
         search.ask()
-        return replace(search.answer(), seconds=time.perf_counter() - began)
+        return search.answer()
 
     def from_basis(
         self, program: Program, basis: Basis | None, *, deadline: float = INFINITY, refinement: bool = True
@@ -83,21 +82,20 @@ class Exact(Backend):
         ``deadline`` is on the clock of `time.perf_counter`. Without ``refinement`` exact pivots start from the basis
         at once, and HiGHS is never asked.
         """
-        began = time.perf_counter()
         program = program.as_(self.number)
         trivial = settle(program, self.name, forgiven=0)
         if trivial and trivial.status is Status.INFEASIBLE:
             return trivial
         search = _Search(program, deadline)
         search.proposed = replace(search.proposed, basis=slacks(program) if basis is None else basis)
-        return replace(search.answer(refinement), seconds=time.perf_counter() - began)
+        return search.answer(refinement)
 
 
 class _Search:
     """The way to the answer of one program, step by step; the steps are those of the module's docstring."""
 
     def __init__(self, program: Program, deadline: float) -> None:
-        self.program, self.deadline = program, deadline
+        self.program, self.deadline, self._began = program, deadline, time.perf_counter()
         self.proposed = Solution(Status.FAILED, "not asked", Exact.name)
         self._floats: FloatProgram | None = None
         self._vertex: Vertex | None = None
@@ -216,7 +214,8 @@ class _Search:
         done = f"{self._rounds} refinements and {self._pivots} exact pivots"
         raw = f"{status.value} after {done}; HiGHS: {self._said or 'not asked'}{more}"
         value = None if x is None else objective(self.program, x)
-        return Solution(status, raw, Exact.name, objective=value, x=x, **found)
+        seconds = time.perf_counter() - self._began
+        return Solution(status, raw, Exact.name, objective=value, x=x, seconds=seconds, **found)
 
     def _optimal(self, x: Array, dual: Array, basis: Basis) -> Solution:
         reduced = require_optimum(self.program, x, dual)

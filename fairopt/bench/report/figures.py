@@ -36,11 +36,6 @@ class Against:
     bound: bool = False
     failed: str = ""
 
-    @property
-    def faster(self) -> bool:
-        """Whether it took less time than we did, by more than noise, and did not run into its limit."""
-        return not self.bound and self.factor < 1 / SLOWER
-
 
 @dataclass(frozen=True)
 class InstanceTimes:
@@ -81,8 +76,8 @@ def speed(found: Iterable[Study]) -> str:
             most = max(tried, key=lambda each: (each.answers, each.instance.size), default=None)
             largest = max(tried, key=lambda each: each.instance.size, default=None)
             lines += [_row(study, each, each.against) for each in every if each in (most, largest)]
-            faster = [(each, [one for one in each.against if one.faster]) for each in every]
-            slower += [_row(study, each, those) for each, those in faster if those]
+            faster = [[one for one in each.against if not one.bound and one.factor < 1 / SLOWER] for each in every]
+            slower += [_row(study, each, those) for each, those in zip(every, faster, strict=True) if those]
     if not slower:
         return "\n".join([*lines, "", "No other contender was faster anywhere."])
     return "\n".join([*lines, "", "Who was faster, and took which part of fairopt's seconds:", "", *lines[:2], *slower])
@@ -170,9 +165,8 @@ def _against(study: Study, ours: str, instance: InstanceKey, seconds: float) -> 
 
 
 def _row(study: Study, of: InstanceTimes, against: Iterable[Against]) -> str:
-    said = ", ".join(
-        _said(one) for one in sorted(against, key=lambda one: math.inf if math.isnan(one.factor) else one.factor)
-    )
+    ordered = sorted(against, key=lambda one: math.inf if math.isnan(one.factor) else one.factor)
+    said = ", ".join(map(_said, ordered))
     return f"| {study.task} | {_name(of.instance)} | {seconds_text(of.seconds)} | {said} |"
 
 
@@ -184,7 +178,5 @@ def _said(one: Against) -> str:
 
 def _name(instance: InstanceKey) -> str:
     """Return family and parameters, large numbers with commas."""
-    written = (
-        f"{name} {value:,}" if type(value) is int else f"{name} {value}" for name, value in instance.parameters.items()
-    )
-    return f"{instance.family} ({', '.join(written)})"
+    given = {name: f"{value:,}" if type(value) is int else value for name, value in instance.parameters.items()}
+    return f"{instance.family} ({', '.join(f'{name} {value}' for name, value in given.items())})"
