@@ -105,16 +105,9 @@ class Cvxpy(Backend):
             multipliers = [np.asarray(answer.dual_vars[c.id], dtype=float).ravel() for c in equalities + inequalities]
             dual = cones.duals(program, multipliers[: len(equalities)], multipliers[len(equalities) :])
             reduced = program.reduced_cost(point, dual)
-        return Solution(
-            status=status,
-            raw_status=f"{self.solver}: {word or answer.status}",
-            backend=self.name,
-            objective=None if point is None else program.value(point),
-            x=point,
-            dual=dual,
-            reduced_cost=reduced,
-            seconds=float(answer.attr.get(SOLVE_TIME) or elapsed),
-        )
+        raw_status, value = f"{self.solver}: {word or answer.status}", None if point is None else program.value(point)
+        seconds = float(answer.attr.get(SOLVE_TIME) or elapsed)
+        return Solution(status, raw_status, self.name, value, x=point, dual=dual, reduced_cost=reduced, seconds=seconds)
 
 
 class _Conic(Cvxpy):

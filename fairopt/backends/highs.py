@@ -199,32 +199,18 @@ def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorou
     info = highs.getInfo()
     has_point = info.primal_solution_status == 2 or status in ("kOptimal", "kModelEmpty")
     outcome = outcome_of(status, has_point)
-    x = dual = reduced = basis = None
-    objective = bound = None
+    found: dict[str, Any] = {"bound": _finite(info.mip_dual_bound)} if integer else {}
     if has_point:
         answer = highs.getSolution()
-        x = np.array(answer.col_value)
-        objective = program.value(x)
+        found["x"] = x = np.array(answer.col_value)
+        found["objective"] = program.value(x)
         if outcome is Status.OPTIMAL and not integer:
-            bound = objective
             dual, reduced = np.array(answer.row_dual), np.array(answer.col_dual)
-            basis = basis_of(highs)
-    if integer:
-        bound = _finite(info.mip_dual_bound)
-    conflict = _conflict(highs, program) if thorough and outcome is Status.INFEASIBLE and not integer else ()
-    return Solution(
-        status=outcome,
-        raw_status=highs.modelStatusToString(highs.getModelStatus()),
-        backend=Highs.name,
-        objective=objective,
-        bound=bound,
-        x=x,
-        dual=dual,
-        reduced_cost=reduced,
-        basis=basis,
-        conflict=conflict,
-        seconds=highs.getRunTime() - before,
-    )
+            found |= {"bound": found["objective"], "dual": dual, "reduced_cost": reduced, "basis": basis_of(highs)}
+    if thorough and outcome is Status.INFEASIBLE and not integer:
+        found["conflict"] = _conflict(highs, program)
+    raw = highs.modelStatusToString(highs.getModelStatus())
+    return Solution(outcome, raw, Highs.name, seconds=highs.getRunTime() - before, **found)
 
 
 _LIMITS = ("kTimeLimit", "kIterationLimit", "kSolutionLimit", "kInterrupt", "kHighsInterrupt", "kMemoryLimit")

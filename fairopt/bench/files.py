@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TextIO
 
 from fairopt.bench.libraries import library
-from fairopt.bench.records import (
-    Environment,
-    Measurement,
-    Record,
-    environments,
-    line_of,
-    measurements,
-    read_results,
-    record_of,
-)
+from fairopt.bench.records import Measurement, Record, environments, line_of, measurements, read_results, record_of
 from fairopt.codec import encode
 from fairopt.errors import BadInput
 
@@ -147,7 +138,7 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
     pyarrow, parquet = _pyarrow()
     records = list(records)
     known = environments(records)
-    rows = [_row(each, known) for each in measurements(records)]
+    rows = [_row(each, known.get(each.environment)) for each in measurements(records)]
     described = (pyarrow.field(name, getattr(pyarrow, kind)(), metadata={"says": says}) for name, kind, says in COLUMNS)
     try:
         parquet.write_table(pyarrow.Table.from_pylist(rows, schema=pyarrow.schema(described)), path)
@@ -155,11 +146,10 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
         raise BadInput(f"{path} cannot be written: {error}", place="--parquet", remedy="Check the folder") from error
 
 
-def _row(of: Measurement, known: Mapping[str, Environment]) -> dict[str, Any]:
+def _row(of: Measurement, where: Record | None) -> dict[str, Any]:
     row: dict[str, Any] = encode(of, finite=True)
     instance, judged, seconds = row["instance"], row["judgement"] or {}, row["seconds"]
     clocks = {**seconds, "reference": row["reference_job"]}
-    where = known.get(of.environment)
     row |= {name: instance[name] for name in ("family", "size", "seed")}
     row |= {f"{stage}_{clock}": took and took[clock] for stage, took in clocks.items() for clock in ("wall", "cpu")}
     row |= {name: judged.get(name) for name in ("violation", "gap", "objective", "note")}

@@ -9,22 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fairopt.bench import configuring
+from fairopt.bench import configuring, records
 from fairopt.bench.answers import read_answer
 from fairopt.bench.kinds import Contender, Judgement
 from fairopt.bench.machine import Provenance, environment, writable
 from fairopt.bench.process import Ending, run_child
-from fairopt.bench.records import (
-    PASSING,
-    Clock,
-    Environment,
-    InstanceKey,
-    Judged,
-    Measurement,
-    MeasurementStatus,
-    Stages,
-    Trial,
-)
+from fairopt.bench.records import Clock, Environment, InstanceKey, Judged, Measurement, MeasurementStatus, Stages, Trial
 from fairopt.codec import decode, encode
 
 #: Characters of a message that are kept.
@@ -108,7 +98,7 @@ def _record(trial: Trial, here: Environment, started: str, ended: Ending, judgem
         status=ended.status,
         message=_short(ended.message),
         seconds=decode(Stages, reported.get("seconds", {}), "seconds"),
-        peak_bytes=None if ended.status in PASSING else ended.peak_bytes or None,
+        peak_bytes=None if ended.status in records.PASSING else ended.peak_bytes or None,
         base_bytes=reported.get("base_bytes"),
         judgement=judged,
         reference_job=decode(Clock | None, reported.get("reference_job"), "reference_job"),

@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from fairopt.bench import configuring
+from fairopt.bench import configuring, records
 from fairopt.bench.kinds import Contender
 from fairopt.bench.machine import Provenance
 from fairopt.bench.measure import Job, measure, reference, settings_of
@@ -80,23 +80,20 @@ class _Run:
     missing: set[str] = field(default_factory=set)
 
     def go(self, before: Sequence[Record]) -> Iterator[Record]:
-        done: dict[str, Measurement] = {}
-        for record in before:
-            if isinstance(record, Environment):
-                self.environments.add(record.digest)
-            else:
-                done[record.identity] = record
-                self._remember(record)
+        known, measured = records.environments(before), records.measurements(before)
+        self.environments = set(known)
+        self.spent = [each for each in measured if each.status in _SPENT]
+        done = {each.identity: each for each in measured}
         self.missing = {identity for identity, record in done.items() if record.status is MeasurementStatus.MISSING}
-        self._say_what_is_old(done.values(), {each.digest: each for each in before if isinstance(each, Environment)})
+        self._say_what_is_old(done.values(), known)
         try:
             for key in list(self._instances()):  # first of all, so that no bad parameter ends the run half way
                 compared: list[Any] = []  # the reference, once it is needed
                 for repeat, entrant in self._turns(key):
                     trial = self._trial(entrant, key, repeat)
-                    known = done.get(trial.identity)
+                    earlier = done.get(trial.identity)
                     # a library that was missing may be installed by now
-                    if known is not None and (known.status not in PASSING or self._why_not(entrant, trial)):
+                    if earlier is not None and (earlier.status not in PASSING or self._why_not(entrant, trial)):
                         continue
                     while len(self.pending) >= self.concurrent:
                         yield from self._collect()
@@ -173,7 +170,8 @@ class _Run:
         for future in ended:
             trial = self.pending.pop(future)
             measurement, environment = _result(future, f"{trial.instance.name}, {trial.label}")
-            self._remember(measurement)
+            if measurement.status in _SPENT:
+                self.spent.append(measurement)
             if measurement.status is MeasurementStatus.MISSING and measurement.identity in self.missing:
                 continue
             if environment.digest not in self.environments:
@@ -196,10 +194,6 @@ class _Run:
             return self.executor.submit(do, *arguments)
         except RuntimeError as error:  # a pool whose worker has died, or that is shut down
             raise _failed("a job could not be sent", error) from error
-
-    def _remember(self, record: Measurement) -> None:
-        if record.status in _SPENT:
-            self.spent.append(record)
 
 
 def _result(future: Future[T], what: str) -> T:
