@@ -89,8 +89,8 @@ def run_command(
                 _say(f"going on from {len(measurements(file.before))} measurements in {json_}")
         before = len(records)
         try:
-            there = stack.enter_context(place(workers, dask))
-            for record in run_spec(asked, there.executor, concurrent=there.concurrent, before=list(records), say=_say):
+            executor, concurrent = stack.enter_context(place(workers, dask))
+            for record in run_spec(asked, executor, concurrent=concurrent, before=list(records), say=_say):
                 records.append(record)
                 if file is not None:
                     file.add(record)

@@ -63,7 +63,7 @@ class Optima:
         """Return the largest or least sum of ``weight`` (n, k) times shares over the optima. Errors: `NotSolved`."""
         sign = 1 if sense is Sense.MAXIMIZE else -1
         program = self._on_shares(weight * sign)
-        return sign * program.value(self._solver().solve(program).require_optimal().point)
+        return sign * program.value(self._solver()(program).require_optimal().point)
 
     def unique(self, *, seed: int = 0) -> Uniqueness:
         """Say whether every optimum has the same utilities, and whether it has the same shares; decided in floats.
@@ -97,7 +97,7 @@ class Optima:
         point: Array | None = None
         for weight in weights:
             program = left._on_shares(weight)
-            solution = solver.solve(program).require_optimal()
+            solution = solver(program).require_optimal()
             point = solution.point
             face = replace(cut_to_optima(program, solution), name=self.choices.name)
             left = Optima(self.market, face, self.shares)
@@ -110,7 +110,7 @@ class Optima:
         return not_negative(point[self.first : self.first + n * k].reshape(n, k))
 
     def _solver(self) -> Any:
-        return Exact() if self.choices.exact else Highs().opened()
+        return Exact().solve if self.choices.exact else Highs().opened()
 
     def _on_shares(self, weight: Array) -> Program:
         """Return the program with another objective: the sum of ``weight`` times the shares."""
