@@ -23,9 +23,10 @@ from fairopt.problem.files.columns import check_version
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.storage import naming, read_text
 from fairopt.problem.labels import check_keys
+from fairopt.problem.numbers import told
 from fairopt.proofs.verifier import schedules as verify_schedule
 from fairopt.proofs.verifier.plan import BESIDE
-from fairopt.schedules.document import SCHEMA, document, number
+from fairopt.schedules.document import SCHEMA, document
 
 #: Keys that a schedule from outside may leave out.
 UNTOLD: Mapping[str, Any] = {"schema": SCHEMA, "policy": "unknown", "bases": [], "admissions": [], "payments": []}
@@ -62,8 +63,8 @@ def result(plan: Plan, options: list[str]) -> dict[str, Any]:
         **document(plan),
         "options": options,
         "backend": plan.backend,
-        "revenue": number(plan.revenue),
-        "gains": {name: number(gain) for name, gain in zip(plan.batch.tenants, plan.gains, strict=True)},
+        "revenue": told(plan.revenue),
+        "gains": dict(zip(plan.batch.tenants, told(plan.gains), strict=True)),
         "unscheduled": [plan.batch.jobs.names[job] for job in plan.unscheduled],
         "proven": plan.proven,
         "seconds": {"build": seconds.build, "solve": seconds.solve, "certify": seconds.certify},

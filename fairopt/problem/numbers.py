@@ -5,8 +5,13 @@ from __future__ import annotations
 import math
 import re
 import reprlib
+from collections.abc import Mapping
+from dataclasses import fields
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -113,6 +118,39 @@ def written(value: object, place: str) -> int | float | str:
         return int(number) if abs(number) < 2**63 else str(number)
     near = float(number)
     return near if Fraction(repr(near)) == number else str(number)
+
+
+def told(value: Any) -> Any:
+    """Return a value in the types of JSON, as records and documents for the verifier hold it.
+
+    A number is an int or a string "p/q" where it is exact, else a float; infinity is null. A dataclass is an object.
+    """
+    if isinstance(value, _AS_THEY_ARE):
+        return value
+    if isinstance(value, Fraction):
+        return value.numerator if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, tuple | list):
+        return [told(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: told(each) for name, each in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return told(value.tolist())
+    return value.value if isinstance(value, Enum) else told_fields(value)
+
+
+def told_fields(value: Any, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the fields of a dataclass as `told` has them, but for those ``without``."""
+    return {name: told(getattr(value, name)) for name in _names(type(value)) if name not in without}
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
+
+
+_AS_THEY_ARE = (str, int, type(None))
 
 
 def in_full(number: Fraction | int) -> str:

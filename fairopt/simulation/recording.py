@@ -49,12 +49,12 @@ from typing import Any, Self
 
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, exact
+from fairopt.problem.numbers import told
 from fairopt.simulation.changes import Changes
 from fairopt.simulation.document import (
     cluster_to_json,
     job_to_json,
     mechanics_to_json,
-    number,
     standing_to_json,
     trace_to_json,
 )
@@ -74,8 +74,8 @@ def header(
     backend: str = "auto",
 ) -> dict[str, Any]:
     """Return what was run, as the first line of a record says it; the trace is in the numbers of the run."""
-    told = trace_to_json(trace, len(trace.jobs))
-    digest = sha256(_text(told))
+    described = trace_to_json(trace, len(trace.jobs))
+    digest = sha256(_text(described))
     for row in range(len(trace.jobs)):
         digest.update(b"\n" + _text(job_to_json(trace.jobs, row)))
     return {
@@ -83,10 +83,10 @@ def header(
         "options": sorted(options),
         "backend": backend,
         "numbers": "exact" if trace.jobs.exact else "float",
-        "length": number(exact(length, "length")),
+        "length": told(exact(length, "length")),
         "mechanics": mechanics_to_json(mechanics),
         "cluster": cluster_to_json(cluster),
-        "trace": told | {"sha256": digest.hexdigest()},
+        "trace": described | {"sha256": digest.hexdigest()},
     }
 
 
