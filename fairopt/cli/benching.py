@@ -12,8 +12,10 @@ import typer
 from typer.core import TyperGroup
 
 from fairopt import discovery
+from fairopt.cli.app import PLAIN
 from fairopt.cli.exits import Exit
 from fairopt.errors import BadInput
+from fairopt.problem.files.storage import require_place
 
 
 class _RunByDefault(TyperGroup):
@@ -26,13 +28,7 @@ class _RunByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
-    cls=_RunByDefault,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Measure solvers beside each other.",
-)
+app = typer.Typer(cls=_RunByDefault, no_args_is_help=True, help="Measure solvers beside each other.", **PLAIN)
 
 
 @app.command("run")
@@ -76,7 +72,7 @@ def run_command(
     if report is not None:
         from fairopt.bench.report.page import require_libraries
 
-        _require_folder(report, "--report")
+        require_place(report, "--report")
         require_libraries()
     records: list[Record] = []
     progress = bench_tables.ProgressPrinter(asked, records)
@@ -135,7 +131,7 @@ def report_command(
     """Write one HTML page with tables and pictures of results."""
     from fairopt.bench.records import environments
 
-    _require_folder(output, "--output")
+    require_place(output, "--output")
     records = _read(results)
     texts = [each.spec_text for each in environments(records).values()]
     _write_report(records, output, title or _title(texts))
@@ -203,11 +199,6 @@ def _write_report(records: list[Any], path: Path, title: str) -> None:
 
     write_report(records, path, title)
     _say(f"wrote {path}")
-
-
-def _require_folder(path: Path, option: str) -> None:
-    if path.is_dir() or not path.parent.is_dir():
-        raise BadInput(f"{path} cannot be written", place=option, remedy="Name a file in a folder that exists")
 
 
 def _say(text: str) -> None:

@@ -16,18 +16,17 @@ from fairopt.cli import as_json, comparison_tables, proving, tables
 from fairopt.cli.answers import status_of
 from fairopt.cli.exits import Exit
 from fairopt.cli.listing import AsJson, print_json, wanted_policies, wanted_properties
+from fairopt.cli.settings import mechanics_of, read_trace_on
 from fairopt.compare import Row
 from fairopt.compare import compare as compared
 from fairopt.errors import BadInput
 from fairopt.policy import Policy
-from fairopt.problem import Market, Queue, exact, read_cluster, read_market, read_trace
+from fairopt.problem import Market, Queue, exact, read_market
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
-from fairopt.problem.files.detect import file_type
-from fairopt.problem.files.storage import naming
+from fairopt.problem.files.file_type import file_type
 from fairopt.properties import Effort, Property
-from fairopt.simulation import Mechanics, Setting
-from fairopt.simulation.run import check_matches
+from fairopt.simulation import Setting
 
 
 def compare(
@@ -197,12 +196,8 @@ class OfRuns(OfProblems):
                 place="--cluster",
                 remedy="Give a cluster file: fairopt compare TRACE --cluster FILE",
             )
-        cluster = read_cluster(self.given["cluster"])
-        trace = read_trace(self.file, cluster.types)
-        with naming(str(self.file)):
-            check_matches(trace, cluster)
-        costs = {name: exact(self.given[name], f"--{name}") for name in ("restart", "launch", "spread")}
-        mechanics = Mechanics(**costs, local_data=self.given["local_data"])
+        trace, cluster = read_trace_on(self.file, self.given["cluster"])
+        mechanics = mechanics_of(*(self.given[name] for name in ("restart", "launch", "spread", "local_data")))
         setting = Setting(cluster, trace, mechanics, exact(self.given["length"], "--length"))
         return setting.as_(float) if self.given["floats"] else setting
 

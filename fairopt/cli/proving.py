@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -15,6 +14,7 @@ import typer
 from fairopt.certificates import Certificate
 from fairopt.cli import tables
 from fairopt.cli.exits import Exit
+from fairopt.cli.listing import AsJson, print_json
 from fairopt.compare import AllocationRow
 from fairopt.errors import BadInput, FairoptError, NotInstalled, NotSolved
 from fairopt.evidence import EvidenceItem, certify_bound, evidence, evidence_of_verdicts
@@ -49,7 +49,7 @@ def claims(
     run: Annotated[
         bool, typer.Option("--run", help="Recompute, and fail if a stored verdict no longer follows.")
     ] = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")] = False,
+    json_: AsJson = False,
     paper: Annotated[str | None, typer.Option(help="Only the rows of one paper.")] = None,
     verdict: Annotated[Ruling | None, typer.Option(help="Only the rows with this verdict.")] = None,
 ) -> None:
@@ -60,7 +60,7 @@ def claims(
     rows = _asked(ledger(), ids, paper, verdict, to_run=run)
     if not run:
         if json_:
-            print(json.dumps([_json(row) for row in rows], indent=2, ensure_ascii=False))
+            print_json([_json(row) for row in rows])
         else:
             tables.claims(rows, in_full=bool(ids))
         return
@@ -75,14 +75,8 @@ def claims(
     except KeyboardInterrupt:  # results so far are kept; the exit status says that they are not complete
         status = Exit.INTERRUPTED
     if json_:
-        print(json.dumps(done, indent=2, ensure_ascii=False))
+        print_json(done)
     raise typer.Exit(status)
-
-
-def require_place(path: Path | None) -> None:
-    """Refuse a file that cannot be written, before anything is computed."""
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        raise BadInput(f"{path} cannot be written", place="--certificate", remedy="Name a file in a folder that exists")
 
 
 def require_empty(folder: Path | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,11 +15,12 @@ import typer
 from fairopt import discovery
 from fairopt.cli import schedule_tables
 from fairopt.cli.exits import Exit
+from fairopt.cli.listing import AsJson, print_json
 from fairopt.cli.settings import configured
 from fairopt.errors import BadInput
 from fairopt.policy import Plan, decide
 from fairopt.problem.batch import Batch
-from fairopt.problem.files.batch import is_batch_file, read_batch
+from fairopt.problem.files.batch import read_batch
 from fairopt.problem.files.columns import check_version
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.storage import naming, read_text
@@ -40,14 +42,14 @@ def schedule_command(
         typer.Option("--set", metavar="OPTION=VALUE", help="An option of the policy. May be repeated."),
     ] = None,
     backend: Annotated[str, typer.Option(help="A back end by name; auto: the policy's own choice.")] = "auto",
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")] = False,
+    json_: AsJson = False,
 ) -> None:
     """Say which jobs of a batch run where and when, and who pays whom."""
     problem = read_batch(batch)
     rule = configured(discovery.policy(policy, Batch), settings or [])
     plan = decide(rule, problem, discovery.solver(rule, backend))
     if json_:
-        _print_json(result(plan, settings or []))
+        print_json(result(plan, settings or []))
     else:
         schedule_tables.plan(plan)
 
@@ -58,7 +60,6 @@ def result(plan: Plan, options: list[str]) -> dict[str, Any]:
     Beside the keys of `fairopt.schedules.document`: ``options`` (what --set gave), ``backend``, ``revenue`` (the total
     utility of the jobs that run, counted from their arrivals), ``gains`` of tenants, ``unscheduled`` jobs, ``seconds``.
     """
-    seconds = plan.seconds
     return {
         **document(plan),
         "options": options,
@@ -67,27 +68,12 @@ def result(plan: Plan, options: list[str]) -> dict[str, Any]:
         "gains": dict(zip(plan.batch.tenants, told(plan.gains), strict=True)),
         "unscheduled": [plan.batch.jobs.names[job] for job in plan.unscheduled],
         "proven": plan.proven,
-        "seconds": {"build": seconds.build, "solve": seconds.solve, "certify": seconds.certify},
+        "seconds": asdict(plan.seconds),
     }
 
 
-def is_batch(path: Path) -> bool:
-    """Whether a file that ``verify`` was given describes a batch."""
-    return is_batch_file(path)
-
-
-def verify(
-    batch: Path, schedule: Path, *, json_: bool, tolerance: Fraction, refused: Mapping[str, object | None]
-) -> None:
-    """Judge anyone's schedule of a batch, as `proofs/verify.py` does; exit status 1 where it is wrong.
-
-    ``refused``: options of ``verify`` that mean nothing for schedules.
-    """
-    for option, value in refused.items():
-        if value:
-            raise BadInput(
-                "it means nothing for a schedule", place=option, remedy="Leave it out; all constraints are checked"
-            )
+def verify(batch: Path, schedule: Path, *, json_: bool, tolerance: Fraction) -> None:
+    """Judge anyone's schedule of a batch, as `proofs/verify.py` does; exit status 1 where it is wrong."""
     problem = read_batch(batch)
     with naming(str(schedule)):
         text = _judged(problem, parse_json(read_text(schedule)))
@@ -97,7 +83,7 @@ def verify(
             raise BadInput(str(error), remedy="`fairopt schedule BATCH --json` shows the form") from error
     if json_:
         said = {"schema": SCHEMA, "accepted": not violations, "violations": violations, "statement": statement or None}
-        _print_json(said)
+        print_json(said)
     else:
         schedule_tables.verdict(violations, statement)
     if violations:
@@ -114,7 +100,3 @@ def _judged(batch: Batch, data: Mapping[str, Any]) -> str:
     if plain.get("batch", ours["batch"]) != ours["batch"]:
         print("fairopt: the schedule was made for another batch; it is judged on this one", file=sys.stderr)
     return json.dumps({**plain, "batch": ours["batch"]})
-
-
-def _print_json(data: Mapping[str, Any]) -> None:
-    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))

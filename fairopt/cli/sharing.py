@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -19,17 +19,13 @@ from fairopt.metrics import metrics
 from fairopt.policy import allocate, uniqueness
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem import exact as rational
+from fairopt.problem.files.batch import is_batch_file
+from fairopt.problem.files.storage import require_place
 from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility
-
-MarketFile = Annotated[Path, typer.Argument(metavar="MARKET", help="A market file: .toml, .json or .csv.")]
-Normalise = Annotated[
-    bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
-]
-Seed = Annotated[int, typer.Option(help="Seed of the search for misreports that pay.", min=0)]
 
 
 def solve(
-    market: MarketFile,
+    market: Annotated[Path, typer.Argument(metavar="MARKET", help="A market file: .toml, .json or .csv.")],
     policy: Annotated[str, typer.Option(help="A policy by name; `fairopt policies` lists them.")],
     backend: Annotated[str, typer.Option(help="A back end, or a method of the policy, by name; or auto.")] = "auto",
     json_: AsJson = False,
@@ -39,7 +35,9 @@ def solve(
     canonical: Annotated[
         bool, typer.Option("--canonical", help="Where optima differ, take the lexicographic one.")
     ] = False,
-    normalise: Normalise = False,
+    normalise: Annotated[
+        bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
+    ] = False,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for the solver.")] = None,
     tolerance: Annotated[float | None, typer.Option(help="The solver's feasibility tolerance.")] = None,
     seed: Annotated[int | None, typer.Option(help="The solver's random seed.")] = None,
@@ -51,8 +49,9 @@ def solve(
 ) -> None:
     """Compute one policy's allocation."""
     exact = exact or certificate is not None
-    proving.require_place(certificate)
-    problem = _read(market, normalise)
+    require_place(certificate, "--certificate")
+    problem = read_market(market)
+    problem = problem.normalised() if normalise else problem
     rule = discovery.policy(policy, Market)
     solver = discovery.solver(rule, backend)
     if exact and solver is not None and solver.number is float:
@@ -121,7 +120,8 @@ def verify(
     """
     slack = Fraction(0) if exact or certificates is not None else rational(tolerance, "--tolerance")
     if recorded.is_record(market):
-        _refuse({"OUTCOME": allocation, "--certificates": certificates}, f"{market} is the record of a run")
+        refused: dict[str, object] = {"OUTCOME": allocation, "--certificates": certificates}
+        _refuse(refused, lambda value: f"got {value}; {market} is the record of a run")
         return recorded.verify(market, property_names, json_=json_, tolerance=slack, exact=exact)
     if allocation is None:
         raise BadInput(
@@ -129,10 +129,12 @@ def verify(
             place="OUTCOME",
             remedy="Give an allocation; of a batch, a schedule",
         )
-    if scheduling.is_batch(market):
-        refused = {"--property": property_names, "--certificates": certificates}
-        return scheduling.verify(market, allocation, json_=json_, tolerance=slack, refused=refused)
-    problem = _read(market, False)
+    if is_batch_file(market):
+        refused = {"--property": property_names or None, "--certificates": certificates}
+        remedy = "Leave it out; all constraints are checked"
+        _refuse(refused, lambda _: "it means nothing for a schedule", remedy)
+        return scheduling.verify(market, allocation, json_=json_, tolerance=slack)
+    problem = read_market(market)
     shares = read_allocation(allocation, problem)
     asked = wanted_properties(property_names, Market)
     for each in asked if property_names else ():
@@ -159,12 +161,8 @@ def verify(
     raise typer.Exit(status_of(verdicts.values()))
 
 
-def _refuse(given: Mapping[str, object], why: str) -> None:
+def _refuse(given: Mapping[str, object], problem: Callable[[object], str], remedy: str = "Leave it out") -> None:
+    """Refuse options that mean nothing here."""
     for name, value in given.items():
         if value is not None:
-            raise BadInput(f"got {value}; {why}", place=name, remedy="Leave it out")
-
-
-def _read(path: Path, normalise: bool) -> Market:
-    market = read_market(path)
-    return market.normalised() if normalise else market
+            raise BadInput(problem(value), place=name, remedy=remedy)

@@ -176,9 +176,7 @@ def _rounded(market: Market, digits: int) -> Market:
     if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= 17:
         raise BadInput(f"got {digits!r}", place="digits", remedy="Give 1 to 17, or None to keep every digit")
     rounded = [_significant(value, digits) for value in market.speedup.ravel()]
-    speedup = np.array(rounded, dtype=object).reshape(market.shape)
-    speedup.setflags(write=False)
-    return replace(market, speedup=speedup)
+    return replace(market, speedup=np.array(rounded, dtype=object).reshape(market.shape))
 
 
 def _significant(value: Fraction, digits: int) -> Fraction:

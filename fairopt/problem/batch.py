@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import checked_names
-from fairopt.problem.columns import amounts, checked_counts
+from fairopt.problem.columns import Frozen, amounts, checked_counts
 from fairopt.problem.utilities import CompletionUtility
 from fairopt.program import Array
 
@@ -19,7 +19,7 @@ MOST_SLOTS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Servers:
+class Servers(Frozen):
     """Servers with workers and PS, by type.
 
     Shapes, for S servers, W worker types and P types of PS: ``workers`` (S, W) and ``ps`` (S, P) int, C_sw and C_sp;
@@ -36,7 +36,7 @@ class Servers:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TrainingJobs:
+class TrainingJobs(Frozen):
     """Jobs under the parameter-server architecture, in columns.
 
     Shapes, for n jobs: ``tenant`` (n,) index; ``arrival`` (n,) int slot r_j; ``epochs``, ``chunks``, ``minibatches``
@@ -71,7 +71,7 @@ class TrainingJobs:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Batch:
+class Batch(Frozen):
     """Tenants, their quotas, the servers and the jobs; validated and frozen. Make one with `Batch.of` or a reader.
 
     ``tenants`` (U,) names; ``worker_quota`` (U, W) and ``ps_quota`` (U, P) int, q_w^u and q_p^u: what each tenant
@@ -167,12 +167,6 @@ class Batch:
         )
         _check_quotas(batch)
         return batch
-
-    def __post_init__(self) -> None:
-        for each in (self, self.servers, self.jobs):
-            for value in vars(each).values():
-                if isinstance(value, np.ndarray):
-                    value.setflags(write=False)
 
     def __repr__(self) -> str:
         return f"<Batch: {len(self.jobs)} jobs of {len(self.tenants)} tenants on {len(self.servers.names)} servers>"

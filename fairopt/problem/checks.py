@@ -69,20 +69,6 @@ def checked_names(names: Sequence[str] | None, count: int, kind: str, letter: st
     return tuple(names)
 
 
-def row_places(users: tuple[str, ...], places: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return what messages call each row: by position and name, or as the reader of a file has it."""
-    if places is not None and len(places) == len(users):
-        return tuple(places)
-    return tuple(f"user {number} ({name!r})" for number, name in enumerate(users, start=1))
-
-
-def checked_owners(owner: Sequence[str], users: tuple[str, ...]) -> tuple[str, ...]:
-    """Return one owner for each row."""
-    if len(owner) != len(users):
-        raise BadInput(f"{len(owner)} owners for {len(users)} rows", place="owner", remedy="Give one for each row")
-    return tuple(owner)
-
-
 def speedup_table(rows: list[list[object]], places: Sequence[str], types: tuple[str, ...]) -> Array:
     """Return the speedups (n, k) as Fractions that are not negative."""
     for place, row in zip(places, rows, strict=True):

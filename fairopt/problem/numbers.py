@@ -6,11 +6,9 @@ import math
 import re
 import reprlib
 from collections.abc import Mapping
-from dataclasses import fields
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -39,11 +37,7 @@ def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
     number = _meant(value, place, MOST_DIGITS_SOLVED if tiny else MOST_DIGITS)
     least = 0 if tiny else Fraction(1, 10**LARGEST_EXPONENT)
     if number and not least <= abs(number) <= 10**LARGEST_EXPONENT:
-        raise BadInput(
-            f"got {shown(value)}, which is beyond 1e±{LARGEST_EXPONENT}",
-            place=place,
-            remedy="Choose units in which the numbers are of ordinary size",
-        )
+        raise _beyond(value, place)
     return number
 
 
@@ -93,13 +87,14 @@ def _meant(value: object, place: str, most: int) -> Fraction:
             raise BadInput(f"got {shown(value)}, a division by zero", place=place, remedy="Give a positive denominator")
         _, _, exponent = compact.lower().partition("e")
         if exponent and abs(int(exponent)) > LARGEST_EXPONENT + most:
-            raise BadInput(
-                f"got {shown(value)}, which is beyond 1e±{LARGEST_EXPONENT}",
-                place=place,
-                remedy="Choose units in which the numbers are of ordinary size",
-            )
+            raise _beyond(value, place)
         return Fraction(Decimal(top)) / Fraction(Decimal(bottom)) if bottom else Fraction(Decimal(top))
     raise BadInput(f"got {shown(value)} of type {type(value).__name__}", place=place, remedy="Give a number")
+
+
+def _beyond(value: object, place: str) -> BadInput:
+    remedy = "Choose units in which the numbers are of ordinary size"
+    return BadInput(f"got {shown(value)}, which is beyond 1e±{LARGEST_EXPONENT}", place=place, remedy=remedy)
 
 
 def _refuse_long(digits: int, place: str, most: int) -> None:
@@ -142,12 +137,7 @@ def told(value: Any) -> Any:
 
 def told_fields(value: Any, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the fields of a dataclass as `told` has them, but for those ``without``."""
-    return {name: told(getattr(value, name)) for name in _names(type(value)) if name not in without}
-
-
-@cache
-def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind))
+    return {name: told(getattr(value, name)) for name in value.__dataclass_fields__ if name not in without}
 
 
 _AS_THEY_ARE = (str, int, type(None))

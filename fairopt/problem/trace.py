@@ -31,10 +31,6 @@ class Outage:
         """Return the same outage in ``float`` or in ``Fraction``; a float becomes the decimal that it is written as."""
         return Outage(self.host, _in(self.begin, number, self.host), _in(self.end, number, self.host))
 
-    def meets(self, begin: Number, end: Number) -> bool:
-        """Whether the host is down at some moment of [begin, end)."""
-        return self.begin < end and begin < self.end
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:

@@ -5,14 +5,13 @@ Source: ASTRAEA, TPDS 2022, Sec. 4.2, Eq. (1)-(16).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
 from fairopt.errors import BadInput
-from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
 from fairopt.program import INFINITY, Number
 from fairopt.simulation.history import History
@@ -308,30 +307,6 @@ def tenant_fairness(
     """
     time = GpuTime(history, True, demand_cap, working, misfits)
     return {tenant: ratio(*time.of_tenant(tenant, window)) for tenant in history.trace.jobs.tenants}
-
-
-def tenant_fairness_over(
-    history: History,
-    length: object,
-    *,
-    demand_cap: bool = True,
-    working: bool = False,
-    misfits: bool = False,
-) -> Iterator[tuple[Window, Mapping[str, Number | None]]]:
-    """Yield rho of each tenant over consecutive intervals of ``length``; the last ends with the history.
-
-    Source: ASTRAEA Sec. 6.1.4.
-    """
-    step = exact(length, "length")
-    if step <= 0:
-        raise BadInput(f"got {step}", place="length", remedy="Give the length of an interval, positive")
-    time = GpuTime(history, True, demand_cap, working, misfits)
-    number: type = Fraction if history.trace.jobs.exact else float
-    begin, until = time.run
-    while begin < until:
-        window = Window(begin, min(begin + number(step), until))
-        yield window, {tenant: ratio(*time.of_tenant(tenant, window)) for tenant in history.trace.jobs.tenants}
-        begin = window.end
 
 
 def sharing_loss(fairness: Mapping[str, Number | None], below: Number = LOSS) -> Fraction | None:

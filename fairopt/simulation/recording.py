@@ -49,6 +49,7 @@ from typing import Any, Self
 
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, exact
+from fairopt.problem.files.storage import require_place
 from fairopt.problem.numbers import told
 from fairopt.simulation.changes import Changes
 from fairopt.simulation.document import (
@@ -111,8 +112,7 @@ class Recorder:
         before: Iterable[Round] = (),
         place: str = "record",
     ) -> None:
-        if path.is_dir() or not path.parent.is_dir():
-            raise BadInput(f"{path} cannot be written", place=place, remedy="Name a file in a folder that exists")
+        require_place(path, place)
         self.outcome: Mapping[str, Any] | None = None
         self._trace, self._cluster, self._arrived, self._changes = trace, cluster, 0, Changes()
         self._last: Round | None = None
