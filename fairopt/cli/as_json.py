@@ -16,6 +16,7 @@ from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.properties import Property, Verdict
 from fairopt.properties.verdict import plain
+from fairopt.simulation import Setting
 from fairopt.simulation.measures import UNITS
 
 SCHEMA = 1
@@ -102,7 +103,7 @@ def market_row(row: AllocationRow, market: Market) -> dict[str, Any]:
     }
 
 
-def run_row(row: RunRow) -> dict[str, Any]:
+def run_row(row: RunRow, _: Setting) -> dict[str, Any]:
     """Return what ``compare`` says of a policy's run: its measures in floats and counts, with their units."""
     found, history = row.measures, row.history
     done = found.jobs == len(history.trace.jobs) and not found.unfinished
@@ -116,7 +117,7 @@ def run_row(row: RunRow) -> dict[str, Any]:
     }
 
 
-def plan_row(row: PlanRow) -> dict[str, Any]:
+def plan_row(row: PlanRow, _: Batch) -> dict[str, Any]:
     """Return what ``compare`` says of a policy on a batch."""
     plan, stopped = row.plan, {} if row.error is None else {"error": str(row.error)}
     said: dict[str, Any] = {"schema": SCHEMA, "policy": row.policy.name, "backend": None, "status": "failed"}

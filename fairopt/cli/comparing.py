@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -80,23 +78,24 @@ def compare(
     found = file_type(file)
     if found not in KINDS:
         raise BadInput(f"it is a {found}", place=str(file), remedy="Give a market, a batch, or a trace with --cluster")
-    kind = KINDS[found](file, context.params)
+    kind = KINDS[found]
     for each in KINDS.values():
         if strange := sorted((each.options - kind.options) & given):
             place = f"--{strange[0].replace('_', '-')}"
             raise BadInput(f"it means nothing for a {found}", place=place, remedy="Leave it out")
     # exact numbers of a long run may have more digits than Python prints by default
     sys.set_int_max_str_digits(0)
-    problem = kind.problem()
+    problem = kind.read(file, context.params)
     policies = wanted_policies(policy_names, kind.decided)
     wanted = wanted_properties(property_names, type(problem))
     effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
-    rows, interrupted = _rows(problem, policies, wanted, effort, kind.how())
+    rows, interrupted = _rows(problem, policies, wanted, effort, kind.how(context.params))
     if json_:
         print_json(as_json.table({row.policy.name: kind.json(row, problem) for row in rows}))
     else:
         kind.table(rows, problem, wanted)
-    kind.evidence(rows, wanted)
+    if certificates is not None:
+        proving.write_certificates(rows, wanted, certificates)
     if interrupted:
         print(f"interrupted: {len(rows)} of {len(policies)} policies done", file=sys.stderr)
         raise typer.Exit(Exit.INTERRUPTED)
@@ -121,117 +120,67 @@ def _rows(
     return rows, False
 
 
-@dataclass(frozen=True)
-class OfProblems(ABC):
-    """One kind of problem on the command line: how it is read, decided and shown."""
+class Kind(NamedTuple):
+    """One kind of problem on the command line: what decides on it, and how it is read, decided and shown.
 
-    file: Path
-    given: Mapping[str, Any]
+    ``options``: those that not every kind has. ``read`` returns the problem, from its file and the options. ``how``
+    returns how it is decided, see `fairopt.compare.compare`. ``json`` returns what is said of one policy, by its row
+    and the problem. ``table`` prints the comparison.
+    """
 
-    #: What its policies decide on, and the options that other kinds do not have.
-    decided: ClassVar[type]
-    options: ClassVar[frozenset[str]] = frozenset()
-
-    @abstractmethod
-    def problem(self) -> Any:
-        """Return the problem in the file."""
-
-    def how(self) -> dict[str, Any]:
-        """Return how it is decided; see `fairopt.compare.compare`."""
-        return {}
-
-    @abstractmethod
-    def json(self, row: Any, problem: Any) -> dict[str, Any]:
-        """Return what is said of one policy."""
-
-    @abstractmethod
-    def table(self, rows: list[Any], problem: Any, properties: Sequence[Property]) -> None:
-        """Print the comparison."""
-
-    def evidence(self, rows: list[Any], properties: Sequence[Property]) -> None:  # noqa: B027  # most kinds have none
-        """Write evidence, where the kind has any and it was asked for."""
+    decided: type
+    options: frozenset[str]
+    read: Callable[[Path, Mapping[str, Any]], Any]
+    how: Callable[[Mapping[str, Any]], dict[str, Any]]
+    json: Callable[[Any, Any], dict[str, Any]]
+    table: Callable[[list[Any], Any, Sequence[Property]], None]
 
 
-class OfMarkets(OfProblems):
-    """A market."""
-
-    decided = Market
-    options = frozenset({"normalise", "every_optimum", "certificates", "evaluations", "seed", "seconds", "floats"})
-
-    def problem(self) -> Market:
-        """Return the market."""
-        proving.require_empty(self.given["certificates"])
-        market = read_market(self.file)
-        return market.normalised() if self.given["normalise"] else market
-
-    def how(self) -> dict[str, Any]:
-        """Return whether decisions are exact, and looked at over all optima."""
-        return {"exact": not self.given["floats"], "every_optimum": self.given["every_optimum"]}
-
-    def json(self, row: Any, problem: Any) -> dict[str, Any]:
-        """Return the decision, its verdicts and metrics."""
-        return as_json.market_row(row, problem)
-
-    def table(self, rows: list[Any], problem: Any, properties: Sequence[Property]) -> None:
-        """Print the comparison."""
-        comparison_tables.markets(rows, problem, properties)
-
-    def evidence(self, rows: list[Any], properties: Sequence[Property]) -> None:
-        """Write certificates."""
-        if self.given["certificates"] is not None:
-            proving.write_certificates(rows, list(properties), self.given["certificates"])
+def _market(file: Path, given: Mapping[str, Any]) -> Market:
+    proving.require_empty(given["certificates"])
+    market = read_market(file)
+    return market.normalised() if given["normalise"] else market
 
 
-class OfRuns(OfProblems):
-    """A trace, with the cluster that it is played on."""
-
-    decided = Queue
-    options = frozenset({"cluster", "length", "rounds", "restart", "launch", "spread", "local_data", "floats"})
-
-    def problem(self) -> Setting:
-        """Return the trace on its cluster."""
-        if self.given["cluster"] is None:
-            raise BadInput(
-                f"{self.file} is a trace, and nothing says on which cluster it is played",
-                place="--cluster",
-                remedy="Give a cluster file: fairopt compare TRACE --cluster FILE",
-            )
-        trace, cluster = read_trace_on(self.file, self.given["cluster"])
-        mechanics = mechanics_of(*(self.given[name] for name in ("restart", "launch", "spread", "local_data")))
-        setting = Setting(cluster, trace, mechanics, exact(self.given["length"], "--length"))
-        return setting.as_(float) if self.given["floats"] else setting
-
-    def how(self) -> dict[str, Any]:
-        """Return how many rounds are played."""
-        return {"rounds": self.given["rounds"]}
-
-    def json(self, row: Any, problem: Any) -> dict[str, Any]:
-        """Return the verdicts and measures."""
-        return as_json.run_row(row)
-
-    def table(self, rows: list[Any], problem: Any, properties: Sequence[Property]) -> None:
-        """Print the comparison."""
-        comparison_tables.runs(rows, problem, properties)
-
-
-class OfBatches(OfProblems):
-    """A batch."""
-
-    decided = Batch
-    options = frozenset({"evaluations", "seed", "seconds"})
-
-    def problem(self) -> Batch:
-        """Return the batch."""
-        return read_batch(self.file)
-
-    def json(self, row: Any, problem: Any) -> dict[str, Any]:
-        """Return the verdicts and what the plan is worth."""
-        return as_json.plan_row(row)
-
-    def table(self, rows: list[Any], problem: Any, properties: Sequence[Property]) -> None:
-        """Print the comparison."""
-        comparison_tables.plans(rows, problem, properties)
+def _setting(file: Path, given: Mapping[str, Any]) -> Setting:
+    if given["cluster"] is None:
+        raise BadInput(
+            f"{file} is a trace, and nothing says on which cluster it is played",
+            place="--cluster",
+            remedy="Give a cluster file: fairopt compare TRACE --cluster FILE",
+        )
+    trace, cluster = read_trace_on(file, given["cluster"])
+    mechanics = mechanics_of(*(given[name] for name in ("restart", "launch", "spread", "local_data")))
+    setting = Setting(cluster, trace, mechanics, exact(given["length"], "--length"))
+    return setting.as_(float) if given["floats"] else setting
 
 
 #: By type of file.
-KINDS: Mapping[str, type[OfProblems]] = MappingProxyType({"market": OfMarkets, "trace": OfRuns, "batch": OfBatches})
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        "market": Kind(
+            Market,
+            frozenset({"normalise", "every_optimum", "certificates", "evaluations", "seed", "seconds", "floats"}),
+            _market,
+            lambda given: {"exact": not given["floats"], "every_optimum": given["every_optimum"]},
+            as_json.market_row,
+            comparison_tables.markets,
+        ),
+        "trace": Kind(
+            Queue,
+            frozenset({"cluster", "length", "rounds", "restart", "launch", "spread", "local_data", "floats"}),
+            _setting,
+            lambda given: {"rounds": given["rounds"]},
+            as_json.run_row,
+            comparison_tables.runs,
+        ),
+        "batch": Kind(
+            Batch,
+            frozenset({"evaluations", "seed", "seconds"}),
+            lambda file, given: read_batch(file),
+            lambda given: {},
+            as_json.plan_row,
+            comparison_tables.plans,
+        ),
+    }
+)

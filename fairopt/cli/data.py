@@ -34,10 +34,7 @@ def datasets(
     if json_:
         listing.print_json(found)
     else:
-        grid = tables.table_of("data set", "what", "about")
-        for row in found:
-            grid.add_row(row["name"], row["kind"], row["about"])
-        tables.terminal().print(grid)
+        tables.listing({"name": "data set", "kind": "what", "about": "about"}, found)
 
 
 def import_(

@@ -151,11 +151,8 @@ def _asked(
     fit = [row for row in chosen if paper in (None, row.paper) and verdict in (None, row.verdict)]
     fit = [row for row in fit if row.run] if to_run else fit
     if not fit:
-        raise BadInput(
-            "no claim fits" + (" that could be recomputed" if to_run else ""),
-            place="claims",
-            remedy="Leave an id, --paper or --verdict out",
-        )
+        remedy = "Leave an id, --paper or --verdict out"
+        raise BadInput("no claim fits" + (" that could be recomputed" if to_run else ""), place="claims", remedy=remedy)
     return fit
 
 

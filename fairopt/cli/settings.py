@@ -125,11 +125,8 @@ def _named(text: str, kind: Any, place: str) -> Any:
     called = getattr(kind, "__name__", str(kind))
     function = get_origin(kind) is Callable
     if ":" not in text or not (function or isinstance(kind, type)):
-        raise BadInput(
-            f"got {text!r} for an option of type {called}",
-            place=place,
-            remedy="Name a function or class by MODULE:NAME; others can be given in Python only",
-        )
+        remedy = "Name a function or class by MODULE:NAME; others can be given in Python only"
+        raise BadInput(f"got {text!r} for an option of type {called}", place=place, remedy=remedy)
     made = discovery.named(text, place)
     if isinstance(made, type):
         try:

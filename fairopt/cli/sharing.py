@@ -124,11 +124,8 @@ def verify(
         _refuse(refused, lambda value: f"got {value}; {market} is the record of a run")
         return recorded.verify(market, property_names, json_=json_, tolerance=slack, exact=exact)
     if allocation is None:
-        raise BadInput(
-            f"nothing says what is to be checked on {market}",
-            place="OUTCOME",
-            remedy="Give an allocation; of a batch, a schedule",
-        )
+        remedy = "Give an allocation; of a batch, a schedule"
+        raise BadInput(f"nothing says what is to be checked on {market}", place="OUTCOME", remedy=remedy)
     if is_batch_file(market):
         refused = {"--property": property_names or None, "--certificates": certificates}
         remedy = "Leave it out; all constraints are checked"

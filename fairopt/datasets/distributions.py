@@ -33,22 +33,14 @@ def job_counts(trace: str) -> tuple[JobCount, ...]:
     >>> sum(count.jobs for count in job_counts("venus"))
     125303
     """
-    return tuple(_count(row) for row in records("philly_venus_distributions.csv") if row["trace"] == trace)
+    rows = [row for row in records("philly_venus_distributions.csv") if row["trace"] == trace]
+    texts = ("trace", "status")
+    return tuple(
+        JobCount(**{name: row[name] if name in texts else int(row[name]) if row[name] else None for name in row})
+        for row in rows
+    )
 
 
 def jobs_in(counts: Iterable[JobCount]) -> int:
     """Return the total number of jobs of some counts."""
     return sum(count.jobs for count in counts)
-
-
-def _count(row: dict[str, str]) -> JobCount:
-    return JobCount(
-        row["trace"],
-        int(row["gpus"]),
-        row["status"],
-        int(row["at_least_s"]),
-        int(row["below_s"]) if row["below_s"] else None,
-        int(row["jobs"]),
-        int(row["clipped"]),
-        int(row["gpu_seconds"]),
-    )

@@ -129,14 +129,7 @@ def gavel_example() -> Market:
             "games": "A3C",
         },
         {"K80": 36, "P100": 20, "V100": 12},
-        weight={
-            "vision": 2,
-            "small-vision": 1,
-            "translation": 1,
-            "language": 1,
-            "recommendation": 2,
-            "games": 1,
-        },
+        weight={"vision": 2, "small-vision": 1, "translation": 1, "language": 1, "recommendation": 2, "games": 1},
     )
 
 

@@ -38,11 +38,8 @@ def market_of_choices(
     ``weight`` and ``demand`` are by user (dictionary or Series) or in the users' order.
     """
     if not isinstance(capacity, Mapping):
-        raise BadInput(
-            f"got {type(capacity).__name__}",
-            place="capacity",
-            remedy="Give a dictionary such as {'K80': 60, 'V100': 12}",
-        )
+        remedy = "Give a dictionary such as {'K80': 60, 'V100': 12}"
+        raise BadInput(f"got {type(capacity).__name__}", place="capacity", remedy=remedy)
     users = list(choices)
     known = {name for row in choices.values() for name in row}
     for name in capacity:

@@ -251,11 +251,8 @@ def _table(values: object, places: Sequence[str], what: str, types: tuple[str, .
             entries = entries * len(types)
         called = [f"{place}, type {name!r}" if len(types) > 1 else place for name in types]
         if len(entries) != len(types):
-            raise BadInput(
-                f"{len(entries)} values for {len(types)} types",
-                place=f"{place}, {what}",
-                remedy="Give one for each type",
-            )
+            remedy = "Give one for each type"
+            raise BadInput(f"{len(entries)} values for {len(types)} types", place=f"{place}, {what}", remedy=remedy)
         out.append(amounts(entries, called, what, "type", above=above))
     return np.array(out, dtype=object).reshape(len(places), len(types))
 

@@ -21,11 +21,8 @@ def check_size(users: int, types: int) -> None:
     if not users:
         raise BadInput("no users", place="speedup", remedy="Give at least one user")
     if users > MOST_ROWS or users * types > MOST_SPEEDUPS:
-        raise BadInput(
-            f"{users} users with {types} types",
-            place="speedup",
-            remedy=f"Give at most {MOST_ROWS} users and {MOST_SPEEDUPS} speedups",
-        )
+        remedy = f"Give at most {MOST_ROWS} users and {MOST_SPEEDUPS} speedups"
+        raise BadInput(f"{users} users with {types} types", place="speedup", remedy=remedy)
 
 
 def listed(values: object, place: str) -> list[object]:
@@ -73,11 +70,8 @@ def speedup_table(rows: list[list[object]], places: Sequence[str], types: tuple[
     """Return the speedups (n, k) as Fractions that are not negative."""
     for place, row in zip(places, rows, strict=True):
         if len(row) != len(types):
-            raise BadInput(
-                f"{len(row)} speedups for {len(types)} types",
-                place=f"{place}, speedup",
-                remedy=f"Give one for each of {', '.join(types[:20])}; 0 where the user cannot run",
-            )
+            remedy = f"Give one for each of {', '.join(types[:20])}; 0 where the user cannot run"
+            raise BadInput(f"{len(row)} speedups for {len(types)} types", place=f"{place}, speedup", remedy=remedy)
     return objects(
         amount(value, f"{place}, speedup on {name!r}")
         for place, row in zip(places, rows, strict=True)
@@ -106,8 +100,5 @@ def check_rows(speedup: Array, capacity: Array, places: Sequence[str]) -> None:
         runs = row > 0
         if not (runs & usable).any():
             where = "it runs only where there are no GPUs" if runs.any() else "every speedup is 0"
-            raise BadInput(
-                f"the user can run nowhere: {where}",
-                place=f"{place}, speedup",
-                remedy="Give a positive speedup on a type that has GPUs, or leave out the user",
-            )
+            remedy = "Give a positive speedup on a type that has GPUs, or leave out the user"
+            raise BadInput(f"the user can run nowhere: {where}", place=f"{place}, speedup", remedy=remedy)

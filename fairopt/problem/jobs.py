@@ -182,11 +182,8 @@ def _tenant_weights(given: Mapping[str, object] | None, tenants: tuple[str, ...]
     weights = dict(given or {})
     strange = weights.keys() - set(tenants)
     if strange:
-        raise BadInput(
-            f"got {min(strange)!r}, which has no jobs",
-            place="tenant_weight",
-            remedy=f"The tenants are {', '.join(tenants[:20])}",
-        )
+        remedy = f"The tenants are {', '.join(tenants[:20])}"
+        raise BadInput(f"got {min(strange)!r}, which has no jobs", place="tenant_weight", remedy=remedy)
     places = [f"tenant {name!r}" for name in tenants]
     return amounts([weights.get(name, 1) for name in tenants], places, "weight", "tenant", above=True)
 
@@ -203,9 +200,6 @@ def _patterns(values: object, gpus: Array, places: Sequence[str]) -> tuple[Patte
         try:
             out.append(usual_pattern(size) if value is None else Pattern(value))
         except ValueError as error:
-            raise BadInput(
-                f"got {shown(value)}",
-                place=f"{place}, pattern",
-                remedy=f"Give one of {', '.join(each.value for each in Pattern)}",
-            ) from error
+            remedy = f"Give one of {', '.join(each.value for each in Pattern)}"
+            raise BadInput(f"got {shown(value)}", place=f"{place}, pattern", remedy=remedy) from error
     return tuple(out)

@@ -195,8 +195,9 @@ class Market(Frozen):
         return self._in(float)
 
     def _in(self, number: type) -> Market:
-        given = {name: getattr(self, name) for name in ("speedup", "capacity", "weight", "demand")}
-        return replace(self, **{name: cast(each, number) for name, each in given.items() if each is not None})
+        given = ((name, getattr(self, name)) for name in ("speedup", "capacity", "weight", "demand"))
+        columns: dict[str, Any] = {name: cast(each, number) for name, each in given if each is not None}
+        return replace(self, **columns)
 
     def as_(self, number: type) -> Market:
         """Return the same market in ``float`` or in ``Fraction`` (a float becomes the fraction that it is)."""
@@ -286,11 +287,8 @@ class Market(Frozen):
         copies = []
         for user, weight in zip(self.users, self.weight, strict=True):
             if weight != int(weight):
-                raise BadInput(
-                    f"got {weight}",
-                    place=f"user {user!r}, weight",
-                    remedy="Replication needs integer weights; use the weighted formulation",
-                )
+                remedy = "Replication needs integer weights; use the weighted formulation"
+                raise BadInput(f"got {weight}", place=f"user {user!r}, weight", remedy=remedy)
             copies.append(int(weight))
         rows = np.repeat(np.arange(len(copies)), copies)
         many = self.select([int(i) for i in rows])

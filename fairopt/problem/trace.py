@@ -21,11 +21,8 @@ class Outage:
 
     def __post_init__(self) -> None:
         if not 0 <= self.begin < self.end:
-            raise BadInput(
-                f"from {self.begin} to {self.end}",
-                place=f"outage of {self.host!r}",
-                remedy="Give a beginning that is not negative, and an end after it",
-            )
+            remedy = "Give a beginning that is not negative, and an end after it"
+            raise BadInput(f"from {self.begin} to {self.end}", place=f"outage of {self.host!r}", remedy=remedy)
 
     def as_(self, number: type) -> Outage:
         """Return the same outage in ``float`` or in ``Fraction``; a float becomes the decimal that it is written as."""

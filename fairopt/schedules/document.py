@@ -85,11 +85,8 @@ def _types(names: tuple[str, ...], bandwidth: Any) -> list[dict[str, Any]]:
 
 def _utility(job: str, utility: CompletionUtility) -> dict[str, Any]:
     if type(utility) not in FORMS:
-        raise BadInput(
-            f"got a {type(utility).__name__}",
-            place=f"job {job!r}, utility",
-            remedy="Write it as Steps, slot by slot: a verifier cannot know a class of your own",
-        )
+        remedy = "Write it as Steps, slot by slot: a verifier cannot know a class of your own"
+        raise BadInput(f"got a {type(utility).__name__}", place=f"job {job!r}, utility", remedy=remedy)
     return {"form": FORMS[type(utility)]} | told_fields(utility)
 
 

@@ -198,11 +198,8 @@ def replayed(
             yield replace(record, seconds=seconds)
             snapshot, seconds = record.after, 0.0
         if "round" in line and snapshot.index != last + 1:
-            raise BadInput(
-                "nobody is there to run",
-                place=f"round {last}",
-                remedy="Give the trace and the cluster that the run was begun with",
-            )
+            remedy = "Give the trace and the cluster that the run was begun with"
+            raise BadInput("nobody is there to run", place=f"round {last}", remedy=remedy)
 
 
 class _Told:

@@ -109,11 +109,8 @@ def _from_json(text: str, market: Market) -> Array:
             f"got version {shown(data['schema'])}", place="schema", remedy=f"This fairopt understands schema {VERSION}"
         )
     if data["allocation"] is None:
-        raise BadInput(
-            f"there is none; the status is {shown(data.get('status'))}",
-            place="allocation",
-            remedy="Verify an allocation that was solved",
-        )
+        remedy = "Verify an allocation that was solved"
+        raise BadInput(f"there is none; the status is {shown(data.get('status'))}", place="allocation", remedy=remedy)
     users = _names(data, "users", market.users, "user")
     types = _names(data, "types", market.types, "type")
     return _sorted(_exact_rows(data["allocation"], users, types), users, types, market)

@@ -116,11 +116,8 @@ def _read_utility(value: Any, place: str) -> CompletionUtility:
 def _written_utility(utility: Any, place: str) -> dict[str, Any]:
     form = next((name for name, form in _FORMS.items() if type(utility) is form.of), None)
     if form is None:
-        raise BadInput(
-            f"got a {type(utility).__name__}",
-            place=place,
-            remedy="Write it as Steps, slot by slot: a file cannot hold a class of your own",
-        )
+        remedy = "Write it as Steps, slot by slot: a file cannot hold a class of your own"
+        raise BadInput(f"got a {type(utility).__name__}", place=place, remedy=remedy)
     numbers = utility.values if isinstance(utility, Steps) else astuple(utility)
     return {form: [written(each, place) for each in numbers]}
 

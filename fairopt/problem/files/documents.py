@@ -88,11 +88,8 @@ def _decimal_in(text: str) -> Callable[[str], Decimal]:
         try:
             return Decimal(literal)
         except InvalidOperation as error:  # an exponent that no Decimal can hold
-            raise BadInput(
-                f"got {shown(literal)}",
-                place=_line_of(literal, text),
-                remedy="Choose units in which the numbers are of ordinary size",
-            ) from error
+            remedy = "Choose units in which the numbers are of ordinary size"
+            raise BadInput(f"got {shown(literal)}", place=_line_of(literal, text), remedy=remedy) from error
 
     return decimal
 
