@@ -56,8 +56,7 @@ def compare(
         typer.Option("--every-optimum", help="Of a market: where optima differ, say what holds for some and for all."),
     ] = False,
     certificates: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Of a market: write the evidence here, for `fairopt check DIR`."),
+        Path | None, typer.Option(metavar="DIR", help="Of a market: write the evidence here, for `fairopt check DIR`.")
     ] = None,
     length: Annotated[str, typer.Option(help="Of a trace: seconds of a round.")] = "300",
     rounds: Annotated[int | None, typer.Option(help="Of a trace: stop after so many rounds.", min=0)] = None,

@@ -19,9 +19,7 @@ Out = typer.Option("--out", metavar="FILE", help="Where to write it; the ending 
 
 
 def datasets(
-    name: Annotated[str | None, Name] = None,
-    out: Annotated[Path | None, Out] = None,
-    json_: listing.AsJson = False,
+    name: Annotated[str | None, Name] = None, out: Annotated[Path | None, Out] = None, json_: listing.AsJson = False
 ) -> None:
     """List the data sets that are installed, or write one to a file for the other commands."""
     if name is not None:

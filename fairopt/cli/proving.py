@@ -32,8 +32,7 @@ def check(
         typer.Argument(metavar="FILE...", help="Certificates, runs or schedules (JSON), or folders of them."),
     ],
     tolerance: Annotated[
-        str | None,
-        typer.Option(help="What numbers of runs (0) and schedules (1e-9) in floats may be off by."),
+        str | None, typer.Option(help="What numbers of runs (0) and schedules (1e-9) in floats may be off by.")
     ] = None,
 ) -> None:
     """Decide certificates, recorded runs and schedules, as `proofs/verify.py` does: it is the same program.

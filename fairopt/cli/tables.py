@@ -40,11 +40,7 @@ RULINGS: Mapping[Ruling, str] = {
     Ruling.INCONSISTENT: "red",
     Ruling.QUALIFIED: "yellow",
 }
-STYLES: Mapping[Answer, str] = {
-    **dict.fromkeys(Answer, "yellow"),
-    Answer.HOLDS: "green",
-    Answer.FAILS: "red",
-}
+STYLES: Mapping[Answer, str] = {**dict.fromkeys(Answer, "yellow"), Answer.HOLDS: "green", Answer.FAILS: "red"}
 
 
 def decision(decided: Allocation, unique: Uniqueness) -> None:

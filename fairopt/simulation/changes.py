@@ -63,11 +63,7 @@ class Changes:
 
     def _policys(self, record: Round) -> dict[str, Any]:
         """Return what the policy says of a round, where it says something else than of the one before."""
-        said = {
-            "costs": told(record.costs),
-            "notes": dict(record.notes),
-            "backend": record.backend,
-        }
+        said = {"costs": told(record.costs), "notes": dict(record.notes), "backend": record.backend}
         changed = {name: value for name, value in said.items() if self._last[name] != value}
         self._last |= changed
         return changed

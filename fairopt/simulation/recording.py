@@ -52,13 +52,7 @@ from fairopt.problem import Cluster, Trace, exact
 from fairopt.problem.files.storage import require_place
 from fairopt.problem.numbers import told
 from fairopt.simulation.changes import Changes
-from fairopt.simulation.document import (
-    cluster_to_json,
-    job_to_json,
-    mechanics_to_json,
-    standing_to_json,
-    trace_to_json,
-)
+from fairopt.simulation.document import cluster_to_json, job_to_json, mechanics_to_json, standing_to_json, trace_to_json
 from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.record import Round
 from fairopt.simulation.replay import SCHEMA

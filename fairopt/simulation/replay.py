@@ -235,14 +235,7 @@ class _Told:
                 remedy="Give the trace and the cluster that the run was begun with",
             ) from error
         self.backend = line.get("backend", self.backend)
-        return Schedule(
-            self._policy,
-            queue,
-            dict(sorted(placements.items())),
-            leases,
-            costs=self._costs,
-            notes=notes,
-        )
+        return Schedule(self._policy, queue, dict(sorted(placements.items())), leases, costs=self._costs, notes=notes)
 
     def number(self, value: Any) -> Number:
         """Return a number as the run had it; null is infinity."""
