@@ -174,11 +174,7 @@ def _status(outcome: Finding | Exception, *, follows: bool) -> Exit:
 
 def _json(row: Entry) -> dict[str, Any]:
     return {
-        "id": row.id,
-        "paper": row.paper,
-        "where": row.where,
-        "kind": row.kind,
-        "says": row.says,
+        **{key: getattr(row, key) for key in ("id", "paper", "where", "kind", "says")},
         "verdict": row.verdict.value,
         "evidence": row.evidence,
         "waits_for": row.waits_for or None,

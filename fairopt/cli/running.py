@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -113,11 +113,9 @@ class _Played:
     cluster: Cluster
     mechanics: Mechanics
     length: Any
-
-    def __post_init__(self) -> None:
-        self.records: list[Round] = []
-        self.interrupted = False
-        self.error: FairoptError | None = None
+    records: list[Round] = field(default_factory=list)
+    interrupted: bool = False
+    error: FairoptError | None = None
 
     @property
     def history(self) -> History:

@@ -33,14 +33,14 @@ def job_counts(trace: str) -> tuple[JobCount, ...]:
     >>> sum(count.jobs for count in job_counts("venus"))
     125303
     """
-    rows = [row for row in records("philly_venus_distributions.csv") if row["trace"] == trace]
-    texts = ("trace", "status")
-    return tuple(
-        JobCount(**{name: row[name] if name in texts else int(row[name]) if row[name] else None for name in row})
-        for row in rows
-    )
+    return tuple(_count(row) for row in records("philly_venus_distributions.csv") if row["trace"] == trace)
 
 
 def jobs_in(counts: Iterable[JobCount]) -> int:
     """Return the total number of jobs of some counts."""
     return sum(count.jobs for count in counts)
+
+
+def _count(row: dict[str, str]) -> JobCount:
+    counts = {name: int(text) if text else None for name, text in row.items() if name not in ("trace", "status")}
+    return JobCount(trace=row["trace"], status=row["status"], **counts)  # type: ignore[arg-type]

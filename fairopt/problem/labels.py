@@ -56,14 +56,14 @@ def aligned(values: Any, labels: Sequence[str], what: str, kind: str) -> list[ob
     Errors: `BadInput` where the labels of ``values`` are not exactly ``labels``, each once.
     """
     if is_pandas(values, "Series"):
-        values_of = dict(zip(values.index, values.tolist(), strict=True))
-        check_labels([as_name(label, what) for label in values.index], labels, kind, what)
+        pairs = zip(values.index, values.tolist(), strict=True)
     elif isinstance(values, Mapping):
-        values_of = dict(values)
-        check_labels([as_name(label, what) for label in values], labels, kind, what)
+        pairs = zip(values, values.values(), strict=True)
     else:
         return listed(values, what)
-    by_name = {as_name(label, what): value for label, value in values_of.items()}
+    named = [(as_name(label, what), value) for label, value in pairs]
+    check_labels([name for name, _ in named], labels, kind, what)
+    by_name = dict(named)
     return [by_name[label] for label in labels]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from types import MappingProxyType
 
 from fairopt.errors import BadInput
 from fairopt.problem.numbers import exact
@@ -106,3 +108,16 @@ class Steps(CompletionUtility):
         """Return the value for the whole slots that ``time`` takes."""
         slots = -int(-time // 1)
         return self.values[min(max(slots, 0), len(self.values) - 1)]
+
+
+#: What files and documents call the forms of utility.
+FORMS: Mapping[str, type[CompletionUtility]] = MappingProxyType({"linear": Linear, "power": Power, "steps": Steps})
+
+
+def form_of(utility: object, place: str, why: str) -> str:
+    """Return what files call the form of a utility; `BadInput`, which says ``why``, for one of another class."""
+    form = next((name for name, kind in FORMS.items() if type(utility) is kind), None)
+    if form is None:
+        remedy = f"Write it as Steps, slot by slot: {why}"
+        raise BadInput(f"got a {type(utility).__name__}", place=place, remedy=remedy)
+    return form

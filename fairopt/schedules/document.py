@@ -23,16 +23,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairopt.errors import BadInput
 from fairopt.policy import Admission, Plan
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.numbers import told, told_fields
-from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
+from fairopt.problem.utilities import CompletionUtility, form_of
 from fairopt.schedules.prices import Bases
 
 SCHEMA = 1
-#: The names of the known forms of utility in the document.
-FORMS: dict[type[CompletionUtility], str] = {Linear: "linear", Power: "power", Steps: "steps"}
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -84,10 +81,8 @@ def _types(names: tuple[str, ...], bandwidth: Any) -> list[dict[str, Any]]:
 
 
 def _utility(job: str, utility: CompletionUtility) -> dict[str, Any]:
-    if type(utility) not in FORMS:
-        remedy = "Write it as Steps, slot by slot: a verifier cannot know a class of your own"
-        raise BadInput(f"got a {type(utility).__name__}", place=f"job {job!r}, utility", remedy=remedy)
-    return {"form": FORMS[type(utility)]} | told_fields(utility)
+    form = form_of(utility, f"job {job!r}, utility", "a verifier cannot know a class of your own")
+    return {"form": form} | told_fields(utility)
 
 
 def _schedule(batch: Batch, each: JobSchedule) -> dict[str, Any]:

@@ -4,14 +4,10 @@ A record is a text file of JSON lines, packed by gzip where its name ends in ``.
 key says what it is. In this order:
 
 * ``{"schema": 2, "run": {...}}``: what was run. ``policy``, ``options`` (what was set), ``backend``; ``numbers``:
-  "exact" or "float"; ``length`` of a round, in the trace's unit of time; ``mechanics``: ``restart``, ``launch``,
-  ``spread``, ``local_data``, and for a model of one's own ``model``, its class; ``cluster``: ``types``, ``memory`` (one
-  a type), ``hosts`` (each ``name``, ``type``, ``gpus``, ``bandwidth``); ``trace``: ``types``, ``tenants`` (each
-  ``name``, ``weight``), ``jobs``, how many, ``outages`` (each ``host``, ``begin``, ``end``), ``sha256`` of it all.
+  "exact" or "float"; ``length``, ``mechanics``, ``cluster`` and ``trace`` as in `fairopt.simulation.document`, but
+  ``jobs`` of the trace is how many there are, and ``sha256`` is of it all.
 * ``{"job": {...}}``: a job, by rising arrival, each before the line of the round that it arrives for; those that had
-  not arrived when the run ended follow the last round. Keys: ``name``, ``tenant``, ``arrival``, ``gpus``, ``work``,
-  ``throughput`` (one a type), ``memory``, ``state_size``, ``pattern``, ``dataset``, ``dataset_size``, ``weight`` and
-  ``priority``.
+  not arrived when the run ended follow the last round.
 * ``{"round": 17, ...}``: what changed in the round of that number, which begins at that many lengths. A round in which
   nothing changes has no line. Each key is left out where it would be empty:
 
@@ -26,14 +22,13 @@ key says what it is. In this order:
   * ``costs``, ``notes`` ({job: text}), ``backend``: what the policy says, where it differs from the round before.
   * ``seconds``: what deciding took, since the last line.
 * ``{"snapshot": {...}}``: in what ``fairopt run --state`` writes, how to go on after the round before.
-* ``{"standing": {...}}``: at the end, a job that is still present: ``job``, ``remaining``, ``attained`` GPU-time,
-  ``setup`` that is left, ``last`` [[host, GPUs], ...], ``running``, ``lease``, ``started``.
+* ``{"standing": {...}}``: at the end, a job that is still present, and how it stands.
 * ``{"end": n, "seconds": s}``: the last line. n - 1 is the last round that was played, s what deciding took since the
   last line. ``outcome``: ``complete``, whether every job that can run is done, ``stopped``, why the run ended before.
 
-Numbers: an integer or a string "p/q" where the run was exact, a JSON float where it was not; null is infinity (and, for
-``started``, never). What a job did between two changes follows from the mechanics (`fairopt.simulation.mechanics`):
-`read_record` plays it again, ``proofs/verify.py`` works it out by itself and compares.
+Jobs, how they stand, and numbers are as in `fairopt.simulation.document`. What a job did between two changes follows
+from the mechanics (`fairopt.simulation.mechanics`): `read_record` plays it again, ``proofs/verify.py`` works it out by
+itself and compares.
 """
 
 from __future__ import annotations

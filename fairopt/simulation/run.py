@@ -19,7 +19,7 @@ from fairopt.problem.cluster import Cluster
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.problem.trace import Outage, Trace
-from fairopt.program import Number, cast
+from fairopt.program import Number, cast, objects
 from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot
 
@@ -153,7 +153,7 @@ def present(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) 
     down = {outage.host for outage in trace.outages if outage.begin <= now < outage.end}
     up = np.array([host not in down for host in cluster.hosts])
     columns = {
-        name: cast(_objects([getattr(each, name) for each in standing]), number)
+        name: cast(objects(getattr(each, name) for each in standing), number)
         for name in ("remaining", "attained", "setup", "lease")
     }
     # jobs on a failed host neither continue nor hold a lease
@@ -299,12 +299,3 @@ def refuse_stall(record: Round, trace: Trace) -> None:
         return
     jobs = ", ".join([name for name in record.waiting if name not in record.misfits][:5])
     raise Stalled(f"{record.policy} has run nothing for {PATIENCE} rounds, with jobs waiting: {jobs}")
-
-
-def _objects(values: list[Number]) -> np.ndarray:
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return out
-
-
-__all__ = ["Stalled", "advance", "begin", "next_queue", "present", "run"]
