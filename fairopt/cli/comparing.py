@@ -119,7 +119,7 @@ def _rows(
     return rows, False
 
 
-class Kind(NamedTuple):
+class ComparedKind(NamedTuple):
     """One kind of problem on the command line: what decides on it, and how it is read, decided and shown.
 
     ``options``: those that not every kind has. ``read`` returns the problem, from its file and the options. ``how``
@@ -155,9 +155,9 @@ def _setting(file: Path, given: Mapping[str, Any]) -> Setting:
 
 
 #: By type of file.
-KINDS: Mapping[str, Kind] = MappingProxyType(
+KINDS: Mapping[str, ComparedKind] = MappingProxyType(
     {
-        "market": Kind(
+        "market": ComparedKind(
             Market,
             frozenset({"normalise", "every_optimum", "certificates", "evaluations", "seed", "seconds", "floats"}),
             _market,
@@ -165,7 +165,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             as_json.market_row,
             comparison_tables.markets,
         ),
-        "trace": Kind(
+        "trace": ComparedKind(
             Queue,
             frozenset({"cluster", "length", "rounds", "restart", "launch", "spread", "local_data", "floats"}),
             _setting,
@@ -173,7 +173,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             as_json.run_row,
             comparison_tables.runs,
         ),
-        "batch": Kind(
+        "batch": ComparedKind(
             Batch,
             frozenset({"evaluations", "seed", "seconds"}),
             lambda file, given: read_batch(file),

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from fairopt import discovery
-from fairopt.cli import as_json, round_tables, tables
+from fairopt.cli import as_json, tables
 from fairopt.cli.app import COMMANDS
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy
@@ -30,8 +30,8 @@ def policies(json_: AsJson = False) -> None:
         print_json(as_json.policies([*listed, *rounds, *schedules]))
     else:
         tables.policies(listed)
-        round_tables.policies(rounds, "rounds")
-        round_tables.policies(schedules, "schedules")
+        tables.policies(rounds, "policy of rounds", assumptions=False)
+        tables.policies(schedules, "policy of schedules", assumptions=False)
 
 
 def backends(json_: AsJson = False) -> None:

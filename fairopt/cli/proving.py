@@ -67,7 +67,8 @@ def claims(
     try:
         for row, outcome, seconds in _recomputed(rows):
             follows = isinstance(outcome, Finding) and row.follows(outcome)
-            status = max(status, _status(outcome, follows=follows))
+            failed = Exit.NOT_SOLVED if isinstance(outcome, NotInstalled) else Exit.FAILS
+            status = status if follows else max(status, failed)
             done.append(_json(row) | {"seconds": seconds} | _recomputed_json(outcome, follows=follows))
             if not json_:
                 tables.recomputed(row, outcome, seconds, follows=follows)
@@ -164,12 +165,6 @@ def _recomputed(rows: list[Entry]) -> Iterator[tuple[Entry, Finding | Exception,
             except (FairoptError, verify.Rejected) as error:  # an error in one row does not stop the others
                 yield row, error, perf_counter() - begun
             advance(row.id)
-
-
-def _status(outcome: Finding | Exception, *, follows: bool) -> Exit:
-    if follows:
-        return Exit.FINE
-    return Exit.NOT_SOLVED if isinstance(outcome, NotInstalled) else Exit.FAILS
 
 
 def _json(row: Entry) -> dict[str, Any]:

@@ -21,11 +21,6 @@ from fairopt.simulation.replay import read_record
 SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
-def is_record(path: Path) -> bool:
-    """Whether a file that ``verify`` was given is named as a record."""
-    return path.name.endswith(SUFFIXES)
-
-
 def verify(path: Path, property_names: list[str] | None, *, json_: bool, tolerance: Fraction, exact: bool) -> None:
     """Print the verdicts on a recorded run, as it is recorded; `fairopt check` decides whether it can have been so.
 

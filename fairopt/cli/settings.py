@@ -60,9 +60,8 @@ def configured(policy: P, settings: Sequence[str]) -> P:
         if not equals:
             raise BadInput(f"got {text!r}", place="--set", remedy="Write OPTION=VALUE")
         if name not in names:
-            raise BadInput(
-                f"{policy.name} has no option {name!r}", place="--set", remedy=nearest(name, names, "option")
-            )
+            remedy = nearest(name, names, "option")
+            raise BadInput(f"{policy.name} has no option {name!r}", place="--set", remedy=remedy)
         place = f"--set {name}"
         if name in values:
             raise BadInput("it is given twice", place=place, remedy="Give each option once")

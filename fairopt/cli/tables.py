@@ -104,14 +104,14 @@ def what_shows(verdict: Verdict) -> str:
     return "" if verdict.witness is None else str(verdict.witness)
 
 
-def policies(listed: Sequence[Policy]) -> None:
-    """Print the policies."""
-    grid = table_of("policy", "source", "claims")
+def policies(listed: Sequence[Policy], title: str = "policy", *, assumptions: bool = True) -> None:
+    """Print the policies, with what their claims assume."""
+    grid = table_of(title, "source", "claims")
     for policy in listed:
         claims = [
             claim.said()
-            + (f" ({claim.misreport} misreports)" if claim.misreport != "any" else "")
-            + (f" if {claim.assumes}" if claim.assumes else "")
+            + (f" ({claim.misreport} misreports)" if claim.misreport != "any" and assumptions else "")
+            + (f" if {claim.assumes}" if claim.assumes and assumptions else "")
             + (" [refuted]" if claim.refuted_by is not None else "")
             for claim in policy.claims
         ]

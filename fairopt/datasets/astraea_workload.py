@@ -192,9 +192,8 @@ def _table(folder: Path) -> Iterator[_Job]:
             with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
                 yield from _rows(stream, DENSE)
         except (OSError, EOFError, UnicodeDecodeError, KeyError) as error:
-            raise BadInput(
-                f"cannot be read: {error!r}", remedy="Give the folder with the table of Philly's jobs"
-            ) from error
+            remedy = "Give the folder with the table of Philly's jobs"
+            raise BadInput(f"cannot be read: {error!r}", remedy=remedy) from error
 
 
 def _rows(lines: Iterator[str] | Sequence[str], since: int) -> Iterator[_Job]:

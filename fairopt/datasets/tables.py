@@ -61,7 +61,6 @@ def by_user(chosen: Mapping[str, object] | Iterable[object], names: Sequence[str
         return list(chosen)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise BadInput(
-            f"{twice!r} stands twice", place=what, remedy="Give a dictionary from users' names to what they run"
-        )
+        remedy = "Give a dictionary from users' names to what they run"
+        raise BadInput(f"{twice!r} stands twice", place=what, remedy=remedy)
     return list(names)

@@ -133,9 +133,8 @@ class Batch(Frozen):
         if strange:
             raise BadInput(f"got {strange[0]!r}", place="job, tenant", remedy=f"The tenants are {', '.join(owners)}")
         if len(utility) != len(job_names) or not all(isinstance(each, CompletionUtility) for each in utility):
-            raise BadInput(
-                f"{len(utility)} utilities", place="utility", remedy="Give one CompletionUtility for each job"
-            )
+            remedy = "Give one CompletionUtility for each job"
+            raise BadInput(f"{len(utility)} utilities", place="utility", remedy=remedy)
         people = [f"tenant {name!r}" for name in owners]
         batch = cls(
             tenants=owners,

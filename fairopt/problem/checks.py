@@ -88,9 +88,8 @@ def check_market(capacity: Array, weight: Array, limit: Array, places: Sequence[
             raise BadInput(f"got {own}", place=f"{place}, weight", remedy="Give a positive weight")
     for place, most in zip(places, limit, strict=True):
         if most <= 0:
-            raise BadInput(
-                f"got {most}", place=f"{place}, demand", remedy="Give a positive demand, or leave out the user"
-            )
+            remedy = "Give a positive demand, or leave out the user"
+            raise BadInput(f"got {most}", place=f"{place}, demand", remedy=remedy)
 
 
 def check_rows(speedup: Array, capacity: Array, places: Sequence[str]) -> None:

@@ -38,9 +38,8 @@ def check_labels(given: Sequence[object], wanted: Sequence[str], kind: str, plac
     known = frozenset(wanted)
     for label in given:
         if label not in known:
-            raise BadInput(
-                f"there is no {kind} {shown(label)} in the market", place=place, remedy=nearest(label, wanted, kind)
-            )
+            remedy = nearest(label, wanted, kind)
+            raise BadInput(f"there is no {kind} {shown(label)} in the market", place=place, remedy=remedy)
         if label in seen:
             raise BadInput(f"{kind} {shown(label)} stands twice", place=place, remedy="Give each once")
         seen.add(label)

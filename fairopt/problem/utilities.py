@@ -43,9 +43,8 @@ class Linear(CompletionUtility):
         for name in ("slope", "height"):
             object.__setattr__(self, name, exact(getattr(self, name), f"linear utility, {name}"))
         if self.slope > 0:
-            raise BadInput(
-                f"got {self.slope}", place="linear utility, slope", remedy="Give a slope that is not positive"
-            )
+            remedy = "Give a slope that is not positive"
+            raise BadInput(f"got {self.slope}", place="linear utility, slope", remedy=remedy)
 
     def value(self, time: Number) -> Number:
         """Return k t + g."""
@@ -99,9 +98,8 @@ class Steps(CompletionUtility):
         values = tuple(exact(value, f"utility, value {number}") for number, value in enumerate(self.values))
         for number, (a, b) in enumerate(pairwise(values), start=1):
             if b > a:
-                raise BadInput(
-                    f"value {number} is {b}, after {a}", place="utility, values", remedy="Give values that never rise"
-                )
+                remedy = "Give values that never rise"
+                raise BadInput(f"value {number} is {b}, after {a}", place="utility, values", remedy=remedy)
         object.__setattr__(self, "values", values)
 
     def value(self, time: Number) -> Number:

@@ -115,9 +115,8 @@ class Recorder:
             # the file that is gone on from may be this one: it is replaced once the new one holds as much
             os.replace(beginning, path)
         except OSError as error:
-            raise BadInput(
-                f"{path} cannot be written: {error.strerror}", place=place, remedy="Check the folder"
-            ) from error
+            remedy = "Check the folder"
+            raise BadInput(f"{path} cannot be written: {error.strerror}", place=place, remedy=remedy) from error
 
     def __enter__(self) -> Self:
         return self

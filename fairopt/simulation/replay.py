@@ -192,9 +192,8 @@ def replayed(
             try:
                 record = replace(advance(moved, trace, schedule, mechanics), backend=told.backend)
             except BrokenSchedule as error:
-                raise BadInput(
-                    str(error), place=f"round {queue.index}", remedy="Give the record as it was written"
-                ) from error
+                remedy = "Give the record as it was written"
+                raise BadInput(str(error), place=f"round {queue.index}", remedy=remedy) from error
             yield replace(record, seconds=seconds)
             snapshot, seconds = record.after, 0.0
         if "round" in line and snapshot.index != last + 1:

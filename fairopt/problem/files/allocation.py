@@ -105,9 +105,8 @@ def _from_json(text: str, market: Market) -> Array:
     data = parse_json(text)
     check_keys(data, SOLVE_KEYS, ["allocation"], TOP)
     if data.get("schema", VERSION) != VERSION:
-        raise BadInput(
-            f"got version {shown(data['schema'])}", place="schema", remedy=f"This fairopt understands schema {VERSION}"
-        )
+        remedy = f"This fairopt understands schema {VERSION}"
+        raise BadInput(f"got version {shown(data['schema'])}", place="schema", remedy=remedy)
     if data["allocation"] is None:
         remedy = "Verify an allocation that was solved"
         raise BadInput(f"there is none; the status is {shown(data.get('status'))}", place="allocation", remedy=remedy)

@@ -26,9 +26,8 @@ def parse_toml(text: str) -> dict[str, Any]:
         found = _TOML_PLACE.search(message)
         line, column = (found[1], found[2]) if found and found[1] else (str(_lines(text)), "end")
         problem = _TOML_PLACE.sub("", message)
-        raise BadInput(
-            f"not TOML: {problem}", place=f"line {line}, column {column}", remedy="Correct the syntax there"
-        ) from error
+        remedy = "Correct the syntax there"
+        raise BadInput(f"not TOML: {problem}", place=f"line {line}, column {column}", remedy=remedy) from error
     except RecursionError as error:
         raise _too_deep(text) from error
     except BadInput:  # a ValueError too, and already said well
@@ -106,9 +105,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         name = next((value for key, value in pairs if key == "name"), None)
         whose = f" of {shown(name)}" if isinstance(name, str) else ""
-        raise BadInput(
-            "the key stands twice in one object", place=f"key {shown(twice)}{whose}", remedy="Leave one of them out"
-        )
+        remedy = "Leave one of them out"
+        raise BadInput("the key stands twice in one object", place=f"key {shown(twice)}{whose}", remedy=remedy)
     return table
 
 

@@ -241,23 +241,20 @@ def check_column(name: str, place: str) -> None:
         remedy = "Start with the header user,<type>,..."
         raise BadInput(f"the first column is {shown(name)}", place=place.removesuffix(", column 1"), remedy=remedy)
     if name.casefold() in ("user", *_OPTIONAL) and name != name.casefold():
-        raise BadInput(
-            f"unknown column {shown(name)}", place=place, remedy=f"Write {name.casefold()}, in small letters"
-        )
+        remedy = f"Write {name.casefold()}, in small letters"
+        raise BadInput(f"unknown column {shown(name)}", place=place, remedy=remedy)
 
 
 def market_to_csv(market: Market) -> str:
     """Return the CSV text of a market; `BadInput` where the names or job types cannot be told from CSV's own words."""
     if market.owner != market.users:
-        raise BadInput(
-            "a market with job types", place="owner", remedy="Write it as .toml or .json; CSV has no job types"
-        )
+        remedy = "Write it as .toml or .json; CSV has no job types"
+        raise BadInput("a market with job types", place="owner", remedy=remedy)
     for names, words in ((market.types, ("user", *_OPTIONAL)), (market.users, (CAPACITY,))):
         for name in names:
             if name.casefold() in words or name != name.strip():
-                raise BadInput(
-                    f"the name {shown(name)}", place="names", remedy="Write it as .toml or .json, or rename it"
-                )
+                remedy = "Write it as .toml or .json, or rename it"
+                raise BadInput(f"the name {shown(name)}", place="names", remedy=remedy)
     there = {"weight": any(market.weight != 1), "demand": any(market.limit != INFINITY)}
     optional = [name for name in _OPTIONAL if there[name]]
     rows: list[list[object]] = []

@@ -88,9 +88,8 @@ def write_text(path: AnyPath, text: str) -> None:
     try:
         Path(path).write_bytes(data)
     except OSError as error:
-        raise BadInput(
-            f"cannot write: {error.strerror or error}", remedy="Check that the folder exists and is yours to write"
-        ) from error
+        remedy = "Check that the folder exists and is yours to write"
+        raise BadInput(f"cannot write: {error.strerror or error}", remedy=remedy) from error
 
 
 def require_place(path: Path | None, place: str) -> None:
