@@ -87,10 +87,8 @@ def _utility(job: str, utility: CompletionUtility) -> dict[str, Any]:
 
 def _schedule(batch: Batch, each: JobSchedule) -> dict[str, Any]:
     servers = batch.servers
-    return {
+    return told_fields(each) | {
         "job": batch.jobs.names[each.job],
-        "first": each.first,
-        "last": each.last,
         "workers": [[servers.names[server], count] for server, count in each.workers],
         "ps": [[servers.names[server], count] for server, count in each.ps],
         "worker_type": servers.worker_types[each.worker_type],
