@@ -1,5 +1,7 @@
 # Everything works in .venv at the root; PYTHON may name another interpreter (3.11 or newer) to make it with.
 PYTHON ?= python3
+# With these a release is tried.
+PYTHONS ?= $(PYTHON)
 BIN := .venv/bin
 FULL := oef-noncooperative max-min oef-cooperative water-filling nash-welfare fft-round posted-prices
 QUICK := $(FULL:%=quick-%)
@@ -8,7 +10,7 @@ QUICK := $(FULL:%=quick-%)
 KERNELS := SkylakeX Haswell Prescott
 NUMERICAL := tests/methods tests/backends tests/certificates tests/models/nash tests/models/gavel tests/properties/test_misreports.py
 
-.PHONY: demo test kernels check format campaign bench figures bench-full bench-large bench-more notebook certify claims proofs clean
+.PHONY: demo test kernels check format campaign bench figures bench-full bench-large bench-more notebook certify claims proofs release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
 	@$(BIN)/fairopt compare fairopt/datasets/oef_example.toml
@@ -75,6 +77,14 @@ bench-more: .venv/ready ## what exactness, nearby markets, misreports, rounds an
 
 notebook: .venv/ready ## run the notebook again and keep its outputs
 	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb
+
+release: .venv/ready ## build wheel and source package, try both in new environments, write the notes: all in dist/
+	@rm -rf dist && $(BIN)/python -m pip install --quiet build twine
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python tests/packaging/check_installed.py dist/*.whl $(PYTHONS)
+	$(BIN)/python tests/packaging/check_installed.py dist/*.tar.gz $(PYTHON)
+	@awk '/^## /{n++} n==1' CHANGELOG.md > dist/NOTES.md
 
 .venv/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -17,7 +17,7 @@ from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
-from fairopt.properties import Property
+from fairopt.properties import OutcomeProperty, Property
 
 T = TypeVar("T")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")]
@@ -88,6 +88,22 @@ def wanted_properties(names: list[str] | None, problem: type | None = None) -> l
 
 def _with_article(noun: str) -> str:
     return f"{'an' if noun.startswith(tuple('aeiou')) else 'a'} {noun}"
+
+
+def outcome_properties(names: list[str] | None, problem: type) -> list[OutcomeProperty]:
+    """Return those of `wanted_properties` that anybody's outcome can have.
+
+    Errors: `BadInput` where one was named that only a policy has.
+    """
+    wanted = wanted_properties(names, problem)
+    for each in wanted if names else ():
+        if not isinstance(each, OutcomeProperty):
+            raise BadInput(
+                f"{each.name} is a property of a {each.of}, not of one outcome",
+                place="--property",
+                remedy="Ask `fairopt compare FILE --policy NAME`, which searches for misreports",
+            )
+    return [each for each in wanted if isinstance(each, OutcomeProperty)]
 
 
 def chosen(given: list[str] | None, group: str, make: Callable[[str], T]) -> list[T]:

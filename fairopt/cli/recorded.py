@@ -10,10 +10,9 @@ import typer
 from fairopt.cli import tables
 from fairopt.cli.answers import status_of
 from fairopt.cli.as_json import of_properties
-from fairopt.cli.listing import print_json, wanted_properties
+from fairopt.cli.listing import outcome_properties, print_json
 from fairopt.compare import verify as verified
 from fairopt.problem import exact as rational
-from fairopt.properties import OutcomeProperty
 from fairopt.simulation import Setting
 from fairopt.simulation.replay import read_record
 
@@ -26,7 +25,7 @@ def verify(path: Path, property_names: list[str] | None, *, json_: bool, toleran
 
     Exit status: as that of `fairopt.cli.sharing.verify`.
     """
-    of_runs = [each for each in wanted_properties(property_names, Setting) if isinstance(each, OutcomeProperty)]
+    of_runs = outcome_properties(property_names, Setting)
     record = read_record(path)
     history = record.history
     setting = Setting(history.cluster, history.trace, record.mechanics, rational(record.run["length"], "length"))

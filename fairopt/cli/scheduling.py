@@ -13,10 +13,12 @@ from typing import Annotated, Any
 import typer
 
 from fairopt import discovery
-from fairopt.cli import schedule_tables
+from fairopt.cli import schedule_tables, tables
+from fairopt.cli.answers import status_of
 from fairopt.cli.exits import Exit
-from fairopt.cli.listing import AsJson, print_json
+from fairopt.cli.listing import AsJson, outcome_properties, print_json
 from fairopt.cli.settings import configured
+from fairopt.compare import verify as verified
 from fairopt.errors import BadInput
 from fairopt.policy import Plan, decide
 from fairopt.problem.batch import Batch
@@ -29,6 +31,7 @@ from fairopt.problem.numbers import told
 from fairopt.proofs.verifier import schedules as verify_schedule
 from fairopt.proofs.verifier.plan import BESIDE
 from fairopt.schedules.document import SCHEMA, document
+from fairopt.schedules.reading import plan_from
 
 #: Keys that a schedule from outside may leave out.
 UNTOLD: Mapping[str, Any] = {"schema": SCHEMA, "policy": "unknown", "bases": [], "admissions": [], "payments": []}
@@ -72,25 +75,34 @@ def result(plan: Plan, options: list[str]) -> dict[str, Any]:
     }
 
 
-def verify(batch: Path, schedule: Path, *, json_: bool, tolerance: Fraction) -> None:
-    """Judge anyone's schedule of a batch, as `proofs/verify.py` does; exit status 1 where it is wrong."""
+def verify(
+    batch: Path, schedule: Path, property_names: list[str] | None, *, json_: bool, tolerance: Fraction, exact: bool
+) -> None:
+    """Judge anyone's schedule of a batch: its constraints, as `proofs/verify.py` does, and if they hold its properties.
+
+    Exit status: as that of `fairopt.cli.sharing.verify`.
+    """
+    asked = outcome_properties(property_names, Batch)
     problem = read_batch(batch)
     with naming(str(schedule)):
-        text = _judged(problem, parse_json(read_text(schedule)))
+        data = _judged(problem, parse_json(read_text(schedule)))
         try:
-            violations, statement = verify_schedule.decide(text, tolerance)
+            violations, statement = verify_schedule.decide(json.dumps(data), tolerance)
         except verify_schedule.Unreadable as error:
             raise BadInput(str(error), remedy="`fairopt schedule BATCH --json` shows the form") from error
+    # no property means anything of a plan that cannot be carried out
+    verdicts = {} if violations else verified(problem, plan_from(data, problem), asked, tolerance=tolerance)
     if json_:
         said = {"schema": SCHEMA, "accepted": not violations, "violations": violations, "statement": statement or None}
-        print_json(said)
+        print_json({**said, "properties": {name: each.to_json(exact=exact) for name, each in verdicts.items()}})
     else:
         schedule_tables.verdict(violations, statement)
-    if violations:
-        raise typer.Exit(Exit.FAILS)
+        if verdicts:
+            tables.answers(verdicts)
+    raise typer.Exit(Exit.FAILS if violations else status_of(verdicts.values()))
 
 
-def _judged(batch: Batch, data: Mapping[str, Any]) -> str:
+def _judged(batch: Batch, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document to be verified: the given schedules, on the batch of the batch file."""
     ours = document(Plan(policy="", batch=batch, schedules=()))
     check_keys(data, [*ours, *BESIDE.split()], ["schedules"], "the top level")
@@ -99,4 +111,4 @@ def _judged(batch: Batch, data: Mapping[str, Any]) -> str:
     plain = json.loads(json.dumps(told, default=float))  # decimals, as the floats that they were written for
     if plain.get("batch", ours["batch"]) != ours["batch"]:
         print("fairopt: the schedule was made for another batch; it is judged on this one", file=sys.stderr)
-    return json.dumps({**plain, "batch": ours["batch"]})
+    return {**plain, "batch": ours["batch"]}

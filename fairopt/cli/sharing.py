@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ import typer
 from fairopt import discovery
 from fairopt.cli import as_json, proving, recorded, scheduling, tables
 from fairopt.cli.answers import status_of
-from fairopt.cli.listing import AsJson, print_json, wanted_properties
+from fairopt.cli.listing import AsJson, outcome_properties, print_json
 from fairopt.compare import verify as verified
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.metrics import metrics
@@ -120,31 +120,20 @@ def verify(
     """
     slack = Fraction(0) if exact or certificates is not None else rational(tolerance, "--tolerance")
     if market.name.endswith(recorded.SUFFIXES):
-        refused: dict[str, object] = {"OUTCOME": allocation, "--certificates": certificates}
-        _refuse(refused, lambda value: f"got {value}; {market} is the record of a run")
+        _refuse({"OUTCOME": allocation, "--certificates": certificates}, f"{market} is the record of a run")
         return recorded.verify(market, property_names, json_=json_, tolerance=slack, exact=exact)
     if allocation is None:
         remedy = "Give an allocation; of a batch, a schedule"
         raise BadInput(f"nothing says what is to be checked on {market}", place="OUTCOME", remedy=remedy)
     if is_batch_file(market):
-        refused = {"--property": property_names or None, "--certificates": certificates}
-        remedy = "Leave it out; all constraints are checked"
-        _refuse(refused, lambda _: "it means nothing for a schedule", remedy)
-        return scheduling.verify(market, allocation, json_=json_, tolerance=slack)
+        _refuse({"--certificates": certificates}, f"{market} is a batch")
+        return scheduling.verify(market, allocation, property_names, json_=json_, tolerance=slack, exact=exact)
     problem = read_market(market)
     shares = read_allocation(allocation, problem)
-    asked = wanted_properties(property_names, Market)
-    for each in asked if property_names else ():
-        if not isinstance(each, AllocationProperty):
-            raise BadInput(
-                f"{each.name} is a property of a {each.of}, not of one allocation",
-                place="--property",
-                remedy="Ask `fairopt compare MARKET --policy NAME`, which searches for misreports",
-            )
-    of_allocations = [each for each in asked if isinstance(each, AllocationProperty)]
+    asked = outcome_properties(property_names, Market)
     exact = exact or certificates is not None
     proving.require_empty(certificates)
-    verdicts = verified(problem, shares, of_allocations, tolerance=slack)
+    verdicts = verified(problem, shares, asked, tolerance=slack)
     fits = Feasibility().check(problem, shares, tolerance=slack)
     if fits.answer is Answer.FAILS:  # nothing else means anything if GPUs are given out twice
         verdicts = {Feasibility.name: fits, **verdicts}
@@ -154,12 +143,12 @@ def verify(
     else:
         tables.verdicts(verdicts, numbers, problem)
     if certificates is not None:
-        proving.write_verdicts(problem, shares, verdicts, [*of_allocations, Feasibility()], certificates)
+        certified = [each for each in asked if isinstance(each, AllocationProperty)]
+        proving.write_verdicts(problem, shares, verdicts, [*certified, Feasibility()], certificates)
     raise typer.Exit(status_of(verdicts.values()))
 
 
-def _refuse(given: Mapping[str, object], problem: Callable[[object], str], remedy: str = "Leave it out") -> None:
-    """Refuse options that mean nothing here."""
+def _refuse(given: Mapping[str, object], why: str) -> None:
     for name, value in given.items():
         if value is not None:
-            raise BadInput(problem(value), place=name, remedy=remedy)
+            raise BadInput(f"got {value}; {why}", place=name, remedy="Leave it out")
