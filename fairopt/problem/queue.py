@@ -12,6 +12,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.cluster import Cluster
+from fairopt.problem.columns import Frozen
 from fairopt.problem.jobs import Jobs
 from fairopt.program import Array, Number, cast
 
@@ -20,7 +21,7 @@ Spots = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Queue:
+class Queue(Frozen):
     """The problem of one round: who runs on which GPUs from ``now`` for ``length``; frozen, in columns.
 
     Shapes, for the n jobs present (arrived and not completed), k types and H hosts; rows are those of ``jobs``:
@@ -88,11 +89,6 @@ class Queue:
             up=np.ones(len(cluster.hosts), dtype=bool),
             held=(frozenset(),) * len(cluster.hosts),
         )
-
-    def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.jobs)

@@ -38,11 +38,8 @@ class Mechanics:
         for name in ("restart", "launch", "spread"):
             value = exact(getattr(self, name), f"mechanics, {name}")
             if value < 0 or (name == "spread" and not 0 < value <= 1):
-                raise BadInput(
-                    f"got {value}",
-                    place=f"mechanics, {name}",
-                    remedy="Give a factor above 0 and at most 1" if name == "spread" else "Give a time, not negative",
-                )
+                remedy = "Give a factor above 0 and at most 1" if name == "spread" else "Give a time, not negative"
+                raise BadInput(f"got {value}", place=f"mechanics, {name}", remedy=remedy)
             object.__setattr__(self, name, value)
 
     def speed(self, queue: Queue, row: int, spots: Spots) -> Number:
