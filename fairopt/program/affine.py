@@ -8,25 +8,24 @@ go through the same code.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairopt.program.numbers import Array, ArrayLike, numbers
 
-
-class Owner(Protocol):
-    """The owner of variables: a `Formulation`. An expression cannot mix the variables of two owners."""
-
-    name: str
+if TYPE_CHECKING:
+    from fairopt.program.formulation import Formulation
 
 
 class Affine:
     """An array of affine expressions; made by `Formulation.variable`, combined with NumPy's broadcasting.
 
     It supports ``+ - * /``, ``@`` with an array of numbers on the left, indexing, ``sum``, ``reshape``, ``T`` and
-    the comparisons ``>= <= ==``, which give a `Comparison` for `Formulation.constrain`.
+    the comparisons ``>= <= ==``, which give a `Comparison` for `Formulation.constrain`. The variables of two owners
+    cannot be mixed.
 
     Shapes: ``constant`` has the shape of the array, and ``start`` one more entry than the array has elements;
     ``column`` and ``coefficient`` are aligned, one entry per term.
@@ -36,7 +35,7 @@ class Affine:
     __array_ufunc__ = None  # so that NumPy leaves ``array + affine`` and ``array >= affine`` to this class
     __hash__ = None  # type: ignore[assignment]  # == makes a constraint, as in every modelling language
 
-    def __init__(self, owner: Owner, constant: Array, start: Array, column: Array, coefficient: Array) -> None:
+    def __init__(self, owner: Formulation, constant: Array, start: Array, column: Array, coefficient: Array) -> None:
         self.owner, self.constant = owner, constant
         self.start, self.column, self.coefficient = start, column, coefficient
 
@@ -173,25 +172,18 @@ class Affine:
         return f"<affine array of shape {self.shape}, {len(self.column)} terms>"
 
 
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """A block of rows ``lower <= body <= upper``, entrywise; None means no bound on that side.
 
     ``kept`` holds the flat positions, in an array of ``full_shape``, of the rows that `where` has kept.
     """
 
-    __slots__ = ("body", "full_shape", "kept", "lower", "upper")
-
-    def __init__(
-        self,
-        body: Affine,
-        lower: ArrayLike | None,
-        upper: ArrayLike | None,
-        full_shape: tuple[int, ...] | None = None,
-        kept: Array | None = None,
-    ) -> None:
-        self.body, self.lower, self.upper = body, lower, upper
-        self.full_shape = body.shape if full_shape is None else full_shape
-        self.kept = kept
+    body: Affine
+    lower: ArrayLike | None
+    upper: ArrayLike | None
+    full_shape: tuple[int, ...]
+    kept: Array | None = None
 
     def __bool__(self) -> bool:
         raise TypeError(
@@ -220,11 +212,12 @@ class Comparison:
 def between(lower: ArrayLike, body: Affine, upper: ArrayLike) -> Comparison:
     """Return the block of rows ``lower <= body <= upper``."""
     shape = np.broadcast_shapes(body.shape, numbers(lower).shape, numbers(upper).shape)
-    return Comparison(body.broadcast_to(shape), lower, upper)
+    return Comparison(body.broadcast_to(shape), lower, upper, shape)
 
 
 def _compare(left: Affine, right: Affine | ArrayLike, lower: int | None, upper: int | None) -> Comparison:
-    return Comparison(left - right, lower, upper)
+    body = left - right
+    return Comparison(body, lower, upper, body.shape)
 
 
 def _offsets(length: Array) -> Array:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.methods.incremental_lp import Blocks, IncrementalLP
-from fairopt.methods.level.bounds import lower_bound, upper_bound
-from fairopt.methods.level.solve import LevelResult
+from fairopt.methods.level.bounds import LevelResult
+from fairopt.methods.level.problem import Asked
 from fairopt.program import INFINITY, Array
 
 
@@ -50,6 +50,4 @@ def raise_by_program(
     # the bound holds for any prices, so that their common unit does not matter
     prices[there] = np.maximum(found.dual[within_capacity], 0.0)[there] / capacity[there]
     demand_duals[limited] = np.maximum(found.dual[within_demand], 0.0) / (n * limits[limited])
-    upper, prices, demand_duals, values = upper_bound(speedup, capacity, rate, floor, demand, prices, demand_duals)
-    lower = lower_bound(shares, speedup, capacity, rate, floor, demand)
-    return LevelResult(lower=lower, upper=upper, shares=shares, prices=prices, demand_duals=demand_duals, values=values)
+    return LevelResult.proved(Asked(speedup, capacity, rate, floor, demand), shares, prices, demand_duals)

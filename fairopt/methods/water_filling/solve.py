@@ -22,7 +22,7 @@ import numpy as np
 
 from fairopt.errors import NotSolved
 from fairopt.methods.directed_rounding import ROUNDING, rounded_down, rounded_up
-from fairopt.methods.level.solve import LevelResult, raise_level
+from fairopt.methods.level import LevelResult, raise_level
 from fairopt.methods.result import MethodResult
 from fairopt.methods.water_filling.caps import MOST_STEPS, affordable, ceiling
 from fairopt.methods.water_filling.round_lp import raise_by_program
