@@ -233,7 +233,7 @@ class IncrementalLP:
         lower, upper = self._program.lower, self._program.upper
         at_side = np.where(columns == UPPER, upper, lower)
         x = np.where((columns == BASIC) | (columns == ZERO), 0.0, at_side)
-        equation, unknown = (_places(len(where), which) for where, which in ((positions, tight), (columns, basic)))
+        equation, unknown = (places(len(where), which) for where, which in ((positions, tight), (columns, basic)))
         inside = (equation[row] >= 0) & (unknown[column] >= 0)
         r, c, entry = equation[row[inside]], unknown[column[inside]], value[inside].astype(np.longdouble)
         matrix = np.zeros((len(tight), len(basic)))
@@ -271,7 +271,7 @@ class IncrementalLP:
         return row, column, value, (lower, upper)
 
 
-def _places(size: int, which: Array) -> Array:
+def places(size: int, which: Array) -> Array:
     """Return for each of ``size`` things its place among ``which``, -1 where it is not there."""
     place = np.full(size, -1)
     place[which] = np.arange(len(which))
