@@ -268,7 +268,7 @@ def _strict(users: MergedUsers) -> Array:
 
 
 def _fit(users: MergedUsers, bundle: Array) -> float:
-    """Return the factor by which all bundles (n, k) must shrink to keep capacities and demands, all rounding counted."""
+    """Return the factor by which all bundles (n, k) must shrink to keep capacities and demands, rounding counted."""
     shares, k = users.weight[:, None] * bundle, bundle.shape[1]
     used = np.array([math.fsum(shares[:, t].tolist()) for t in range(k)])
     there = used > 0

@@ -93,13 +93,12 @@ def smooth_duals(groups: Groups) -> Array:
         undecided = np.unique(priced.near(limit)[0])
         if limit == EVERYTHING or not len(undecided):
             break
-        demand = np.bincount(
-            priced.base[undecided], weights=groups.weight[undecided], minlength=len(groups.capacity) + 1
-        )[:-1]
+        base, weight = priced.base[undecided], groups.weight[undecided]
+        demand = np.bincount(base, weights=weight, minlength=len(groups.capacity) + 1)[:-1]
         target = groups.capacity - (priced.demand - demand)
         unit = groups.cost[:, undecided] / groups.size[undecided]
         heat = limit / float(np.median(groups.size[undecided])) / COOLING ** np.arange(1, 4)
-        duals = _newton(unit, groups.weight[undecided], target, priced.duals, groups.waiting, heat)
+        duals = _newton(unit, weight, target, priced.duals, groups.waiting, heat)
         better = Priced.at(groups, duals)
         if better.value > priced.value:
             priced, columns = better, SAMPLE

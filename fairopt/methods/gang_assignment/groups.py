@@ -75,12 +75,12 @@ class Grouping:
 def grouped(problem: GangAssignment) -> Grouping:
     """Return the groups of a tightened problem: jobs with the same gang, allowed types and costs are one group."""
     allowed, types = problem.allowed, len(problem.capacity)
-    everywhere = bool(allowed.all())
-    cost = problem.cost if everywhere else np.where(allowed, problem.cost, np.inf)
-    some = np.ones(len(cost), dtype=bool) if everywhere else allowed.any(axis=1)
-    jobs = np.arange(len(cost)) if some.all() else np.flatnonzero(some)
-    gang = problem.gangs if len(jobs) == len(cost) else problem.gangs[jobs]
-    cost = cost if len(jobs) == len(cost) else cost[jobs]
+    some = allowed.any(axis=1)
+    jobs, cost, gang = np.flatnonzero(some), problem.cost, problem.gangs
+    if not allowed.all():
+        cost = np.where(allowed, cost, np.inf)
+    if len(jobs) < len(gang):
+        cost, gang = cost[jobs], gang[jobs]
     first = np.arange(len(jobs) + 1)
     order, starts = _alike(cost, gang)
     if len(starts) < len(jobs):

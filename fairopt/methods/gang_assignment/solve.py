@@ -37,11 +37,7 @@ TOLERANCE = 1e-9
 
 
 def solve_gangs(
-    problem: GangAssignment,
-    *,
-    start: Multipliers | None = None,
-    gap: float = 0.0,
-    time_limit: float | None = None,
+    problem: GangAssignment, *, start: Multipliers | None = None, gap: float = 0.0, time_limit: float | None = None
 ) -> GangResult:
     """Return an assignment of least cost, and the proof of it as a bound.
 
@@ -107,7 +103,6 @@ class _Search:
 
     def run(self) -> GangResult:
         """Look within wider and wider limits until a cost is proved, time is over or nothing is left to try."""
-        status = None
         for limit in self._limits():
             if self.clock.over:
                 status = Status.LIMIT
@@ -116,9 +111,11 @@ class _Search:
             if self._proved():
                 status = Status.OPTIMAL
                 break
+        else:
+            status = Status.LIMIT if self._limited else Status.INACCURATE
         self.clock.lap("solve")
         return GangResult(
-            status=status or (Status.LIMIT if self._limited else Status.INACCURATE),
+            status=status,
             type_of=self.type_of,
             lower=min(self.bound, self.cost),
             upper=self.cost,
@@ -204,12 +201,10 @@ def _best_moves(
 
 def _grain(groups: Groups) -> float:
     """Return a number that all costs are whole multiples of, 0 where they are not whole."""
-    finite = groups.cost[:, :64][np.isfinite(groups.cost[:, :64])]
-    if (finite != np.rint(finite)).any():
-        return 0.0
-    finite = groups.cost[np.isfinite(groups.cost)]
-    if (finite != np.rint(finite)).any() or np.abs(finite).max(initial=0.0) >= 2.0**53:
-        return 0.0
+    for some in (groups.cost[:, :64], groups.cost):  # a few first: mostly these tell
+        finite = some[np.isfinite(some)]
+        if (finite != np.rint(finite)).any() or np.abs(finite).max(initial=0.0) >= 2.0**53:
+            return 0.0
     return float(np.gcd.reduce(np.abs(finite).astype(np.int64)))
 
 
@@ -220,11 +215,8 @@ def _whole(bound: float, grain: float) -> float:
 
 def _multipliers(priced: Priced) -> Multipliers:
     """Return the duals as prices and a reward."""
-    groups, duals = priced.groups, priced.duals
-    reward = max(0.0, float(duals.max()))
-    if not groups.waiting:
-        # nobody waits: the prices are relative, and the reward is what makes every job's best choice worth it
-        level = float(duals.max())
-        reward = max(0.0, float((priced.reduced / groups.size).max()) + level)
-        return Multipliers(level - duals, reward)
-    return Multipliers(reward - duals, reward)
+    groups, level = priced.groups, float(priced.duals.max())
+    if groups.waiting:
+        return Multipliers(max(0.0, level) - priced.duals, max(0.0, level))
+    # nobody waits: the prices are relative, and the reward is what makes every job's best choice worth it
+    return Multipliers(level - priced.duals, max(0.0, float((priced.reduced / groups.size).max()) + level))

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.backends.highs import Highs
 from fairopt.backends.solution import Status
 from fairopt.errors import BadInput, NotSolved
-from fairopt.program import Array
+from fairopt.program import Array, Formulation
 
 #: Masks of allowed types are packed into one integer together with the gang's number.
 MOST_TYPES = 40
@@ -61,10 +62,7 @@ def _distinct(gangs: Array) -> tuple[Array, Array]:
 
 
 def largest_filling(gang: Array, count: Array, capacity: int) -> int:
-    """Return the most GPUs, up to ``capacity``, that some of the gangs fill exactly: a subset sum, in bits.
-
-    Shapes: ``gang`` and ``count`` one entry a class.
-    """
+    """Return the most GPUs, up to ``capacity``, that some of the gangs fill exactly: a subset sum, in bits."""
     if int(gang @ count) <= capacity:
         return int(gang @ count)
     within = (1 << (capacity + 1)) - 1
@@ -82,10 +80,8 @@ def largest_filling(gang: Array, count: Array, capacity: int) -> int:
 
 def fillable(classes: GangClasses, capacity: Array) -> Array:
     """Return, for each type, the most of its GPUs that the gangs allowed there can fill; shape (k,)."""
-    filled = [
-        largest_filling(classes.gang[own], classes.count[own], most)
-        for own, most in zip(classes.allowed.T, capacity.tolist(), strict=True)
-    ]
+    pairs = zip(classes.allowed.T, capacity.tolist(), strict=True)
+    filled = [largest_filling(classes.gang[own], classes.count[own], most) for own, most in pairs]
     return np.array(filled, dtype=np.int64)
 
 
@@ -129,15 +125,11 @@ def greedy_filling(classes: GangClasses, capacity: Array, freedom_first: bool) -
 
 
 def _by_milp(classes: GangClasses, capacity: Array, most: int, time_limit: float | None) -> int:
-    from fairopt.backends.highs import Highs
-    from fairopt.program import Formulation
-
     p = Formulation("usable GPUs")
     placed = np.argwhere(classes.allowed)
     gang, count = classes.gang[placed[:, 0]], classes.count[placed[:, 0]]
-    x = p.variable(
-        "jobs", (len(placed),), lower=0, upper=np.minimum(count, capacity[placed[:, 1]] // gang), integer=True
-    )
+    most_there = np.minimum(count, capacity[placed[:, 1]] // gang)
+    x = p.variable("jobs", (len(placed),), lower=0, upper=most_there, integer=True)
     p.maximize((gang * x).sum(), equation="sum_gi d_g x_gi")
     own = (placed[:, :1] == np.arange(len(classes.gang))).T.astype(np.int64)
     p.constrain("jobs_once", own @ x <= classes.count, equation="sum_i x_gi <= m_g")
@@ -152,6 +144,3 @@ def _by_milp(classes: GangClasses, capacity: Array, most: int, time_limit: float
     if (at @ jobs > capacity).any() or (own @ jobs > classes.count).any() or float(solution.bound) >= gang @ jobs + 1:
         raise NotSolved("how many GPUs can be kept busy was not decided: HiGHS's answer does not hold", solution)
     return int(gang @ jobs)
-
-
-__all__ = ["GangClasses", "fillable", "gang_classes", "largest_filling", "most_busy", "usable_gpus"]
