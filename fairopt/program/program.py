@@ -1,7 +1,6 @@
 """A `Program`: a linear, mixed-integer or log-linear program as data, in floats or in Fractions alike.
 
-It knows nothing of solvers. Arrays hold what a solver needs. Blocks hold what a reader needs: which rows are which
-constraint of which paper.
+Arrays hold what a solver needs, and blocks what a reader needs: which rows are which constraint of which paper.
 """
 
 from __future__ import annotations

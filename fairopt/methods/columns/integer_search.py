@@ -8,7 +8,7 @@ least set of jobs that does not is forbidden, with all that asks for at least as
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -76,18 +76,18 @@ def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Session, m
         distance *= FARTHER
 
 
+@dataclass
 class _Best:
     """The best schedules so far."""
 
-    def __init__(self, times: Times) -> None:
-        self.schedules: tuple[JobSchedule, ...] = ()
-        self.revenue = Fraction(0)
-        self.cuts = 0
-        self._times = times
+    times: Times
+    schedules: tuple[JobSchedule, ...] = ()
+    revenue: Fraction = Fraction(0)
+    cuts: int = 0
 
     def offer(self, schedules: tuple[JobSchedule, ...]) -> None:
         """Keep schedules that earn more."""
-        revenue = sum((Fraction(self._times.worth[each.job][each.last - 1]) for each in schedules), start=Fraction(0))
+        revenue = sum((Fraction(self.times.worth[each.job][each.last - 1]) for each in schedules), start=Fraction(0))
         if revenue > self.revenue:
             self.schedules, self.revenue = schedules, revenue
 
@@ -212,9 +212,8 @@ def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) ->
     together = np.array([each.mode.together for each in chosen])
     room = np.stack([servers.workers[:, each.mode.worker] for each in chosen])
     ps_room = np.stack([servers.ps[:, each.mode.ps] for each in chosen])
-    ratio = [
-        servers.worker_bandwidth[each.mode.worker] / servers.ps_bandwidth[each.mode.ps] for each in chosen
-    ]  # PS that a worker elsewhere asks for
+    # PS that a worker elsewhere asks for
+    ratio = [servers.worker_bandwidth[each.mode.worker] / servers.ps_bandwidth[each.mode.ps] for each in chosen]
     p = Formulation("where jobs run")
     o = p.variable("placed", (n,), lower=0, upper=1, integer=True)
     host = p.variable("host", (n, count), lower=0, upper=1, integer=True)
@@ -282,12 +281,11 @@ def _at_least(slot: Slot, other: Slot) -> bool:
 
 def _shortest(batch: Batch, slot: Slot, workers: Spots, ps: Spots) -> JobSchedule:
     """Return the schedule with no PS too many. Where all workers happen to be on one server, it takes fewer slots."""
-    mode = slot.mode
-    host = ps[0][0]
+    mode, host = slot.mode, ps[0][0]
     ps = ((host, ps_needed(batch, mode.worker, mode.ps, mode.workers - dict(workers).get(host, 0))),)
     schedule = JobSchedule(slot.job, slot.first, slot.last, workers, ps, mode.worker, mode.ps)
     slots = batch.duration(slot.job, mode.workers, schedule.together, mode.worker, mode.ps)
-    return JobSchedule(slot.job, slot.first, slot.first + slots - 1, workers, ps, mode.worker, mode.ps)
+    return replace(schedule, last=slot.first + slots - 1)
 
 
 def _spots(counts: Array) -> Spots:

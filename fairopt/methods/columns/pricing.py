@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -71,10 +72,9 @@ class Pricing:
     def __init__(self, batch: Batch, times: Times, prices: Prices, every_slot: bool = False) -> None:
         servers = batch.servers
         for table, there, what in ((prices.workers, servers.workers, "workers"), (prices.ps, servers.ps, "ps")):
-            if table.shape != (*there.shape, times.slots):
-                raise BadInput(
-                    f"shape {table.shape}", place=f"prices, {what}", remedy=f"Give {(*there.shape, times.slots)}"
-                )
+            shape = (*there.shape, times.slots)
+            if table.shape != shape:
+                raise BadInput(f"shape {table.shape}", place=f"prices, {what}", remedy=f"Give {shape}")
         self.batch, self.times = batch, times
         self.income = (prices.workers * servers.workers[..., None]).sum() + (prices.ps * servers.ps[..., None]).sum()
         #: More than any schedule can cost, as none takes more than all there is.
@@ -101,10 +101,9 @@ class Pricing:
             [[ps_needed(batch, worker, ps, count) for count in range(largest + 1)] for ps in range(servers.ps.shape[1])]
             for worker in range(servers.workers.shape[1])
         ]
-        self._needed: dict[tuple[int, int], int] = {}
+        self._needed: dict[tuple[int, int], int] = defaultdict(int)
         for mode in (mode for each in self._modes for mode in each if not mode.together):
-            key = mode.worker, mode.slots
-            self._needed[key] = max(self._needed.get(key, 0), mode.workers)
+            self._needed[mode.worker, mode.slots] = max(self._needed[mode.worker, mode.slots], mode.workers)
         self._elsewhere: dict[tuple[int, int], Array] = {}
 
     def cheapest(self, job: int, only: int | None = None) -> Cheapest:

@@ -115,24 +115,15 @@ class RestrictedStart:
 
 
 class RestrictedLP:
-    """The restricted program, solved and relaxed in turns.
-
-    ``single_type`` (n,): the type whose group each user is in, -1 for the free; ``may_hold`` (n, k): what free users
-    may hold.
-    """
+    """The restricted program, solved and relaxed in turns; ``single_type``, ``may_hold``: as in `RestrictedStart`."""
 
     def __init__(self, users: Users, start: RestrictedStart) -> None:
-        self.users = users
+        self.users, self.types = users, len(users.size)
         self.single_type, self.may_hold = start.single_type.copy(), start.may_hold.copy()
         self.rows = start.rows
         self._basis = start.basis
         self.rounds = self.iterations = 0
         self._set_known()
-
-    @property
-    def types(self) -> int:
-        """The number of types."""
-        return len(self.users.size)
 
     def as_start(self, givers: Array, takers: Array) -> RestrictedStart:
         """Return where a program of nearly the same users may begin."""

@@ -13,7 +13,6 @@ from time import perf_counter
 import numpy as np
 
 from fairopt.backends.solution import Status
-from fairopt.methods.directed_rounding import ROUNDING
 from fairopt.methods.gang_assignment.deviations import (
     SAME,
     SMALL,
@@ -22,7 +21,7 @@ from fairopt.methods.gang_assignment.deviations import (
     merged_alike,
     spread_out,
 )
-from fairopt.program import Array
+from fairopt.program import ROUNDING, Array
 
 #: States kept after a group: more where fewer prove nothing.
 WIDTHS = (60, 600, 6400)

@@ -47,10 +47,7 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Groups of jobs and the way back.
-
-    ``jobs``: the jobs that fit somewhere, sorted by group; ``first`` (g + 1,): where each group's jobs begin there.
-    """
+    """Groups and the way back: ``jobs`` that fit somewhere, by group, and where each begins, ``first`` (g + 1,)."""
 
     groups: Groups
     jobs: Array

@@ -22,7 +22,7 @@ from fairopt.methods.gang_assignment.duals import GROWTH, best_duals
 from fairopt.methods.gang_assignment.dynamic_program import solve_by_states
 from fairopt.methods.gang_assignment.groups import Grouping, Groups, grouped
 from fairopt.methods.gang_assignment.problem import GangAssignment, GangResult, Multipliers
-from fairopt.methods.gang_assignment.usable_gpus import GangClasses, greedy_filling, most_busy
+from fairopt.methods.gang_assignment.usable_gpus import most_busy
 from fairopt.methods.result import StageClock
 from fairopt.program import Array
 
@@ -59,7 +59,7 @@ def solve_gangs(
     classes = problem.classes()
     tight = problem.tightened(classes)
     try:
-        usable = _usable(classes, tight, clock)
+        usable = most_busy(classes, tight.capacity, clock.left, tight.least)
     except NotSolved:  # the time limit has passed: the status says so
         return GangResult(status=Status.LIMIT)
     if usable < tight.least:
@@ -74,12 +74,6 @@ def solve_gangs(
     search = _Search(problem, grouping, priced, gap, clock)
     search.effort |= {"groups": float(len(grouping.first) - 1), "linear": float(linear)}
     return search.run()
-
-
-def _usable(classes: GangClasses, tight: GangAssignment, clock: StageClock) -> int:
-    """Return the most GPUs that can be busy, or less where that is enough already."""
-    enough = max(greedy_filling(classes, tight.capacity, freedom) for freedom in (False, True))
-    return enough if enough >= tight.least else most_busy(classes, tight.capacity, clock.left)
 
 
 class _Search:

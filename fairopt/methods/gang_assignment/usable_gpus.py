@@ -9,7 +9,7 @@ import numpy as np
 from fairopt.backends.highs import Highs
 from fairopt.backends.solution import Status
 from fairopt.errors import BadInput, NotSolved
-from fairopt.program import Array, Formulation
+from fairopt.program import INFINITY, Array, Formulation
 
 #: Masks of allowed types are packed into one integer together with the gang's number.
 MOST_TYPES = 40
@@ -17,10 +17,7 @@ MOST_TYPES = 40
 
 @dataclass(frozen=True, eq=False)
 class GangClasses:
-    """Classes of jobs with the same gang size and the same allowed types.
-
-    Shapes: ``gang`` (GPUs) and ``count`` (jobs) have one entry a class, ``allowed`` a row a class and a column a type.
-    """
+    """Jobs with the same ``gang`` (c,) GPUs and ``allowed`` (c, k) types are one class of ``count`` (c,) jobs."""
 
     gang: Array
     count: Array
@@ -95,16 +92,15 @@ def usable_gpus(gangs: Array, allowed: Array, capacity: Array, *, time_limit: fl
     Source: FFT (2025), Sec. 4.2.4, K(t) of Eq. (7).
     """
     capacity = np.asarray(capacity, dtype=np.int64)
-    return most_busy(gang_classes(np.asarray(gangs), np.asarray(allowed, dtype=bool), capacity), capacity, time_limit)
+    classes = gang_classes(np.asarray(gangs), np.asarray(allowed, dtype=bool), capacity)
+    return most_busy(classes, fillable(classes, capacity), time_limit)
 
 
-def most_busy(classes: GangClasses, capacity: Array, time_limit: float | None = None) -> int:
-    """Return `usable_gpus` for the classes of jobs; errors as there."""
-    room = fillable(classes, capacity)
+def most_busy(classes: GangClasses, room: Array, time_limit: float | None, enough: float = INFINITY) -> int:
+    """Return `usable_gpus` of classes that can fill ``room`` (k,), or less if that is ``enough``; errors as there."""
     most = min(int(room.sum()), int(classes.gang @ classes.count))
-    if max(greedy_filling(classes, room, freedom) for freedom in (False, True)) == most:
-        return most
-    return _by_milp(classes, room, most, time_limit)
+    greedy = max(greedy_filling(classes, room, freedom) for freedom in (False, True))
+    return greedy if greedy >= min(most, enough) else _by_milp(classes, room, most, time_limit)
 
 
 def greedy_filling(classes: GangClasses, capacity: Array, freedom_first: bool) -> int:
