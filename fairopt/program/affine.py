@@ -10,22 +10,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from fairopt.program.numbers import Array, ArrayLike, numbers
 
-if TYPE_CHECKING:
-    from fairopt.program.formulation import Formulation
+
+class Owner(Protocol):
+    """The owner of variables: a `Formulation`. An expression cannot mix the variables of two owners."""
+
+    name: str
 
 
 class Affine:
     """An array of affine expressions; made by `Formulation.variable`, combined with NumPy's broadcasting.
 
     It supports ``+ - * /``, ``@`` with an array of numbers on the left, indexing, ``sum``, ``reshape``, ``T`` and
-    the comparisons ``>= <= ==``, which give a `Comparison` for `Formulation.constrain`. The variables of two owners
-    cannot be mixed.
+    the comparisons ``>= <= ==``, which give a `Comparison` for `Formulation.constrain`.
 
     Shapes: ``constant`` has the shape of the array, and ``start`` one more entry than the array has elements;
     ``column`` and ``coefficient`` are aligned, one entry per term.
@@ -35,7 +37,7 @@ class Affine:
     __array_ufunc__ = None  # so that NumPy leaves ``array + affine`` and ``array >= affine`` to this class
     __hash__ = None  # type: ignore[assignment]  # == makes a constraint, as in every modelling language
 
-    def __init__(self, owner: Formulation, constant: Array, start: Array, column: Array, coefficient: Array) -> None:
+    def __init__(self, owner: Owner, constant: Array, start: Array, column: Array, coefficient: Array) -> None:
         self.owner, self.constant = owner, constant
         self.start, self.column, self.coefficient = start, column, coefficient
 
