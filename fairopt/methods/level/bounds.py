@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.errors import NotSolved
 from fairopt.methods.directed_rounding import rounded_down, rounded_up
-from fairopt.methods.level.problem import BLOCK, Asked
+from fairopt.methods.level.problem import BLOCK, AskedLevel
 from fairopt.methods.level.warm_start import LevelWarmStart
 from fairopt.methods.result import SharesResult
 from fairopt.program import Array
@@ -36,14 +36,14 @@ class LevelResult(SharesResult):
         return LevelWarmStart(self.prices, self.lower)
 
     @classmethod
-    def proved(cls, asked: Asked, shares: Array, prices: Array, demand_duals: Array, **told: Any) -> LevelResult:
+    def proved(cls, asked: AskedLevel, shares: Array, prices: Array, demand_duals: Array, **told: Any) -> LevelResult:
         """Return what ``shares`` and duals prove, with what is ``told`` of effort and seconds."""
         upper, prices, demand_duals, values = upper_bound(asked, prices, demand_duals)
         told |= {"lower": lower_bound(asked, shares), "upper": upper, "values": values}
         return cls(shares=shares, prices=prices, demand_duals=demand_duals, **told)
 
 
-def upper_bound(asked: Asked, prices: Array, demand_duals: Array) -> tuple[float, Array, Array, Array]:
+def upper_bound(asked: AskedLevel, prices: Array, demand_duals: Array) -> tuple[float, Array, Array, Array]:
     """Return what any ``prices`` (k,) and ``demand_duals`` (n,) prove that no level is above, and normalised duals.
 
     The value y of a user's throughput is the least of ``(price_j + demand_dual) / speedup_j``; then by weak duality no
@@ -81,7 +81,7 @@ def upper_bound(asked: Asked, prices: Array, demand_duals: Array) -> tuple[float
     return rounded_up(most / gain, 4), price / gain, demand_dual / gain, value / gain
 
 
-def lower_bound(asked: Asked, shares: Array) -> float:
+def lower_bound(asked: AskedLevel, shares: Array) -> float:
     """Scale each user's row of ``shares`` (n, k), in place, to one level that all can have; return that level.
 
     There is an allocation that differs from the scaled shares by rounding only, keeps capacities and demands exactly,

@@ -20,7 +20,7 @@ SAMPLED = 2000
 DISTINCT = 0.9
 
 
-class Asked(NamedTuple):
+class AskedLevel(NamedTuple):
     """What a caller of `raise_level` asks, in its own units; see there."""
 
     speedup: Array
@@ -155,7 +155,7 @@ class Units:
         """The caller's rows that the users of the problem stand in."""
         return slice(None) if self.users is None else self.users
 
-    def duals(self, asked: Asked, prices: Array, demand_dual: Array | None, by: float) -> tuple[Array, Array]:
+    def duals(self, asked: AskedLevel, prices: Array, demand_dual: Array | None, by: float) -> tuple[Array, Array]:
         """Return prices and demand duals, divided ``by`` a number, of all types and users that the caller knows."""
         all_prices, demand_duals = np.zeros(len(asked.capacity)), np.zeros(len(asked.rate))
         all_prices[self.types] = prices / by
@@ -164,7 +164,7 @@ class Units:
         return all_prices, demand_duals
 
 
-def without_units(asked: Asked) -> tuple[LevelProblem, Units]:
+def without_units(asked: AskedLevel) -> tuple[LevelProblem, Units]:
     """Return the problem without units; types without GPUs and users that need nothing are left out.
 
     Errors: `BadInput` where a user that is to be raised cannot run anywhere, or nobody is to be raised.

@@ -20,7 +20,7 @@ from fairopt.methods.level.best_response import choose, floored
 from fairopt.methods.level.bounds import LevelResult, upper_bound
 from fairopt.methods.level.box import NEGLIGIBLE, Box, Raised, nearest, one_demand_dual, precision
 from fairopt.methods.level.interior_point import ROUGH, interior
-from fairopt.methods.level.problem import Asked, LevelProblem, Units, without_units
+from fairopt.methods.level.problem import AskedLevel, LevelProblem, Units, without_units
 from fairopt.methods.level.vertex import FixedUsers, vertex
 from fairopt.methods.level.warm_start import LevelWarmStart
 from fairopt.methods.result import StageClock
@@ -50,7 +50,7 @@ def raise_level(
     of the work. Where they mislead, prices are found anew.
     Errors: `BadInput` where somebody cannot run or nobody is to be raised; `NotSolved`.
     """
-    clock, asked = StageClock(), Asked(speedup, capacity, rate, floor, demand)
+    clock, asked = StageClock(), AskedLevel(speedup, capacity, rate, floor, demand)
     problem, units = without_units(asked)
     clock.lap("build")
     effort = {"steps": 0.0, "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
@@ -78,7 +78,7 @@ def bound_level(
     The other arguments are those of `raise_level`, and so are the values and errors. It is much less work, as nobody's
     shares are computed.
     """
-    asked = Asked(speedup, capacity, rate, floor, demand)
+    asked = AskedLevel(speedup, capacity, rate, floor, demand)
     problem, units = without_units(asked)
     prices, level = _guess(problem, {"steps": 0.0}, tolerance)
     demand_dual = choose(problem, prices, min(level, problem.highest)).demand_dual

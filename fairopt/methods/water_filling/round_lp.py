@@ -6,7 +6,7 @@ import numpy as np
 
 from fairopt.methods.incremental_lp import Blocks, IncrementalLP, places
 from fairopt.methods.level.bounds import LevelResult
-from fairopt.methods.level.problem import Asked
+from fairopt.methods.level.problem import AskedLevel
 from fairopt.program import INFINITY, Array
 
 
@@ -49,4 +49,4 @@ def raise_by_program(
     # the bound holds for any prices, so that their common unit does not matter
     prices[there] = np.maximum(found.dual[within_capacity], 0.0)[there] / capacity[there]
     demand_duals[limited] = np.maximum(found.dual[within_demand], 0.0) / (n * limits[limited])
-    return LevelResult.proved(Asked(speedup, capacity, rate, floor, demand), shares, prices, demand_duals)
+    return LevelResult.proved(AskedLevel(speedup, capacity, rate, floor, demand), shares, prices, demand_duals)
