@@ -36,7 +36,7 @@ class Proof(enum.Enum):
 class PackingEvidence:
     """The proof of a packing: no plan within ``slots`` earns more than ``bound``, by ``prices``.
 
-    `exact_upper_bound` recomputes ``bound`` from the prices, in rationals. ``relaxed``: the value of the linear
+    `weak_duality` recomputes ``bound`` from the prices, in rationals. ``relaxed``: the value of the linear
     relaxation, in floats. ``proof``: what shows that the plan is optimal. ``columns``: the number of schedules
     considered; ``rounds`` of pricing; ``cuts`` made by `search`.
     """
@@ -104,7 +104,7 @@ class CompactExponentialPacking(Policy):
         looked_at = list(islice(every, self.most_columns + 1))
         if len(looked_at) <= self.most_columns:
             program = packing_program(problem, times, looked_at)
-            solution = answer(solve, program)
+            solution = answer(solve(program))
             taken = tuple(looked_at[at] for at in np.flatnonzero(solution.point > 1 / 2))
             revenue = sum((Fraction(times.worth[each.job][each.last - 1]) for each in taken), start=Fraction(0))
             closed = solution.bound is not None and float(solution.bound) <= float(revenue) + SLACK * max(

@@ -14,11 +14,10 @@ from fairopt.backends import ProgramMethod
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable
-from fairopt.methods.directed_rounding import ROUNDING
 from fairopt.methods.level import raise_level
 from fairopt.policy import Allocation
 from fairopt.problem import Market
-from fairopt.program import INFINITY, Array, Number, fractions
+from fairopt.program import INFINITY, ROUNDING, Array, Number, fractions
 
 #: Scaling down by a multiple of this keeps the fractions of exact shares short.
 GRAIN = 2**60

@@ -15,13 +15,12 @@ from fairopt.backends.solution import Solution, Status, not_negative
 from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
-from fairopt.methods.directed_rounding import ROUNDING
 from fairopt.methods.water_filling import FillingResult, fill
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
 from fairopt.policy.allocation import same_utilities
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
-from fairopt.program import Array, Formulation, Program
+from fairopt.program import ROUNDING, Array, Formulation, Program
 
 #: Larger markets (in users times types) are not solved again in Fractions for a certificate.
 CERTIFIABLE = 1000
