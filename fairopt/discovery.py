@@ -38,11 +38,10 @@ def policy(name: str, problem: type | None = None) -> Policy:
     ``problem``, `Market`, `Queue` or `Batch`, is what it must decide on, if that matters. Errors: `BadInput` names the
     nearest policies, or the command that takes this one.
     """
-    if name not in names(POLICIES):
-        raise _unknown(name, POLICIES, [each.name for each in policies(problem)])
-    made: Policy = _made(POLICIES, name, Policy)
-    if problem is not None and not issubclass(made.problem, problem):
-        raise _unknown(name, POLICIES, [each.name for each in policies(problem)], f"{TAKERS[made.problem]} takes it. ")
+    made: Policy | None = _made(POLICIES, name, Policy) if name in names(POLICIES) else None
+    if made is None or (problem is not None and not issubclass(made.problem, problem)):
+        taker = "" if made is None else f"{TAKERS[made.problem]} takes it. "
+        raise _unknown(name, POLICIES, [each.name for each in policies(problem)], taker)
     return made
 
 
@@ -138,9 +137,8 @@ def _made(group: str, name: str, kind: Any) -> Any:
     made = load(group, name)
     made = made() if isinstance(made, type) else made
     if not isinstance(made, kind):
-        raise BadInput(
-            f"the entry point {name!r} of {group} gives {made!r}, which is not one", remedy="Mend the plug-in"
-        )
+        problem = f"the entry point {name!r} of {group} gives {made!r}, which is not one"
+        raise BadInput(problem, remedy="Mend the plug-in")
     return made
 
 
@@ -149,8 +147,6 @@ def _registered(group: str) -> dict[str, EntryPoint]:
     for point in entry_points(group=group):
         other = found.setdefault(point.name, point)
         if other.value != point.value:
-            raise BadInput(
-                f"two packages register {point.name!r} in {group}: {other.value} and {point.value}",
-                remedy="Uninstall one of them",
-            )
+            problem = f"two packages register {point.name!r} in {group}: {other.value} and {point.value}"
+            raise BadInput(problem, remedy="Uninstall one of them")
     return found

@@ -87,18 +87,16 @@ def certify_misreport(policy: Policy, market: Market, witness: Misreport) -> Mis
     truth, after = (exact_or_none(policy, each) for each in (market, market.misreport(user, witness.report)))
     if truth is None or after is None:
         raise NotCapable("the gain is that of decisions in floats, and floats prove nothing")
-    known = (
-        not isinstance(policy, Formulated) or policy.verifier_knows_program
-    )  # the verifier ranges only over optima that it knows
+    # the verifier ranges only over optima that it knows
+    known = not isinstance(policy, Formulated) or policy.verifier_knows_program
     if witness.every_optimum and known and policy.choices(truth) is not None:
         of_user = throughput_of(market, user)
         best = extreme(policy, truth, of_user, Sense.MAXIMIZE)
         worst = extreme(policy, after, of_user, Sense.MINIMIZE)
         return MisreportProof(market, policy.name, witness.user, witness.report, worst.value - best.value, best, worst)
     gain = market.utility(after.shares)[user] - market.utility(truth.shares)[user]
-    return MisreportProof(
-        market, policy.name, witness.user, witness.report, gain, policy.certify(truth), policy.certify(after)
-    )
+    proofs = policy.certify(truth), policy.certify(after)
+    return MisreportProof(market, policy.name, witness.user, witness.report, gain, *proofs)
 
 
 def extreme(policy: Policy, decision: Allocation, weights: Array, sense: Sense) -> Extreme:

@@ -100,13 +100,11 @@ def read_package(package: str) -> Iterator[Entry]:
             continue
         for number, table in enumerate(tomllib.loads(file.read_text(encoding="utf-8"))["claim"], start=1):
             place = f"claim {number} ({table.get('id', 'no id')})"
-            missing = {"id", "paper", "where", "kind", "says", "verdict", "evidence"} - table.keys()
-            if missing or table.keys() - known:
-                strange = sorted(missing) or sorted(table.keys() - known)
-                raise BadInput(
+            needed = {"id", "paper", "where", "kind", "says", "verdict", "evidence"}
+            if strange := sorted(needed - table.keys()) or sorted(table.keys() - known):
+                problem, remedy = (
                     f"missing or unknown keys: {', '.join(strange)}",
-                    file=f"{package}/{file.name}",
-                    place=place,
-                    remedy=f"The keys are {', '.join(sorted(known))}",
+                    f"The keys are {', '.join(sorted(known))}",
                 )
+                raise BadInput(problem, file=f"{package}/{file.name}", place=place, remedy=remedy)
             yield Entry(**{**table, "verdict": Ruling(table["verdict"]), "package": package})

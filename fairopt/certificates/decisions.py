@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from fairopt.backends.solution import Solution
-from fairopt.certificates.certificate import Certificate
+from fairopt.certificates.certificate import Certificate, OfAllocation
 from fairopt.certificates.parts import (
     Duals,
     Gap,
@@ -77,29 +77,25 @@ class MarketBound(Certificate):
 
 
 @dataclass(frozen=True, eq=False)
-class WaterFillingProof(Certificate):
+class WaterFillingProof(OfAllocation):
     """``allocation`` is lexicographically max-min; ``rounds`` of water filling are {"level", "fixed", "duals"}."""
 
     kind: ClassVar[str] = "levels"
     decision: ClassVar[bool] = True
-    market: Market
-    allocation: Shares
     rounds: Annotated[Sequence[Mapping[str, Any]], Part(rows_of("level"), "The rounds, in order.")]
 
 
 @dataclass(frozen=True, eq=False)
-class NashEquilibrium(Certificate):
+class NashEquilibrium(OfAllocation):
     """``allocation`` maximises Nash welfare: at ``prices`` (k,), with weights as budgets, all buy their best bundle."""
 
     kind: ClassVar[str] = "equilibrium"
     decision: ClassVar[bool] = True
-    market: Market
-    allocation: Shares
     prices: Prices
 
 
 @dataclass(frozen=True, eq=False)
-class PartialAllocationProof(Certificate):
+class PartialAllocationProof(OfAllocation):
     """``allocation`` is that of partial allocation: each user keeps the part ``kept`` (n,) of its bundle.
 
     ``together`` is {"allocation", "prices"} of the equilibrium with all users, ``apart`` the same without each user in
@@ -108,8 +104,6 @@ class PartialAllocationProof(Certificate):
 
     kind: ClassVar[str] = "partial"
     decision: ClassVar[bool] = True
-    market: Market
-    allocation: Shares
     kept: Annotated[Array, Part("numbers", "What part of its bundle each user keeps.")]
     together: Annotated[Mapping[str, Array], Part("shared", "The bundles of all users.")]
     apart: Annotated[
@@ -118,13 +112,11 @@ class PartialAllocationProof(Certificate):
 
 
 @dataclass(frozen=True, eq=False)
-class ComputedAllocation(Certificate):
+class ComputedAllocation(OfAllocation):
     """``allocation`` is the result of ``trades`` from the equal split; without trades (None) it is the equal split."""
 
     kind: ClassVar[str] = "trace"
     decision: ClassVar[bool] = True
-    market: Market
-    allocation: Shares
     trades: Annotated[Sequence[Mapping[str, Any]], Part(TRADES, "The trades, in order.")] | None = None
 
 
@@ -165,9 +157,9 @@ class Extreme(Certificate):
         )
 
 
-def on_shares(program: Program, weights: Array, sense: Sense) -> Program:
+def on_shares(program: Program, weights: Array, sense: Sense = Sense.MAXIMIZE) -> Program:
     """Return the program with another objective: the sum of ``weights`` (n, k) times the shares."""
     block = next(block for block in program.variable_blocks if block.name == "share")
-    cost = np.full(len(program.cost), Fraction(0), dtype=object)
+    cost = np.zeros(len(program.cost), dtype=weights.dtype)
     cost[block.span] = weights.ravel()
-    return replace(program, sense=sense, cost=cost, offset=Fraction(0), logarithms=None)
+    return replace(program, sense=sense, cost=cost, offset=0, logarithms=None)

@@ -49,12 +49,12 @@ def chosen(
         raise BadInput(f"got the name {solver!r}", place="backend", remedy=remedy)
     if isinstance(solver, Method):
         if solver not in policy.methods:
-            raise NotCapable(f"{policy.name} has no method {solver!r}; it has {_listed(policy)}")
+            known = ", ".join(method.name for method in policy.methods) or "none"
+            raise NotCapable(f"{policy.name} has no method {solver!r}; it has {known}")
         _heeds(policy, solver, given)
     elif solver is not None and not policy.has_program:
-        raise NotCapable(
-            f"{policy.name} is an algorithm of its own; it has no program for {solver.name}, so leave it out"
-        )
+        without = f"it has no program for {solver.name}, so leave it out"
+        raise NotCapable(f"{policy.name} is an algorithm of its own; {without}")
     if solver is not None:
         if exact and solver.number is float:
             raise NotCapable(f"{solver.name} does not compute in rational numbers; leave it out, or name exact")
@@ -108,11 +108,7 @@ def decide(policy: Policy, problem: Queue, solver: Any = ..., state: Any = ..., 
 @overload
 def decide(policy: Policy, problem: Batch, solver: Any = ..., state: Any = ..., **how: Unpack[How]) -> Plan: ...
 def decide(
-    policy: Policy,
-    problem: Any,
-    solver: Chosen | None = None,
-    state: Any = None,
-    **how: Unpack[How],
+    policy: Policy, problem: Any, solver: Chosen | None = None, state: Any = None, **how: Unpack[How]
 ) -> Decision:
     """Return what ``policy`` decides on ``problem`` in ``state`` (None: its initial state).
 
@@ -120,11 +116,8 @@ def decide(
     was found), `NotCapable`, `NotInstalled`, `BadInput`.
     """
     if not isinstance(problem, policy.problem):
-        raise BadInput(
-            f"got a {type(problem).__name__}",
-            place=policy.name,
-            remedy=f"Give a {policy.problem.__name__}, which is what it decides on",
-        )
+        remedy = f"Give a {policy.problem.__name__}, which is what it decides on"
+        raise BadInput(f"got a {type(problem).__name__}", place=policy.name, remedy=remedy)
     at = how.get("at")
     if at is None:
         exact, vertex = how.get("exact", False), how.get("vertex", False)
@@ -200,7 +193,3 @@ def exactly(policy: Policy, market: Market) -> Allocation:
 def _heeds(policy: Policy, method: Method, given: Any) -> None:
     if ignored := [capability.value for capability in given if capability not in method.capabilities]:
         raise NotCapable(f"{policy.name} is computed by its own algorithm, which has no use for {', '.join(ignored)}")
-
-
-def _listed(policy: Policy) -> str:
-    return ", ".join(method.name for method in policy.methods) or "none"

@@ -17,6 +17,7 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima
 from fairopt.backends.solution import Status, not_negative
+from fairopt.certificates.decisions import on_shares
 from fairopt.errors import BadInput, NotSolved
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.policy import Policy
@@ -47,8 +48,7 @@ class Optima:
 
     def __init__(self, market: Market, choices: Program, shares: Array) -> None:
         self.market, self.choices, self.shares = market, choices, shares
-        self._block = next(block for block in choices.variable_blocks if block.name == "share")
-        self.first = self._block.first
+        self.first = next(block.first for block in choices.variable_blocks if block.name == "share")
         self.fair = market.fair_utility()
 
     @classmethod
@@ -62,7 +62,7 @@ class Optima:
     def extreme(self, weight: Array, sense: Sense = Sense.MAXIMIZE) -> Number:
         """Return the largest or least sum of ``weight`` (n, k) times shares over the optima. Errors: `NotSolved`."""
         sign = 1 if sense is Sense.MAXIMIZE else -1
-        program = self._on_shares(weight * sign)
+        program = on_shares(self.choices, weight * sign)
         return sign * program.value(self._solver().solve(program).require_optimal().point)
 
     def unique(self, *, seed: int = 0) -> Uniqueness:
@@ -93,16 +93,12 @@ class Optima:
             weights[i][i] = row / row.max()
         for place in range(n * k):
             weights[n + place].flat[place] += 1
-        solver, left = self._solver(), self
-        point: Array | None = None
+        solver, left = self._solver(), self.choices
         for weight in weights:
-            program = left._on_shares(weight)
+            program = on_shares(left, weight)
             solution = solver.solve(program).require_optimal()
-            point = solution.point
-            face = replace(cut_to_optima(program, solution), name=self.choices.name)
-            left = Optima(self.market, face, self.shares)
-        assert point is not None
-        return self.allocation(point)
+            left = replace(cut_to_optima(program, solution), name=self.choices.name)
+        return self.allocation(solution.point)
 
     def allocation(self, point: Array) -> Array:
         """Return the shares (n, k) of a point."""
@@ -111,12 +107,6 @@ class Optima:
 
     def _solver(self) -> Any:
         return Exact() if self.choices.exact else Highs().opened()
-
-    def _on_shares(self, weight: Array) -> Program:
-        """Return the program with another objective: the sum of ``weight`` times the shares."""
-        cost = np.zeros(len(self.choices.cost), dtype=weight.dtype)
-        cost[self._block.span] = weight.ravel()
-        return replace(self.choices, sense=Sense.MAXIMIZE, cost=cost, offset=0, logarithms=None)
 
     # -- parts of questions, for properties that are asked over all optima (exact) ------------------------------------
     def column(self, user: int, type: int) -> int:
@@ -233,15 +223,12 @@ def is_extreme(program: Program, x: Array) -> bool:
     broken = program.violations(x)
     if broken:
         raise BadInput(f"the point breaks {', '.join(broken)}", place=program.name, remedy="Give a feasible point")
-    tight = []
-    rows = program.rows
-    for row, (value, low, high) in enumerate(zip(rows.activity(x), rows.lower, rows.upper, strict=True)):
-        if value in (low, high):
-            terms = dict(zip(rows.column[rows.row == row], rows.value[rows.row == row], strict=True))
-            tight.append([terms.get(column, 0) for column in range(len(x))])
-    for column, (value, low, high) in enumerate(zip(x, program.lower, program.upper, strict=True)):
-        if value in (low, high):
-            tight.append([int(other == column) for other in range(len(x))])
+    rows, activity = program.rows, program.rows.activity(x)
+    matrix = np.zeros((len(rows), len(x)), dtype=object)
+    matrix[rows.row, rows.column] = rows.value
+    of_rows = matrix[(activity == rows.lower) | (activity == rows.upper)]
+    of_bounds = np.eye(len(x), dtype=int)[np.asarray((x == program.lower) | (x == program.upper), dtype=bool)]
+    tight = [*of_rows.tolist(), *of_bounds.tolist()]
     entries = [fmpq(Fraction(value).numerator, Fraction(value).denominator) for row in tight for value in row]
     return int(fmpq_mat(len(tight), len(x), entries).rank()) == len(x)
 

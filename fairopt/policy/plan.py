@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -86,10 +87,17 @@ class Plan(Decision):
 
     @cached_property
     def gains(self) -> tuple[Number, ...]:
-        """What each tenant ends up with (U,): its jobs' utilities, minus what they pay, plus its incomes (Sec. 3.2)."""
+        """What each tenant ends up with (U,)."""
+        return self.gains_by(self.utilities)
+
+    def gains_by(self, utilities: Mapping[int, Number]) -> tuple[Number, ...]:
+        """Return what each tenant ends up with (U,), given what its jobs are worth.
+
+        It is what they are worth, minus what they pay, plus the tenant's incomes (Sec. 3.2).
+        """
         jobs = self.batch.jobs
         total: list[Number] = [Fraction(0)] * len(self.batch.tenants)
-        for job, utility in self.utilities.items():
+        for job, utility in utilities.items():
             total[jobs.tenant[job]] += utility
         for payment in self.payments:
             total[jobs.tenant[payment.job]] -= payment.workers + payment.ps

@@ -51,7 +51,8 @@ def over_optima(policy: Policy, decision: Allocation, property: AllocationProper
         verdict = replace(verdict, effort="the only allocation: nothing is optimised")
         holds = verdict.answer is Answer.HOLDS
         return OverOptima(verdict, verdict, *((decision.shares, None) if holds else (None, decision.shares)))
-    return property.over(optima) if optima.uses_all() else property.shown(optima)
+    # where throughputs are not linear on the face, only what follows from one optimum is known
+    return property.over(optima) if optima.uses_all() else AllocationProperty.over(property, optima)
 
 
 # -- properties that are linear inequalities -----------------------------------------------------------------------
@@ -77,34 +78,25 @@ def linear(property: AllocationProperty, optima: Optima, slacks: list[Slack], ef
     """Decide a property that consists of ``slacks``."""
     if not slacks:
         return found(property, optima, optima.shares, None, effort, effort)
-    worst, lacking = None, optima.shares
+    ends = []
     for slack in slacks:
-        terms, program = slack.terms, optima.choices
-        if slack.used is not None:
-            terms, program = slack.used.terms, extended(optima.choices, slack.used.variables, slack.used.rows)
-        least = optima.most({column: -rate for column, rate in terms.items()}, program)
+        used = slack.used or Used(slack.terms, [], [])
+        program = extended(optima.choices, used.variables, used.rows)
+        least = optima.most({column: -rate for column, rate in used.terms.items()}, program)
         assert least is not None
-        if worst is None or -least[0] - slack.constant < worst:
-            worst, lacking = -least[0] - slack.constant, optima.allocation(least[1])
+        ends.append((-least[0] - slack.constant, least[1]))
+    worst, point = min(ends, key=lambda end: end[0])
+    lacking = optima.allocation(point)
     t = len(optima.choices.cost)
     rows = [(slack.terms | {t: -1}, slack.constant, INFINITY) for slack in slacks]
     best = optima.most({t: 1}, extended(optima.choices, [(-INFINITY, INFINITY)], rows))
     assert best is not None
-    assert worst is not None
     shown = optima.allocation(best[1])
     having = shown if property.check(optima.market, shown).answer is Answer.HOLDS else None
     # with demands, an optimum may have the property without meeting the stricter inequalities
     complete = best[0] >= 0 or all(slack.used is None for slack in slacks)
-    return found(
-        property,
-        optima,
-        having,
-        lacking if worst < 0 else None,
-        effort,
-        effort,
-        shown=(shown, lacking),
-        complete=(complete, True),
-    )
+    without = lacking if worst < 0 else None
+    return found(property, optima, having, without, effort, effort, shown=(shown, lacking), complete=complete)
 
 
 # -- properties of which shares are positive -----------------------------------------------------------------------
@@ -146,22 +138,20 @@ def found(
     for_every: str,
     *,
     shown: tuple[Array | None, Array | None] = (None, None),
-    complete: tuple[bool, bool] = (True, True),
+    complete: bool = True,
 ) -> OverOptima:
     """Return the verdicts, given an optimum with the property and one without it (None where none was found).
 
-    ``complete``: whether each search, with the property and without it, was complete, so that None proves that there is
-    no such optimum. ``shown``: the optima to show in place of None, which come nearest.
+    ``complete``: whether ``having`` None proves that there is no such optimum; of ``lacking`` it always does.
+    ``shown``: the optima to show in place of None, which come nearest.
     """
     best, worst = (
         next(each for each in (found, instead, having, lacking, optima.shares) if each is not None)
         for found, instead in zip((having, lacking), shown, strict=True)
     )
     some, every = property.check(optima.market, best), property.check(optima.market, worst)
-    if having is None and not complete[0]:
+    if having is None and not complete:
         some = replace(some, answer=Answer.NOT_REFUTED, exact=False)
-    if lacking is None and not complete[1]:
-        every = replace(every, answer=Answer.NOT_REFUTED, exact=False)
     for verdict, wanted in ((some, having is not None), (every, lacking is None)):
         assert verdict.answer is Answer.NOT_REFUTED or (verdict.answer is Answer.HOLDS) is wanted, verdict
     return OverOptima(

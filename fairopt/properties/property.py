@@ -1,7 +1,6 @@
 """What a property is: of an allocation, of a run, of a schedule, or of the policy that decides them.
 
-All are found in one registry, the entry-point group ``fairopt.properties``. Each says on which problems it is asked,
-as policies do, and judges what a policy made of one.
+All are found in one registry, the entry-point group ``fairopt.properties``.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -46,6 +45,18 @@ class Property(ABC):
         """
 
 
+class Case(NamedTuple):
+    """One of the cases that a property is made of.
+
+    ``slack`` is negative where it fails, by that much; ``size`` is what a tolerance is a part of; ``witness`` shows a
+    failure.
+    """
+
+    slack: Number
+    size: Number
+    witness: Any = None
+
+
 class OutcomeProperty(Property):
     """A property of what was decided, whoever decided it."""
 
@@ -59,6 +70,28 @@ class OutcomeProperty(Property):
 
         ``tolerance``: relative slack that counts as none; None for none in exact numbers, `TOLERANCE` in floats.
         """
+
+    def _by_tightest(
+        self, case: Case | None, tolerance: Number | None, *, exact: bool, unit: str, effort: str, reason: str = ""
+    ) -> Verdict:
+        """Return the verdict by the tightest case, None where there is none; the margin is its slack.
+
+        It fails if the slack is below -tolerance times the case's size. Where it does not fail and there is a
+        ``reason``, it is UNDECIDED.
+        """
+        allowed = slack_allowed(tolerance, exact=exact)
+        fails = case is not None and bool(case.slack < -allowed * case.size)
+        reason = "" if fails else reason
+        return Verdict(
+            property=self.name,
+            answer=Answer.FAILS if fails else Answer.UNDECIDED if reason else Answer.HOLDS,
+            margin=None if case is None else case.slack + 0,  # turns a float -0.0 into 0.0
+            unit=unit,
+            exact=exact and not reason and bool(fails or case is None or case.slack >= 0),
+            effort=effort,
+            witness=case.witness if fails and case is not None else None,
+            reason=reason,
+        )
 
 
 def slack_allowed(tolerance: Number | None, *, exact: bool) -> Number:
@@ -100,10 +133,7 @@ class CitedInstance:
     @property
     def allocation(self) -> Array:
         """The shares (n, k) as Fractions."""
-        out = np.empty(self.market.shape, dtype=object)
-        for i, row in enumerate(self.shares):
-            out[i] = [exact(value, self.source) for value in row]
-        return out
+        return np.array([[exact(value, self.source) for value in row] for row in self.shares], dtype=object)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,17 +193,11 @@ class AllocationProperty(OutcomeProperty):
                 remedy="Give a finite number",
             )
         exact = problem.exact and given.dtype == object
-        allowed = slack_allowed(tolerance, exact=exact)
-        market = problem if exact else problem.as_(float)
-        shares = given if exact else given.astype(float)
-        return self._check(market, shares, allowed)
+        market, shares = (problem, given) if exact else (problem.as_(float), given.astype(float))
+        return self._check(market, shares, slack_allowed(tolerance, exact=exact))
 
     def over(self, optima: Optima) -> OverOptima:
-        """Decide for some optimum and for every optimum, exactly; by default only from the optimum that was decided."""
-        return self.shown(optima)
-
-    def shown(self, optima: Optima) -> OverOptima:
-        """Return the verdicts that follow from one optimum alone."""
+        """Decide for some optimum and for every optimum, exactly; by default only what follows from the decided one."""
         verdict = replace(self.check(optima.market, optima.shares), effort="one optimum")
         other = replace(verdict, answer=Answer.NOT_REFUTED, exact=False)
         if verdict.answer is Answer.HOLDS:
@@ -198,24 +222,8 @@ class AllocationProperty(OutcomeProperty):
         """Decide; ``market`` and ``shares`` are both exact or both floats."""
 
     def _by_slack(
-        self,
-        market: Market,
-        slack: Number,
-        size: Number,
-        tolerance: Number,
-        *,
-        unit: str,
-        effort: str,
-        witness: Any,
+        self, market: Market, slack: Number, size: Number, tolerance: Number, *, unit: str, effort: str, witness: Any
     ) -> Verdict:
-        """Return the verdict of the tightest case: it fails if the slack is below -tolerance times the case's size."""
-        fails = slack < -tolerance * size
-        return Verdict(
-            property=self.name,
-            answer=Answer.FAILS if fails else Answer.HOLDS,
-            margin=slack + 0,  # turns a float -0.0 into 0.0
-            unit=unit,
-            exact=market.exact and bool(fails or slack >= 0),
-            effort=effort,
-            witness=witness if fails else None,
-        )
+        """Return the verdict by the case with the least ``slack`` for its ``size``."""
+        case = Case(slack, size, witness)
+        return self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)

@@ -43,6 +43,22 @@ class Misreport:
     every_optimum: bool = False
     least_gain: Number | None = None
 
+    @classmethod
+    def of(cls, market: Market, user: int, report: Array, truth: Allocation, after: Allocation) -> Misreport:
+        """Return what ``report`` (k,) does for ``user``, by the true ``market``, in its numbers, whether it pays."""
+        kind = object if market.exact else float
+        own, reached = (market.utility(each.shares.astype(kind)).tolist()[user] for each in (truth, after))
+        return cls(
+            user=market.users[user],
+            truth=market.speedup[user],
+            report=report,
+            truthful_utility=own,
+            utility=reached,
+            gain=reached - own,
+            truthful_allocation=truth.shares,
+            allocation=after.shares,
+        )
+
     def __str__(self) -> str:
         said = ", ".join(number_text(value) for value in self.report)
         true = ", ".join(number_text(value) for value in self.truth)
@@ -65,22 +81,10 @@ class ExactReports:
 
     def misreport(self, user: int, report: Array) -> Misreport | None:
         """Return the result of a report (k,) of Fractions, whether the user gains or loses."""
-        if self.truth is None:
+        after = exact_or_none(self.policy, self.problem.misreport(user, report)) if self.truth is not None else None
+        if self.truth is None or after is None:
             return None
-        after = exact_or_none(self.policy, self.problem.misreport(user, report))
-        if after is None:
-            return None
-        own, reached = (self.problem.utility(decision.shares)[user] for decision in (self.truth, after))
-        return Misreport(
-            user=self.problem.users[user],
-            truth=self.problem.speedup[user],
-            report=report,
-            truthful_utility=own,
-            utility=reached,
-            gain=reached - own,
-            truthful_allocation=self.truth.shares,
-            allocation=after.shares,
-        )
+        return Misreport.of(self.problem, user, report, self.truth, after)
 
     def for_every_optimum(self, found: Misreport) -> Misreport:
         """Return the misreport with ``least_gain`` and ``every_optimum`` decided, where they can be."""

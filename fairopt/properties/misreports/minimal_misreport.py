@@ -13,7 +13,7 @@ from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties.effort import Effort
-from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Smaller
+from fairopt.properties.misreports.allowed import EVERY_KIND, Misreports
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.shrinking import Shrunk, burden, last, shrinks
@@ -45,9 +45,8 @@ def shrink(
     """
     best = last(shrinking_misreports(policy, market, misreport, kind=kind, effort=effort))
     if best is None:
-        raise BadInput(
-            f"{misreport} pays nothing in exact decisions", place="shrink", remedy="Give an exact witness of a search"
-        )
+        problem = f"{misreport} pays nothing in exact decisions"
+        raise BadInput(problem, place="shrink", remedy="Give an exact witness of a search")
     return best
 
 
@@ -63,7 +62,7 @@ def shrinking_misreports(
     truth = market.speedup[market.index(misreport.user)]
     told = np.array([Fraction(value) for value in misreport.report.tolist()], dtype=object)
     if kind is None:
-        kind = next(each for each in (Larger(), Smaller(), Anything()) if each.allows(truth, told))
+        kind = next(each for each in EVERY_KIND if each.allows(truth, told))
     misreports = _Misreports(policy, kind, every_optimum=misreport.every_optimum)
     given = misreports.decided(ExactReports(policy, market), market.index(misreport.user), told)
 
@@ -112,12 +111,11 @@ class _Misreports:
         users = np.array([user for user, _ in reports])
         gains = asked.gains(users, np.array([report for _, report in reports]).astype(float))
         pays = np.flatnonzero(gains > TOLERANCE * asked.fair[users])
-        exactly = ExactReports(self.policy, market) if len(pays) else None
-        for place in pays[:DECIDED]:
-            assert exactly is not None
-            if found := self.decided(exactly, *reports[place]):
-                return found
-        return None
+        if not len(pays):
+            return None
+        exactly = ExactReports(self.policy, market)
+        decided = (self.decided(exactly, *reports[place]) for place in pays[:DECIDED])
+        return next(filter(None, decided), None)
 
     def _reports(self, truth: Array, *, every: bool) -> Iterator[Array]:
         """Yield the reports of a user in simple numbers: of ``every`` entry, else of one entry at a time."""

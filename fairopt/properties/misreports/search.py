@@ -72,9 +72,7 @@ class MisreportSearch:
         for each in candidates:
             if best is not None and best.share >= each.share:
                 break
-            decision = self.asked.misreported(each.user, each.report)
-            utility = self.asked.market.utility(decision.shares.astype(float))[each.user]
-            gain = float(utility - self.asked.own[each.user])
+            gain = self.asked.gain(each.user, each.report)
             true = replace(each, gain=gain, share=gain / float(self.asked.fair[each.user]))
             best = true if best is None or true.share > best.share else best
         return best
@@ -82,7 +80,7 @@ class MisreportSearch:
     def _everywhere(self, kind: Misreports, budget: int, structured: bool) -> Iterator[tuple[int, Array]]:
         """Yield (user, report) without end, users in turn: structured moves first, then random ones."""
         if structured:
-            streams = [(user, islice(_allowed(moves, kind), budget)) for user, moves in self._moves.items()]
+            streams = [(user, islice(moves.structured(kind), budget)) for user, moves in self._moves.items()]
             while streams:
                 turn = [(user, stream, next(stream, None)) for user, stream in streams]
                 yield from ((user, report) for user, _, report in turn if report is not None)
@@ -139,17 +137,6 @@ class MisreportSearch:
             self.stopped.add(kind.name)
             return True
         return False
-
-
-def _allowed(moves: CandidateReports, kind: Misreports) -> Iterator[Array]:
-    return (report for report in moves.structured() if kind.allows(moves.truth, report))
-
-
-def better(one: Found | None, other: Found | None) -> Found | None:
-    """Return the one that gains more, relative to the user's throughput on its equal share."""
-    if one is None or other is None:
-        return one or other
-    return other if other.share > one.share else one
 
 
 def _take(best: dict[int, Found], found: Found) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
 from fairopt.properties.effort import Effort
-from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Smaller
+from fairopt.properties.misreports.allowed import ANYTHING, EVERY_KIND, LARGER, SMALLER, Misreports
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import Found, MisreportSearch, better
+from fairopt.properties.misreports.search import Found, MisreportSearch
 from fairopt.properties.property import MechanismProperty
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 
@@ -60,18 +60,17 @@ class StrategyProofness(MechanismProperty):
         exactly = ExactReports(policy, problem, truth) if truth is not None and truth.exact else None
         asked = Reports(policy, problem, None if exactly else truth)
         search = MisreportSearch(asked, effort, fixed=problem.type_order()[0] if self.normalised else None)
-        kinds: tuple[Misreports, ...] = (Larger(), Smaller(), Anything())
-        found: dict[str, Found | None] = {}
-        for number, one in enumerate(kinds[:2]):
-            found[one.name] = search.confirmed(search.best(one, effort.part(number), structured=True))
+        found: dict[Misreports, Found | None] = {}
+        for number, one in enumerate((LARGER, SMALLER)):
+            found[one] = search.confirmed(search.best(one, effort.part(number), structured=True))
         # a larger or smaller report is also one of any kind: the search for any starts from the better one
-        start = better(*found.values())
-        found[Anything.name] = search.confirmed(search.best(Anything(), effort.part(2), structured=False, start=start))
+        start = max(filter(None, found.values()), key=lambda each: each.share, default=None)
+        found[ANYTHING] = search.confirmed(search.best(ANYTHING, effort.part(2), structured=False, start=start))
         decided = _Decided(search, exactly, self.tolerance)
-        witnesses = {kind.name: decided.witness(found[kind.name], kind) for kind in kinds}
-        witnesses[Anything.name] = _most(*witnesses.values())
-        verdicts = {kind.name: self._verdict(search, kind, witnesses[kind.name], found[kind.name]) for kind in kinds}
-        overall = verdicts[Anything.name]
+        witnesses = {kind: decided.witness(each, kind) for kind, each in found.items()}
+        witnesses[ANYTHING] = _most(*witnesses.values())
+        verdicts = {kind.name: self._verdict(search, kind, witnesses[kind], found[kind]) for kind in EVERY_KIND}
+        overall = verdicts[ANYTHING.name]
         tried = f"{sum(search.tried.values())} misreports in all; {overall.effort}"
         return replace(overall, by_misreport=verdicts, effort=tried)
 
@@ -141,18 +140,7 @@ class _Decided:
         """Return the misreport, decided in floats; the truthful decision is the verdict's own, exact or not."""
         asked, i = self._search.asked, found.user
         truth = asked.truth if self._exactly is None or self._exactly.truth is None else self._exactly.truth
-        after = asked.misreported(i, found.report)
-        own, reached = (float(asked.market.utility(each.shares.astype(float))[i]) for each in (truth, after))
-        return Misreport(
-            user=asked.market.users[i],
-            truth=asked.market.speedup[i],
-            report=found.report,
-            truthful_utility=own,
-            utility=reached,
-            gain=reached - own,
-            truthful_allocation=truth.shares,
-            allocation=after.shares,
-        )
+        return Misreport.of(asked.market, i, found.report, truth, asked.misreported(i, found.report))
 
 
 def _most(*misreports: Misreport | None) -> Misreport | None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from fairopt.program import Number, number_text
-from fairopt.properties.runs.run_property import RunCase, RunInstance, RunProperty
+from fairopt.properties.property import Case
+from fairopt.properties.runs.run_property import RunInstance, RunProperty
 from fairopt.properties.runs.scripted import ONE, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History, JobRun, Round
@@ -62,7 +63,7 @@ class LeaseKept(RunProperty):
         ),
     )
 
-    def cases(self, history: History) -> Iterator[RunCase]:
+    def cases(self, history: History) -> Iterator[Case]:
         """Yield the leases that go on beyond a round which another follows."""
         for record, after in pairwise(history.rounds):
             then = {ran.job: ran for ran in after.ran}
@@ -70,7 +71,7 @@ class LeaseKept(RunProperty):
                 failed = ran.lost or any(host in after.down for host, _ in ran.spots)
                 if ran.lease > record.end and not (ran.completed or failed):
                     until = min(_held(ran, then.get(ran.job), record), ran.lease)
-                    yield RunCase(
+                    yield Case(
                         until - ran.lease, ran.lease - ran.begin, LeaseBroken(ran.job, ran.begin, until, ran.lease)
                     )
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from fairopt.problem import Queue
 from fairopt.program import Number, number_text
-from fairopt.properties.runs.run_property import RunCase, RunInstance, RunProperty
+from fairopt.properties.property import Case
+from fairopt.properties.runs.run_property import RunInstance, RunProperty
 from fairopt.properties.runs.scripted import BOTH, ONE, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History, Round
@@ -83,7 +84,7 @@ class WorkConservationOverTime(RunProperty):
         ),
     )
 
-    def cases(self, history: History) -> Iterator[RunCase]:
+    def cases(self, history: History) -> Iterator[Case]:
         """Yield the rounds, each with the largest gang that would fit."""
         jobs, cluster = history.trace.jobs, history.cluster
         suits = Queue.fresh(jobs, cluster, length=1).suits
@@ -97,12 +98,12 @@ class WorkConservationOverTime(RunProperty):
             able = [row for row in waiting if len(fits[row])]
             length = record.end - record.begin
             if not able:
-                yield RunCase(0 * length, length)
+                yield Case(0 * length, length)
                 continue
             row = max(able, key=lambda row: int(jobs.gpus[row]))
             size, kind = int(jobs.gpus[row]), int(fits[row][0])
             witness = IdleGpus(jobs.names[row], record.begin, cluster.types[kind], size, int(free[kind]))
-            yield RunCase(-size * length, size * length, witness)
+            yield Case(-size * length, size * length, witness)
 
 
 def _free(record: Round, kinds: dict[str, int], there: dict[str, int], types: int) -> np.ndarray:

@@ -52,19 +52,15 @@ class BatchLie:
 
     def of(self, batch: Batch) -> Batch:
         """Return the batch as it is told."""
-        jobs, changed = batch.jobs, {}
-        for key in DEMANDS:
-            column = getattr(jobs, key).copy()
-            for job, what in self.told.items():
-                column[job] = what.get(key, column[job])
-            changed[key] = column
-        utility = list(jobs.utility)
+        jobs = batch.jobs
+        changed = {key: getattr(jobs, key).copy() for key in DEMANDS} | {"utility": list(jobs.utility)}
         for job, what in self.told.items():
-            told = what.get("utility", utility[job])
-            if not isinstance(told, CompletionUtility):
+            for key, column in changed.items():
+                column[job] = what.get(key, column[job])
+            if not isinstance(changed["utility"][job], CompletionUtility):
+                told = changed["utility"][job]
                 raise BadInput(f"got {told!r}", place=f"lie, job {job}", remedy="Give a CompletionUtility")
-            utility[job] = told
-        return replace(batch, jobs=replace(jobs, utility=tuple(utility), **changed))
+        return replace(batch, jobs=replace(jobs, **{**changed, "utility": tuple(changed["utility"])}))
 
 
 def _shown(value: int | CompletionUtility) -> str:
@@ -93,9 +89,8 @@ class ScheduleMisreport:
         return self.misreported - self.honest
 
     def __str__(self) -> str:
-        return (
-            f"{self.tenant} gains {self.gain} ({self.honest} in truth, {self.misreported} by the lie) with {self.told}"
-        )
+        both = f"{self.honest} in truth, {self.misreported} by the lie"
+        return f"{self.tenant} gains {self.gain} ({both}) with {self.told}"
 
 
 @dataclass(frozen=True)
@@ -212,14 +207,7 @@ class ScheduleStrategyProofness(MechanismProperty):
 
     def gains(self, truth: Batch, plan: Plan) -> tuple[Number, ...]:
         """Return what a plan, made from whatever was told, is worth to each tenant (U,) in truth."""
-        total: list[Number] = [Fraction(0)] * len(truth.tenants)
-        for each in plan.schedules:
-            total[truth.jobs.tenant[each.job]] += self._worth(truth, each)
-        for payment in plan.payments:
-            total[truth.jobs.tenant[payment.job]] -= payment.workers + payment.ps
-            for tenant, income in enumerate(payment.incomes):
-                total[tenant] += income
-        return tuple(total)
+        return plan.gains_by({each.job: self._worth(truth, each) for each in plan.schedules})
 
     def _worth(self, truth: Batch, one: JobSchedule) -> Number:
         jobs, job = truth.jobs, one.job

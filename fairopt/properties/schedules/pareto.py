@@ -14,9 +14,9 @@ from fairopt.methods.columns.columns import Times, columns
 from fairopt.policy import Plan
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import INFINITY, Number
-from fairopt.properties.property import OutcomeProperty, slack_allowed
+from fairopt.properties.property import Case, OutcomeProperty
 from fairopt.properties.schedules.plan_property import SOURCE
-from fairopt.properties.verdict import Answer, Verdict
+from fairopt.properties.verdict import Verdict
 
 #: All schedules that a job may have, or enough of them: `fairopt.methods.columns.columns.columns` is such a function.
 Columns = Callable[[Batch, int], Iterable[JobSchedule]]
@@ -84,17 +84,9 @@ class ScheduleParetoEfficiency(OutcomeProperty):
         after = search.tenants(best)
         had: Number = sum(before, start=Fraction(0))
         grown = sum(after) - had
-        exact = not isinstance(grown, float)
-        fails = bool(grown > slack_allowed(tolerance, exact=exact) * max(had, -had))
-        return Verdict(
-            property=self.name,
-            answer=Answer.FAILS if fails else Answer.HOLDS,
-            margin=-grown,
-            unit="revenue",
-            exact=exact and (fails or grown <= 0),
-            effort=f"{search.looked} packings of {sum(map(len, search.choices))} schedules",
-            witness=DominatingSchedules(best, before, after) if fails else None,
-        )
+        case = Case(-grown, max(had, -had), DominatingSchedules(best, before, after))
+        effort = f"{search.looked} packings of {sum(map(len, search.choices))} schedules"
+        return self._by_tightest(case, tolerance, exact=not isinstance(grown, float), unit="revenue", effort=effort)
 
 
 def all_columns(batch: Batch) -> Columns:

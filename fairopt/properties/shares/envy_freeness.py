@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.certificates import Certificate
-from fairopt.certificates import EnvyProof as EnvyProof
+from fairopt.certificates import Certificate, EnvyProof
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms
 from fairopt.problem import Market, worth
@@ -69,7 +68,7 @@ class EnvyFreeness(AllocationProperty):
         n = len(own)
         if n > 1:  # a user is not compared with itself, where the slack is always 0
             relative = np.where(np.eye(n, dtype=bool), relative.max() + 1, relative)
-        i, other = (int(part) for part in np.unravel_index(int(np.argmin(relative)), relative.shape))
+        i, other = divmod(int(np.argmin(relative)), n)
         return self._by_slack(
             market,
             slack[i, other],
