@@ -113,7 +113,7 @@ class PlanRow(Row):
 
 @singledispatch
 def answered(problem: Any, policy: Policy, **how: Any) -> Row:
-    """Return a row with what ``policy`` makes of ``problem``, or the error; other kinds of problems register their own."""
+    """Return a row without verdicts; each kind of problem registers how it is decided, and errors stand in the row."""
     raise BadInput(f"got a {type(problem).__name__}", place="problem", remedy="Give a Market, a Setting or a Batch")
 
 

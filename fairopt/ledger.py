@@ -48,8 +48,7 @@ class Entry:
 
     ``says`` is the claim in our words; ``where`` its place in the paper. ``run`` is the ``module:function`` in
     ``package``, where the row's file lies, that returns the `Finding`; a row that is open has ``waits_for`` instead.
-    ``slow`` says that it takes minutes; ``measured`` that the evidence holds timings or samples, which differ from run
-    to run.
+    A ``slow`` one takes minutes; what is ``measured`` differs from run to run.
     """
 
     id: str
@@ -102,9 +101,7 @@ def read_package(package: str) -> Iterator[Entry]:
             place = f"claim {number} ({table.get('id', 'no id')})"
             needed = {"id", "paper", "where", "kind", "says", "verdict", "evidence"}
             if strange := sorted(needed - table.keys()) or sorted(table.keys() - known):
-                problem, remedy = (
-                    f"missing or unknown keys: {', '.join(strange)}",
-                    f"The keys are {', '.join(sorted(known))}",
-                )
+                problem = f"missing or unknown keys: {', '.join(strange)}"
+                remedy = f"The keys are {', '.join(sorted(known))}"
                 raise BadInput(problem, file=f"{package}/{file.name}", place=place, remedy=remedy)
             yield Entry(**{**table, "verdict": Ruling(table["verdict"]), "package": package})

@@ -116,10 +116,7 @@ _PARTS = {Market: "market", Program: "program"}
 
 
 def read_certificate(path: str | Path) -> dict[str, Any]:
-    """Return the JSON object of a certificate file; ``proofs/verify.py`` decides whether it proves anything.
-
-    Errors: `BadInput` for a file that is not there, is not JSON, or has another schema.
-    """
+    """Return the JSON object of a certificate file. Errors: `BadInput` where it is no JSON of this schema."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -151,10 +148,7 @@ def _written(value: Any) -> Any:
 
 
 def market_json(market: Market) -> dict[str, Any]:
-    """Return a market with the keys of market files, an entry for each row, and every number a string.
-
-    Job types of one user are separate rows (virtual users), because verdicts and their proofs are about rows.
-    """
+    """Return a market with the keys of market files, a user for each row (job type), and every number a string."""
     market = market.as_(Fraction)
     users = []
     for i, name in enumerate(market.users):
@@ -190,18 +184,18 @@ def program_json(program: Program) -> dict[str, Any]:
     for r, j, value in zip(rows.row.tolist(), rows.column.tolist(), rows.value, strict=True):
         terms[r].append([j, in_full(value)])
 
-    def side(value: Any) -> str | None:
-        return None if abs(value) == INFINITY else in_full(value)
+    def between(low: Any, high: Any) -> dict[str, str | None]:
+        sides = {"lower": low, "upper": high}
+        return {key: None if abs(side) == INFINITY else in_full(side) for key, side in sides.items()}
 
     return {
         "sense": program.sense.value,
-        "offset": side(program.offset),
+        "offset": in_full(Fraction(program.offset)),
         "variables": [
-            {"cost": in_full(cost), "lower": side(low), "upper": side(high), "integer": bool(integer)}
+            {"cost": in_full(cost), **between(low, high), "integer": bool(integer)}
             for cost, low, high, integer in zip(*columns, strict=True)
         ],
         "rows": [
-            {"terms": each, "lower": side(low), "upper": side(high)}
-            for each, low, high in zip(terms, rows.lower, rows.upper, strict=True)
+            {"terms": each, **between(low, high)} for each, low, high in zip(terms, rows.lower, rows.upper, strict=True)
         ],
     }

@@ -1,7 +1,6 @@
 """Who solves: `decide` chooses a back end or a method for a policy, and nothing else does.
 
-Allocations, comparisons, the search for misreports, rounds, schedules and the command line all go through it. So a
-verdict is always about the decision that is shown beside it.
+So a verdict is always about the decision that is shown beside it.
 """
 
 from __future__ import annotations
@@ -39,9 +38,8 @@ def chosen(
     """Return who solves: ``solver`` if the policy can use it, else the policy's best way.
 
     The best way is the first of its methods that supports the ``options`` and, with ``exact``, does not answer in
-    floats. Where there is no such method, it is HiGHS, or `Exact` with ``exact``. With ``vertex`` these two are tried
-    first, for programs that they can solve, because their answers have a basis. Errors: `NotCapable`; `BadInput` for a
-    name in place of a solver.
+    floats; else HiGHS, or `Exact` with ``exact``. With ``vertex`` these two are tried first, because their answers have
+    a basis. Errors: `NotCapable`; `BadInput` for a name in place of a solver.
     """
     given = (options or Options()).given()
     if isinstance(solver, str):
@@ -90,9 +88,8 @@ def session(
 class How(TypedDict, total=False):
     """How to decide: everything but the choice of solver.
 
-    ``options`` are passed to the solver. ``exact`` asks for rational numbers; `Allocation.exact` says whether the
-    answer has them. ``vertex`` prefers a solver whose answers have a basis. ``at`` is an open session; it replaces the
-    other settings.
+    ``exact`` asks for rational numbers; `Allocation.exact` says whether the answer has them. ``vertex`` prefers a
+    solver whose answers have a basis. ``at`` is an open session; it replaces the other settings.
     """
 
     options: Options | None
@@ -142,9 +139,8 @@ def allocate(
     """Return what a share policy decides on a market; see `decide`.
 
     ``canonical`` asks for the lexicographic choice where several allocations are optimal: the largest utility for the
-    first user, then for the second, and so on, then the largest shares in the same order. This choice depends on the
-    order of the users, but not on the solver. A policy that is a program is then solved to a vertex, by HiGHS or
-    exactly.
+    first user, then for the second, and so on, then the largest shares in the same order. It does not depend on the
+    solver. A policy that is a program is then solved to a vertex, by HiGHS or exactly.
 
     Errors: `NotSolved` (carries what was found), `NotCapable`, `NotInstalled`, `BadInput`.
 
@@ -166,8 +162,7 @@ def allocate(
 def follow(policy: Policy, solver: Chosen | None = None) -> Callable[[Market], Allocation]:
     """Return a function that decides one market after another, each with a warm start from the one before.
 
-    Users are matched by name; some may change, arrive or leave between markets. Where optima tie, its choice may differ
-    from that of `allocate`.
+    Users are matched by name. Where optima tie, its choice may differ from that of `allocate`.
     """
     at = session(policy, solver, warm=True)
     return lambda problem: decide(policy, problem, at=at)

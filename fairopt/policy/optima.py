@@ -1,7 +1,7 @@
 """All optima of a policy on a market, as a program: every question about them is a linear program.
 
-A policy may have several optimal allocations. `Optima.of` gives the set of them. It answers how large or small a linear
-function can be on this set, whether the set has only one member, and which member is lexicographically largest.
+`Optima` answers how large or small a linear function can be on them, whether there is only one, and which is
+lexicographically largest.
 """
 
 from __future__ import annotations
@@ -66,10 +66,9 @@ class Optima:
         return sign * program.value(self._solver().solve(program).require_optimal().point)
 
     def unique(self, *, seed: int = 0) -> Uniqueness:
-        """Say whether every optimum has the same utilities, and whether it has the same shares; decided in floats.
+        """Say whether every optimum has the same utilities, and the same shares; decided in floats.
 
-        A random linear function is maximised and minimised. Different values prove that the optimum is not unique;
-        equal values mean that it is, except with probability zero over the function.
+        A random linear function is maximised and minimised: equal values mean uniqueness with probability one.
         """
         if self.choices.exact:
             market = self.market.as_(float)
@@ -140,11 +139,9 @@ class Optima:
 
     def uses_all(self) -> bool:
         """Whether no optimum gives a user more GPUs than it demands, so that throughputs are linear on the face."""
-        for i in self.limited():
-            found = self.most({self.column(i, j): 1 for j in range(self.market.shape[1])})
-            if found is None or found[0] > self.market.limit[i]:
-                return False
-        return True
+        types = range(self.market.shape[1])
+        most = ((self.most({self.column(i, j): 1 for j in types}), self.market.limit[i]) for i in self.limited())
+        return all(found is not None and found[0] <= limit for found, limit in most)
 
     def without(self, zero: Collection[int], program: Program) -> Program:
         """Return the part of the face on which the variables in ``zero`` are 0."""
@@ -157,18 +154,15 @@ class Optima:
 
         The set is unique: variables positive at either of two points are all positive half-way between them.
         """
-        found = self.most({}, program)
+        found, points, zero = self.most({}, program), [], set(columns)
         if found is None:
             return None
-        points = [found[1]]
-        open_ = {column for column in columns if not points[0][column] > 0}
-        while open_:
-            found = self.most(dict.fromkeys(open_, 1), program)
-            if found is None or not found[0] > 0:
-                break
+        while True:
             points.append(found[1])
-            open_ = {column for column in open_ if not found[1][column] > 0}
-        return np.asarray(sum(points) / Fraction(len(points))), set(columns) - open_
+            zero = {column for column in zero if not found[1][column] > 0}
+            found = self.most(dict.fromkeys(zero, 1), program) if zero else None
+            if found is None or not found[0] > 0:
+                return np.asarray(sum(points) / Fraction(len(points))), set(columns) - zero
 
 
 def uniqueness(policy: Policy, decision: Allocation, *, seed: int = 0) -> Uniqueness:
@@ -234,7 +228,5 @@ def is_extreme(program: Program, x: Array) -> bool:
 
 
 def _more(array: Array, values: list[Any]) -> Array:
-    out = np.empty(len(array) + len(values), dtype=object)
-    out[: len(array)] = array
-    out[len(array) :] = [value if abs(value) == INFINITY else Fraction(value) for value in values]
-    return out
+    more = [value if abs(value) == INFINITY else Fraction(value) for value in values]
+    return np.array([*array, *more], dtype=object)

@@ -14,12 +14,12 @@ from fairopt.program import Number
 
 @dataclass(frozen=True)
 class Admission:
-    """One decision on one job. A plan lists them in the order in which they were made, as evidence.
+    """One decision on one job.
 
     ``interval``, ``round`` and ``own`` say when: l, i, and whether only the tenant's own share was offered.
-    ``schedule`` is the best that was found, None where nothing fits. ``worker_cost`` and ``ps_cost`` are its costs at
-    posted prices. ``utility`` is that of its completion; ``origin`` is the slot from which time is counted.
-    ``admitted``: whether the gain is positive.
+    ``schedule`` is the best that was found, None where nothing fits, with its costs at posted prices and the
+    ``utility`` of its completion; ``origin`` is the slot from which time is counted. ``admitted``: whether the gain is
+    positive.
     """
 
     job: int
@@ -54,9 +54,8 @@ class Payment:
 class Plan(Decision):
     """What a policy decided on a batch: the schedules of the jobs that run, and what led to them.
 
-    ``schedules``: one `JobSchedule` for each job that runs. ``admissions``: every decision in order. ``payments``: what
-    jobs pay for resources beyond their tenant's own share. ``evidence``: further proof of the plan. ``proven``: what is
-    proved about the plan, in words.
+    ``schedules``: one for each job that runs. ``admissions``: every decision in order. ``payments``: what jobs pay for
+    resources beyond their tenant's own share. ``proven``: what is proved about the plan, in words.
     """
 
     batch: Batch

@@ -1,13 +1,12 @@
 """Properties over all optima of a policy: whether some optimum has it, and whether all have it.
 
 The optima of a policy on a market form a polyhedron (`fairopt.policy.optima.Optima`). The method ``over`` of a property
-decides it over the whole polyhedron in exact arithmetic. It enumerates no vertices:
+decides over all of it in exact arithmetic, without its vertices:
 
-* a property made of linear inequalities holds for every optimum if no slack is negative anywhere on the polyhedron. It
-  holds for some optimum if the smallest slack can be made non-negative (`linear`);
+* a property made of linear inequalities holds for every optimum if no slack is negative anywhere, and for some optimum
+  if the smallest slack can be made non-negative (`linear`);
 * the others depend only on which shares are positive. If the largest set of shares that can be positive together breaks
-  the property, some of them must be 0, and the search goes on in each of the smaller sets (`search`). It is finite and
-  complete.
+  the property, some of them must be 0, and the search goes on in each of the smaller sets (`search`).
 """
 
 from __future__ import annotations

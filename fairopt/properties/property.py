@@ -38,10 +38,9 @@ class Property(ABC):
 
     @abstractmethod
     def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
-        """Decide of ``outcome``, which ``policy`` decided on ``problem``.
+        """Decide of ``outcome``, which ``policy`` decided on ``problem``; ``effort`` limits what searches.
 
-        That is an `Allocation` of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`. ``effort`` limits
-        what searches.
+        It is an `Allocation` of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`.
         """
 
 
@@ -74,10 +73,9 @@ class OutcomeProperty(Property):
     def _by_tightest(
         self, case: Case | None, tolerance: Number | None, *, exact: bool, unit: str, effort: str, reason: str = ""
     ) -> Verdict:
-        """Return the verdict by the tightest case, None where there is none; the margin is its slack.
+        """Return the verdict by the tightest case, if there is any: it fails below -tolerance times the case's size.
 
-        It fails if the slack is below -tolerance times the case's size. Where it does not fail and there is a
-        ``reason``, it is UNDECIDED.
+        What does not fail is UNDECIDED where there is a ``reason``.
         """
         allowed = slack_allowed(tolerance, exact=exact)
         fails = case is not None and bool(case.slack < -allowed * case.size)
@@ -114,10 +112,9 @@ class MechanismProperty(Property):
 
     @abstractmethod
     def search(self, policy: Policy, problem: Any, *, effort: Effort | None = None, truth: Any = None) -> Verdict:
-        """Look for a counterexample within ``effort``.
+        """Look for a counterexample within ``effort`` to ``truth``, the policy's decision on the problem.
 
-        The verdict is about ``truth``, the policy's decision on the problem, and decisions made in the same way. Where
-        none is given, decisions are exact if the problem is exact and the policy has exact decisions.
+        Where none is given, decisions are exact if the problem is exact and the policy has exact decisions.
         """
 
 
@@ -140,9 +137,9 @@ class CitedInstance:
 class OverOptima:
     """A property decided over all optima of a policy on a market.
 
-    ``some``: whether an optimum has the property; ``having`` (n, k) is such an optimum. ``every``: whether all have it;
-    ``lacking`` is an optimum without it. HOLDS and FAILS are proved; an unproved answer is NOT_REFUTED. Margins and
-    witnesses are those of the optimum that is shown, or of the worst one.
+    ``some``: whether an optimum has it, such as ``having`` (n, k). ``every``: whether all have it; ``lacking`` has not.
+    HOLDS and FAILS are proved, else it is NOT_REFUTED. Margins and witnesses are those of the optimum shown, or of the
+    worst one.
     """
 
     some: Verdict
@@ -173,25 +170,19 @@ class AllocationProperty(OutcomeProperty):
     def check(self, problem: Market, allocation: Any, *, tolerance: Number | None = None) -> Verdict:
         """Decide whether ``allocation`` (n, k) has the property: an array of floats or Fractions, or nested lists.
 
-        Exact shares on an exact market are decided exactly unless a tolerance is given; floats within ``tolerance``
-        (relative; `TOLERANCE` by default). Errors: `BadInput` for a wrong shape, and for a number that is not finite.
+        Exact shares on an exact market are decided exactly unless a ``tolerance`` is given. Errors: `BadInput` for a
+        wrong shape, and for a number that is not finite.
         """
         given = allocation if isinstance(allocation, np.ndarray) else allocation_from(allocation, problem)
         if given.shape != problem.shape:
-            raise BadInput(
-                f"got shape {given.shape} for a market of shape {problem.shape}",
-                place="allocation",
-                remedy="Give a row for each user and a column for each type",
-            )
+            wrong = f"got shape {given.shape} for a market of shape {problem.shape}"
+            raise BadInput(wrong, place="allocation", remedy="Give a row for each user and a column for each type")
         if given.dtype == object:
             given = allocation_from(given.tolist(), problem)
         elif not np.isfinite(given).all():
             user, column = (int(place) for place in np.argwhere(~np.isfinite(given))[0])
-            raise BadInput(
-                f"got {given[user, column]}",
-                place=f"allocation, user {problem.users[user]!r}, type {problem.types[column]!r}",
-                remedy="Give a finite number",
-            )
+            place = f"allocation, user {problem.users[user]!r}, type {problem.types[column]!r}"
+            raise BadInput(f"got {given[user, column]}", place=place, remedy="Give a finite number")
         exact = problem.exact and given.dtype == object
         market, shares = (problem, given) if exact else (problem.as_(float), given.astype(float))
         return self._check(market, shares, slack_allowed(tolerance, exact=exact))
@@ -205,10 +196,7 @@ class AllocationProperty(OutcomeProperty):
         return OverOptima(other, verdict, lacking=optima.shares)
 
     def certify(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
-        """Return the evidence of an exact ``verdict`` on exact ``shares``, for ``proofs/verify.py``, without solving.
-
-        Errors: `NotCapable` where the verdict is not exact.
-        """
+        """Return the evidence of an exact ``verdict`` on exact ``shares``. Errors: `NotCapable` for one in floats."""
         if not verdict.exact or shares.dtype != object:
             raise NotCapable(f"{self.name} was decided in floats, and floats prove nothing")
         return self._certificate(market.as_(Fraction), shares, verdict)

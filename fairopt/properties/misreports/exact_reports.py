@@ -26,10 +26,9 @@ PARTS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(1))
 class Misreport:
     """A misreport that pays: the true speedups, the report, the gain by the true speedups, and both allocations.
 
-    ``gain`` and the utilities are those of the decisions shown, in the user's own units. Where a policy's optimum is
-    not unique, the same report could gain less with other optima. ``least_gain`` is the user's worst throughput over
-    the optima on the report, minus its best over the optima on the truth (None where that was not decided).
-    ``every_optimum`` says whether even this is positive, so that the gain does not depend on the choice of optima.
+    ``gain`` and the utilities are those of the decisions shown, in the user's own units. Other optima may gain less:
+    ``least_gain`` is the user's worst throughput over the optima on the report, minus its best over those on the truth
+    (None where that was not decided), and ``every_optimum`` says whether even this is positive.
     """
 
     user: str
@@ -69,9 +68,8 @@ class Misreport:
 class ExactReports:
     """A policy's exact decisions on an exact market, on the truth and on misreports.
 
-    ``truth`` is the exact decision when all tell the truth; one is made where none is given. The results are None where
-    the policy has no exact decision on a market: it is irrational, it is not a linear program, or the exact solver
-    fails.
+    ``truth`` is that when all tell the truth; one is made where none is given. The results are None where the policy
+    has no exact decision on a market.
     """
 
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
@@ -154,8 +152,7 @@ def simplest(low: Fraction, high: Fraction) -> Fraction:
     """
     if not 0 <= low <= high:
         raise BadInput(f"got {low} and {high}", place="simplest fraction", remedy="Give 0 <= low <= high")
-    whole = math.ceil(low)
-    if whole <= high:
-        return Fraction(whole)
+    if math.ceil(low) <= high:
+        return Fraction(math.ceil(low))
     below = math.floor(low)
     return below + 1 / simplest(1 / (high - below), 1 / (low - below))

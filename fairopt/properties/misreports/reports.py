@@ -30,9 +30,9 @@ SAME = 1e-12
 class Reports:
     """What misreports gain under a policy, on a market in floats.
 
-    ``truth`` is the policy's decision when all tell the truth; all other decisions are made by the same solver. Where
-    none is given, one is made, to a vertex if the policy is a linear program. ``own`` (n,) is each user's throughput in
-    it, ``fair`` (n,) that on its equal share.
+    ``truth`` is the decision when all tell the truth; all others are made by the same solver. Where none is given, one
+    is made, to a vertex if the policy is a linear program. ``own`` (n,) is each user's throughput in it, ``fair`` (n,)
+    that on its equal share.
     """
 
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:

@@ -9,7 +9,7 @@ from time import monotonic
 
 import numpy as np
 
-from fairopt.program import INFINITY, Array
+from fairopt.program import Array
 from fairopt.properties.effort import KINDS, Effort
 from fairopt.properties.misreports.allowed import CandidateReports, Misreports
 from fairopt.properties.misreports.reports import Reports
@@ -38,7 +38,6 @@ class MisreportSearch:
         moves = [CandidateReports(asked.market, user, fixed) for user in range(len(asked.market.users))]
         self._moves = {each.user: each for each in moves if each.free}
         self._random = np.random.default_rng(effort.seed)
-        self._ends = INFINITY
         self.tried: dict[str, int] = {}
         self.stopped: set[str] = set()
 
@@ -48,8 +47,7 @@ class MisreportSearch:
         ``structured`` begins with coordinate and boundary moves; random ones follow. ``start`` is also improved.
         """
         self.tried[kind.name] = 0
-        if self.effort.seconds is not None:
-            self._ends = monotonic() + self.effort.seconds / KINDS
+        self._ends = self.effort.ends(KINDS)
         best = {} if start is None else {start.user: start}
         # most of the effort samples everywhere, user by user in turn; the rest improves the best samples
         wide = budget - budget // 4
@@ -133,10 +131,10 @@ class MisreportSearch:
                         step |= dict.fromkeys(islice(waiting, 1), FIRST_STEP)
 
     def _over(self, kind: Misreports) -> bool:
-        if monotonic() > self._ends:
+        over = monotonic() > self._ends
+        if over:
             self.stopped.add(kind.name)
-            return True
-        return False
+        return over
 
 
 def _take(best: dict[int, Found], found: Found) -> None:

@@ -27,13 +27,13 @@ PROMISING = 3
 class StrategyProofness(MechanismProperty):
     """No user gains by its true speedups when it reports others.
 
-    Papers differ in which reports they allow. ``by_misreport`` has a verdict each for larger, smaller and any reports;
+    Papers differ in which reports they allow: ``by_misreport`` has a verdict each for larger, smaller and any reports;
     the verdict itself is the one for any. With ``normalised`` the report on the slowest type is kept, for speedups that
-    are measured relative to that type (OEF Sec. 2.3). Where a policy's optimum is not unique, the solver's choice
-    counts as the policy's. A witness says whether its gain holds for every choice (`Misreport.every_optimum`).
+    are measured relative to that type (OEF Sec. 2.3). Where optima tie, the solver's choice counts as the policy's; a
+    witness says whether its gain holds for every choice (`Misreport.every_optimum`).
 
-    An ``exact`` FAILS is a proof: the gain is that of two exact decisions. An ``exact`` NOT_REFUTED is not a proof: its
-    margin is the exact loss of the misreport that came nearest to a gain, and another may gain.
+    An ``exact`` FAILS is a proof: the gain is that of two exact decisions. An ``exact`` NOT_REFUTED is none: its margin
+    is the exact loss of the misreport that came nearest to a gain.
 
     Source: OEF Sec. 2.3.1 (1).
     """
@@ -50,10 +50,7 @@ class StrategyProofness(MechanismProperty):
     def search(
         self, policy: Policy, problem: Market, *, effort: Effort | None = None, truth: Allocation | None = None
     ) -> Verdict:
-        """Search user by user and kind by kind in floats; the best misreports are then decided like the truth.
-
-        With an exact truth these are rational reports in small numbers, where the policy can decide them exactly.
-        """
+        """Search kind by kind in floats; the best are then decided like the truth, exactly as rational reports."""
         effort = effort or Effort()
         if truth is None and problem.exact:
             truth = exact_or_none(policy, problem)

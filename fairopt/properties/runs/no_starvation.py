@@ -53,9 +53,9 @@ class NoStarvation(RunProperty):
     """No job that can run waits without GPUs for longer than a bound, from the first round on that passes it over.
 
     The bound is ``longest`` where it is given, in the trace's unit of time; else what the job would take from
-    beginning to end on its own 1/N part of the cluster (``ideal``), N being the mean number of jobs that were present
-    while it waited. That is asked at every moment of the wait; it is looked at whenever N changes, and at the end,
-    since the bound grows ever less than the wait in between. ``ideal`` must not fall in N.
+    beginning to end on its own 1/N part of the cluster (``ideal``, which must not fall in N), N being the mean number
+    of jobs present while it waited. It is looked at whenever N changes, and at the end: in between the bound grows less
+    than the wait.
 
     Source: starvation freedom, OEF Sec. 4.3; the part, FFT Sec. 6.1.5 after Themis.
     """
@@ -120,9 +120,9 @@ def waits(history: History) -> Iterator[Wait]:
         if name in history.misfits:
             continue
         done = history.completion[name]
-        ends = [(each.begin, each.end) for each in ran]
         last = history.until if done is None else done
-        for (_, free), (end, _) in pairwise([(last, history.arrival[name]), *ends, (last, last)]):
+        held = [(each.begin, each.end) for each in ran]
+        for (_, free), (end, _) in pairwise([(last, history.arrival[name]), *held, (last, last)]):
             decided = bisect_left(rounds, free)  # nobody decides between two rounds
             if decided < len(rounds) and rounds[decided] < end:
                 yield Wait(row[name], rounds[decided], end)

@@ -34,8 +34,8 @@ class RunInstance:
 class RunProperty(OutcomeProperty):
     """A property of a run: anybody's, however its rounds were decided.
 
-    It fails where a case fails, also of a run that ended before all jobs were done: no failure is undone by what comes
-    later. Where none has failed yet, such a run is UNDECIDED. A witness has a method ``refutes(history)`` that decides
+    It fails where a case fails: no failure is undone by what comes later. Where none has failed and not all jobs are
+    done, it is UNDECIDED. A witness has a method ``refutes(history)`` that decides
     by the bare definition. ``instances``: at least one holds and one fails. ``looked_at`` says what the cases are, in
     the plural; their sizes are positive.
     """

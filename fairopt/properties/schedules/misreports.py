@@ -72,10 +72,7 @@ def _shown(value: int | CompletionUtility) -> str:
 
 @dataclass(frozen=True)
 class ScheduleMisreport:
-    """A lie that pays: what its tenant gains by the truth and by the lie, its true utilities counted in both.
-
-    ``told``: the lie in words, with the jobs' names.
-    """
+    """A lie: what its tenant gains by the truth and by the lie (true utilities in both), and ``told``, it in words."""
 
     tenant: str
     misreport: BatchLie
@@ -133,11 +130,10 @@ class SmallMisreports:
 class ScheduleStrategyProofness(MechanismProperty):
     """Nobody gains by misreporting; decided over the lies that are given.
 
-    What a misreported demand yields: the true job runs on what was granted, from the first slot on, each worker on one
-    chunk at a time, so that more workers than the true chunks are of no use (3e); it needs as many slots as its true
-    work takes there. If that is within what was granted, it is worth its true utility, counted from its true arrival,
-    else nothing: there is no second try and no preemption. It pays what was asked, for all that was granted, and a job
-    that starts before its true arrival does nothing until then.
+    What a misreported demand yields: the true job runs on what was granted, from the first slot and its true arrival on,
+    each worker on one chunk at a time, so that more workers than the true chunks are of no use (3e). If its true work
+    is done within what was granted, it is worth its true utility, counted from its true arrival, else nothing: there is
+    no second try and no preemption. It pays what was asked, for all that was granted.
 
     * ``misreports``: which ones a search tries, in their order, as far as its effort goes.
     * ``early``: a job that is done before its last slot is done then; False (default): when its schedule ends, as
@@ -174,7 +170,7 @@ class ScheduleStrategyProofness(MechanismProperty):
         The margin is minus the most that one gains, the witness that one.
         """
         honest, tried, best = self.gains(batch, truth or decide(policy, batch)), 0, None
-        ends = INFINITY if effort is None or effort.seconds is None else monotonic() + effort.seconds
+        ends = INFINITY if effort is None else effort.ends()
         for misreport in misreports if effort is None else islice(misreports, effort.evaluations):
             tried, found = tried + 1, self.misreport(policy, batch, misreport, honest)
             best = found if best is None or found.gain > best.gain else best
