@@ -1,7 +1,7 @@
 """The main job: policies side by side on one problem, and which properties hold for each, by how much, shown by what.
 
 A problem is a `Market`, a `Setting` (a trace on a cluster) or a `Batch`. A property that cannot be decided is UNDECIDED
-in its own cell, with the reason; the other cells are there nevertheless.
+in its own cell, with the reason.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Row(ABC):
 class AllocationRow(Row):
     """What a policy decided on a `Market`.
 
-    ``over_optima`` says of each property whether it holds for some and for every optimum, where that was asked for
+    ``over_optima``: whether each property holds for some and for every optimum, where that was asked for
     (``every_optimum``) and the policy had a choice.
     """
 

@@ -33,10 +33,9 @@ def names(group: str) -> list[str]:
 
 
 def policy(name: str, problem: type | None = None) -> Policy:
-    """Return the policy registered under ``name``, with its default options.
+    """Return the policy registered under ``name``, with its default options, which decides on ``problem`` (None: any).
 
-    ``problem``, `Market`, `Queue` or `Batch`, is what it must decide on, if that matters. Errors: `BadInput` names the
-    nearest policies, or the command that takes this one.
+    Errors: `BadInput` names the nearest policies, or the command that takes this one.
     """
     made: Policy | None = _made(POLICIES, name, Policy) if name in names(POLICIES) else None
     if made is None or (problem is not None and not issubclass(made.problem, problem)):
@@ -100,7 +99,7 @@ def plugins() -> list[Plugin]:
 
 def properties(problem: type | None = None) -> list[Property]:
     """Return the installed properties: all, or those on a `Market`, a `Setting` (runs) or a `Batch`."""
-    made = [property_(name) for name in names(PROPERTIES)]
+    made = map(property_, names(PROPERTIES))
     return [each for each in made if problem is None or issubclass(problem, each.problem)]
 
 
@@ -121,8 +120,8 @@ def named(path: str, place: str = "") -> Any:
     try:
         return EntryPoint(name=path, value=path, group="").load()
     except Exception as error:  # any error of the module is reported as a bad name
-        problem = f"{path!r} cannot be had: {error!r}"
-        raise BadInput(problem, place=place, remedy="Check the module and the name") from error
+        remedy = "Check the module and the name"
+        raise BadInput(f"{path!r} cannot be had: {error!r}", place=place, remedy=remedy) from error
 
 
 def _unknown(name: str, group: str, known: Sequence[str], taker: str = "") -> BadInput:

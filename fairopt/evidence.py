@@ -113,9 +113,8 @@ def extreme(policy: Policy, decision: Allocation, weights: Array, sense: Sense) 
 def certify_solution(program: Program, solution: Solution) -> Bound | Infeasibility:
     """Return the exact certificate of a back end's ``solution`` of a program, linear or with integers.
 
-    An exact optimum gives a bound with gap 0. A point in floats, whose exact values must satisfy the constraints
-    exactly, gives an exact bound and the remaining gap. An infeasible program gives multipliers that contradict it, if
-    the back end has exact ones. Errors: `NotCapable` where nothing is proved.
+    An exact optimum gives a bound with gap 0, a point in floats that is exactly feasible a bound and the remaining gap,
+    an infeasible program multipliers that contradict it. Errors: `NotCapable` where nothing is proved.
     """
     if solution.status is Status.INFEASIBLE and solution.farkas is not None:
         return Infeasibility(program, bare_duals(-solution.farkas))
@@ -123,10 +122,7 @@ def certify_solution(program: Program, solution: Solution) -> Bound | Infeasibil
 
 
 def certify_bound(policy: Formulated, market: Market, solution: Solution) -> Bound | MarketBound:
-    """Return the exact certificate of a back end's ``solution`` of the policy's program, optimal or not.
-
-    Errors: `NotCapable` where it has no feasible point, or proves no bound.
-    """
+    """Return the exact certificate of a ``solution`` of the policy's program; `NotCapable` where nothing is proved."""
     program = policy.formulate(market.as_(Fraction), policy.start(market))
     if not policy.verifier_knows_program:
         return _bare_bound(program, solution)

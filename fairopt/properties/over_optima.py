@@ -11,7 +11,7 @@ decides over all of it in exact arithmetic, without its vertices:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -56,21 +56,17 @@ def over_optima(policy: Policy, decision: Allocation, property: AllocationProper
 
 # -- properties that are linear inequalities -----------------------------------------------------------------------
 @dataclass(frozen=True)
-class Used:
-    """The part of another's shares that a user with a demand would use: its variables, their rows, and the slack."""
-
-    terms: Terms
-    variables: list[tuple[Any, Any]]
-    rows: list[tuple[Terms, Any, Any]]
-
-
-@dataclass(frozen=True)
 class Slack:
-    """A property requires ``terms >= constant``; with ``used``, this is stricter than the property."""
+    """A property requires ``terms >= constant``; where a demand makes this too strict, ``used >= constant``.
+
+    The terms ``used`` may be about more ``variables`` and ``rows``: the part of another's shares that a user would use.
+    """
 
     terms: Terms
     constant: Fraction
-    used: Used | None = None
+    used: Terms | None = None
+    variables: Sequence[tuple[Any, Any]] = ()
+    rows: Sequence[tuple[Terms, Any, Any]] = ()
 
 
 def linear(property: AllocationProperty, optima: Optima, slacks: list[Slack], effort: str) -> OverOptima:
@@ -79,9 +75,9 @@ def linear(property: AllocationProperty, optima: Optima, slacks: list[Slack], ef
         return found(property, optima, optima.shares, None, effort, effort)
     ends = []
     for slack in slacks:
-        used = slack.used or Used(slack.terms, [], [])
-        program = extended(optima.choices, used.variables, used.rows)
-        least = optima.most({column: -rate for column, rate in used.terms.items()}, program)
+        terms = slack.terms if slack.used is None else slack.used
+        program = extended(optima.choices, slack.variables, slack.rows)
+        least = optima.most({column: -rate for column, rate in terms.items()}, program)
         assert least is not None
         ends.append((-least[0] - slack.constant, least[1]))
     worst, point = min(ends, key=lambda end: end[0])

@@ -44,7 +44,7 @@ class Property(ABC):
         """
 
 
-class Case(NamedTuple):
+class PropertyCase(NamedTuple):
     """One of the cases that a property is made of.
 
     ``slack`` is negative where it fails, by that much; ``size`` is what a tolerance is a part of; ``witness`` shows a
@@ -71,7 +71,14 @@ class OutcomeProperty(Property):
         """
 
     def _by_tightest(
-        self, case: Case | None, tolerance: Number | None, *, exact: bool, unit: str, effort: str, reason: str = ""
+        self,
+        case: PropertyCase | None,
+        tolerance: Number | None,
+        *,
+        exact: bool,
+        unit: str,
+        effort: str,
+        reason: str = "",
     ) -> Verdict:
         """Return the verdict by the tightest case, if there is any: it fails below -tolerance times the case's size.
 
@@ -213,5 +220,5 @@ class AllocationProperty(OutcomeProperty):
         self, market: Market, slack: Number, size: Number, tolerance: Number, *, unit: str, effort: str, witness: Any
     ) -> Verdict:
         """Return the verdict by the case with the least ``slack`` for its ``size``."""
-        case = Case(slack, size, witness)
+        case = PropertyCase(slack, size, witness)
         return self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)

@@ -130,10 +130,10 @@ class SmallMisreports:
 class ScheduleStrategyProofness(MechanismProperty):
     """Nobody gains by misreporting; decided over the lies that are given.
 
-    What a misreported demand yields: the true job runs on what was granted, from the first slot and its true arrival on,
-    each worker on one chunk at a time, so that more workers than the true chunks are of no use (3e). If its true work
-    is done within what was granted, it is worth its true utility, counted from its true arrival, else nothing: there is
-    no second try and no preemption. It pays what was asked, for all that was granted.
+    What a misreported demand yields: the true job runs on what was granted, not before its true arrival, each worker on
+    one chunk at a time, so that more workers than the true chunks are of no use (3e). If its true work is done within
+    what was granted, it is worth its true utility, counted from its true arrival, else nothing: there is no second try
+    and no preemption. It pays what was asked, for all that was granted.
 
     * ``misreports``: which ones a search tries, in their order, as far as its effort goes.
     * ``early``: a job that is done before its last slot is done then; False (default): when its schedule ends, as

@@ -14,7 +14,7 @@ from fairopt.methods.columns.columns import Times, columns
 from fairopt.policy import Plan
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import INFINITY, Array, Number
-from fairopt.properties.property import Case, OutcomeProperty
+from fairopt.properties.property import OutcomeProperty, PropertyCase
 from fairopt.properties.schedules.plan_property import SOURCE
 from fairopt.properties.verdict import Verdict
 
@@ -45,7 +45,7 @@ class TooMany(FairoptError, RuntimeError):
 class ScheduleParetoEfficiency(OutcomeProperty):
     """No other feasible schedules of the same jobs leave every tenant at least its revenue, and one more.
 
-    Revenue is utility plus what is paid to a tenant minus what it pays. Payments stay as they are in the plan, so that a
+    Revenue is utility plus what is paid to a tenant minus what it pays. Payments stay as in the plan, so that a
     dominating plan needs nobody's agreement to others.
 
     * ``columns``: which schedules a job may have; with those of some slots only, it is efficiency within these slots.
@@ -84,7 +84,7 @@ class ScheduleParetoEfficiency(OutcomeProperty):
         after = search.tenants(best)
         had: Number = sum(before, start=Fraction(0))
         grown = sum(after) - had
-        case = Case(-grown, max(had, -had), DominatingSchedules(best, before, after))
+        case = PropertyCase(-grown, max(had, -had), DominatingSchedules(best, before, after))
         effort = f"{search.looked} packings of {sum(map(len, search.choices))} schedules"
         return self._by_tightest(case, tolerance, exact=not isinstance(grown, float), unit="revenue", effort=effort)
 
