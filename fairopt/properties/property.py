@@ -44,7 +44,7 @@ class Property(ABC):
         """
 
 
-class PropertyCase(NamedTuple):
+class SlackCase(NamedTuple):
     """One of the cases that a property is made of.
 
     ``slack`` is negative where it fails, by that much; ``size`` is what a tolerance is a part of; ``witness`` shows a
@@ -72,7 +72,7 @@ class OutcomeProperty(Property):
 
     def _by_tightest(
         self,
-        case: PropertyCase | None,
+        case: SlackCase | None,
         tolerance: Number | None,
         *,
         exact: bool,
@@ -220,5 +220,5 @@ class AllocationProperty(OutcomeProperty):
         self, market: Market, slack: Number, size: Number, tolerance: Number, *, unit: str, effort: str, witness: Any
     ) -> Verdict:
         """Return the verdict by the case with the least ``slack`` for its ``size``."""
-        case = PropertyCase(slack, size, witness)
+        case = SlackCase(slack, size, witness)
         return self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from fairopt.program import Number, number_text
-from fairopt.properties.property import PropertyCase
+from fairopt.properties.property import SlackCase
 from fairopt.properties.runs.run_property import RunInstance, RunProperty
 from fairopt.properties.runs.scripted import ONE, jobs, scripted
 from fairopt.properties.verdict import Answer
@@ -63,7 +63,7 @@ class LeaseKept(RunProperty):
         ),
     )
 
-    def cases(self, history: History) -> Iterator[PropertyCase]:
+    def cases(self, history: History) -> Iterator[SlackCase]:
         """Yield the leases that go on beyond a round which another follows."""
         for record, after in pairwise(history.rounds):
             then = {ran.job: ran for ran in after.ran}
@@ -73,7 +73,7 @@ class LeaseKept(RunProperty):
                     held = then.get(ran.job)
                     until = min(held.lease if held and held.spots == ran.spots else record.end, ran.lease)
                     broken = LeaseBroken(ran.job, ran.begin, until, ran.lease)
-                    yield PropertyCase(until - ran.lease, ran.lease - ran.begin, broken)
+                    yield SlackCase(until - ran.lease, ran.lease - ran.begin, broken)
 
 
 def promised(history: History, lease: int) -> History:

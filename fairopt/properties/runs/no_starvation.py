@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fairopt.errors import BadInput
 from fairopt.problem import Queue, exact
 from fairopt.program import Number, number_text
-from fairopt.properties.property import PropertyCase
+from fairopt.properties.property import SlackCase
 from fairopt.properties.runs.run_property import RunInstance, RunProperty
 from fairopt.properties.runs.scripted import BOTH, ONE, jobs, scripted
 from fairopt.properties.verdict import Answer
@@ -88,7 +88,7 @@ class NoStarvation(RunProperty):
                 raise BadInput(f"got {longest}", place="longest", remedy="Give a time, positive, or None")
             object.__setattr__(self, "longest", longest)
 
-    def cases(self, history: History) -> Iterator[PropertyCase]:
+    def cases(self, history: History) -> Iterator[SlackCase]:
         """Yield moments of waits, the most pressing waits first; those that are not as pressing are left out."""
         if not history.rounds:
             return
@@ -104,7 +104,7 @@ class NoStarvation(RunProperty):
                 waited = moment - wait.begin
                 bound = self._bound(queue, wait.row, present.integral(wait.begin, moment) / waited)
                 tightest = 1 - waited / bound if tightest is None else min(tightest, 1 - waited / bound)
-                yield PropertyCase(bound - waited, bound, Starved(jobs.names[wait.row], wait.begin, moment, bound))
+                yield SlackCase(bound - waited, bound, Starved(jobs.names[wait.row], wait.begin, moment, bound))
 
     def _bound(self, queue: Queue, row: int, present: Number) -> Number:
         if self.longest is None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from fairopt.program import Number
-from fairopt.properties.property import OutcomeProperty, PropertyCase
+from fairopt.properties.property import OutcomeProperty, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.simulation import History, Setting
 
@@ -62,7 +62,7 @@ class RunProperty(OutcomeProperty):
         return self._by_tightest(worst, tolerance, exact=exact, unit=self.unit, effort=effort, reason=why)
 
     @abstractmethod
-    def cases(self, history: History) -> Iterable[PropertyCase]:
+    def cases(self, history: History) -> Iterable[SlackCase]:
         """Yield the cases; those that cannot be the tightest may be left out."""
 
 

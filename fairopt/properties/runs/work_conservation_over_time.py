@@ -9,7 +9,7 @@ import numpy as np
 
 from fairopt.problem import Queue
 from fairopt.program import Number, number_text
-from fairopt.properties.property import PropertyCase
+from fairopt.properties.property import SlackCase
 from fairopt.properties.runs.run_property import RunInstance, RunProperty
 from fairopt.properties.runs.scripted import BOTH, ONE, jobs, scripted
 from fairopt.properties.verdict import Answer
@@ -83,7 +83,7 @@ class WorkConservationOverTime(RunProperty):
         ),
     )
 
-    def cases(self, history: History) -> Iterator[PropertyCase]:
+    def cases(self, history: History) -> Iterator[SlackCase]:
         """Yield the rounds, each with the largest gang that would fit."""
         jobs, cluster = history.trace.jobs, history.cluster
         suits = Queue.fresh(jobs, cluster, length=1).suits
@@ -99,9 +99,9 @@ class WorkConservationOverTime(RunProperty):
             able = [row for row in waiting if len(fits[row])]
             length = record.end - record.begin
             if not able:
-                yield PropertyCase(0 * length, length)
+                yield SlackCase(0 * length, length)
                 continue
             row = max(able, key=lambda row: int(jobs.gpus[row]))
             size, kind = int(jobs.gpus[row]), int(fits[row][0])
             witness = IdleGpus(jobs.names[row], record.begin, cluster.types[kind], size, int(free[kind]))
-            yield PropertyCase(-size * length, size * length, witness)
+            yield SlackCase(-size * length, size * length, witness)

@@ -14,7 +14,7 @@ from fairopt.methods.columns.columns import Times, columns
 from fairopt.policy import Plan
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import INFINITY, Array, Number
-from fairopt.properties.property import OutcomeProperty, PropertyCase
+from fairopt.properties.property import OutcomeProperty, SlackCase
 from fairopt.properties.schedules.plan_property import SOURCE
 from fairopt.properties.verdict import Verdict
 
@@ -84,7 +84,7 @@ class ScheduleParetoEfficiency(OutcomeProperty):
         after = search.tenants(best)
         had: Number = sum(before, start=Fraction(0))
         grown = sum(after) - had
-        case = PropertyCase(-grown, max(had, -had), DominatingSchedules(best, before, after))
+        case = SlackCase(-grown, max(had, -had), DominatingSchedules(best, before, after))
         effort = f"{search.looked} packings of {sum(map(len, search.choices))} schedules"
         return self._by_tightest(case, tolerance, exact=not isinstance(grown, float), unit="revenue", effort=effort)
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 from fairopt.policy import Plan
 from fairopt.problem.batch import Batch
 from fairopt.program import Number
-from fairopt.properties.property import OutcomeProperty, PropertyCase
+from fairopt.properties.property import OutcomeProperty, SlackCase
 from fairopt.properties.verdict import Verdict
 
 #: How papers' properties of schedules are cited.
@@ -52,7 +52,7 @@ class PlanProperty(OutcomeProperty):
         worst = None
         if cases:
             slack, case = min(cases, key=lambda case: case[0])
-            worst = PropertyCase(slack, max(case.has, -case.has, case.needs, -case.needs), case)
+            worst = SlackCase(slack, max(case.has, -case.has, case.needs, -case.needs), case)
         exact = worst is None or not isinstance(worst.slack, float)
         return self._by_tightest(worst, tolerance, exact=exact, unit=self.unit, effort=f"{len(cases)} cases")
 
