@@ -95,18 +95,13 @@ class _Misreports:
 
     def _searched(self, market: Market) -> Misreport | None:
         verdict = StrategyProofness().search(self.policy, market, effort=WIDE).by_misreport[self.kind.name]
-        if not verdict.exact or verdict.witness is None:
-            return None
-        witness: Misreport = verdict.witness
-        return witness if witness.every_optimum or not self.every_optimum else None
+        witness: Misreport | None = verdict.witness if verdict.exact else None
+        return witness if witness and (witness.every_optimum or not self.every_optimum) else None
 
     def _simple(self, market: Market) -> Misreport | None:
         asked = Reports(self.policy, market)
-        reports = [
-            (user, report)
-            for user in range(len(market.users))
-            for report in self._reports(market.speedup[user], every=asked.screened)
-        ]
+        truths = enumerate(market.speedup)
+        reports = [(user, told) for user, truth in truths for told in self._reports(truth, every=asked.screened)]
         reports.sort(key=lambda pair: burden(pair[1]))
         users = np.array([user for user, _ in reports])
         gains = asked.gains(users, np.array([report for _, report in reports]).astype(float))

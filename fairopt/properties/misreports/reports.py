@@ -38,7 +38,7 @@ class Reports:
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
         self.policy, self.market = policy, problem.as_(float)
         self._solver = chosen(policy, vertex=True) if truth is None else truth.solver
-        self.truth = self.decide(self.market) if truth is None else truth
+        self.truth = decide(policy, self.market, self._solver) if truth is None else truth
         self.own = self.market.utility(self.truth.shares.astype(float))
         self.fair = self.market.fair_utility()
         self._like = self._template()
@@ -52,16 +52,12 @@ class Reports:
 
     @property
     def screened(self) -> bool:
-        """Whether gains may come from another optimum than the one that `decide` finds, where optima tie."""
+        """Whether gains may come from another optimum than the one that `misreported` finds, where optima tie."""
         return self._like is not None
 
-    def decide(self, market: Market) -> Allocation:
-        """Return the policy's decision on ``market``, by the solver of the truth."""
-        return decide(self.policy, market, self._solver)
-
     def misreported(self, user: int, report: Array) -> Allocation:
-        """Return the decision on a market in which one user misreports."""
-        return self.decide(self.market.misreport(user, report))
+        """Return the decision on a market in which one user misreports, by the solver of the truth."""
+        return decide(self.policy, self.market.misreport(user, report), self._solver)
 
     def gain(self, user: int, report: Array) -> float:
         """Return what one misreport (k,) gains, decided like the truth."""

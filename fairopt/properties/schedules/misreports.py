@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from itertools import islice
+from itertools import combinations, islice, product
 from time import monotonic
 from typing import Any
 
@@ -108,22 +108,17 @@ class SmallMisreports:
         single = {job: list(self._about(batch, job)) for job in range(len(batch.jobs))}
         for job, told in single.items():
             yield from (BatchLie({job: what}) for what in told)
-        if self.together:
-            for job, told in single.items():
-                for other in range(job + 1, len(batch.jobs)):
-                    if batch.jobs.tenant[job] == batch.jobs.tenant[other]:
-                        yield from (BatchLie({job: a, other: b}) for a in told for b in single[other])
+        for job, other in combinations(single, 2) if self.together else ():
+            if batch.jobs.tenant[job] == batch.jobs.tenant[other]:
+                yield from (BatchLie({job: a, other: b}) for a, b in product(single[job], single[other]))
 
     def _about(self, batch: Batch, job: int) -> Iterable[dict[str, Any]]:
         jobs = batch.jobs
         truth = (int(jobs.epochs[job]), int(jobs.chunks[job]))
-        for epochs in range(1, self.most + 1):
-            for chunks in range(1, self.most + 1):
-                if (epochs, chunks) != truth and (not self.keep_work or epochs * chunks == truth[0] * truth[1]):
-                    yield {"epochs": epochs, "chunks": chunks}
-        for utility in self.utilities:
-            if utility != jobs.utility[job]:
-                yield {"utility": utility}
+        for epochs, chunks in product(range(1, self.most + 1), repeat=2):
+            if (epochs, chunks) != truth and (not self.keep_work or epochs * chunks == truth[0] * truth[1]):
+                yield {"epochs": epochs, "chunks": chunks}
+        yield from ({"utility": utility} for utility in self.utilities if utility != jobs.utility[job])
 
 
 @dataclass(frozen=True)

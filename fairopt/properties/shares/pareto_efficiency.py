@@ -25,7 +25,7 @@ from fairopt.properties.verdict import Answer, Verdict
 
 @dataclass(frozen=True, eq=False)
 class DominatingAllocation:
-    """An allocation (n, k) that gives every user at least as much, and its gains (n,) in the units of the users."""
+    """An allocation (n, k) that gives every user at least as much, and its gains (n,) in the users' units."""
 
     allocation: Array
     gains: Array
@@ -34,11 +34,10 @@ class DominatingAllocation:
     def refutes(self, market: Market, shares: Array) -> bool:
         """Whether the other allocation is feasible, hurts nobody and gives somebody more."""
         fits = all(sum(column) <= m for column, m in zip(self.allocation.T.tolist(), market.capacity, strict=True))
-        before = [worth(market, i, row) for i, row in enumerate(shares)]
-        after = [worth(market, i, row) for i, row in enumerate(self.allocation)]
         positive = all(share >= 0 for share in self.allocation.ravel())
-        pairs = list(zip(before, after, strict=True))
-        return fits and positive and all(b <= a for b, a in pairs) and any(b < a for b, a in pairs)
+        rows = enumerate(zip(shares, self.allocation, strict=True))
+        gains = [worth(market, i, after) - worth(market, i, before) for i, (before, after) in rows]
+        return fits and positive and min(gains) >= 0 and max(gains) > 0
 
     def __str__(self) -> str:
         gainer = int(np.argmax(self.gains))
@@ -74,21 +73,18 @@ class ParetoWeights:
 
     def violations(self, market: Market, shares: Array, tolerance: Number = 0) -> list[str]:
         """Return the conditions of the proof that fail; empty for a valid proof. Nothing is solved."""
-        found = []
         value = (self.weights * market.utility(shares)).sum()
         rooms = np.where(market.limit < INFINITY, market.limit, 0 * self.weights)  # no float among Fractions
         bound = (self.prices * market.capacity).sum() + (self.demand_prices * rooms).sum()
-        if not (self.weights > 0).all():
-            found.append("a weight is not positive")
-        if (self.prices < -tolerance).any() or (self.demand_prices < -tolerance).any():
-            found.append("a price is negative")
-        if ((market.limit == INFINITY) & (self.demand_prices != 0)).any():
-            found.append("a price is put on a demand that there is not")
-        if not (self.weights[:, None] * market.speedup <= self.prices + self.demand_prices[:, None] + tolerance).all():
-            found.append("a GPU is worth more to a user than its prices")
-        if value < bound - tolerance:
-            found.append("the weighted throughput is below the dual bound")
-        return found
+        worth, paid = self.weights[:, None] * market.speedup, self.prices + self.demand_prices[:, None]
+        broken = {
+            "a weight is not positive": ~(self.weights > 0),
+            "a price is negative": np.append(self.prices, self.demand_prices) < -tolerance,
+            "a price is put on a demand that there is not": (market.limit == INFINITY) & (self.demand_prices != 0),
+            "a GPU is worth more to a user than its prices": ~(worth <= paid + tolerance),
+            "the weighted throughput is below the dual bound": value < bound - tolerance,
+        }
+        return [condition for condition, where in broken.items() if np.any(where)]
 
 
 class ParetoEfficiency(AllocationProperty):
@@ -188,9 +184,9 @@ def largest_gain(market: Market, own: Array, fair: Array) -> Program:
 
 
 def _weights(program: Program, solution: Solution, fair: Array) -> ParetoWeights | None:
-    if solution.dual is None:
-        return None
     dual = solution.dual
+    if dual is None:
+        return None
     demand_prices = 0 * fair
     block = program.row_block("demand")
     demand_prices[block.kept] = dual[block.span]
@@ -208,8 +204,6 @@ def _fit(market: Market, shares: Array, tolerance: Number) -> Array | None:
     shares = np.maximum(shares, 0)
     given = shares.sum(axis=0)
     over = given > market.capacity
-    if not over.any():
-        return shares
     return np.asarray(shares * np.where(over, market.capacity / np.where(over, given, 1), 1))
 
 
