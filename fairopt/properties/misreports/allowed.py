@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from fairopt.problem import Market
 from fairopt.program import Array
+
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ ANYTHING = Misreports(
 )
 #: All kinds, the narrow ones first.
 EVERY_KIND = (LARGER, SMALLER, ANYTHING)
+
+
+def in_turn(*streams: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield an entry of each stream in turn, as long as any has one."""
+    return (entry for turn in zip_longest(*streams) for entry in turn if entry is not None)
 
 
 @dataclass(frozen=True)
@@ -91,8 +98,8 @@ class CandidateReports:
 
     def structured(self, kind: Misreports) -> Iterator[Array]:
         """Yield boundary and coordinate moves of a kind, one of each in turn."""
-        for pair in zip_longest(self.boundary(), self.coordinate()):
-            yield from (report for report in pair if report is not None and kind.allows(self.truth, report))
+        moves = in_turn(self.boundary(), self.coordinate())
+        return (report for report in moves if kind.allows(self.truth, report))
 
     def random(self, generator: np.random.Generator, count: int) -> Array:
         """Return random reports (count, k): the free entries scaled, most of them by little."""

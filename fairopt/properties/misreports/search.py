@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, repeat
 from time import monotonic
 
 import numpy as np
 
 from fairopt.program import Array
 from fairopt.properties.effort import KINDS, Effort
-from fairopt.properties.misreports.allowed import CandidateReports, Misreports
+from fairopt.properties.misreports.allowed import CandidateReports, Misreports, in_turn
 from fairopt.properties.misreports.reports import Reports
 
 #: So many of the best misreports, of different users, are improved side by side.
@@ -78,20 +78,15 @@ class MisreportSearch:
     def _everywhere(self, kind: Misreports, budget: int, structured: bool) -> Iterator[tuple[int, Array]]:
         """Yield (user, report) without end, users in turn: structured moves first, then random ones."""
         if structured:
-            streams = [(user, islice(moves.structured(kind), budget)) for user, moves in self._moves.items()]
-            while streams:
-                turn = [(user, stream, next(stream, None)) for user, stream in streams]
-                yield from ((user, report) for user, _, report in turn if report is not None)
-                streams = [(user, stream) for user, stream, report in turn if report is not None]
+            yield from in_turn(*(zip(repeat(user), each.structured(kind)) for user, each in self._moves.items()))
         each = max(1, min(self.asked.chunk, budget) // max(1, len(self._moves)))
         while self._moves:
             drawn = []
             for user, moves in self._moves.items():
                 reports = kind.into(moves.truth, moves.random(self._random, each))
                 lies = (reports != moves.truth).any(axis=1) & kind.allows(moves.truth, reports)
-                drawn.append([(user, report) for report in reports[lies]])
-            for place in range(each):
-                yield from (reports[place] for reports in drawn if place < len(reports))
+                drawn.append(zip(repeat(user), reports[lies]))
+            yield from in_turn(*drawn)
 
     def _chunks(self, stream: Iterator[tuple[int, Array]], budget: int) -> Iterator[tuple[Array, Array]]:
         """Yield ``budget`` reports in chunks as users (cases,) and reports (cases, k)."""

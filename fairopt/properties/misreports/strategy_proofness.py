@@ -9,7 +9,7 @@ import numpy as np
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
 from fairopt.properties.effort import Effort
-from fairopt.properties.misreports.allowed import ANYTHING, EVERY_KIND, LARGER, SMALLER, Misreports
+from fairopt.properties.misreports.allowed import ANYTHING, LARGER, SMALLER, Misreports
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import Found, MisreportSearch
@@ -66,18 +66,16 @@ class StrategyProofness(MechanismProperty):
         decided = _Decided(search, exactly, self.tolerance)
         witnesses = {kind: decided.witness(each, kind) for kind, each in found.items()}
         witnesses[ANYTHING] = _most(*witnesses.values())
-        verdicts = {kind.name: self._verdict(search, kind, witnesses[kind], found[kind]) for kind in EVERY_KIND}
+        verdicts = {kind.name: self._verdict(search, kind, witness) for kind, witness in witnesses.items()}
         overall = verdicts[ANYTHING.name]
         tried = f"{sum(search.tried.values())} misreports in all; {overall.effort}"
         return replace(overall, by_misreport=verdicts, effort=tried)
 
-    def _verdict(
-        self, search: MisreportSearch, kind: Misreports, witness: Misreport | None, found: Found | None
-    ) -> Verdict:
+    def _verdict(self, search: MisreportSearch, kind: Misreports, witness: Misreport | None) -> Verdict:
         where = "the slowest type's speedup kept" if self.normalised else "all speedups"
         stopped = ", stopped by the time limit" if kind.name in search.stopped else ""
         effort = f"{search.tried[kind.name]} misreports ({kind.name}; {where}), seed {search.effort.seed}{stopped}"
-        if witness is None or found is None:  # nothing was misreported: one type, whose speedup is kept, say
+        if witness is None:  # nothing was misreported: one type, whose speedup is kept, say
             return Verdict(self.name, Answer.NOT_REFUTED, None, "", False, effort)
         unit = f"throughput of {witness.user}"
         exact = witness.report.dtype == object
@@ -100,7 +98,7 @@ class _Decided:
         """Return the misreport to show for one kind, which may gain nothing; None where none was tried."""
         if found is None:
             return None
-        exact = None if self._exactly is None else self._exact(self._exactly, found, kind)
+        exact = self._exact(self._exactly, found, kind) if self._exactly else None
         return exact or self._in_floats(found)
 
     def _exact(self, exactly: ExactReports, found: Found, kind: Misreports) -> Misreport | None:
@@ -114,12 +112,8 @@ class _Decided:
         if exactly.problem.speedup.size > EXACT_UP_TO:
             near = near[-1:]
         gains = self._search.asked.gains(np.full(len(near), found.user), np.array(near).astype(float))
-        promising = np.argsort(-np.nan_to_num(gains, nan=-np.inf), kind="stable")[:PROMISING]
-        fallback = [near[place] for place in promising]
-        if found.share <= self._tolerance:
-            return _most(*(exactly.misreport(found.user, report) for report in fallback))
         best: Misreport | None = None
-        for report, gain in zip(near, gains, strict=True):
+        for report, gain in zip(near, gains, strict=True) if found.share > self._tolerance else ():
             if gain * WORTH < found.gain and report is not near[-1]:
                 continue
             decided = exactly.misreport(found.user, report)
@@ -131,13 +125,14 @@ class _Decided:
                     best = decided
             if best is not None and best.every_optimum and best.gain * WORTH >= found.gain:
                 break
-        return best or _most(*(exactly.misreport(found.user, report) for report in fallback))
+        promising = np.argsort(-np.nan_to_num(gains, nan=-np.inf), kind="stable")[:PROMISING]
+        return best or _most(*(exactly.misreport(found.user, near[place]) for place in promising))
 
     def _in_floats(self, found: Found) -> Misreport:
         """Return the misreport, decided in floats; the truthful decision is the verdict's own, exact or not."""
-        asked, i = self._search.asked, found.user
-        truth = asked.truth if self._exactly is None or self._exactly.truth is None else self._exactly.truth
-        return Misreport.of(asked.market, i, found.report, truth, asked.misreported(i, found.report))
+        asked, exact = self._search.asked, self._exactly.truth if self._exactly else None
+        after = asked.misreported(found.user, found.report)
+        return Misreport.of(asked.market, found.user, found.report, exact or asked.truth, after)
 
 
 def _most(*misreports: Misreport | None) -> Misreport | None:
