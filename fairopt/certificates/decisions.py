@@ -49,16 +49,7 @@ class Optimality(Certificate):
     @classmethod
     def of(cls, market: Market, policy: str, program: Program, solution: Solution) -> Optimality:
         """Return the certificate of an exact optimum of the policy's program."""
-        assert solution.dual is not None
-        x = solution.point
-        return cls(
-            market=market,
-            policy=policy,
-            allocation=program.variable("share", x),
-            value=Fraction(program.value(x)),
-            duals=row_duals(program, solution.dual),
-            variables=other_variables(program, x),
-        )
+        return cls(market=market, policy=policy, **_optimum(program, solution))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,19 +133,20 @@ class Extreme(Certificate):
     def over(cls, choices: Program, weights: Array, sense: Sense, decision: Certificate, solve: Any) -> Extreme:
         """Optimise over the program of all choices with an exact back end's ``solve``, and return the certificate."""
         program = on_shares(choices, weights, sense)
-        solution: Solution = solve(program).require_optimal()
-        assert solution.dual is not None
-        x = solution.point
         return cls(
-            of=decision,
-            sense=sense.value,
-            weights=weights,
-            allocation=program.variable("share", x),
-            value=Fraction(program.value(x)),
-            # the verifier maximises, so the duals of a minimisation change sign
-            duals=row_duals(program, solution.dual if sense is Sense.MAXIMIZE else -solution.dual),
-            variables=other_variables(program, x),
+            of=decision, sense=sense.value, weights=weights, **_optimum(program, solve(program).require_optimal())
         )
+
+
+def _optimum(program: Program, solution: Solution) -> dict[str, Any]:
+    """Return an exact optimum and its proof as fields; the verifier maximises: duals of a minimisation change sign."""
+    assert solution.dual is not None
+    return {
+        "allocation": program.variable("share", solution.point),
+        "value": Fraction(program.value(solution.point)),
+        "duals": row_duals(program, solution.dual if program.sense is Sense.MAXIMIZE else -solution.dual),
+        "variables": other_variables(program, solution.point),
+    }
 
 
 def on_shares(program: Program, weights: Array, sense: Sense = Sense.MAXIMIZE) -> Program:

@@ -24,8 +24,8 @@ class Decision:
     """What a policy decided on a problem; `Allocation`, `Schedule` and `Plan` say what that is at each level.
 
     ``solver`` is who solved: a back end, or one of the policy's methods. ``solution`` is its answer to
-    ``program``, which is None where none was formulated. ``evidence`` is further proof: trades, prices, levels.
-    ``state`` is what the policy carries to the next decision.
+    ``program``, None where none was formulated. ``evidence`` is further proof: trades, prices, levels. ``state``
+    is what the policy carries to the next decision.
     """
 
     policy: str

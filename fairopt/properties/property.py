@@ -71,14 +71,7 @@ class OutcomeProperty(Property):
         """
 
     def _by_tightest(
-        self,
-        case: SlackCase | None,
-        tolerance: Number | None,
-        *,
-        exact: bool,
-        unit: str,
-        effort: str,
-        reason: str = "",
+        self, case: SlackCase | None, tolerance: Number | None, *, exact: bool, unit: str, effort: str, reason: str = ""
     ) -> Verdict:
         """Return the verdict by the tightest case, if there is any: it fails below -tolerance times the case's size.
 

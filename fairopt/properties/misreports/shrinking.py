@@ -92,10 +92,7 @@ class _Shrinker(Generic[Witness]):
     """Takes a step to the first smaller market that still fails, until there is none."""
 
     def __init__(
-        self,
-        attempt: Callable[[Market], Witness | None],
-        numbers: Callable[[Witness], Iterable[Any]],
-        effort: Effort,
+        self, attempt: Callable[[Market], Witness | None], numbers: Callable[[Witness], Iterable[Any]], effort: Effort
     ) -> None:
         self._attempt, self._numbers = attempt, numbers
         self._left = effort.evaluations
