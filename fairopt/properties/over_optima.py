@@ -6,7 +6,7 @@ decides over all of it in exact arithmetic, without its vertices:
 * a property made of linear inequalities holds for every optimum if no slack is negative anywhere, and for some optimum
   if the smallest slack can be made non-negative (`linear`);
 * the others depend only on which shares are positive. If the largest set of shares that can be positive together breaks
-  the property, some of them must be 0, and the search goes on in each of the smaller sets (`search`).
+  the property, some of them must be 0, and the search goes on in each of the smaller sets (`by_support`).
 """
 
 from __future__ import annotations
@@ -95,32 +95,37 @@ def linear(property: AllocationProperty, optima: Optima, slacks: list[Slack], ef
 
 
 # -- properties of which shares are positive -----------------------------------------------------------------------
-def search(
-    optima: Optima, program: Program, columns: set[int], ways_out: Callable[[set[int]], list[set[int]] | None]
-) -> tuple[Array | None, int]:
-    """Return an optimum with the property (None if there is none), and the number of faces examined.
+def by_support(
+    property: AllocationProperty,
+    optima: Optima,
+    lacking: Array | None,
+    for_every: str,
+    program: Program,
+    columns: set[int],
+    ways_out: Callable[[set[int]], list[set[int]] | None],
+) -> OverOptima:
+    """Decide a property that depends on which of ``columns`` are positive, given an optimum without it, if any.
 
     ``ways_out`` takes the set of variables that are positive together. It returns sets of them of which at least one
-    must be all 0, or None where the property holds. With more than `MOST_FACES` faces nothing is decided.
+    must be all 0, or None where the property holds. After `MOST_FACES` faces it is not decided.
     """
     waiting: list[frozenset[int]] = [frozenset()]
-    seen = set(waiting)
-    count = 0
-    while waiting:
+    seen, count, having = set(waiting), 0, None
+    while waiting and having is None:
         count += 1
         if count > MOST_FACES:
-            return None, count
+            break
         zero = waiting.pop()
         inner = optima.inner_point(optima.without(zero, program), columns - zero)
         if inner is None:
             continue
         ways = ways_out(inner[1])
         if ways is None:
-            return optima.allocation(inner[0]), count
-        fresh = {zero | way for way in ways} - seen
+            having = optima.allocation(inner[0])
+        fresh = {zero | way for way in ways or ()} - seen
         seen |= fresh
         waiting += sorted(fresh, key=sorted, reverse=True)
-    return None, count
+    return found(property, optima, having, lacking, f"{count} faces", for_every, complete=count <= MOST_FACES)
 
 
 # -- verdicts --------------------------------------------------------------------------------------------------------

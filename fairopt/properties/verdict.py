@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from fairopt.program import Number
 #: The relative tolerance for float allocations. HiGHS and the conic solvers are asked for 1e-7 to 1e-9, so a violation
 #: beyond ten times that is the allocation's and not the solver's.
 TOLERANCE = 1e-6
-
-Json: TypeAlias = Mapping[str, Any]
 
 
 class Answer(enum.Enum):
@@ -57,7 +55,7 @@ class Verdict:
         """Return the verdict on what could not be decided, with the reason."""
         return cls(property, Answer.UNDECIDED, None, unit, exact=False, effort=effort, reason=reason)
 
-    def to_json(self, *, exact: bool = False) -> Json:
+    def to_json(self, *, exact: bool = False) -> Mapping[str, Any]:
         """Return the verdict as JSON types; ``exact`` writes Fractions as "p/q" instead of as decimals."""
         keys = ("answer", "margin", "unit", "exact", "witness", "evidence", "effort", "reason", "boundary")
         out: dict[str, Any] = {key: plain(getattr(self, key), exact=exact) for key in keys}

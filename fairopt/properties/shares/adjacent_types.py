@@ -14,7 +14,7 @@ from fairopt.policy import Optima
 from fairopt.policy.optima import extended
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
-from fairopt.properties.over_optima import MOST_FACES, found, search
+from fairopt.properties.over_optima import by_support
 from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
 from fairopt.properties.verdict import Answer, Verdict
 
@@ -118,9 +118,7 @@ class AdjacentTypes(AllocationProperty):
             return None
 
         places = {optima.column(i, j) for i in users for j in columns}
-        having, count = search(optima, optima.choices, places, ways_out)
-        complete = count <= MOST_FACES
-        return found(self, optima, having, lacking, f"{count} faces", f"{len(gaps)} gaps", complete=complete)
+        return by_support(self, optima, lacking, f"{len(gaps)} gaps", optima.choices, places, ways_out)
 
 
 def _with_gap(optima: Optima, user: int, left: int, skipped: int, right: int) -> Array | None:

@@ -16,7 +16,7 @@ from fairopt.policy import Optima
 from fairopt.policy.optima import Terms, extended
 from fairopt.problem import Market, worth
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, number_text
-from fairopt.properties.over_optima import MOST_FACES, found, search
+from fairopt.properties.over_optima import by_support
 from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
@@ -164,9 +164,8 @@ class ParetoEfficiency(AllocationProperty):
             given_up = _improving(optima, balances, sorted(places), positive)
             return [{column} for column in given_up] or None
 
-        having, count = search(optima, program, places, ways_out)
         every = "all pairs of an optimum and an allocation that gives nobody less (a linear program)"
-        return found(self, optima, having, lacking, f"{count} faces", every, complete=count <= MOST_FACES)
+        return by_support(self, optima, lacking, every, program, places, ways_out)
 
 
 def largest_gain(market: Market, own: Array, fair: Array) -> Program:
