@@ -22,7 +22,7 @@ from fairopt.problem import Market, market_to_dict
 from fairopt.problem.files.market import read_market, write_market
 from fairopt.problem.files.storage import require_place
 from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, Verdict, plain, shrinking_misreports
-from fairopt.properties.misreports.allowed import Anything, Larger, Smaller
+from fairopt.properties.misreports.allowed import EVERY_KIND
 
 
 class Kind(Enum):
@@ -79,7 +79,7 @@ def lie(
 
 def _smallest(policy: Policy, market: Market, witness: Misreport, kind: Kind, markets: int) -> tuple[Market, Misreport]:
     """Return the smallest market found, with its misreport; an interrupted search returns the best so far."""
-    kinds = {each.name: each for each in (Larger(), Smaller(), Anything())}
+    kinds = {each.name: each for each in EVERY_KIND}
     best = market, witness
     try:
         effort = Effort(evaluations=markets)
