@@ -7,9 +7,12 @@ A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends``, ``
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairopt.backends import Method, Solver
@@ -142,6 +145,12 @@ def _made(group: str, name: str, kind: Any) -> Any:
 
 
 def _registered(group: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a group by name, as they are while no folder of packages changes."""
+    return _read(group, tuple((path, Path(path).stat().st_mtime_ns) for path in sys.path if Path(path).exists()))
+
+
+@lru_cache(maxsize=64)
+def _read(group: str, folders: tuple[tuple[str, int], ...]) -> dict[str, EntryPoint]:
     found: dict[str, EntryPoint] = {}
     for point in entry_points(group=group):
         other = found.setdefault(point.name, point)
