@@ -1,9 +1,8 @@
 """fairopt: how scarce GPUs are shared, solved by any solver and checked property by property.
 
 >>> import fairopt
->>> from fairopt.models import EqualSplit
 >>> market = fairopt.Market.of([[1, 2], [1, 5]], capacity=[1, 1])
->>> fairopt.allocate(EqualSplit(), market).utilities.tolist()
+>>> fairopt.allocate("equal-split", market).utilities.tolist()
 [Fraction(3, 2), Fraction(3, 1)]
 """
 
@@ -13,8 +12,11 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fairopt.by_name import allocate as allocate
+    from fairopt.by_name import decide as decide
     from fairopt.compare import compare as compare
     from fairopt.compare import verify as verify
+    from fairopt.discovery import policies as policies
     from fairopt.errors import BadInput as BadInput
     from fairopt.errors import FairoptError as FairoptError
     from fairopt.errors import NotCapable as NotCapable
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from fairopt.policy import Allocation as Allocation
     from fairopt.policy import Decision as Decision
     from fairopt.policy import Policy as Policy
-    from fairopt.policy import allocate as allocate
-    from fairopt.policy import decide as decide
     from fairopt.policy import run as run
     from fairopt.policy import uniqueness as uniqueness
     from fairopt.problem import Market as Market
@@ -34,10 +34,12 @@ if TYPE_CHECKING:
 
 #: The public names by module, which is loaded when one is first used, so that the command line starts fast.
 _NAMES = {
+    "by_name": ("allocate", "decide"),
     "compare": ("compare", "verify"),
+    "discovery": ("policies",),
     "errors": ("BadInput", "FairoptError", "NotCapable", "NotInstalled", "NotSolved"),
     "metrics": ("metrics",),
-    "policy": ("Allocation", "Decision", "Policy", "allocate", "decide", "run", "uniqueness"),
+    "policy": ("Allocation", "Decision", "Policy", "run", "uniqueness"),
     "problem": ("Market", "read_market", "write_market"),
 }
 _MODULES = MappingProxyType({name: module for module, names in _NAMES.items() for name in names})
@@ -56,6 +58,10 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version(__name__)
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import Any, overload
 
+from fairopt import discovery
 from fairopt.backends import Method, Solver
 from fairopt.errors import BadInput, FairoptError
 from fairopt.metrics import Metrics, metrics
 from fairopt.policy import Allocation, Plan, Policy, Uniqueness, decide, uniqueness
-from fairopt.problem import Market
+from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.program import Number
 from fairopt.properties import (
@@ -171,13 +172,15 @@ def compare(problem: Setting, *asked: Any, **how: Any) -> Iterator[RunRow]: ...
 def compare(problem: Batch, *asked: Any, **how: Any) -> Iterator[PlanRow]: ...
 def compare(
     problem: Any,
-    policies: Sequence[Policy],
-    properties: Sequence[Property],
+    policies: Sequence[str | type[Policy] | Policy] | None = None,
+    properties: Sequence[str | type[Property] | Property] | None = None,
     *,
     effort: Effort | None = None,
     **how: Any,
 ) -> Iterator[Any]:
     """Yield a `Row` for each policy as soon as it is known: `AllocationRow`, `RunRow` or `PlanRow`.
+
+    ``policies`` and ``properties``: objects, classes or names; None for all that are installed for such a problem.
 
     ``how`` says how a problem is decided. All kinds take ``backend``. On a `Market`, programs are decided in rationals
     unless a ``backend`` is named or ``exact`` is False; ``every_optimum`` asks of an exact decision that is not unique
@@ -187,10 +190,12 @@ def compare(
     A policy that cannot answer does not stop the others. Searches come last, so that the cheap verdicts are there when
     one is stopped. Errors: `BadInput` for properties of another kind of problem.
     """
-    for each in properties:
-        _check_kind(problem, each)
-    ordered = sorted(properties, key=lambda each: isinstance(each, MechanismProperty))
-    for policy in policies:
+    decided = Queue if isinstance(problem, Setting) else type(problem)
+    if policies is None:
+        policies = discovery.policies(decided)
+    chosen = [discovery.policy_of(each, decided) for each in policies]
+    ordered = sorted(_asked(problem, properties), key=lambda each: isinstance(each, MechanismProperty))
+    for policy in chosen:
         row = answered(problem, policy, **how)
         for each in ordered if row.outcome is not None else ():
             try:
@@ -204,18 +209,22 @@ def compare(
 def verify(
     problem: Market | Setting | Batch,
     outcome: Any,
-    properties: Sequence[OutcomeProperty],
+    properties: Sequence[str | type[Property] | Property] | None = None,
     *,
     tolerance: Number | None = None,
 ) -> dict[str, Verdict]:
-    """Return the verdicts on anybody's outcome, by property name.
+    """Return the verdicts on anybody's outcome, by property name; ``properties`` as `compare` takes them.
 
     It is an allocation (n, k) of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`. Errors: `BadInput` for
     an outcome that is none of this problem.
     """
     verdicts = {}
-    for each in properties:
-        _check_kind(problem, each)
+    for each in _asked(problem, properties):
+        if not isinstance(each, OutcomeProperty):
+            if properties is None:
+                continue
+            remedy = "Leave it out; `compare` asks it of a policy"
+            raise BadInput(f"{each.name} is a property of a {each.of}", place="properties", remedy=remedy)
         try:
             verdicts[each.name] = each.verify(problem, outcome, tolerance=tolerance)
         except BadInput:  # the outcome is at fault, not the property
@@ -225,8 +234,14 @@ def verify(
     return verdicts
 
 
-def _check_kind(problem: object, asked: Property) -> None:
-    if not isinstance(problem, asked.problem):
-        kind = asked.problem.__name__
-        wrong = f"{asked.name} is a property on a {kind}, not on a {type(problem).__name__}"
-        raise BadInput(wrong, place="properties", remedy=f"Leave it out, or give a {kind}")
+def _asked(problem: object, given: Sequence[str | type[Property] | Property] | None) -> list[Property]:
+    """Return the properties that are asked for: all on such a problem where none is given."""
+    if given is None:
+        return discovery.properties(type(problem))
+    asked = [discovery.property_of(each) for each in given]
+    for each in asked:
+        if not isinstance(problem, each.problem):
+            kind = each.problem.__name__
+            wrong = f"{each.name} is a property on a {kind}, not on a {type(problem).__name__}"
+            raise BadInput(wrong, place="properties", remedy=f"Leave it out, or give a {kind}")
+    return asked

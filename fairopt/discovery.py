@@ -47,6 +47,17 @@ def policy(name: str, problem: type | None = None) -> Policy:
     return made
 
 
+def policy_of(given: str | type[Policy] | Policy, problem: type | None = None) -> Policy:
+    """Return a policy that is given by name, as a class (with its default options), or as itself."""
+    if isinstance(given, str):
+        return policy(given, problem)
+    made = given() if isinstance(given, type) else given
+    if not isinstance(made, Policy):
+        remedy = "Give a policy, its class, or a name that `fairopt policies` lists"
+        raise BadInput(f"got a {type(made).__name__}", place="policy", remedy=remedy)
+    return made
+
+
 def policies(problem: type | None = None) -> list[Policy]:
     """Return the installed policies, with default options: all, or those that decide on a `Market`, `Queue` or `Batch`.
 
@@ -72,6 +83,21 @@ def solver(policy: Policy, name: str) -> Solver | Method | None:
         raise _unknown(name, BACKENDS, [*methods, *names(BACKENDS)])
     found: Solver = backend(name)
     return found
+
+
+def solver_of(policy: Policy, given: Any) -> Solver | Method | None:
+    """Return a solver that is given by name, as a class (with its default options), or as itself."""
+    if isinstance(given, str):
+        return solver(policy, given)
+    made: Solver | Method | None = given() if isinstance(given, type) else given
+    return made
+
+
+def property_of(given: str | type[Property] | Property) -> Property:
+    """Return a property that is given by name, as a class, or as itself."""
+    if isinstance(given, str):
+        return property_(given)
+    return given() if isinstance(given, type) else given
 
 
 def property_(name: str) -> Property:
