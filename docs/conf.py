@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from importlib.metadata import version as installed
@@ -10,6 +11,10 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 sys.path.insert(0, str(HERE / "_extensions"))
+
+# Examples call the commands of this environment, and get tables of a width that a page has room for.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+os.environ["COLUMNS"] = "118"
 
 from freshness import digest  # noqa: E402
 
@@ -36,9 +41,13 @@ extensions = [
 exclude_patterns = ["templates", "_generated/pictures/*.ipynb", "_generated/pictures/*.py", "**/.ipynb_checkpoints"]
 templates_path = ["_templates"]
 nitpicky = True
-# Links go to pages of this site only: what belongs to Python, NumPy and others is named without one, since the build must
-# work where there is no network.
-nitpick_ignore_regex = [("py:.*", r"(?!fairopt\.).*"), ("py:obj", r".*"), ("py:(class|data|exc)", r"fairopt\..*\.[A-Z_]+\w*")]
+# Links go to pages of this site only: what belongs to Python, NumPy and others is named without one, since the build
+# must work where there is no network. Types in signatures may be private or have no page.
+nitpick_ignore_regex = [
+    ("py:.*", r"(?!fairopt\.).*"),
+    ("py:obj", r".*"),
+    ("py:(class|data|exc)", r"fairopt\..*\.[A-Z_]+\w*"),
+]
 
 # Pages and notebooks run once for each state of the code: what is kept is kept under the digest of the code, so that a
 # warm build is quick and a page that no longer runs cannot pass.
@@ -46,6 +55,7 @@ CODE = digest(ROOT)
 KEPT = ROOT / "build" / "docs-cache"
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(KEPT / CODE)
+nb_execution_in_temp = True  # what an example writes is thrown away
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
@@ -70,12 +80,11 @@ toc_object_entries = False
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "unsrt"
 
-PICTURES = HERE / "_generated" / "pictures"
-STATE_OF_PICTURES = HERE / "_generated" / "pictures-of"
-if PICTURES.exists() and (not STATE_OF_PICTURES.exists() or STATE_OF_PICTURES.read_text() != CODE):
-    shutil.rmtree(PICTURES)  # sphinx-gallery looks at the scripts alone, not at the code that they call
-STATE_OF_PICTURES.parent.mkdir(exist_ok=True)
-STATE_OF_PICTURES.write_text(CODE)
+MADE = HERE / "_generated"  # pages of the reference, and pictures, which sphinx-gallery makes anew for new scripts only
+if not (MADE / CODE).exists():
+    shutil.rmtree(MADE, ignore_errors=True)
+    MADE.mkdir()
+    (MADE / CODE).touch()
 sphinx_gallery_conf = {
     "examples_dirs": "pictures",
     "gallery_dirs": "_generated/pictures",

@@ -65,7 +65,8 @@ def box(row: Entry) -> nodes.container:
     head += nodes.inline("", row.verdict.value, classes=["verdict", f"verdict-{row.verdict.value}"])
     head += [nodes.Text(" "), nodes.strong(text=row.where), nodes.Text(f" ({row.kind}) ")]
     head += nodes.reference("", "", nodes.literal(text=row.id), refid=row.id, classes=["finding-id"])
-    made = nodes.container(ids=[row.id], classes=["finding", f"is-{row.verdict.value}", f"of-{row.paper}", f"a-{row.kind}"])
+    tags = [f"is-{row.verdict.value}", f"of-{row.paper}", f"a-{row.kind}"]
+    made = nodes.container(ids=[row.id], classes=["finding", *tags])
     made += [head, paragraph(row.says, "finding-says")]
     first, rest = sentence(row.evidence)
     made += paragraph(f"Found: {first}")
@@ -74,7 +75,8 @@ def box(row: Entry) -> nodes.container:
     if not row.run:
         made += paragraph(f"It waits for {row.waits_for}", "finding-again")
         return made
-    notes = [*(["takes minutes"] if row.slow else []), *(["its numbers differ from run to run"] if row.measured else [])]
+    said = {"takes minutes": row.slow, "its numbers differ from run to run": row.measured}
+    notes = [note for note, applies in said.items() if applies]
     about = f" ({', '.join(notes)})" if notes else ""
     made += paragraph(f"Again: `fairopt claims {row.id} --run`{about}", "finding-again")
     return made

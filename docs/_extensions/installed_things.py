@@ -25,20 +25,14 @@ def first_line(thing: Any) -> str:
 
 def claims(policy: Any) -> str:
     """Return what a policy's source claims of it, and which of that a stored market refutes."""
-    said = []
-    for claim in policy.claims:
-        kind = f" ({claim.misreports} misreports)" if getattr(claim, "misreports", None) else ""
-        said.append(f"{claim}{kind}" if isinstance(claim, str) else f"{_claim(claim)}")
-    return "; ".join(said) or "none"
+    return "; ".join(map(claimed, policy.claims)) or "none"
 
 
-def _claim(claim: Any) -> str:
-    words = [getattr(claim, "property", "") or getattr(claim, "words", "")]
-    if getattr(claim, "assumes", ""):
-        words.append(f"if {claim.assumes}")
-    if getattr(claim, "refuted_by", None) is not None:
-        words.append("(refuted)")
-    return " ".join(map(str, words))
+def claimed(claim: Any) -> str:
+    """Return one claim in words."""
+    kind = f" ({claim.misreport} misreports)" if claim.misreport != "any" else ""
+    refuted = " (refuted)" if claim.refuted_by is not None else ""
+    return f"{claim.said()}{kind}{f' if {claim.assumes}' if claim.assumes else ''}{refuted}"
 
 
 def policies(problem: type) -> Callable[[], Iterator[tuple[str, ...]]]:
@@ -46,7 +40,8 @@ def policies(problem: type) -> Callable[[], Iterator[tuple[str, ...]]]:
 
     def rows() -> Iterator[tuple[str, ...]]:
         for policy in discovery.policies(problem):
-            options = ", ".join(f"`{each.name}`" for each in fields(policy) if each.init) if is_dataclass(policy) else ""
+            settings = [each.name for each in fields(policy) if each.init] if is_dataclass(policy) else []
+            options = ", ".join(f"`{name}`" for name in settings)
             yield f"`{policy.name}`", first_line(type(policy)), policy.source, claims(policy), options or "none"
 
     return rows

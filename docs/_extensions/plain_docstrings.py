@@ -1,7 +1,7 @@
 """Docstrings of fairopt are plain text with `names` and ``code`` in backticks; here they become reStructuredText.
 
-Letters that mathematics needs and reStructuredText takes for markup (``x_``, ``*``, ``|``) are escaped outside of code. A
-name between single backticks becomes a link where this site has a page for it.
+Letters that mathematics needs and reStructuredText takes for markup (``x_``, ``*``, ``|``) are escaped outside of code.
+A name between single backticks becomes a link where this site has a page for it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from sphinx.util.nodes import make_refnode
 
 #: Code in one or two backticks, which is left alone.
 CODE = re.compile(r"(``[^`]+(?:`[^`]+)*``|`[^`]+`)", re.S)
-#: A bullet at the beginning of a line, which stays one; or a letter that would be taken for markup.
-MARKUP = re.compile(r"^(\s*[*-] )|[*|\\]|(?<=\w)_(?!\w)", re.M)
+#: A bullet at the beginning of a line or *emphasis*, which stay; or a letter that would be taken for markup.
+MARKUP = re.compile(r"(^\s*[*-] |(?<!\w)\*[^\s*][^*]*\*(?!\w))|[*|\\]|(?<=\w)_(?!\w)", re.M)
 HEADS = re.compile(r"^(Errors|Source|Returns|Raises): ")
 NAME = re.compile(r"[A-Za-z_][\w.]*$")
 

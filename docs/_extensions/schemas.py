@@ -84,7 +84,7 @@ def kind(value: Schema) -> str:
         return f"`{value['$ref'].rpartition('/')[2]}`"
     if "anyOf" in value:
         kinds = list(dict.fromkeys(kind(each) for each in value["anyOf"]))
-        return "number or `\"p/q\"`" if kinds == ["number", "text"] else " or ".join(kinds)
+        return 'number or `"p/q"`' if kinds == ["number", "text"] else " or ".join(kinds)
     given = value.get("type", "any")
     if given == "array":
         inner = kind(value["items"]) if isinstance(value.get("items"), Mapping) else "values"
