@@ -15,6 +15,12 @@ sys.path.insert(0, str(HERE / "_extensions"))
 # Examples call the commands of this environment, and get tables of a width that a page has room for.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 os.environ["COLUMNS"] = "118"
+# A kernel asks for colours, which are no text; nobody's own settings come in.
+SETTINGS = ROOT / "build" / "docs-ipython"
+STARTUP = SETTINGS / "profile_default" / "startup" / "plain.py"
+STARTUP.parent.mkdir(parents=True, exist_ok=True)
+STARTUP.write_text('import os\nfor name in ("FORCE_COLOR", "CLICOLOR_FORCE", "CLICOLOR"):\n    os.environ.pop(name, None)\n')
+os.environ["IPYTHONDIR"] = str(SETTINGS)
 
 from freshness import digest  # noqa: E402
 
