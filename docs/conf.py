@@ -19,7 +19,9 @@ os.environ["COLUMNS"] = "118"
 SETTINGS = ROOT / "build" / "docs-ipython"
 STARTUP = SETTINGS / "profile_default" / "startup" / "plain.py"
 STARTUP.parent.mkdir(parents=True, exist_ok=True)
-STARTUP.write_text('import os\nfor name in ("FORCE_COLOR", "CLICOLOR_FORCE", "CLICOLOR"):\n    os.environ.pop(name, None)\n')
+STARTUP.write_text(
+    'import os\nfor name in ("FORCE_COLOR", "CLICOLOR_FORCE", "CLICOLOR"):\n    os.environ.pop(name, None)\n'
+)
 os.environ["IPYTHONDIR"] = str(SETTINGS)
 
 from freshness import digest  # noqa: E402
