@@ -2,11 +2,12 @@
 Who gets what
 =============
 
-Text.
+A bar for each user, in GPUs, with a part for each type. At the bar's end stands the throughput, in multiples of the
+user's own partition of the cluster.
 """
 
 from fairopt import allocate, plot
-from fairopt.datasets import oef_example
+from fairopt.datasets import gavel_example
 from fairopt.models import CooperativeOEF
 
-plot.shares(allocate(CooperativeOEF(), oef_example()))
+plot.shares(allocate(CooperativeOEF(), gavel_example()))
