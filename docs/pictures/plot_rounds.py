@@ -2,7 +2,7 @@
 A cluster over time
 ===================
 
-GPUs in use, round by round, on the first day of a real trace, under two schedulers.
+GPUs in use, round by round, in the first ten hours of a real trace, under two schedulers. The line is all there are.
 """
 
 import matplotlib.pyplot as plt
@@ -19,4 +19,4 @@ for policy, colour in ((FFT(), "#1f5fa8"), (FifoQuota(), "#e0913a")):
     ax.step([float(record.begin) / 3600 for record in records], used, where="post", color=colour, label=policy.name)
 ax.axhline(int(cluster.gpus.sum()), color="black", linewidth=1)
 ax.set(xlabel="hours", ylabel="GPUs in use", ylim=(0, None))
-ax.legend(frameon=False, loc="lower right")
+ax.legend(frameon=False, loc="upper right")
