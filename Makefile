@@ -76,7 +76,7 @@ bench-more: .venv/ready ## what exactness, nearby markets, misreports, rounds an
 	$(BIN)/python benchmarks/posted_prices.py
 
 notebook: .venv/ready ## run the notebook again and keep its outputs
-	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb
+	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False --NotebookClient.coalesce_streams=True notebooks/*.ipynb
 
 docs: .venv/docs-ready ## the site, in build/docs: every example on it is run, and any warning is an error
 	$(SITE) html docs build/docs

@@ -45,6 +45,7 @@ extensions = [
     "format_words",
     "installed_things",
     "schemas",
+    "whole_outputs",
 ]
 exclude_patterns = ["templates", "_generated/pictures/*.ipynb", "_generated/pictures/*.py", "**/.ipynb_checkpoints"]
 templates_path = ["_templates"]
@@ -78,6 +79,7 @@ autosummary_imported_members = False
 autosummary_ignore_module_all = False
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
+autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "Number")}
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
@@ -98,6 +100,8 @@ sphinx_gallery_conf = {
     "gallery_dirs": "_generated/pictures",
     "filename_pattern": r"\.py$",
     "ignore_pattern": r"__init__",
+    "image_scrapers": ("matplotlib", "returned_figures.returned_figure"),
+    "capture_repr": (),
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,
@@ -133,7 +137,8 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "comparison": []}
+html_sidebars = {"index": [], "findings": [], "comparison": []}  # pages without pages below them
+html_context = {"default_mode": "auto"}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"

@@ -53,7 +53,7 @@ def title(paper: str) -> str:
 def sentence(text: str) -> tuple[str, str]:
     """Return the first sentence, and the rest."""
     text = " ".join(text.split())
-    for end in re.finditer(r"[.:] (?=[A-Z0-9(])", text):
+    for end in re.finditer(r"[.] (?=[A-Z(])", text):
         if not text[: end.start()].endswith(("Eq", "Sec", "Fig", "vs", "cf", "Alg")):
             return text[: end.start() + 1], text[end.end() :]
     return text, ""
@@ -71,7 +71,7 @@ def box(row: Entry) -> nodes.container:
     first, rest = sentence(row.evidence)
     made += paragraph(f"Found: {first}")
     if rest:
-        made += folded("All that was found", paragraph(rest))
+        made += folded("The rest of it", paragraph(rest))
     if not row.run:
         made += paragraph(f"It waits for {row.waits_for}", "finding-again")
         return made
@@ -82,6 +82,12 @@ def box(row: Entry) -> nodes.container:
     return made
 
 
+def papers(rows: Sequence[Entry]) -> list[str]:
+    """Return the papers of these claims: those that this page knows in its order, then others."""
+    there = dict.fromkeys(row.paper for row in rows)
+    return [*(paper for paper in PAPERS if paper in there), *(paper for paper in there if paper not in PAPERS)]
+
+
 class Findings(SphinxDirective):
     """All claims, a section for each paper, with the controls of the filter in front."""
 
@@ -89,7 +95,7 @@ class Findings(SphinxDirective):
         """Return the sections."""
         rows = ledger()
         made: list[nodes.Node] = [html('<div id="finding-filter" hidden></div>')]
-        for paper in dict.fromkeys(row.paper for row in rows):
+        for paper in papers(rows):
             made.append(section(title(paper), f"of-{paper}", *(box(row) for row in rows if row.paper == paper)))
         return made
 
@@ -102,13 +108,16 @@ class FindingCounts(SphinxDirective):
         rows = ledger()
         used = [ruling for ruling in Ruling if any(row.verdict is ruling for row in rows)]
         heads = ["Paper", *(ruling.value for ruling in used)]
-        return [table(heads, counts(rows, used)), table(("Verdict", "Meaning"), [(r.value, MEANING[r]) for r in used])]
+        return [
+            table(heads, counts(rows, used), "counts"),
+            table(("Verdict", "Meaning"), [(r.value, MEANING[r]) for r in used]),
+        ]
 
 
 def counts(rows: Sequence[Entry], used: Sequence[Ruling]) -> list[list[str]]:
     """Return a row of numbers for each paper."""
     made = []
-    for paper in dict.fromkeys(row.paper for row in rows):
+    for paper in papers(rows):
         found = Counter(row.verdict for row in rows if row.paper == paper)
         made.append([title(paper), *(str(found[ruling] or "") for ruling in used)])
     return made

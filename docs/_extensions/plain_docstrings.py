@@ -69,7 +69,12 @@ def linked(app: Sphinx, env: Any, node: pending_xref, inside: nodes.Element) -> 
         found = written_as(path)
         if found in pages:
             return make_refnode(app.builder, node["refdoc"], pages[found].docname, pages[found].node_id, inside, found)
-    return inside.deepcopy() if node["reftype"] == "obj" else None
+    if node["reftype"] != "obj":
+        return None
+    named = {(page.docname, page.node_id) for name, page in pages.items() if name.endswith(f".{target}")}
+    if len(named) != 1:
+        return inside.deepcopy()
+    return make_refnode(app.builder, node["refdoc"], *named.pop(), inside, target)
 
 
 @cache
