@@ -71,7 +71,7 @@ nb_execution_show_tb = True
 nb_execution_excludepatterns = ["_generated/*"]
 nb_merge_streams = True
 nb_render_markdown_format = "myst"
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist", "attrs_inline", "attrs_block"]
+myst_enable_extensions = ["colon_fence", "deflist", "fieldlist", "attrs_inline", "attrs_block"]
 myst_heading_anchors = 3
 
 autosummary_generate = True

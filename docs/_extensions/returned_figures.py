@@ -10,7 +10,7 @@ from sphinx_gallery.scrapers import figure_rst
 
 def returned_figure(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
     """Save the figure that a block ends with, and return the text that shows it; "" where it ends otherwise."""
-    found = block_vars["example_globals"].pop("___", None)
+    found = block_vars["example_globals"].get("___")
     if not isinstance(found, Figure):
         return ""
     path = next(block_vars["image_path_iterator"])
