@@ -1,5 +1,7 @@
 # Everything works in .venv at the root; PYTHON may name another interpreter (3.11 or newer) to make it with.
 PYTHON ?= python3
+# With these a release is tried.
+PYTHONS ?= $(PYTHON)
 BIN := .venv/bin
 FULL := oef-noncooperative max-min oef-cooperative water-filling nash-welfare fft-round posted-prices
 SITE := $(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --jobs auto --builder
@@ -10,7 +12,7 @@ KERNELS := SkylakeX Haswell Prescott
 NUMERICAL := tests/methods tests/backends tests/certificates tests/models/nash tests/models/gavel tests/properties/test_misreports.py
 
 .PHONY: demo test kernels check format campaign bench figures bench-full bench-large bench-more notebook certify claims proofs docs \
-	docs-links clean
+	docs-links release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
 	@$(BIN)/fairopt compare fairopt/datasets/oef_example.toml
@@ -42,9 +44,9 @@ campaign: .venv/ready ## the slow tests: more instances, larger markets
 certify: .venv/ready ## certify every policy on 1,000 random markets, and say what could not be, and why
 	$(BIN)/python -m fairopt.proofs.certify_markets
 
-claims: .venv/ready ## recompute the ledger, write what comes out into its files and into the README
+claims: .venv/ready ## recompute the ledger, write what comes out into its files and into docs/ledger.md
 	$(BIN)/python -m fairopt.proofs.ledger.rewrite
-	$(BIN)/python -m fairopt.proofs.ledger.readme README.md
+	$(BIN)/python -m fairopt.proofs.ledger.page docs/ledger.md
 
 proofs: ## the theorems, checked by Coq (installed from Debian's packages where it is missing), each with its axioms: none
 	@proofs/theorems/check.sh
@@ -58,8 +60,7 @@ bench-large: .venv/ready ## cooperative OEF with 3,000 users: some minutes
 	@rm -rf build/bench/large && mkdir -p build/bench/large
 	@$(BIN)/fairopt bench large-oef-cooperative --json build/bench/large/large-oef-cooperative.jsonl
 
-figures: ## write what `make bench` and `make bench-large` measured into README.md and docs/benchmarks.md
-	@$(BIN)/fairopt bench figures $(QUICK:%=build/bench/quick/%.jsonl) --made-by "make bench" --into README.md
+figures: ## write what `make bench` and `make bench-large` measured into docs/benchmarks.md
 	@$(BIN)/fairopt bench figures $(QUICK:%=build/bench/quick/%.jsonl) build/bench/large/*.jsonl \
 		--made-by "make bench bench-large" --into docs/benchmarks.md
 
@@ -75,7 +76,7 @@ bench-more: .venv/ready ## what exactness, nearby markets, misreports, rounds an
 	$(BIN)/python benchmarks/fft_rounds.py
 	$(BIN)/python benchmarks/posted_prices.py
 
-notebook: .venv/ready ## run the notebook again and keep its outputs
+notebook: .venv/ready ## run the notebooks again and keep their outputs
 	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False --NotebookClient.coalesce_streams=True notebooks/*.ipynb
 
 docs: .venv/docs-ready ## the site, in build/docs: every example on it is run, and any warning is an error
@@ -88,6 +89,14 @@ docs-links: .venv/docs-ready ## whether what the site links to outside is there;
 .venv/docs-ready: .venv/ready
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
 	@touch $@
+
+release: .venv/ready ## build wheel and source package, try both in new environments, write the notes: all in dist/
+	@rm -rf dist && $(BIN)/python -m pip install --quiet build twine
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python tests/packaging/check_installed.py dist/*.whl $(PYTHONS)
+	$(BIN)/python tests/packaging/check_installed.py dist/*.tar.gz $(PYTHON)
+	@awk '/^## /{n++} n==1' CHANGELOG.md > dist/NOTES.md
 
 .venv/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

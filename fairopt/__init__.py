@@ -32,30 +32,16 @@ if TYPE_CHECKING:
     from fairopt.problem import read_market as read_market
     from fairopt.problem import write_market as write_market
 
-#: Where each public name is; its module is loaded when the name is first used, so that the command line starts fast.
-_MODULES = MappingProxyType(
-    {
-        "Allocation": "policy",
-        "BadInput": "errors",
-        "Decision": "policy",
-        "FairoptError": "errors",
-        "Market": "problem",
-        "NotCapable": "errors",
-        "NotInstalled": "errors",
-        "NotSolved": "errors",
-        "Policy": "policy",
-        "allocate": "policy",
-        "compare": "compare",
-        "decide": "policy",
-        "metrics": "metrics",
-        "read_market": "problem",
-        "run": "policy",
-        "uniqueness": "policy",
-        "verify": "compare",
-        "write_market": "problem",
-    }
-)
-__all__ = list(_MODULES)
+#: The public names by module, which is loaded when one is first used, so that the command line starts fast.
+_NAMES = {
+    "compare": ("compare", "verify"),
+    "errors": ("BadInput", "FairoptError", "NotCapable", "NotInstalled", "NotSolved"),
+    "metrics": ("metrics",),
+    "policy": ("Allocation", "Decision", "Policy", "allocate", "decide", "run", "uniqueness"),
+    "problem": ("Market", "read_market", "write_market"),
+}
+_MODULES = MappingProxyType({name: module for module, names in _NAMES.items() for name in names})
+__all__ = sorted(_MODULES)
 
 
 class _Package(ModuleType):

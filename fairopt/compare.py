@@ -1,7 +1,7 @@
 """The main job: policies side by side on one problem, and which properties hold for each, by how much, shown by what.
 
 A problem is a `Market`, a `Setting` (a trace on a cluster) or a `Batch`. A property that cannot be decided is UNDECIDED
-in its own cell, with the reason; the other cells are there nevertheless.
+in its own cell, with the reason.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Row(ABC):
 class AllocationRow(Row):
     """What a policy decided on a `Market`.
 
-    ``over_optima`` says of each property whether it holds for some and for every optimum, where that was asked for
+    ``over_optima``: whether each property holds for some and for every optimum, where that was asked for
     (``every_optimum``) and the policy had a choice.
     """
 
@@ -74,13 +74,12 @@ class AllocationRow(Row):
     def with_verdict(self, asked: Property, verdict: Verdict) -> Row:
         """Return the row with one more verdict; over all optima too, where that was asked for."""
         row = replace(self, verdicts={**self.verdicts, asked.name: verdict})
-        decision = self.decision
-        if not (self.every_optimum and isinstance(asked, AllocationProperty)) or decision is None:
-            return row
-        if not decision.exact or self.unique.shares is not False:
+        if self.decision is None or not self.decision.exact or self.unique.shares is not False:
+            return row  # nothing was left to choose, or it is not known
+        if not (self.every_optimum and isinstance(asked, AllocationProperty)):
             return row
         try:
-            over = over_optima(self.policy, decision, asked)
+            over = over_optima(self.policy, self.decision, asked)
         except FairoptError as error:
             unknown = Verdict.undecided(asked.name, str(error), effort="over all optima")
             over = OverOptima(unknown, unknown)
@@ -114,10 +113,7 @@ class PlanRow(Row):
 
 @singledispatch
 def answered(problem: Any, policy: Policy, **how: Any) -> Row:
-    """Return a row with what ``policy`` makes of ``problem``, and no verdicts yet; errors of fairopt stand in it.
-
-    One function a kind of problem; another kind registers its own.
-    """
+    """Return a row without verdicts; each kind of problem registers how it is decided, and errors stand in the row."""
     raise BadInput(f"got a {type(problem).__name__}", place="problem", remedy="Give a Market, a Setting or a Batch")
 
 
@@ -149,16 +145,9 @@ def _(
     ideal: Ideal | None = None,
 ) -> Row:
     trace, cluster, stopped, records = problem.trace, problem.cluster, None, []
+    how: dict[str, Any] = {"length": problem.length, "mechanics": problem.mechanics}
     try:
-        for record in run(
-            policy,
-            trace,
-            cluster,
-            length=problem.length,
-            mechanics=problem.mechanics,
-            backend=backend,
-            rounds=rounds,
-        ):
+        for record in run(policy, trace, cluster, backend=backend, rounds=rounds, **how):
             records.append(record)
     except FairoptError as error:
         stopped = error
@@ -190,14 +179,13 @@ def compare(
 ) -> Iterator[Any]:
     """Yield a `Row` for each policy as soon as it is known: `AllocationRow`, `RunRow` or `PlanRow`.
 
-    ``how`` says how a problem is decided. All kinds take ``backend``. On a `Market`, programs are decided in rationals,
-    so that verdicts are exact, unless a ``backend`` is named or ``exact`` is False; with ``every_optimum`` an exact
-    decision that is not unique is looked at through all that it could have been. Of a `Setting` at most ``rounds`` are
-    played, all by default; ``ideal`` is what finish-time fairness compares with.
+    ``how`` says how a problem is decided. All kinds take ``backend``. On a `Market`, programs are decided in rationals
+    unless a ``backend`` is named or ``exact`` is False; ``every_optimum`` asks of an exact decision that is not unique
+    what holds over all optima. Of a `Setting` at most ``rounds`` are played, all by default; ``ideal`` is what
+    finish-time fairness compares with.
 
-    A policy that cannot answer does not stop the others. A property that cannot be decided is UNDECIDED, and the
-    verdict says why. What searches the policy comes after what looks at its answer, so that the cheap verdicts are
-    there when a search is stopped. Errors: `BadInput` for properties of another kind of problem.
+    A policy that cannot answer does not stop the others. Searches come last, so that the cheap verdicts are there when
+    one is stopped. Errors: `BadInput` for properties of another kind of problem.
     """
     for each in properties:
         _check_kind(problem, each)
@@ -222,8 +210,8 @@ def verify(
 ) -> dict[str, Verdict]:
     """Return the verdicts on anybody's outcome, by property name.
 
-    It is an allocation (n, k) of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`. A property that cannot
-    be decided is UNDECIDED. Errors: `BadInput` for an outcome that is none of this problem.
+    It is an allocation (n, k) of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`. Errors: `BadInput` for
+    an outcome that is none of this problem.
     """
     verdicts = {}
     for each in properties:
@@ -239,8 +227,6 @@ def verify(
 
 def _check_kind(problem: object, asked: Property) -> None:
     if not isinstance(problem, asked.problem):
-        raise BadInput(
-            f"{asked.name} is a property on a {asked.problem.__name__}, not on a {type(problem).__name__}",
-            place="properties",
-            remedy=f"Leave it out, or give a {asked.problem.__name__}",
-        )
+        kind = asked.problem.__name__
+        wrong = f"{asked.name} is a property on a {kind}, not on a {type(problem).__name__}"
+        raise BadInput(wrong, place="properties", remedy=f"Leave it out, or give a {kind}")

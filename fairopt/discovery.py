@@ -33,16 +33,14 @@ def names(group: str) -> list[str]:
 
 
 def policy(name: str, problem: type | None = None) -> Policy:
-    """Return the policy registered under ``name``, with its default options.
+    """Return the policy registered under ``name``, with its default options, which decides on ``problem`` (None: any).
 
-    ``problem``, `Market`, `Queue` or `Batch`, is what it must decide on, if that matters. Errors: `BadInput` names the
-    nearest policies, or the command that takes this one.
+    Errors: `BadInput` names the nearest policies, or the command that takes this one.
     """
-    if name not in names(POLICIES):
-        raise _unknown(name, POLICIES, [each.name for each in policies(problem)])
-    made: Policy = _made(POLICIES, name, Policy)
-    if problem is not None and not issubclass(made.problem, problem):
-        raise _unknown(name, POLICIES, [each.name for each in policies(problem)], f"{TAKERS[made.problem]} takes it. ")
+    made: Policy | None = _made(POLICIES, name, Policy) if name in names(POLICIES) else None
+    if made is None or (problem is not None and not issubclass(made.problem, problem)):
+        taker = "" if made is None else f"{TAKERS[made.problem]} takes it. "
+        raise _unknown(name, POLICIES, [each.name for each in policies(problem)], taker)
     return made
 
 
@@ -101,7 +99,7 @@ def plugins() -> list[Plugin]:
 
 def properties(problem: type | None = None) -> list[Property]:
     """Return the installed properties: all, or those on a `Market`, a `Setting` (runs) or a `Batch`."""
-    made = [property_(name) for name in names(PROPERTIES)]
+    made = map(property_, names(PROPERTIES))
     return [each for each in made if problem is None or issubclass(problem, each.problem)]
 
 
@@ -122,8 +120,8 @@ def named(path: str, place: str = "") -> Any:
     try:
         return EntryPoint(name=path, value=path, group="").load()
     except Exception as error:  # any error of the module is reported as a bad name
-        problem = f"{path!r} cannot be had: {error!r}"
-        raise BadInput(problem, place=place, remedy="Check the module and the name") from error
+        remedy = "Check the module and the name"
+        raise BadInput(f"{path!r} cannot be had: {error!r}", place=place, remedy=remedy) from error
 
 
 def _unknown(name: str, group: str, known: Sequence[str], taker: str = "") -> BadInput:
@@ -138,9 +136,8 @@ def _made(group: str, name: str, kind: Any) -> Any:
     made = load(group, name)
     made = made() if isinstance(made, type) else made
     if not isinstance(made, kind):
-        raise BadInput(
-            f"the entry point {name!r} of {group} gives {made!r}, which is not one", remedy="Mend the plug-in"
-        )
+        problem = f"the entry point {name!r} of {group} gives {made!r}, which is not one"
+        raise BadInput(problem, remedy="Mend the plug-in")
     return made
 
 
@@ -149,8 +146,6 @@ def _registered(group: str) -> dict[str, EntryPoint]:
     for point in entry_points(group=group):
         other = found.setdefault(point.name, point)
         if other.value != point.value:
-            raise BadInput(
-                f"two packages register {point.name!r} in {group}: {other.value} and {point.value}",
-                remedy="Uninstall one of them",
-            )
+            problem = f"two packages register {point.name!r} in {group}: {other.value} and {point.value}"
+            raise BadInput(problem, remedy="Uninstall one of them")
     return found

@@ -16,13 +16,8 @@ class FairoptError(Exception):
 class BadInput(FairoptError, ValueError):
     """Invalid input; the message names the place, the value and the remedy.
 
-    Parameters
-    ----------
-    problem: what is wrong, with the value found (and the one expected, where there is one).
-    place: row and column, or the key, in the words of the file or call.
-    remedy: what to do about it.
-    file: the file that was read, if any.
-
+    ``problem`` is what is wrong, with the value found; ``place`` is row and column, or the key, in the words of the
+    ``file`` or call; ``remedy`` is what to do about it.
     """
 
     def __init__(self, problem: str, *, place: str = "", remedy: str = "", file: str = "") -> None:
@@ -39,6 +34,12 @@ class BadInput(FairoptError, ValueError):
         return BadInput(self.problem, place=self.place, remedy=self.remedy, file=file)
 
 
+def require(fits: bool, value: object, place: str, remedy: str) -> None:
+    """Raise `BadInput` for ``value`` unless it ``fits``."""
+    if not fits:
+        raise BadInput(f"got {value}", place=place, remedy=remedy)
+
+
 class NotInstalled(FairoptError, ImportError):
     """A library that was asked for is not installed; the message says how to install it."""
 
@@ -48,10 +49,7 @@ class NotCapable(FairoptError, TypeError):
 
 
 class NotSolved(FairoptError, RuntimeError):
-    """Solving ended without an optimum; ``solution`` is what was found nevertheless, None if nothing.
-
-    It is the solver's own answer (`fairopt.backends.Solution`), an incumbent included.
-    """
+    """Solving ended without an optimum; ``solution`` is the solver's answer, an incumbent included, None if nothing."""
 
     def __init__(self, message: str, solution: Any = None) -> None:
         self.solution = solution

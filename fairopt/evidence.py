@@ -87,18 +87,16 @@ def certify_misreport(policy: Policy, market: Market, witness: Misreport) -> Mis
     truth, after = (exact_or_none(policy, each) for each in (market, market.misreport(user, witness.report)))
     if truth is None or after is None:
         raise NotCapable("the gain is that of decisions in floats, and floats prove nothing")
-    known = (
-        not isinstance(policy, Formulated) or policy.verifier_knows_program
-    )  # the verifier ranges only over optima that it knows
+    # the verifier ranges only over optima that it knows
+    known = not isinstance(policy, Formulated) or policy.verifier_knows_program
     if witness.every_optimum and known and policy.choices(truth) is not None:
         of_user = throughput_of(market, user)
         best = extreme(policy, truth, of_user, Sense.MAXIMIZE)
         worst = extreme(policy, after, of_user, Sense.MINIMIZE)
         return MisreportProof(market, policy.name, witness.user, witness.report, worst.value - best.value, best, worst)
     gain = market.utility(after.shares)[user] - market.utility(truth.shares)[user]
-    return MisreportProof(
-        market, policy.name, witness.user, witness.report, gain, policy.certify(truth), policy.certify(after)
-    )
+    proofs = policy.certify(truth), policy.certify(after)
+    return MisreportProof(market, policy.name, witness.user, witness.report, gain, *proofs)
 
 
 def extreme(policy: Policy, decision: Allocation, weights: Array, sense: Sense) -> Extreme:
@@ -115,9 +113,8 @@ def extreme(policy: Policy, decision: Allocation, weights: Array, sense: Sense) 
 def certify_solution(program: Program, solution: Solution) -> Bound | Infeasibility:
     """Return the exact certificate of a back end's ``solution`` of a program, linear or with integers.
 
-    An exact optimum gives a bound with gap 0. A point in floats, whose exact values must satisfy the constraints
-    exactly, gives an exact bound and the remaining gap. An infeasible program gives multipliers that contradict it, if
-    the back end has exact ones. Errors: `NotCapable` where nothing is proved.
+    An exact optimum gives a bound with gap 0, a point in floats that is exactly feasible a bound and the remaining gap,
+    an infeasible program multipliers that contradict it. Errors: `NotCapable` where nothing is proved.
     """
     if solution.status is Status.INFEASIBLE and solution.farkas is not None:
         return Infeasibility(program, bare_duals(-solution.farkas))
@@ -125,10 +122,7 @@ def certify_solution(program: Program, solution: Solution) -> Bound | Infeasibil
 
 
 def certify_bound(policy: Formulated, market: Market, solution: Solution) -> Bound | MarketBound:
-    """Return the exact certificate of a back end's ``solution`` of the policy's program, optimal or not.
-
-    Errors: `NotCapable` where it has no feasible point, or proves no bound.
-    """
+    """Return the exact certificate of a ``solution`` of the policy's program; `NotCapable` where nothing is proved."""
     program = policy.formulate(market.as_(Fraction), policy.start(market))
     if not policy.verifier_knows_program:
         return _bare_bound(program, solution)

@@ -48,8 +48,7 @@ class Entry:
 
     ``says`` is the claim in our words; ``where`` its place in the paper. ``run`` is the ``module:function`` in
     ``package``, where the row's file lies, that returns the `Finding`; a row that is open has ``waits_for`` instead.
-    ``slow`` says that it takes minutes; ``measured`` that the evidence holds timings or samples, which differ from run
-    to run.
+    A ``slow`` one takes minutes; what is ``measured`` differs from run to run.
     """
 
     id: str
@@ -100,13 +99,9 @@ def read_package(package: str) -> Iterator[Entry]:
             continue
         for number, table in enumerate(tomllib.loads(file.read_text(encoding="utf-8"))["claim"], start=1):
             place = f"claim {number} ({table.get('id', 'no id')})"
-            missing = {"id", "paper", "where", "kind", "says", "verdict", "evidence"} - table.keys()
-            if missing or table.keys() - known:
-                strange = sorted(missing) or sorted(table.keys() - known)
-                raise BadInput(
-                    f"missing or unknown keys: {', '.join(strange)}",
-                    file=f"{package}/{file.name}",
-                    place=place,
-                    remedy=f"The keys are {', '.join(sorted(known))}",
-                )
+            needed = {"id", "paper", "where", "kind", "says", "verdict", "evidence"}
+            if strange := sorted(needed - table.keys()) or sorted(table.keys() - known):
+                problem = f"missing or unknown keys: {', '.join(strange)}"
+                remedy = f"The keys are {', '.join(sorted(known))}"
+                raise BadInput(problem, file=f"{package}/{file.name}", place=place, remedy=remedy)
             yield Entry(**{**table, "verdict": Ruling(table["verdict"]), "package": package})

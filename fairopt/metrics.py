@@ -15,10 +15,10 @@ class Metrics:
     """The metrics of an allocation.
 
     ``efficiency`` (n,) is each user's throughput in its own units and ``total_efficiency`` their sum (meaningful where
-    the units are common: `Market.normalised`). ``ratio_to_equal_split`` (n,) is throughput over that on the equal
-    share. ``jain_index`` is that of these ratios: 1 where all are equal, 1/n where one user has everything.
-    ``utilisation`` (k,) is the part of each type's GPUs that users use (None for a type without GPUs).
-    ``price_of_fairness`` is the lost part of the largest possible total efficiency.
+    the units are common: `Market.normalised`). ``ratio_to_equal_split`` (n,) is over that on the equal share, and
+    ``jain_index`` that of these ratios: 1 where all are equal, 1/n where one user has everything. ``utilisation`` (k,)
+    is the part of each type's GPUs in use (None where there are none). ``price_of_fairness`` is the lost part of the
+    largest possible total efficiency.
 
     Source: Jain, Chiu and Hawe, A Quantitative Measure of Fairness, 1984; Bertsimas, Farias and Trichakis, The Price
     of Fairness, 2011; OEF Sec. 6.1.4.

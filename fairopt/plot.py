@@ -7,6 +7,7 @@ with ``plot.shares(decision).savefig("shares.png")``. matplotlib is an extra, im
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,10 +45,8 @@ OWN_PARTITION = "at each bar's end: throughput, own partition of the cluster = 1
 def shares(decision: Allocation, users: Sequence[str | int] | None = None, *, ax: Axes | None = None) -> Figure:
     """Draw who gets what: a stacked bar for each user, in GPUs, a part for each type.
 
-    At a bar's end stands the user's throughput relative to that on its equal share of the cluster. ``users`` limits
-    the picture to some of them, by name or row, in the given order.
-
-    Errors: `NotInstalled`; `BadInput` for an unknown user, or for more than `MOST_USERS` of them.
+    At a bar's end stands the user's throughput relative to that on its equal share. ``users`` limits the picture to
+    some of them, by name or row, in that order. Errors: `NotInstalled`; `BadInput` for unknown or too many users.
     """
     rows = _rows(decision.market, users)
     if ax is None:
@@ -62,23 +61,20 @@ def shares(decision: Allocation, users: Sequence[str | int] | None = None, *, ax
 def compare_shares(
     decisions: Sequence[Allocation] | Mapping[str, Allocation], users: Sequence[str | int] | None = None
 ) -> Figure:
-    """Draw who gets what under several policies, a panel for each, on one scale.
+    """Draw who gets what under several policies, a panel for each, on one scale; see `shares`.
 
     ``decisions`` are of the same users and types; a dictionary gives the panels' titles, else they are the policies'
-    names. ``users`` and errors are those of `shares`.
+    names.
     """
-    titled = decisions if isinstance(decisions, Mapping) else {}
-    listed = list(titled.values()) or list(decisions)  # type: ignore[arg-type]
-    titles = list(titled) or [decision.policy for decision in listed]
+    titled = decisions.items() if isinstance(decisions, Mapping) else [(each.policy, each) for each in decisions]
+    titles, listed = [title for title, _ in titled], [decision for _, decision in titled]
     if not listed:
         raise BadInput("there are no decisions", remedy="Give one for each panel")
     market = listed[0].market
     for decision in listed:
         if (decision.market.users, decision.market.types) != (market.users, market.types):
-            raise BadInput(
-                f"{decision.policy} decided on {decision.market!r}, {listed[0].policy} on {market!r}",
-                remedy="Compare decisions on the same users and types",
-            )
+            differ = f"{decision.policy} decided on {decision.market!r}, {listed[0].policy} on {market!r}"
+            raise BadInput(differ, remedy="Compare decisions on the same users and types")
     rows = _rows(market, users)
     down = -(-len(listed) // PER_ROW)
     across = -(-len(listed) // down)
@@ -112,10 +108,9 @@ def misreport(
 ) -> Figure:
     """Draw what a user truly gains, by what it reports for one type; a line for each policy.
 
-    x is the reported speedup on one GPU of ``type`` in the user's own units, y by how many percent the user's true
-    throughput is above that of the truthful report. ``reports`` are half to twice the truth by default, with points
-    on both sides of where the order of users changes. ``backend`` is for the policies that back ends can solve. A
-    report that a policy cannot answer leaves a gap.
+    x is the reported speedup on one GPU of ``type``, y by how many percent the user's true throughput is above that of
+    the truthful report. ``reports`` are half to twice the truth by default, with points on both sides of where the
+    order of users changes. ``backend`` is for the policies that back ends can solve. Where there is no answer is a gap.
 
     Errors: `NotInstalled`; `BadInput` for an unknown user or type, or where the truthful throughput is zero.
     """
@@ -156,19 +151,15 @@ def true_gains(policy: Policy, market: Market, user: int, type: int, reports: Ar
     """
     honest = market.utility(_in_floats(policy, market, backend))[user]
     if not honest > 0:
-        raise BadInput(
-            f"{policy.name} gives {market.users[user]!r} no throughput when it is honest, so no percentage of it",
-            remedy="Leave out this policy, or take another user",
-        )
+        nothing = f"{policy.name} gives {market.users[user]!r} no throughput when it is honest, so no percentage of it"
+        raise BadInput(nothing, remedy="Leave out this policy, or take another user")
     gains = np.full(len(reports), np.nan)
     for place, report in enumerate(reports):
         row = market.speedup[user].copy()
         row[type] = report
-        try:
+        with suppress(NotSolved):
             told = _in_floats(policy, market.misreport(user, row), backend)
-        except NotSolved:
-            continue
-        gains[place] = 100 * (market.utility(told)[user] / honest - 1)
+            gains[place] = 100 * (market.utility(told)[user] / honest - 1)
     return gains
 
 
@@ -186,10 +177,9 @@ def _sweep(market: Market, user: int, type: int) -> Array:
 
 def _bars(ax: Axes, decision: Allocation, rows: Sequence[int]) -> None:
     market = decision.market.as_(float)
-    held = np.asarray(decision.shares, dtype=float)[rows]
-    ratio = _ratio(decision)[rows]
-    places = np.arange(len(rows))
-    left = np.zeros(len(rows))
+    shares = np.asarray(decision.shares, dtype=float)
+    held, ratio = shares[rows], (market.utility(shares) / market.fair_utility())[rows]
+    places, left = np.arange(len(rows)), np.zeros(len(rows))
     for j, (name, capacity) in enumerate(zip(market.types, market.capacity, strict=True)):
         ax.barh(
             places,
@@ -210,11 +200,6 @@ def _bars(ax: Axes, decision: Allocation, rows: Sequence[int]) -> None:
     ax.set_xlim(0, _room(decision, rows))
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
-
-
-def _ratio(decision: Allocation) -> Array:
-    market = decision.market.as_(float)
-    return np.asarray(market.utility(np.asarray(decision.shares, dtype=float)) / market.fair_utility())
 
 
 def _room(decision: Allocation, rows: Sequence[int]) -> float:

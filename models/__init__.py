@@ -1,57 +1,29 @@
 """The published policies, a folder for each system. Outside policies register in the groups ``fairopt.*policies``."""
 
-from fairopt.models.astraea.batch_private import BatchPrivate
-from fairopt.models.astraea.fcfs import FirstComeFirstServed
-from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.models.baselines.allox import AlloX
-from fairopt.models.baselines.equal_split import EqualSplit
-from fairopt.models.baselines.fifo_quota import FifoQuota
-from fairopt.models.baselines.max_efficiency import MaxEfficiency
-from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
-from fairopt.models.baselines.themis import Themis
-from fairopt.models.baselines.tiresias import LeastAttainedService, ShortestServiceQueues
-from fairopt.models.fft.fft import FFT
-from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair
-from fairopt.models.gandiva_fair.lottery import GangAwareLottery, LotteryWithBackfilling
-from fairopt.models.gandiva_fair.second_price_trading import SecondPriceTrading
-from fairopt.models.gandiva_fair.split_stride import SplitStride
-from fairopt.models.gandiva_fair.stride import GangAwareStride
-from fairopt.models.gavel.max_min import MaxMin
-from fairopt.models.gavel.rounds import GavelRounds
-from fairopt.models.gavel.water_filling import WaterFilling
-from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness
-from fairopt.models.nash.nash_welfare import NashWelfare
-from fairopt.models.nash.partial_allocation import PartialAllocation
-from fairopt.models.oef.cooperative import CooperativeOEF
-from fairopt.models.oef.noncooperative import NonCooperativeOEF
-from fairopt.models.oef.rounds import OEFRounds
-
-__all__ = [
-    "FFT",
-    "AlloX",
-    "BatchPrivate",
-    "CooperativeOEF",
-    "EqualSplit",
-    "FifoQuota",
-    "FirstComeFirstServed",
-    "GandivaFair",
-    "GangAwareLottery",
-    "GangAwareStride",
-    "GavelRounds",
-    "LeastAttainedService",
-    "LongTermGpuTimeFairness",
-    "LotteryWithBackfilling",
-    "MaxEfficiency",
-    "MaxMin",
-    "NashWelfare",
-    "NonCooperativeOEF",
-    "OEFRounds",
-    "PartialAllocation",
-    "PostedPricePacking",
-    "SecondPriceTrading",
-    "ShortestRemainingTimeFirst",
-    "ShortestServiceQueues",
-    "SplitStride",
-    "Themis",
-    "WaterFilling",
-]
+from fairopt.models.astraea.batch_private import BatchPrivate as BatchPrivate
+from fairopt.models.astraea.fcfs import FirstComeFirstServed as FirstComeFirstServed
+from fairopt.models.astraea.posted_prices import PostedPricePacking as PostedPricePacking
+from fairopt.models.baselines.allox import AlloX as AlloX
+from fairopt.models.baselines.equal_split import EqualSplit as EqualSplit
+from fairopt.models.baselines.fifo_quota import FifoQuota as FifoQuota
+from fairopt.models.baselines.max_efficiency import MaxEfficiency as MaxEfficiency
+from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst as ShortestRemainingTimeFirst
+from fairopt.models.baselines.themis import Themis as Themis
+from fairopt.models.baselines.tiresias import LeastAttainedService as LeastAttainedService
+from fairopt.models.baselines.tiresias import ShortestServiceQueues as ShortestServiceQueues
+from fairopt.models.fft.fft import FFT as FFT
+from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair as GandivaFair
+from fairopt.models.gandiva_fair.lottery import GangAwareLottery as GangAwareLottery
+from fairopt.models.gandiva_fair.lottery import LotteryWithBackfilling as LotteryWithBackfilling
+from fairopt.models.gandiva_fair.second_price_trading import SecondPriceTrading as SecondPriceTrading
+from fairopt.models.gandiva_fair.split_stride import SplitStride as SplitStride
+from fairopt.models.gandiva_fair.stride import GangAwareStride as GangAwareStride
+from fairopt.models.gavel.max_min import MaxMin as MaxMin
+from fairopt.models.gavel.rounds import GavelRounds as GavelRounds
+from fairopt.models.gavel.water_filling import WaterFilling as WaterFilling
+from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness as LongTermGpuTimeFairness
+from fairopt.models.nash.nash_welfare import NashWelfare as NashWelfare
+from fairopt.models.nash.partial_allocation import PartialAllocation as PartialAllocation
+from fairopt.models.oef.cooperative import CooperativeOEF as CooperativeOEF
+from fairopt.models.oef.noncooperative import NonCooperativeOEF as NonCooperativeOEF
+from fairopt.models.oef.rounds import OEFRounds as OEFRounds

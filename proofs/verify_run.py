@@ -1,10 +1,7 @@
 """The name under which runs were verified before: the same program as ``proofs/verify.py``."""
 
-import sys
+import runpy
 from pathlib import Path
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent))
-    from verifier import front  # type: ignore[import-not-found]
-
-    sys.exit(front.main())
+    runpy.run_path(str(Path(__file__).with_name("verify.py")), run_name="__main__")

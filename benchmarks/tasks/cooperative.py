@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from fairopt.benchmarks.tasks.shares import BLOCK_CELLS, ROUNDED, Duals, Floats, ShareTask, limits
-from fairopt.methods.directed_rounding import ROUNDING
 from fairopt.problem import Market
+from fairopt.program import ROUNDING
 
 
 class CooperativeOEF(ShareTask):

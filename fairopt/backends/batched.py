@@ -10,7 +10,6 @@ numbers, bounds the objective at the same value. All other programs are left to 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -43,29 +42,25 @@ def solve_many(programs: Programs, like: Program, basis: Basis) -> Array:
     block = max(1, BLOCK // (8 * (rows + 2) * variables))
     for first in range(0, len(out), block):
         here = slice(first, first + block)
-        out[here] = _Block.of(programs, here, size).solved(basis) * size.column
+        out[here] = _Block(programs, here, size).solved(basis) * size.column
     return out
 
 
-@dataclass(frozen=True, eq=False)
 class _Block:
-    """Programs min cost @ x in ordinary size; entries 0..n-1 of the bounds are variables, n..n+m-1 row activities."""
+    """Programs min cost @ x in ordinary size: ``cost`` (cases, n), ``matrix`` (cases, m, n), bounds (cases, n + m).
 
-    cost: Array  # (cases, n)
-    matrix: Array  # (cases, m, n)
-    lower: Array  # (cases, n + m)
-    upper: Array
+    Entries 0..n-1 of the bounds are variables, n..n+m-1 row activities.
+    """
 
-    @classmethod
-    def of(cls, programs: Programs, here: slice, size: Scaled) -> _Block:
+    def __init__(self, programs: Programs, here: slice, size: Scaled) -> None:
         template, rows = programs.template, programs.template.rows
         sign = -1.0 if template.sense is Sense.MAXIMIZE else 1.0
         value = programs.value[here]
-        matrix = np.zeros((len(value), *template.shape))
-        matrix[:, rows.row, rows.column] = value * (size.column / size.row)[rows.row]
-        lower = np.hstack([programs.lower[here] / size.column, programs.row_lower[here] / size.row])
-        upper = np.hstack([programs.upper[here] / size.column, programs.row_upper[here] / size.row])
-        return cls(programs.cost[here] * (sign * size.column / size.objective), matrix, lower, upper)
+        self.cost = programs.cost[here] * (sign * size.column / size.objective)
+        self.matrix = np.zeros((len(value), *template.shape))
+        self.matrix[:, rows.row, rows.column] = value * (size.column / size.row)[rows.row]
+        self.lower = np.hstack([programs.lower[here] / size.column, programs.row_lower[here] / size.row])
+        self.upper = np.hstack([programs.upper[here] / size.column, programs.row_upper[here] / size.row])
 
     def solved(self, basis: Basis) -> Array:
         """Return optimal points (cases, n), NaN where none was proved."""
@@ -157,13 +152,9 @@ class _Dictionaries:
 
     def keep(self, which: Array) -> None:
         """Go on with some of the programs only."""
-        self.case, self.table, self.left, self.shifted = (
-            each[which] for each in (self.case, self.table, self.left, self.shifted)
-        )
-        self.basic, self.low, self.high, self.x = (each[which] for each in (self.basic, self.low, self.high, self.x))
-        self.other, self.other_low, self.other_high, self.at = (
-            each[which] for each in (self.other, self.other_low, self.other_high, self.at)
-        )
+        for name, values in vars(self).items():
+            if isinstance(values, np.ndarray):
+                setattr(self, name, values[which])
 
     def _improving(self, rate: Array) -> Array:
         """Return how fast the objective falls as each non-basic entry moves, 0 where the entry may not move."""

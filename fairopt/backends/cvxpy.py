@@ -10,27 +10,24 @@ and the scaling.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
+from fairopt.backends.scaling import largest_of, power_of_two
 from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trivial import settle, uncrossed
 from fairopt.errors import NotInstalled
 from fairopt.program import Array, Program, Sense
 
-if TYPE_CHECKING:
-    from scipy import sparse
-
 #: A point found at a limit is an incumbent only if it breaks nothing by more than this, relative to the numbers' size.
 FEASIBLE = 1e-6
 #: The tolerance of the interior-point methods. Their own, 1e-8, leaves gradients of logarithms wrong by 1e-4 (the
 #: error of x is the root of the objective's); 1e-10 costs an iteration or two.
 TIGHT = 1e-10
-
-
 #: The least time limit passed on, in seconds; SCS reads 0 as no limit.
 SOON = 1e-9
 
@@ -46,10 +43,10 @@ class Cvxpy(Backend):
     name = "cvxpy"
     modules: ClassVar[tuple[str, ...]] = ("cvxpy",)
     install = "fairopt[cvxpy]"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.DUALS})
+    capabilities = frozenset({Capability.DUALS})
     #: The solver's own options that are always set, and the names under which it takes fairopt's.
-    settings: ClassVar[dict[str, float]] = {}
-    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {}
+    settings: ClassVar[Mapping[str, float]] = {}
+    passed_as: ClassVar[Mapping[Capability, tuple[str, ...]]] = {}
 
     def __init__(self, solver: str) -> None:
         self.solver = solver
@@ -62,19 +59,15 @@ class Cvxpy(Backend):
                 f"cvxpy finds no solver {self.solver!r}, only {', '.join(cvxpy.installed_solvers())}: "
                 "install its package (often of the same name, in lower case), or choose one of these"
             )
-        settings: dict[str, Any] = dict(self.settings)
-        for capability, value in options.given().items():
-            whole = capability in (Capability.THREADS, Capability.SEED)
-            least = SOON if capability is Capability.TIME_LIMIT else 0
-            settings.update(
-                dict.fromkeys(self.passed_as[capability], int(value) if whole else max(float(value), least))
-            )
+        if options.time_limit is not None:
+            options = replace(options, time_limit=max(options.time_limit, SOON))
+        settings = {**self.settings, **options.named(self.passed_as)}
         if trivial := settle(program, self.name):
             return trivial
         solution = self._run(program, settings)
         return self._reached(program, solution, settings) if solution.status is Status.UNBOUNDED else solution
 
-    def _reached(self, program: Program, unlimited: Solution, settings: dict[str, Any]) -> Solution:
+    def _reached(self, program: Program, unlimited: Solution, settings: Mapping[str, float]) -> Solution:
         """Decide between unbounded and infeasible: a solver may find a ray in both cases."""
         point = self._run(replace(program, cost=np.zeros(len(program.cost)), logarithms=None), settings)
         if point.status is Status.OPTIMAL:
@@ -83,11 +76,11 @@ class Cvxpy(Backend):
         raw = f"{unlimited.raw_status}; without the objective, {point.raw_status}"
         return replace(unlimited, status=vague, raw_status=raw)
 
-    def _run(self, program: Program, settings: dict[str, Any]) -> Solution:
+    def _run(self, program: Program, settings: Mapping[str, float]) -> Solution:
         import cvxpy
         from cvxpy.settings import SOLVE_TIME
 
-        cones = _Cones.of(program)
+        cones = _Cones(program)
         x = cvxpy.Variable(len(program.cost))
         # an equality or inequality of no rows is left out: several solvers do not take an empty matrix
         equalities = [cones.equal @ x == cones.equal_to] if len(cones.equal_to) else []
@@ -99,77 +92,63 @@ class Cvxpy(Backend):
         raw = chain.solve_via_data(problem, data, warm_start=False, verbose=False, solver_opts=dict(settings))
         elapsed = time.perf_counter() - began
         answer = chain.invert(raw, inverse)
-        point = answer.primal_vars.get(x.id) if answer.primal_vars else None
-        point = None if point is None else np.asarray(point, dtype=float).reshape(len(program.cost))
         word = _own_word(raw)
         status = _outcome(answer.status, word)
-        if point is not None and not (
-            np.isfinite(point).all() and (status is not Status.LIMIT or _holds(program, point))
-        ):
-            point = None  # where an interior iteration stood when it was stopped, or cvxpy's zeros: no incumbent
+        point = answer.primal_vars.get(x.id) if answer.primal_vars else None
+        if point is not None:
+            point = np.asarray(point, dtype=float).reshape(len(program.cost))
+            # where an interior iteration stood when it was stopped, and cvxpy's zeros, are no incumbent
+            holds = np.isfinite(point).all() and (status is not Status.LIMIT or _holds(program, point))
+            point = point if holds else None
         dual = reduced = None
         if status is Status.OPTIMAL and point is not None:
             multipliers = [np.asarray(answer.dual_vars[c.id], dtype=float).ravel() for c in equalities + inequalities]
             dual = cones.duals(program, multipliers[: len(equalities)], multipliers[len(equalities) :])
             reduced = program.reduced_cost(point, dual)
-        return Solution(
-            status=status,
-            raw_status=f"{self.solver}: {word or answer.status}",
-            backend=self.name,
-            objective=None if point is None else program.value(point),
-            x=point,
-            dual=dual,
-            reduced_cost=reduced,
-            seconds=float(answer.attr.get(SOLVE_TIME) or elapsed),
-        )
+        raw_status, value = f"{self.solver}: {word or answer.status}", None if point is None else program.value(point)
+        seconds = float(answer.attr.get(SOLVE_TIME) or elapsed)
+        return Solution(status, raw_status, self.name, value, x=point, dual=dual, reduced_cost=reduced, seconds=seconds)
 
 
-class Ecos(Cvxpy):
+class _Conic(Cvxpy):
+    """A solver that has a back end of its own, called as cvxpy calls it, in lower case."""
+
+    def __init__(self) -> None:
+        super().__init__(self.name.upper())
+
+
+class Ecos(_Conic):
     """ECOS, an interior-point method for small and medium cone programs; it has no time limit and no seed.
 
     Source: Domahidi, Chu and Boyd, ECOS: an SOCP solver for embedded systems, 2013.
     """
 
     name = "ecos"
-    modules: ClassVar[tuple[str, ...]] = ("cvxpy", "ecos")
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.DUALS, Capability.LOGARITHMS, Capability.TOLERANCE}
-    )
-    settings: ClassVar[dict[str, float]] = {"abstol": TIGHT, "reltol": TIGHT, "feastol": TIGHT}
-    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {Capability.TOLERANCE: ("abstol", "reltol", "feastol")}
-
-    def __init__(self) -> None:
-        super().__init__("ECOS")
+    modules = ("cvxpy", "ecos")
+    passed_as: ClassVar = {Capability.TOLERANCE: ("abstol", "reltol", "feastol")}
+    settings: ClassVar = dict.fromkeys(passed_as[Capability.TOLERANCE], TIGHT)
+    capabilities = frozenset({Capability.DUALS, Capability.LOGARITHMS, *passed_as})
 
 
-class Clarabel(Cvxpy):
+class Clarabel(_Conic):
     """Clarabel, an interior-point method with a homogeneous embedding.
 
     Source: Goulart and Chen, Clarabel: an interior-point solver for conic programs, 2024.
     """
 
     name = "clarabel"
-    modules: ClassVar[tuple[str, ...]] = ("cvxpy", "clarabel")
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.DUALS, Capability.LOGARITHMS, Capability.TOLERANCE, Capability.TIME_LIMIT, Capability.THREADS}
-    )
-    settings: ClassVar[dict[str, float]] = {
-        "tol_gap_abs": TIGHT,
-        "tol_gap_rel": TIGHT,
-        "tol_feas": TIGHT,
-        "accept_unknown": True,  # cvxpy drops the point of a stalled run otherwise
-    }
-    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {
+    modules = ("cvxpy", "clarabel")
+    passed_as: ClassVar = {
         Capability.TOLERANCE: ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
         Capability.TIME_LIMIT: ("time_limit",),
         Capability.THREADS: ("max_threads",),
     }
+    # cvxpy drops the point of a stalled run unless "unknown" is accepted
+    settings: ClassVar = {**dict.fromkeys(passed_as[Capability.TOLERANCE], TIGHT), "accept_unknown": True}
+    capabilities = frozenset({Capability.DUALS, Capability.LOGARITHMS, *passed_as})
 
-    def __init__(self) -> None:
-        super().__init__("CLARABEL")
 
-
-class Scs(Cvxpy):
+class Scs(_Conic):
     """SCS, a first-order method: many cheap iterations.
 
     Its default tolerance, 1e-4 (cvxpy: 1e-5), accepts answers that overbook a capacity by 2.5e-4. It is 1e-9 here, with
@@ -180,21 +159,15 @@ class Scs(Cvxpy):
     """
 
     name = "scs"
-    modules: ClassVar[tuple[str, ...]] = ("cvxpy", "scs")
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.DUALS, Capability.LOGARITHMS, Capability.TOLERANCE, Capability.TIME_LIMIT}
-    )
-    settings: ClassVar[dict[str, float]] = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 500_000}
-    passed_as: ClassVar[dict[Capability, tuple[str, ...]]] = {
+    modules = ("cvxpy", "scs")
+    passed_as: ClassVar = {
         Capability.TOLERANCE: ("eps_abs", "eps_rel"),
         Capability.TIME_LIMIT: ("time_limit_secs",),
     }
+    settings: ClassVar = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 500_000}
+    capabilities = frozenset({Capability.DUALS, Capability.LOGARITHMS, *passed_as})
 
-    def __init__(self) -> None:
-        super().__init__("SCS")
 
-
-@dataclass(frozen=True, eq=False)
 class _Cones:
     """The program as ``equal @ x == equal_to`` and ``most @ x <= at_most``; bounds of variables are rows too.
 
@@ -203,47 +176,28 @@ class _Cones:
     divided by its ``size``; the objective is not yet divided by ``unit``.
     """
 
-    equal: sparse.csr_array
-    equal_to: Array
-    most: sparse.csr_array
-    at_most: Array
-    tied: Array
-    above: Array
-    below: Array
-    size: Array
-    unit: float
-
-    @classmethod
-    def of(cls, program: Program) -> _Cones:
+    def __init__(self, program: Program) -> None:
         from scipy import sparse
 
         rows = program.rows
         shape = program.shape
-        largest = np.ones(shape[0])
         full = np.diff(rows.start) > 0  # `settle` has checked the rows without variables
-        largest[full] = np.maximum.reduceat(np.abs(rows.value), rows.start[:-1][full]) if full.any() else 1.0
-        size = _power_of_two(largest)
+        self.size = size = power_of_two(largest_of(rows))
+        self.unit = float(power_of_two(_largest_rate(program)))
         matrix = sparse.csr_array((rows.value / size[rows.row], rows.column, rows.start), shape=shape)
-        unit = sparse.eye_array(shape[1], format="csr")
+        each = sparse.eye_array(shape[1], format="csr")
         low, high = uncrossed(rows.lower / size, rows.upper / size)
         least, most = uncrossed(program.lower, program.upper)
         same, fixed = low == high, least == most
-        tied = np.flatnonzero(full & same)
-        above = np.flatnonzero(full & ~same & np.isfinite(high))
-        below = np.flatnonzero(full & ~same & np.isfinite(low))
+        self.tied = tied = np.flatnonzero(full & same)
+        self.above = above = np.flatnonzero(full & ~same & np.isfinite(high))
+        self.below = below = np.flatnonzero(full & ~same & np.isfinite(low))
         capped = np.flatnonzero(~fixed & np.isfinite(most))
         floored = np.flatnonzero(~fixed & np.isfinite(least))
-        return cls(
-            equal=sparse.vstack([matrix[tied], unit[np.flatnonzero(fixed)]], format="csr"),
-            equal_to=np.concatenate([low[tied], least[fixed]]),
-            most=sparse.vstack([matrix[above], -matrix[below], unit[capped], -unit[floored]], format="csr"),
-            at_most=np.concatenate([high[above], -low[below], most[capped], -least[floored]]),
-            tied=tied,
-            above=above,
-            below=below,
-            size=size,
-            unit=float(_power_of_two(np.array([_largest_rate(program)]))[0]),
-        )
+        self.equal = sparse.vstack([matrix[tied], each[np.flatnonzero(fixed)]], format="csr")
+        self.equal_to = np.concatenate([low[tied], least[fixed]])
+        self.most = sparse.vstack([matrix[above], -matrix[below], each[capped], -each[floored]], format="csr")
+        self.at_most = np.concatenate([high[above], -low[below], most[capped], -least[floored]])
 
     def duals(self, program: Program, equal: list[Array], most: list[Array]) -> Array:
         """Return the duals of the program's rows in the convention of `fairopt.backends.solution`.
@@ -262,14 +216,9 @@ class _Cones:
         return -rate if program.sense is Sense.MAXIMIZE else rate
 
 
-def _power_of_two(size: Array) -> Array:
-    """Return the power of two nearest to each size; division by it is exact."""
-    return np.asarray(np.exp2(np.round(np.log2(size))))
-
-
 def _largest_rate(program: Program) -> float:
-    rates = [*np.abs(program.cost), *(program.logarithms.weight if program.logarithms is not None else [])]
-    return float(max(rates, default=0.0)) or 1.0
+    weights = np.zeros(0) if program.logarithms is None else program.logarithms.weight
+    return float(np.concatenate([np.abs(program.cost), weights]).max(initial=0.0)) or 1.0
 
 
 def _cost(program: Program, x: Any) -> Any:
@@ -296,23 +245,15 @@ def _own_word(raw: Any) -> str:
 
 
 def _outcome(status: str, word: str) -> Status:
-    if "time_limit" in word:  # SCS calls what it has at its time limit an inaccurate solution
+    if "time_limit" in word or status == "user_limit":  # SCS calls what it has at its time limit inaccurate
         return Status.LIMIT
-    return {
-        "optimal": Status.OPTIMAL,
-        "infeasible": Status.INFEASIBLE,
-        "unbounded": Status.UNBOUNDED,
-        "infeasible_or_unbounded": Status.INFEASIBLE_OR_UNBOUNDED,
-        "optimal_inaccurate": Status.INACCURATE,
-        "infeasible_inaccurate": Status.INACCURATE,
-        "unbounded_inaccurate": Status.INACCURATE,
-        "user_limit": Status.LIMIT,
-    }.get(status, Status.FAILED)
+    if status.endswith("_inaccurate"):
+        return Status.INACCURATE
+    ended = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED, Status.INFEASIBLE_OR_UNBOUNDED)
+    return Status(status) if status in {each.value for each in ended} else Status.FAILED
 
 
 def _holds(program: Program, point: Array) -> bool:
-    finite = [
-        bound[np.isfinite(bound)] for bound in (program.rows.lower, program.rows.upper, program.lower, program.upper)
-    ]
-    size = max([1.0, *(float(np.abs(bound).max()) for bound in finite if len(bound))])
-    return not program.violations(point, FEASIBLE * size)
+    bounds = np.concatenate([program.rows.lower, program.rows.upper, program.lower, program.upper])
+    size = np.abs(bounds[np.isfinite(bounds)]).max(initial=1.0)
+    return not program.violations(point, FEASIBLE * float(size))

@@ -1,13 +1,13 @@
 """HiGHS through highspy: the default back end for linear and mixed-integer programs.
 
-`Highs.solve` answers one program. `Highs.session` keeps the model loaded: each further program of the same structure
+`Highs.solve` answers one program. `Highs.opened` keeps the model loaded: each further program of the same structure
 is compared with the loaded one, only the numbers that differ are passed on, and the simplex starts from the last basis.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,14 +23,23 @@ if TYPE_CHECKING:
 #: HiGHS silently drops smaller coefficients (its default is 1e-9); this is the least value that it accepts.
 SMALLEST_COEFFICIENT = 1e-12
 
+#: HiGHS's names of our options.
+PASSED_AS = {
+    Capability.TIME_LIMIT: ("time_limit",),
+    Capability.GAP: ("mip_rel_gap",),
+    Capability.TOLERANCE: tuple(f"{kind}_feasibility_tolerance" for kind in ("primal", "dual", "mip")),
+    Capability.SEED: ("random_seed",),
+    Capability.THREADS: ("threads",),
+}
+
 #: Up to this many non-zeros presolve takes longer than it saves: a third more for cooperative OEF with 20 users (3,120
 #: non-zeros), a fifth more with 60 (25,000). Above it the times are about equal (`make bench` times whole calls).
 PRESOLVE_FROM = 25_000
 
-# in the order of HiGHS's numbers: lower, basic, upper, zero, non-basic at an unknown place
-_POSITIONS = np.array([Position.LOWER, Position.BASIC, Position.UPPER, Position.ZERO, Position.LOWER], dtype=np.int8)
 #: Seconds for the search for a conflict, which can take far longer than the proof of infeasibility. It is optional.
 CONFLICT_SECONDS = 5.0
+#: HiGHS's number for what is non-basic at an unknown place; the others are those of `Position`.
+_SOMEWHERE = 4
 _IRREDUCIBLE = 6  # iis_strategy: from the LP, then reduced until nothing can be left out
 _BOUND_MATTERS = 2  # from this bound status on, a variable's bound is part of the irreducible set
 
@@ -43,14 +52,14 @@ class Highs(Backend):
 
     name = "highs"
     modules = ("highspy",)
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.LOGARITHMS}
+    capabilities = frozenset(Capability) - {Capability.LOGARITHMS}
 
     def opened(self, options: Options | None = None) -> HighsSession:
         """Return a HiGHS that keeps the model loaded between programs."""
         return HighsSession(self, options or Options())
 
     def _solve(self, program: Program, options: Options) -> Solution:
-        return HighsSession(self, options).solve(program)
+        return HighsSession(self, options)(program)
 
 
 class HighsSession:
@@ -61,7 +70,7 @@ class HighsSession:
         self._highs: highspy.Highs | None = None
         self._loaded: Program | None = None
 
-    def solve(self, program: Program) -> Solution:
+    def __call__(self, program: Program) -> Solution:
         """Solve ``program``, warm where the last one had the same structure; errors as `Backend.solve`."""
         self._backend.check(program, self._options)
         ordinary = scaled(program.as_(float))
@@ -96,23 +105,20 @@ def write(program: Program, path: str | Path) -> None:
         raise BadInput(f"cannot write {target}", remedy="Check that the folder exists and may be written to")
 
 
+def settings(options: Options) -> dict[str, int | float]:
+    """Return HiGHS's own options for ours."""
+    return {"small_matrix_value": SMALLEST_COEFFICIENT, **options.named(PASSED_AS)}
+
+
 def instance(options: Options) -> highspy.Highs:
     """Return an empty HiGHS with ``options`` set; errors: `BadInput` for a value that HiGHS refuses."""
     import highspy
 
     highs = highspy.Highs()
-    settings: dict[str, bool | int | float] = {"output_flag": False, "small_matrix_value": SMALLEST_COEFFICIENT}
-    if options.gap is not None:
-        settings["mip_rel_gap"] = float(options.gap)
-    if options.tolerance is not None:
-        settings["primal_feasibility_tolerance"] = settings["dual_feasibility_tolerance"] = float(options.tolerance)
-        settings["mip_feasibility_tolerance"] = float(options.tolerance)
-    if options.seed is not None:
-        settings["random_seed"] = int(options.seed)
+    highs.setOptionValue("output_flag", False)
     if options.threads is not None:
         highspy.Highs.resetGlobalScheduler(True)  # otherwise all instances share one number of threads
-        settings["threads"] = int(options.threads)
-    for name, value in settings.items():
+    for name, value in settings(options).items():
         if _bad(highs.setOptionValue(name, value)):
             raise BadInput(f"HiGHS refuses {value!r}", place=f"option {name}", remedy="Choose a value in its range")
     return highs
@@ -152,16 +158,15 @@ def _update(highs: highspy.Highs, old: Program, new: Program) -> None:
         return
     for place in changed:
         highs.changeCoeff(int(new.rows.row[place]), int(new.rows.column[place]), float(new.rows.value[place]))
-    columns = np.flatnonzero(new.cost != old.cost).astype(np.int32)
-    if len(columns):
-        highs.changeColsCost(len(columns), columns, new.cost[columns])
-    columns = np.flatnonzero((new.lower != old.lower) | (new.upper != old.upper)).astype(np.int32)
-    if len(columns):
-        highs.changeColsBounds(len(columns), columns, new.lower[columns], new.upper[columns])
-    moved = (new.rows.lower != old.rows.lower) | (new.rows.upper != old.rows.upper)
-    rows = np.flatnonzero(moved).astype(np.int32)
-    if len(rows):
-        highs.changeRowsBounds(len(rows), rows, new.rows.lower[rows], new.rows.upper[rows])
+    rows, before = new.rows, old.rows
+    for change, moved, values in (
+        (highs.changeColsCost, new.cost != old.cost, [new.cost]),
+        (highs.changeColsBounds, (new.lower != old.lower) | (new.upper != old.upper), [new.lower, new.upper]),
+        (highs.changeRowsBounds, (rows.lower != before.lower) | (rows.upper != before.upper), [rows.lower, rows.upper]),
+    ):
+        places = np.flatnonzero(moved).astype(np.int32)
+        if len(places):
+            change(len(places), places, *(each[places] for each in values))
     if new.offset != old.offset:
         highs.changeObjectiveOffset(float(new.offset))
     if new.sense is not old.sense:
@@ -194,47 +199,33 @@ def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorou
     info = highs.getInfo()
     has_point = info.primal_solution_status == 2 or status in ("kOptimal", "kModelEmpty")
     outcome = outcome_of(status, has_point)
-    x = dual = reduced = basis = None
-    objective = bound = None
+    found: dict[str, Any] = {"bound": _finite(info.mip_dual_bound)} if integer else {}
     if has_point:
         answer = highs.getSolution()
-        x = np.array(answer.col_value)
-        objective = program.value(x)
+        found["x"] = x = np.array(answer.col_value)
+        found["objective"] = program.value(x)
         if outcome is Status.OPTIMAL and not integer:
-            bound = objective
             dual, reduced = np.array(answer.row_dual), np.array(answer.col_dual)
-            basis = basis_of(highs)
-    if integer:
-        bound = _finite(info.mip_dual_bound)
-    conflict = _conflict(highs, program) if thorough and outcome is Status.INFEASIBLE and not integer else ()
-    return Solution(
-        status=outcome,
-        raw_status=highs.modelStatusToString(highs.getModelStatus()),
-        backend=Highs.name,
-        objective=objective,
-        bound=bound,
-        x=x,
-        dual=dual,
-        reduced_cost=reduced,
-        basis=basis,
-        conflict=conflict,
-        seconds=highs.getRunTime() - before,
-    )
+            found |= {"bound": found["objective"], "dual": dual, "reduced_cost": reduced, "basis": basis_of(highs)}
+    if thorough and outcome is Status.INFEASIBLE and not integer:
+        found["conflict"] = _conflict(highs, program)
+    raw = highs.modelStatusToString(highs.getModelStatus())
+    return Solution(outcome, raw, Highs.name, seconds=highs.getRunTime() - before, **found)
+
+
+_LIMITS = ("kTimeLimit", "kIterationLimit", "kSolutionLimit", "kInterrupt", "kHighsInterrupt", "kMemoryLimit")
+_OUTCOMES = dict.fromkeys(_LIMITS, Status.LIMIT) | {
+    "kOptimal": Status.OPTIMAL,
+    "kModelEmpty": Status.OPTIMAL,
+    "kInfeasible": Status.INFEASIBLE,
+    "kUnbounded": Status.UNBOUNDED,
+    "kUnboundedOrInfeasible": Status.INFEASIBLE_OR_UNBOUNDED,
+}
 
 
 def outcome_of(status: str, has_point: bool) -> Status:
     """Return the status that a status word of HiGHS stands for."""
-    known = {
-        "kOptimal": Status.OPTIMAL,
-        "kModelEmpty": Status.OPTIMAL,
-        "kInfeasible": Status.INFEASIBLE,
-        "kUnbounded": Status.UNBOUNDED,
-        "kUnboundedOrInfeasible": Status.INFEASIBLE_OR_UNBOUNDED,
-    }
-    limits = ("kTimeLimit", "kIterationLimit", "kSolutionLimit", "kInterrupt", "kHighsInterrupt", "kMemoryLimit")
-    if status in limits:
-        return Status.LIMIT
-    return known.get(status, Status.INACCURATE if has_point else Status.FAILED)
+    return _OUTCOMES.get(status, Status.INACCURATE if has_point else Status.FAILED)
 
 
 def basis_of(highs: highspy.Highs) -> Basis | None:
@@ -242,7 +233,9 @@ def basis_of(highs: highspy.Highs) -> Basis | None:
     basis = highs.getBasis()
     if not basis.valid:
         return None
-    columns, rows = (_POSITIONS[list(map(int, each))] for each in (basis.col_status, basis.row_status))
+    columns, rows = (np.array(list(map(int, each)), dtype=np.int8) for each in (basis.col_status, basis.row_status))
+    for positions in (columns, rows):
+        positions[positions == _SOMEWHERE] = Position.LOWER
     return Basis(columns, rows)
 
 

@@ -25,21 +25,13 @@ FLOAT_SLACK = 1e-9
 
 def cut_to_optima(program: Program, solution: Solution) -> Program:
     """Return ``program`` restricted to its optimal solutions, given an optimal ``solution`` with duals."""
-    dual, reduced, x = solution.dual, solution.reduced_cost, solution.point
+    dual, reduced, x, rows = solution.dual, solution.reduced_cost, solution.point, program.rows
     assert dual is not None
     assert reduced is not None
-    activity = program.rows.activity(x)
-    held, fixed = _not_zero(dual), _not_zero(reduced)
-    rows = program.rows
-    row_bound = _nearer(rows.lower, rows.upper, activity)
-    bound = _nearer(program.lower, program.upper, x)
-    return replace(
-        program,
-        name=f"optima of {program.name}",
-        lower=np.where(fixed, bound, program.lower),
-        upper=np.where(fixed, bound, program.upper),
-        rows=replace(rows, lower=np.where(held, row_bound, rows.lower), upper=np.where(held, row_bound, rows.upper)),
-    )
+    lower, upper = _held(program.lower, program.upper, x, reduced)
+    least, most = _held(rows.lower, rows.upper, rows.activity(x), dual)
+    name = f"optima of {program.name}"
+    return replace(program, name=name, lower=lower, upper=upper, rows=replace(rows, lower=least, upper=most))
 
 
 def with_optimum(program: Program, solution: Solution) -> Program:
@@ -70,12 +62,10 @@ def with_optimum(program: Program, solution: Solution) -> Program:
     )
 
 
-def _not_zero(dual: Array) -> Array:
+def _held(lower: Array, upper: Array, value: Array, dual: Array) -> tuple[Array, Array]:
+    """Return the bounds, both at the one nearer to ``value`` where the dual is not zero."""
     size = np.abs(dual)
-    if dual.dtype == object:
-        return np.asarray(size > 0, dtype=bool)
-    return np.asarray(size > ZERO_DUAL * max(1e-3, size.max(initial=0.0)))
-
-
-def _nearer(lower: Array, upper: Array, value: Array) -> Array:
-    return np.where(np.abs(value - lower) <= np.abs(value - upper), lower, upper)
+    zero = 0 if dual.dtype == object else ZERO_DUAL * max(1e-3, size.max(initial=0.0))
+    held = np.asarray(size > zero, dtype=bool)
+    nearer = np.where(np.abs(value - lower) <= np.abs(value - upper), lower, upper)
+    return np.where(held, nearer, lower), np.where(held, nearer, upper)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairopt.backends.solution import Solution
-from fairopt.program import Array, Program
+from fairopt.program import Array, Program, Rows
 
 #: What counts as ordinary size. Rows are left alone if their largest coefficient lies between SMALL and LARGE, the
 #: objective if a typical coefficient does, and bounds up to LARGE_BOUND.
@@ -48,40 +48,32 @@ class Scaled:
 def scaled(program: Program) -> Scaled:
     """Return ``program`` (floats) in ordinary size; one with logarithms, or of ordinary size, is not changed."""
     rows = program.rows
-    largest = np.zeros(len(rows))
-    np.maximum.at(largest, rows.row, np.abs(rows.value))
-    largest[largest == 0] = 1.0
+    largest = largest_of(rows)
     column = 1.0 if program.integer.any() else _column(program, largest)
     row = _power(largest * column)
     # the mean, not the largest: where users' units differ, the smallest cost must not fall below the tolerance
     objective = float(_power(np.array([_typical(program.cost * column)]))[0])
     if program.logarithms is not None or (column == 1 and objective == 1 and (row == 1).all()):
         return Scaled(program, program, 1.0, np.ones(len(rows)), 1.0)
-    return Scaled(
-        replace(
-            program,
-            cost=program.cost * (column / objective),
-            offset=float(program.offset) / objective,
-            lower=program.lower / column,
-            upper=program.upper / column,
-            rows=replace(
-                rows, value=rows.value * (column / row)[rows.row], lower=rows.lower / row, upper=rows.upper / row
-            ),
-        ),
+    value = rows.value * (column / row)[rows.row]
+    ordinary = replace(
         program,
-        objective,
-        row,
-        column,
+        cost=program.cost * (column / objective),
+        offset=float(program.offset) / objective,
+        lower=program.lower / column,
+        upper=program.upper / column,
+        rows=replace(rows, value=value, lower=rows.lower / row, upper=rows.upper / row),
     )
+    return Scaled(ordinary, program, objective, row, column)
 
 
 def _column(program: Program, largest: Array) -> float:
     """Return the unit of the variables: the geometric mean of the sizes of their bounds, 1 if that is ordinary."""
     given = [program.rows.lower / largest, program.rows.upper / largest, program.lower, program.upper]
     typical = _typical(np.concatenate(given))
-    if typical > LARGE_BOUND:
-        return float(2.0 ** np.round(np.log2(typical / LARGE)))
-    return float(2.0 ** np.round(np.log2(typical))) if typical < SMALL else 1.0
+    if SMALL <= typical <= LARGE_BOUND:
+        return 1.0
+    return float(power_of_two(typical / LARGE if typical > LARGE_BOUND else typical))
 
 
 def _typical(values: Array) -> float:
@@ -92,5 +84,17 @@ def _typical(values: Array) -> float:
 
 def _power(sizes: Array) -> Array:
     """Return the powers of two nearest to ``sizes``, 1 for those of ordinary size."""
-    ordinary = (sizes >= SMALL) & (sizes <= LARGE)
-    return np.where(ordinary, 1.0, 2.0 ** np.round(np.log2(sizes)))
+    return np.where((sizes >= SMALL) & (sizes <= LARGE), 1.0, power_of_two(sizes))
+
+
+def power_of_two(sizes: Array | float) -> Array:
+    """Return the power of two nearest to each size; division by it is exact."""
+    return np.asarray(2.0 ** np.round(np.log2(sizes)))
+
+
+def largest_of(rows: Rows) -> Array:
+    """Return the size of each row's largest coefficient; 1 for a row without any."""
+    largest = np.zeros(len(rows))
+    np.maximum.at(largest, rows.row, np.abs(rows.value))
+    largest[largest == 0] = 1.0
+    return largest

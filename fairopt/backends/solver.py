@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from fairopt.backends.scaling import scaled
-from fairopt.backends.solution import Solution
+from fairopt.backends.solution import Solution, refuse_broken
 from fairopt.errors import BadInput, NotCapable, NotInstalled
 from fairopt.program import INFINITY, Number, Program
 
@@ -36,6 +38,8 @@ class Capability(enum.Enum):
 
 #: Most solvers take seeds of 31 bits. A solver that is asked for a million threads kills the process.
 MOST, MOST_THREADS = 2**31, 256
+#: The options that are whole numbers, and the least value of each.
+_WHOLE = {Capability.SEED: 0, Capability.THREADS: 1}
 
 
 @dataclass(frozen=True)
@@ -53,28 +57,23 @@ class Options:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("time_limit", 0.0), ("gap", 0.0), ("tolerance", 0.0), ("seed", 0), ("threads", 1)):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            whole = name in ("seed", "threads")
+        for option, value in self.given().items():
+            whole, least = option in _WHOLE, _WHOLE.get(option, 0.0)
             number = isinstance(value, int if whole else int | float | Fraction) and not isinstance(value, bool)
             if not number or not least <= value < (MOST if whole else INFINITY):
                 kind = f"a whole number below {MOST}" if whole else "a finite number"
-                raise BadInput(f"got {value!r}", place=f"option {name}", remedy=f"Give {kind} that is at least {least}")
+                raise BadInput(f"got {value!r}", place=option.value, remedy=f"Give {kind} that is at least {least}")
         if self.threads is not None and self.threads > MOST_THREADS:
             raise BadInput(f"got {self.threads}", place="option threads", remedy=f"Give at most {MOST_THREADS}")
 
     def given(self) -> dict[Capability, Number]:
-        """Return the options that are set, by the capability that each needs."""
-        pairs = {
-            Capability.TIME_LIMIT: self.time_limit,
-            Capability.GAP: self.gap,
-            Capability.TOLERANCE: self.tolerance,
-            Capability.SEED: self.seed,
-            Capability.THREADS: self.threads,
-        }
-        return {capability: value for capability, value in pairs.items() if value is not None}
+        """Return the options that are set, by the capability that each needs, which has the option's name."""
+        return {Capability[name.upper()]: value for name, value in vars(self).items() if value is not None}
+
+    def named(self, names: Mapping[Capability, tuple[str, ...]]) -> dict[str, int | float]:
+        """Return the options that are set, under the names by which a library takes them."""
+        plain = {each: int(value) if each in _WHOLE else float(value) for each, value in self.given().items()}
+        return {name: value for each, value in plain.items() for name in names[each]}
 
 
 @runtime_checkable
@@ -143,9 +142,9 @@ class Backend(ABC):
         ordinary = scaled(program.as_(float))
         return ordinary.back(self._solve(ordinary.program, options))
 
-    def opened(self, options: Options | None = None) -> Answers:
-        """Return an object that answers one program after another; a back end may keep a model loaded in between."""
-        return OneByOne(self, options or Options())
+    def opened(self, options: Options | None = None) -> Callable[[Program], Solution]:
+        """Return what answers one program after another; a back end may keep a model loaded in between."""
+        return partial(self.solve, **asdict(options or Options()))
 
     def check(self, program: Program, options: Options) -> None:
         """Raise `NotInstalled` or `NotCapable` if solving would have to guess or ignore something."""
@@ -166,26 +165,6 @@ class Backend(ABC):
     @abstractmethod
     def _solve(self, program: Program, options: Options) -> Solution:
         """Solve a program that has passed `check` and is in the back end's number type."""
-
-
-class Answers(Protocol):
-    """An object that answers one program after another."""
-
-    def solve(self, program: Program) -> Solution:
-        """Return the answer to ``program``."""
-        ...
-
-
-@dataclass(frozen=True)
-class OneByOne:
-    """A back end with its options; it starts afresh with every program."""
-
-    backend: Solver
-    options: Options
-
-    def solve(self, program: Program) -> Solution:
-        """Return the back end's answer, optimal or not."""
-        return self.backend.solve(program, **asdict(self.options))
 
 
 class Method:
@@ -236,7 +215,11 @@ class Session:
     def __init__(self, solver: Solver | Method, options: Options | None = None, *, warm: bool = False) -> None:
         self.solver, self.options, self.warm = solver, options or Options(), warm
         self.seconds = 0.0
-        self._answers = self._opened()
+        self._ask: Callable[[Program], Solution] | None = None
+        if not isinstance(solver, Method):
+            # a back end from outside starts afresh with every program
+            opened = isinstance(solver, Backend) and solver.opened(self.options)
+            self._ask = opened or partial(solver.solve, **asdict(self.options))
         self._last: Solution | None = None
 
     @property
@@ -262,10 +245,14 @@ class Session:
 
     def __call__(self, program: Program) -> Solution:
         """Return the back end's answer to ``program``, optimal or not."""
-        if self._answers is None:
-            raise NotCapable(f"{self.solver.name} is a policy's own method and solves no programs")
-        solution = self._answers.solve(program)
+        solution = (self._ask or self.backend.solve)(program)  # of a method, the second is refused
         self.seconds += solution.seconds
+        return solution
+
+    def optimum(self, program: Program) -> Solution:
+        """Return the optimal answer to ``program``, which keeps every constraint; errors: `NotSolved`."""
+        solution = self(program).require_optimal()
+        refuse_broken(program, solution)
         return solution
 
     def answer(self, policy: Any, problem: Any, start: Any = None) -> Solution:
@@ -278,12 +265,3 @@ class Session:
         self._last = method.solve(policy, problem, start)
         self.seconds += self._last.seconds
         return self._last
-
-    def _opened(self) -> Answers | None:
-        if isinstance(self.solver, Method):
-            return None
-        return (
-            self.solver.opened(self.options)
-            if isinstance(self.solver, Backend)
-            else OneByOne(self.solver, self.options)
-        )

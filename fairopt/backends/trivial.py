@@ -6,6 +6,8 @@ wrap them answer here, in the same way.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fairopt.backends.solution import Solution, Status
@@ -29,18 +31,10 @@ def settle(program: Program, backend: str, forgiven: Number = FORGIVEN) -> Solut
         return None
     if program.cost.any():
         return Solution(Status.UNBOUNDED, "no solver was asked: nothing constrains the variables", backend)
-    origin = np.full(variables, type(program.offset)(0), dtype=program.cost.dtype)
-    objective = program.value(origin)
-    return Solution(
-        Status.OPTIMAL,
-        "no solver was asked: no variable is constrained or has a cost",
-        backend,
-        objective=objective,
-        bound=objective,
-        x=origin,
-        dual=None if program.integer.any() else np.full(rows, type(program.offset)(0), dtype=program.cost.dtype),
-        reduced_cost=None if program.integer.any() else origin,
-    )
+    origin, dual = (np.full(size, type(program.offset)(0), dtype=program.cost.dtype) for size in (variables, rows))
+    raw, value = "no solver was asked: no variable is constrained or has a cost", program.value(origin)
+    found = Solution(Status.OPTIMAL, raw, backend, objective=value, bound=value, x=origin)
+    return found if program.integer.any() else replace(found, dual=dual, reduced_cost=origin)
 
 
 def contradiction(program: Program, forgiven: Number = FORGIVEN) -> str:

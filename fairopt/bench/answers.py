@@ -47,11 +47,8 @@ def _put(value: Any, arrays: list[Any]) -> Any:
         return [_put(each, arrays) for each in value]
     if isinstance(value, Mapping):
         return {"items": [[_put(key, arrays), _put(each, arrays)] for key, each in value.items()]}
-    raise BadInput(
-        f"got {shown(value)} of type {type(value).__name__}",
-        place="the answer",
-        remedy="Return arrays, numbers, strings, and lists and dictionaries of these",
-    )
+    remedy = "Return arrays, numbers, strings, and lists and dictionaries of these"
+    raise BadInput(f"got {shown(value)} of type {type(value).__name__}", place="the answer", remedy=remedy)
 
 
 def _taken(tree: Any, arrays: Mapping[str, Any]) -> Any:

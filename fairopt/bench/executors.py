@@ -6,45 +6,38 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import NamedTuple
 
 from fairopt.bench.libraries import library
 from fairopt.errors import BadInput, NotSolved
 
 
-class ExecutorSlots(NamedTuple):
-    """An executor (None: here) and how many measurements it takes at once."""
-
-    executor: Executor | None
-    concurrent: int
-
-
 @contextmanager
-def place(workers: int, dask: str | None) -> Iterator[ExecutorSlots]:
-    """Yield where to measure: ``workers`` processes (1: here), or the Dask cluster at an address, or "local:N".
+def place(workers: int, dask: str | None) -> Iterator[tuple[Executor | None, int]]:
+    """Yield an executor (None: here) and how many measurements it takes at once.
+
+    It is ``workers`` processes (1: here), or the Dask cluster at an address, or "local:N".
 
     Errors: `BadInput` for both at once and for a malformed address; `NotInstalled` without Dask; `NotSolved` where no
     cluster answers.
     """
-    if dask is None:
-        if workers == 1:
-            yield ExecutorSlots(None, 1)
-            return
+    if dask is not None:
+        if workers != 1:
+            raise BadInput(f"got --workers {workers} with --dask", place="--workers", remedy="Give one of the two")
+        with _on_dask(dask) as there:
+            yield there
+    elif workers == 1:
+        yield None, 1
+    else:
         # spawned, so that no worker has this process's memory
         pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
         try:
-            yield ExecutorSlots(pool, workers)
+            yield pool, workers
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-        return
-    if workers != 1:
-        raise BadInput(f"got --workers {workers} with --dask", place="--workers", remedy="Give one of the two")
-    with _on_dask(dask) as there:
-        yield there
 
 
 @contextmanager
-def _on_dask(address: str) -> Iterator[ExecutorSlots]:
+def _on_dask(address: str) -> Iterator[tuple[Executor, int]]:
     distributed = library("distributed", "--dask")
     kind, _, count = address.partition(":")
     if kind == "local":
@@ -52,7 +45,7 @@ def _on_dask(address: str) -> Iterator[ExecutorSlots]:
             raise BadInput(f"got {address!r}", place="--dask", remedy="Write local:N with N workers, such as local:2")
         workers = {"n_workers": int(count), "processes": True, "threads_per_worker": 1, "dashboard_address": None}
         with distributed.LocalCluster(**workers) as cluster, distributed.Client(cluster) as client:
-            yield ExecutorSlots(client.get_executor(pure=False), int(count))
+            yield client.get_executor(pure=False), int(count)
         return
     try:
         client = distributed.Client(address, timeout=10)
@@ -63,4 +56,4 @@ def _on_dask(address: str) -> Iterator[ExecutorSlots]:
         threads = sum(client.nthreads().values())
         if not threads:
             raise NotSolved(f"the Dask scheduler at {address!r} has no workers")
-        yield ExecutorSlots(client.get_executor(pure=False), threads)
+        yield client.get_executor(pure=False), threads

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TextIO
 
 from fairopt.bench.libraries import library
-from fairopt.bench.records import (
-    Environment,
-    Measurement,
-    Record,
-    environments,
-    line_of,
-    measurements,
-    read_results,
-    record_of,
-)
+from fairopt.bench.records import Measurement, Record, environments, line_of, measurements, read_results, record_of
 from fairopt.codec import encode
 from fairopt.errors import BadInput
 
@@ -42,9 +33,8 @@ class ResultsFile(AbstractContextManager["ResultsFile"]):
         try:
             self._file = self.path.open("a", encoding="utf-8")
         except OSError as error:
-            raise BadInput(
-                f"{self.path} cannot be written: {error.strerror}", place="--json", remedy="Name a file in a folder"
-            ) from error
+            problem = f"{self.path} cannot be written: {error.strerror}"
+            raise BadInput(problem, place="--json", remedy="Name a file in a folder") from error
         try:
             self._lock()
             self._mend()
@@ -65,14 +55,13 @@ class ResultsFile(AbstractContextManager["ResultsFile"]):
     def _lock(self) -> None:
         try:
             import fcntl
+
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except ImportError:  # not on this system, where a second run is not noticed
             return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise BadInput(
-                f"another run is writing {self.path}", place="--json", remedy="Wait for it, or name another file"
-            ) from error
+            problem, remedy = f"another run is writing {self.path}", "Wait for it, or name another file"
+            raise BadInput(problem, place="--json", remedy=remedy) from error
 
     def _mend(self) -> None:
         found = read_results(self.path)
@@ -149,22 +138,18 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
     pyarrow, parquet = _pyarrow()
     records = list(records)
     known = environments(records)
-    rows = [_row(each, known) for each in measurements(records)]
-    schema = pyarrow.schema(
-        [pyarrow.field(name, getattr(pyarrow, kind)(), metadata={"says": says}) for name, kind, says in COLUMNS]
-    )
-    columns = {name: [row[name] for row in rows] for name, _, _ in COLUMNS}
+    rows = [_row(each, known.get(each.environment)) for each in measurements(records)]
+    described = (pyarrow.field(name, getattr(pyarrow, kind)(), metadata={"says": says}) for name, kind, says in COLUMNS)
     try:
-        parquet.write_table(pyarrow.table(columns, schema=schema), path)
+        parquet.write_table(pyarrow.Table.from_pylist(rows, schema=pyarrow.schema(described)), path)
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error}", place="--parquet", remedy="Check the folder") from error
 
 
-def _row(of: Measurement, known: Mapping[str, Environment]) -> dict[str, Any]:
+def _row(of: Measurement, where: Record | None) -> dict[str, Any]:
     row: dict[str, Any] = encode(of, finite=True)
     instance, judged, seconds = row["instance"], row["judgement"] or {}, row["seconds"]
     clocks = {**seconds, "reference": row["reference_job"]}
-    where = known.get(of.environment)
     row |= {name: instance[name] for name in ("family", "size", "seed")}
     row |= {f"{stage}_{clock}": took and took[clock] for stage, took in clocks.items() for clock in ("wall", "cpu")}
     row |= {name: judged.get(name) for name in ("violation", "gap", "objective", "note")}

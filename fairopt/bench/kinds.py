@@ -79,18 +79,12 @@ class Task(ABC):
     tolerance: ClassVar[float] = 1e-6
 
     def warm_up(self) -> Any:
-        """Return a tiny problem, which every contender answers once before the clock starts, or None for no such thing.
-
-        So that imports, and what libraries compile or load at their first use, are counted for nobody.
-        """
+        """Return a tiny problem, or None: each contender first answers it untimed, so that imports count for nobody."""
         return None
 
     @abstractmethod
     def reference(self, instance: Instance) -> Any:
-        """Return what answers are compared with (bounds that are proven), computed once an instance, never timed.
-
-        It is sent between processes: keep it small.
-        """
+        """Return what answers are compared with (proven bounds): once an instance, untimed, small enough to be sent."""
 
     @abstractmethod
     def judge(self, instance: Instance, answer: Any, reference: Any) -> Judgement:
@@ -117,10 +111,7 @@ class Contender(ABC):
         return None
 
     def prepare(self, task: str, problem: Any) -> Any:
-        """Return the problem in the plain form in which this contender takes it, such as arrays of floats; untimed.
-
-        It must not do any of the work that others are timed for.
-        """
+        """Return the problem as this contender takes it (arrays of floats), without work that others are timed for."""
         return problem
 
     @abstractmethod

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fairopt import discovery
 from fairopt.bench import configuring
@@ -22,7 +21,7 @@ def summaries(group: str) -> Iterator[tuple[str, ...]]:
     """Yield (name, first line of its docstring) of each object of a group; of a broken one, what is wrong."""
     for name in discovery.names(group):
         try:
-            yield name, _first_line(discovery.load(group, name))
+            yield name, (discovery.load(group, name).__doc__ or "").strip().partition("\n")[0]
         except FairoptError as error:
             yield name, str(error)
 
@@ -35,7 +34,3 @@ def contenders() -> Iterator[tuple[str, ...]]:
             yield name, ", ".join(contender.tasks), contender.missing() or "available"
         except FairoptError as error:
             yield name, "", str(error)
-
-
-def _first_line(found: Any) -> str:
-    return (found.__doc__ or "").strip().partition("\n")[0]

@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,6 +16,7 @@ from time import perf_counter, process_time
 
 import numpy as np
 
+from fairopt.bench import memory
 from fairopt.bench.records import Clock, Environment
 
 #: Variables by which libraries learn how many threads to use.
@@ -36,10 +38,8 @@ def versions(libraries: Iterable[str]) -> dict[str, str]:
     """Return the versions of installed distributions; what is not installed is left out."""
     found = {}
     for name in sorted({*libraries}):
-        try:
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found
 
 
@@ -70,11 +70,7 @@ def environment(provenance: Provenance, threads: int) -> Environment:
         system=platform.platform(),
         python=f"{platform.python_implementation()} {platform.python_version()}",
         threads=pinned(threads),
-        libraries=versions(provenance.libraries),
-        commit=provenance.commit,
-        dirty=provenance.dirty,
-        spec_text=provenance.spec_text,
-        command=provenance.command,
+        **{**vars(provenance), "libraries": versions(provenance.libraries)},
     )
 
 
@@ -133,9 +129,5 @@ def _git(folder: Path, *words: str) -> str:
 
 def _cpu() -> str:
     """Return the processor's name: Linux tells it in /proc/cpuinfo only."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    found = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-    return found or platform.processor() or platform.machine()
+    name = next((line.partition(":")[2].strip() for line in memory.lines("cpuinfo", "model name")), "")
+    return name or platform.processor() or platform.machine()

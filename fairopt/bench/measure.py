@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fairopt.bench import configuring
+from fairopt.bench import configuring, records
 from fairopt.bench.answers import read_answer
-from fairopt.bench.kinds import Contender, Instance, Judgement
+from fairopt.bench.kinds import Contender, Judgement
 from fairopt.bench.machine import Provenance, environment, writable
 from fairopt.bench.process import Ending, run_child
 from fairopt.bench.records import Clock, Environment, InstanceKey, Judged, Measurement, MeasurementStatus, Stages, Trial
@@ -34,18 +34,6 @@ class Job:
     skipped: str = ""
 
 
-def key_of(instance: Instance) -> InstanceKey:
-    """Return what is written down of an instance."""
-    return InstanceKey(
-        family=instance.family,
-        name=instance.name,
-        size=instance.size,
-        seed=instance.seed,
-        parameters=dict(instance.parameters),
-        digest=instance.digest,
-    )
-
-
 def reference(task: str, key: InstanceKey) -> Any:
     """Return what answers of this instance are compared with."""
     return configuring.task(task).reference(configuring.drawn(key))
@@ -53,9 +41,7 @@ def reference(task: str, key: InstanceKey) -> Any:
 
 def settings_of(contender: Contender) -> dict[str, Any]:
     """Return all settings of a contender, defaults included, as they are written down."""
-    if not is_dataclass(contender):
-        return {}
-    plain: dict[str, Any] = encode(contender, finite=True)
+    plain: dict[str, Any] = encode(contender, finite=True) if is_dataclass(contender) else {}
     return plain
 
 
@@ -82,19 +68,17 @@ def _judged(job: Job, folder: Path, ended: Ending) -> tuple[Ending, Judgement | 
     try:
         judgement = task.judge(configuring.drawn(job.trial.instance), read_answer(folder), job.reference)
     except Exception as error:  # noqa: BLE001 - a failing judge must neither end the run nor accept the answer
-        return Ending(MeasurementStatus.ERROR, f"judging failed: {error!r}", ended.peak_bytes, ended.reported), None
+        return replace(ended, status=MeasurementStatus.ERROR, message=f"judging failed: {error!r}"), None
+    taken = sum(ended.reported["seconds"][stage]["wall"] for stage in ("build", "solve"))
     status, message = MeasurementStatus.SOLVED, ended.message
-    if not judgement.accepted:
-        status, message = MeasurementStatus.WRONG, judgement.note
     if not judgement.proven:
         status, message = MeasurementStatus.ERROR, f"nothing proves how good the answer is: {judgement.note}"
-    taken = sum(ended.reported["seconds"][stage]["wall"] for stage in ("build", "solve"))
-    if status is MeasurementStatus.SOLVED and taken > job.trial.time_limit:
-        status, message = (
-            MeasurementStatus.TIMEOUT,
-            f"answered after {taken:.3g} s; the limit is {job.trial.time_limit:g} s",
-        )
-    return Ending(status, message, ended.peak_bytes, ended.reported), judgement
+    elif not judgement.accepted:
+        status, message = MeasurementStatus.WRONG, judgement.note
+    elif taken > job.trial.time_limit:
+        message = f"answered after {taken:.3g} s; the limit is {job.trial.time_limit:g} s"
+        status = MeasurementStatus.TIMEOUT
+    return replace(ended, status=status, message=message), judgement
 
 
 def _short(message: str) -> str:
@@ -114,9 +98,7 @@ def _record(trial: Trial, here: Environment, started: str, ended: Ending, judgem
         status=ended.status,
         message=_short(ended.message),
         seconds=decode(Stages, reported.get("seconds", {}), "seconds"),
-        peak_bytes=None
-        if ended.status in (MeasurementStatus.MISSING, MeasurementStatus.SKIPPED)
-        else ended.peak_bytes or None,
+        peak_bytes=None if ended.status in records.PASSING else ended.peak_bytes or None,
         base_bytes=reported.get("base_bytes"),
         judgement=judged,
         reference_job=decode(Clock | None, reported.get("reference_job"), "reference_job"),

@@ -8,6 +8,7 @@ is then the largest value seen.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from fairopt.bench.libraries import library
@@ -26,52 +27,48 @@ def resident(pid: int) -> int:
     total, waiting = 0, [pid]
     while waiting:
         process = waiting.pop()
-        total += _status(process, "VmRSS:")
+        total += _number(f"{process}/status", "VmRSS:") * _KIB
         waiting.extend(_children(process))
     return total
 
 
 def peak(pid: int) -> int:
     """Return the most bytes that a process has had since `forget_peak`; without /proc, what it has now."""
-    return _status(pid, "VmHWM:") if _has_proc() else _by_psutil(pid)
+    return _number(f"{pid}/status", "VmHWM:") * _KIB if _has_proc() else _by_psutil(pid)
 
 
 def forget_peak() -> None:
     """Let the peak of this process begin anew; where the system cannot, it counts from the start of the process."""
-    try:
+    with suppress(OSError):  # not Linux, or not allowed: the peak is then that of the whole process, never less
         (PROC / "self" / "clear_refs").write_text("5")
-    except OSError:
-        return  # not Linux, or not allowed: the peak is then that of the whole process, which is never less
 
 
 def kills() -> int:
     """Return how many processes the system has killed since its start because memory ran out; 0 where unknown."""
-    try:
-        lines = (PROC / "vmstat").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+    return _number("vmstat", "oom_kill ")
 
 
 def _has_proc() -> bool:
     return (PROC / "self" / "status").exists()
 
 
-def _status(pid: int, key: str) -> int:
+def lines(file: str, key: str) -> list[str]:
+    """Return the lines of a file of /proc that begin with a key; none where the file, or its process, is gone."""
     try:
-        lines = (PROC / str(pid) / "status").read_text().splitlines()
-    except OSError:  # it has ended
-        return 0
-    return next((int(line.split()[1]) * _KIB for line in lines if line.startswith(key)), 0)
+        return [line for line in (PROC / file).read_text().splitlines() if line.startswith(key)]
+    except OSError:
+        return []
+
+
+def _number(file: str, key: str) -> int:
+    return next((int(line.split()[1]) for line in lines(file, key)), 0)
 
 
 def _children(pid: int) -> list[int]:
     found: list[int] = []
-    try:
+    with suppress(OSError):  # a thread, or the process, has ended meanwhile
         for thread in (PROC / str(pid) / "task").iterdir():
             found.extend(int(child) for child in (thread / "children").read_text().split())
-    except OSError:  # a thread, or the process, has ended meanwhile
-        return found
     return found
 
 

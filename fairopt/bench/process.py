@@ -28,7 +28,7 @@ SETUP = 900.0
 _TAIL = 400
 
 
-@dataclass
+@dataclass(frozen=True)
 class Ending:
     """How a process ended; SOLVED means that it wrote an answer. ``reported`` is the last line that it sent."""
 
@@ -95,13 +95,11 @@ class _Watch:
                         return None
                     *lines, text = (text + read).split(b"\n")
                     for line in lines:
-                        ended = self._read(json.loads(line))
-                        if ended is not None:
+                        if (ended := self._read(json.loads(line))) is not None:
                             return ended
                 elif gone:  # a process that it left behind holds the pipe open
                     return None
-                over = self._over()
-                if over is not None:
+                if (over := self._over()) is not None:
                     return over
 
     def _read(self, data: Mapping[str, Any]) -> Ending | None:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from fairopt.codec import decode, encode
 from fairopt.errors import BadInput
+from fairopt.problem.files.storage import naming
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
 
@@ -35,6 +36,10 @@ class MeasurementStatus(Enum):
     ERROR = "error"  # it ended without an answer: an exception, a crash, the solver's own status
     MISSING = "missing"  # a library that it needs is not installed
     SKIPPED = "skipped"  # not tried, for the reason that the message gives
+
+
+#: Statuses that may differ when the same is tried later on the same machine.
+PASSING = (MeasurementStatus.MISSING, MeasurementStatus.SKIPPED)
 
 
 @dataclass(frozen=True)
@@ -61,8 +66,8 @@ class Stages:
     @property
     def cpu(self) -> float | None:
         """Processor seconds of all stages; None where none was reached."""
-        clocks = [clock for clock in (self.build, self.solve, self.certify) if clock is not None]
-        return math.fsum(clock.cpu for clock in clocks) if clocks else None
+        taken = [clock.cpu for clock in vars(self).values() if clock is not None]
+        return math.fsum(taken) if taken else None
 
 
 @dataclass(frozen=True)
@@ -124,8 +129,7 @@ class Trial:
     def identity(self) -> str:
         """What makes two trials the same, as text.
 
-        The specification's name is part of it, so that each specification has all its measurements where several share
-        a file; and the label, so that one contender can be entered twice, to show what differs by chance.
+        Several specifications may share a file, and one may enter a contender twice, to show what differs by chance.
         """
         return json.dumps([self.condition, self.spec, self.called, self.instance.digest, self.repeat])
 
@@ -208,7 +212,7 @@ class Environment:
 
 
 Record = Measurement | Environment
-_KINDS: Mapping[str, type[Measurement] | type[Environment]] = {each.kind: each for each in (Measurement, Environment)}
+_KINDS: Mapping[str, type[Record]] = {each.kind: each for each in (Measurement, Environment)}
 
 
 def line_of(record: Record) -> str:
@@ -225,7 +229,6 @@ def record_of(line: str, place: str = "") -> Record:
         raise BadInput(f"not JSON: {error}", place=place, remedy="Each line is one object; drop this one") from error
     if not isinstance(data, dict):
         raise BadInput(f"got {shown(data)}", place=place, remedy="Give one object a line")
-    data = dict(data)
     schema, kind = data.pop("schema", None), data.pop("kind", None)
     if schema != SCHEMA:
         raise BadInput(f"schema {shown(schema)}", place=place, remedy=f"This version reads schema {SCHEMA}")
@@ -252,14 +255,8 @@ def read_results(path: str | PathLike[str]) -> Results:
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", file=str(path), remedy="Give a file of results") from error
     *whole, last = text.split("\n")
-    records = []
-    for number, line in enumerate(whole, start=1):
-        if line.strip():
-            try:
-                records.append(record_of(line, f"line {number}"))
-            except BadInput as error:
-                raise error.inside(str(path)) from error
-    return Results(records, last)
+    with naming(path):
+        return Results([record_of(line, f"line {n}") for n, line in enumerate(whole, start=1) if line.strip()], last)
 
 
 def measurements(records: Iterable[Record]) -> list[Measurement]:

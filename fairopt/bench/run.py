@@ -7,21 +7,17 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from fairopt.bench import configuring
+from fairopt.bench import configuring, records
+from fairopt.bench.kinds import Contender
 from fairopt.bench.machine import Provenance
-from fairopt.bench.measure import Job, key_of, measure, reference, settings_of
-from fairopt.bench.records import Environment, InstanceKey, Measurement, MeasurementStatus, Record, Trial
+from fairopt.bench.measure import Job, measure, reference, settings_of
+from fairopt.bench.records import PASSING, Environment, InstanceKey, Measurement, MeasurementStatus, Record, Trial
 from fairopt.bench.spec import Entrant, Spec
 from fairopt.errors import FairoptError, NotInstalled, NotSolved
 
 T = TypeVar("T")
 #: Statuses after which trying again on this or a larger instance is no use.
-_SPENT: Mapping[MeasurementStatus, str] = {
-    MeasurementStatus.TIMEOUT: "timed out",
-    MeasurementStatus.MEMORY: "ran out of memory",
-}
-#: Statuses that may differ when the same is tried later on the same machine.
-_PASSING = (MeasurementStatus.MISSING, MeasurementStatus.SKIPPED)
+_SPENT = {MeasurementStatus.TIMEOUT: "timed out", MeasurementStatus.MEMORY: "ran out of memory"}
 
 
 class Here(Executor):
@@ -52,22 +48,17 @@ def run_spec(
 
     Errors: `BadInput` for parameters that a family refuses; `NotSolved` where an executor failed.
     """
-    run = _Run(
-        spec=spec,
-        executor=executor or Here(),
-        concurrent=concurrent,
-        provenance=provenance or Provenance.of(spec.source, library_names(spec)),
-        say=say,
-    )
-    yield from run.go(tuple(before))
+    made = {each.label: _contender(each) for each in spec.contenders}
+    libraries = {name for each in made.values() for name in getattr(each, "libraries", ())}
+    settings = {
+        each.label: settings_of(found) if (found := made[each.label]) is not None else dict(each.settings)
+        for each in spec.contenders
+    }
+    known = provenance or Provenance.of(spec.source, libraries)
+    yield from _Run(spec, executor or Here(), concurrent, known, say, settings).go(tuple(before))
 
 
-def library_names(spec: Spec) -> set[str]:
-    """Return the distributions that the contenders of a specification name."""
-    return {name for each in spec.contenders for name in getattr(_contender(each), "libraries", ())}
-
-
-def _contender(entrant: Entrant) -> Any:
+def _contender(entrant: Entrant) -> Contender | None:
     try:
         return entrant.make()
     except NotInstalled:  # each of its measurements says so
@@ -81,32 +72,28 @@ class _Run:
     concurrent: int
     provenance: Provenance
     say: Callable[[str], None]
+    settings: Mapping[str, dict[str, Any]]
     pending: dict[Future[tuple[Measurement, Environment]], Trial] = field(default_factory=dict)
     environments: set[str] = field(default_factory=set)
     spent: list[Measurement] = field(default_factory=list)
-    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: Identities of trials that lacked a library before; that is not written again.
     missing: set[str] = field(default_factory=set)
 
     def go(self, before: Sequence[Record]) -> Iterator[Record]:
-        done: dict[str, Measurement] = {}
-        for record in before:
-            if isinstance(record, Environment):
-                self.environments.add(record.digest)
-            else:
-                done[record.identity] = record
-                self._remember(record)
+        known, measured = records.environments(before), records.measurements(before)
+        self.environments = set(known)
+        self.spent = [each for each in measured if each.status in _SPENT]
+        done = {each.identity: each for each in measured}
         self.missing = {identity for identity, record in done.items() if record.status is MeasurementStatus.MISSING}
-        self.settings = {each.label: self._settings(each) for each in self.spec.contenders}
-        self._say_what_is_old(done.values(), {each.digest: each for each in before if isinstance(each, Environment)})
+        self._say_what_is_old(done.values(), known)
         try:
             for key in list(self._instances()):  # first of all, so that no bad parameter ends the run half way
                 compared: list[Any] = []  # the reference, once it is needed
                 for repeat, entrant in self._turns(key):
                     trial = self._trial(entrant, key, repeat)
-                    known = done.get(trial.identity)
+                    earlier = done.get(trial.identity)
                     # a library that was missing may be installed by now
-                    if known is not None and (known.status not in _PASSING or self._why_not(entrant, trial)):
+                    if earlier is not None and (earlier.status not in PASSING or self._why_not(entrant, trial)):
                         continue
                     while len(self.pending) >= self.concurrent:
                         yield from self._collect()
@@ -135,9 +122,9 @@ class _Run:
         for block in self.spec.instances:
             family = configuring.family(block.family)
             for parameters, seed in block.combinations():
+                drawn = family.draw(seed, parameters)
                 # the family by its registered name, so that a worker can draw the instance again
-                key = key_of(family.draw(seed, parameters))
-                yield InstanceKey(block.family, key.name, key.size, seed, parameters, key.digest)
+                yield InstanceKey(block.family, drawn.name, drawn.size, seed, parameters, drawn.digest)
 
     def _turns(self, key: InstanceKey) -> Iterator[tuple[int, Entrant]]:
         entrants = self.spec.contenders
@@ -162,10 +149,6 @@ class _Run:
             concurrent=self.concurrent,
         )
 
-    def _settings(self, entrant: Entrant) -> dict[str, Any]:
-        contender = _contender(entrant)
-        return dict(entrant.settings) if contender is None else settings_of(contender)
-
     def _why_not(self, entrant: Entrant, trial: Trial) -> str:
         """Return why a contender is not tried, "" where it is."""
         key = trial.instance
@@ -187,7 +170,8 @@ class _Run:
         for future in ended:
             trial = self.pending.pop(future)
             measurement, environment = _result(future, f"{trial.instance.name}, {trial.label}")
-            self._remember(measurement)
+            if measurement.status in _SPENT:
+                self.spent.append(measurement)
             if measurement.status is MeasurementStatus.MISSING and measurement.identity in self.missing:
                 continue
             if environment.digest not in self.environments:
@@ -210,10 +194,6 @@ class _Run:
             return self.executor.submit(do, *arguments)
         except RuntimeError as error:  # a pool whose worker has died, or that is shut down
             raise _failed("a job could not be sent", error) from error
-
-    def _remember(self, record: Measurement) -> None:
-        if record.status in _SPENT:
-            self.spent.append(record)
 
 
 def _result(future: Future[T], what: str) -> T:

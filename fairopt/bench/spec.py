@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from enum import Enum
 from hashlib import sha256
@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from fairopt.bench import configuring
 from fairopt.bench.configuring import placed
-from fairopt.bench.kinds import Contender, Task
+from fairopt.bench.kinds import Contender
 from fairopt.codec import decode
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.problem.files.documents import parse_toml
@@ -118,10 +118,9 @@ class Goal:
         _require_text(self, "text")
         _require_positive(self, "limit")
         if (self.statistic is Statistic.RATIO) != bool(self.against):
+            remedy = "Name the contender whose seconds are divided by those of the first"
             raise BadInput(
-                "it goes with the statistic 'ratio', and with no other",
-                place="key 'against'",
-                remedy="Name the contender whose seconds are divided by those of the first",
+                "it goes with the statistic 'ratio', and with no other", place="key 'against'", remedy=remedy
             )
 
     def chooses(self, family: str, size: int, parameters: Mapping[str, Any]) -> bool:
@@ -132,8 +131,12 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class _Settings:
-    """What stands at the top of a specification."""
+class Spec:
+    """A specification. Seconds and bytes; ``source`` is the text that it was read from, ``digest`` the hash of that.
+
+    ``shift`` is that of the shifted geometric mean. ``give_up``: a contender that ran out of time or memory is not
+    tried again on that instance, nor on larger ones of the family.
+    """
 
     name: str
     title: str
@@ -144,34 +147,20 @@ class _Settings:
     shift: float = 0.01
     threads: int = 1
     give_up: bool = True
+    instances: tuple[Instances, ...] = ()
+    contenders: tuple[Entrant, ...] = ()
+    goals: tuple[Goal, ...] = ()
+    source: str = ""
 
     def __post_init__(self) -> None:
         _require_text(self, "name", "title", "task")
         _require_positive(self, "time_limit", "shift")
         _require_counts(self, 1, "repeats", "threads")
 
-
-@dataclass(frozen=True, kw_only=True)
-class Spec(_Settings):
-    """A specification. Seconds and bytes; ``source`` is the text that it was read from, ``digest`` the hash of that.
-
-    ``shift`` is that of the shifted geometric mean. ``give_up``: a contender that ran out of time or memory is not
-    tried again on that instance, nor on larger ones of the family.
-    """
-
-    instances: tuple[Instances, ...]
-    contenders: tuple[Entrant, ...]
-    goals: tuple[Goal, ...] = ()
-    source: str = ""
-
     @property
     def digest(self) -> str:
         """The hash of the text."""
         return sha256(self.source.encode()).hexdigest()
-
-    def make_task(self) -> Task:
-        """Return the task. Errors: `BadInput`, `NotInstalled`."""
-        return configuring.task(self.task)
 
     @classmethod
     def parse(cls, source: str, file: str = "") -> Spec:
@@ -197,9 +186,8 @@ class Spec(_Settings):
 
 def shipped() -> dict[str, str]:
     """Return the text of each specification that comes with fairopt, by name."""
-    folder = resources.files(SHIPPED)
-    found = sorted((each for each in folder.iterdir() if each.name.endswith(".toml")), key=lambda each: each.name)
-    return {each.name.removesuffix(".toml"): each.read_text(encoding="utf-8") for each in found}
+    found = {each.name: each for each in resources.files(SHIPPED).iterdir() if each.name.endswith(".toml")}
+    return {name.removesuffix(".toml"): found[name].read_text(encoding="utf-8") for name in sorted(found)}
 
 
 def check_names(spec: Spec) -> None:
@@ -208,7 +196,7 @@ def check_names(spec: Spec) -> None:
     A plug-in that cannot be loaded is left for the run, which records it as missing.
     """
     with placed("key 'task'"):
-        task = spec.make_task()
+        task = configuring.task(spec.task)
     for number, block in enumerate(spec.instances, start=1):
         with placed(f"instances {number}, key 'family'"):
             configuring.family(block.family)
@@ -220,11 +208,8 @@ def check_names(spec: Spec) -> None:
         except NotInstalled:
             continue
         if not {spec.task, task.name} & set(made.tasks):
-            raise BadInput(
-                f"{entrant.contender!r} does not answer {spec.task!r}",
-                place=place,
-                remedy=f"It answers {', '.join(made.tasks) or 'nothing'}",
-            )
+            remedy = f"It answers {', '.join(made.tasks) or 'nothing'}"
+            raise BadInput(f"{entrant.contender!r} does not answer {spec.task!r}", place=place, remedy=remedy)
 
 
 def _source(path_or_name: str | PathLike[str]) -> tuple[str, str]:
@@ -238,9 +223,8 @@ def _source(path_or_name: str | PathLike[str]) -> tuple[str, str]:
         return known[name], f"{name}.toml"
     if given.suffix or len(given.parts) > 1:
         raise BadInput("there is no such file", file=name, remedy="`fairopt bench list` lists what comes with fairopt")
-    raise BadInput(
-        f"there is no specification {shown(name)}", remedy=f"{nearest(name, known, 'specification')} Or give a file"
-    )
+    remedy = f"{nearest(name, known, 'specification')} Or give a file"
+    raise BadInput(f"there is no specification {shown(name)}", remedy=remedy)
 
 
 # -- reading the text --------------------------------------------------------------------------------------------------
@@ -257,7 +241,8 @@ def _spec(source: str) -> Spec:
     if "memory_limit" in data:
         data["memory_limit"] = _bytes(data["memory_limit"], "key 'memory_limit'")
     top = {"title": data["name"], **{key: data[key] for key in data if key not in ("instances", "contenders", "goals")}}
-    return Spec(**vars(decode(_Settings, top)), instances=instances, contenders=contenders, goals=goals, source=source)
+    spec: Spec = decode(Spec, top)
+    return replace(spec, instances=instances, contenders=contenders, goals=goals, source=source)
 
 
 def _blocks(
@@ -354,8 +339,6 @@ def _require_values(values: Sequence[Any], place: str) -> None:
         raise BadInput("got an empty list", place=place, remedy="Give at least one value")
     for number, value in enumerate(values):
         if isinstance(value, Mapping):
-            raise BadInput(
-                f"got {shown(value)}", place=place, remedy="Give a number, a string, true or false, or a list"
-            )
+            raise BadInput(f"got {shown(value)}", place=place, remedy=_PLAIN_VALUE)
         if value in values[:number]:
             raise BadInput(f"{shown(value)} stands twice", place=place, remedy="Leave one of them out")

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
-from fairopt.certificates.certificate import Certificate
-from fairopt.certificates.parts import Part, Prices, Shares, User, rows_of
-from fairopt.problem import Market
+from fairopt.certificates.certificate import Certificate, OfAllocation
+from fairopt.certificates.parts import Part, Prices, User, rows_of
 from fairopt.program import Array
 
 #: The properties that are decided by evaluating their definition.
@@ -19,29 +18,25 @@ MostOfEach: TypeAlias = Annotated[
 
 
 @dataclass(frozen=True, eq=False)
-class PropertyProof(Certificate):
+class PropertyProof(OfAllocation):
     """``property`` (a name) holds or fails for ``allocation`` by its definition; ``answer`` is HOLDS or FAILS."""
 
     kind: ClassVar[str] = "property"
-    market: Market
-    allocation: Shares
     property: Annotated[str, Part({"enum": PROPERTIES}, "The property, by name.")]
     answer: Annotated[str, Part({"enum": ["HOLDS", "FAILS"]}, "Whether it holds.")]
 
 
 @dataclass(frozen=True, eq=False)
-class EnvyProof(Certificate):
+class EnvyProof(OfAllocation):
     """``user`` would get more out of the shares of ``envied``, by weight, than out of its own."""
 
     kind: ClassVar[str] = "envy"
-    market: Market
-    allocation: Shares
     user: User
     envied: Annotated[str, Part("name", "Whose shares the user would rather have.")]
 
 
 @dataclass(frozen=True, eq=False)
-class Dominance(Certificate):
+class Dominance(OfAllocation):
     """``better`` is feasible and gives nobody less and somebody more: ``allocation`` is not Pareto-efficient.
 
     With ``optima``, no optimum of a policy is Pareto-efficient. These are an `Extreme` for each user, in order: the
@@ -49,22 +44,18 @@ class Dominance(Certificate):
     """
 
     kind: ClassVar[str] = "dominance"
-    market: Market
-    allocation: Shares
     better: Annotated[Array, Part("table", "The better allocation.")]
     optima: MostOfEach | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class ParetoProof(Certificate):
+class ParetoProof(OfAllocation):
     """``allocation`` maximises the sum of throughputs by positive ``weights`` (n,): it is Pareto-efficient.
 
     The proof is the dual solution: ``prices`` (k,) of GPUs, and ``rents`` (n,), the duals of the users' demands.
     """
 
     kind: ClassVar[str] = "pareto_weights"
-    market: Market
-    allocation: Shares
     weights: Annotated[Array, Part("numbers", "A weight for each user.")]
     prices: Prices
     rents: Annotated[Array, Part("numbers", "What a right to one more GPU is worth to each user.")] | None = None

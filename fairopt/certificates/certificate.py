@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hint
 
 import numpy as np
 
-from fairopt.certificates.parts import Part
+from fairopt.certificates.parts import Part, Shares
 from fairopt.errors import BadInput
 from fairopt.problem import Market, exact
 from fairopt.problem.numbers import in_full
@@ -29,14 +29,14 @@ class Certificate:
     ``kind`` names the statement, as ``proofs/verify.py`` does. A field that is None is left out.
     """
 
-    kind: ClassVar[str]
+    kind: ClassVar[str] = ""
     #: Whether it certifies a policy's decision or the range of its choices; other certificates may contain such ones.
     decision: ClassVar[bool] = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as JSON types; every number is an integer or a string "p/q"."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
-        body = {key: _written(value) for key, value in given.items() if value is not None}
+        body: dict[str, Any] = _written(given)
         return {"schema": SCHEMA, "certificate": self.kind} | body
 
     def write(self, path: str | Path) -> None:
@@ -60,10 +60,18 @@ class Certificate:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class OfAllocation(Certificate):
+    """A statement about an ``allocation`` (n, k) of a ``market``."""
+
+    market: Market
+    allocation: Shares
+
+
 def every_certificate(of: type[Certificate] = Certificate) -> Iterator[type[Certificate]]:
     """Yield every class of certificates; several may be of one kind."""
     for each in of.__subclasses__():
-        yield each
+        yield from [each] if each.kind else []
         yield from every_certificate(each)
 
 
@@ -108,20 +116,14 @@ _PARTS = {Market: "market", Program: "program"}
 
 
 def read_certificate(path: str | Path) -> dict[str, Any]:
-    """Return the JSON object of a certificate file; ``proofs/verify.py`` decides whether it proves anything.
-
-    Errors: `BadInput` for a file that is not there, is not JSON, or has another schema.
-    """
+    """Return the JSON object of a certificate file. Errors: `BadInput` where it is no JSON of this schema."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise BadInput(str(error), file=str(path), remedy="Give a JSON file that holds a certificate") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA or "certificate" not in data:
-        raise BadInput(
-            f"no certificate of schema {SCHEMA}",
-            file=str(path),
-            remedy='A certificate is an object with the keys "schema" and "certificate"',
-        )
+        remedy = 'A certificate is an object with the keys "schema" and "certificate"'
+        raise BadInput(f"no certificate of schema {SCHEMA}", file=str(path), remedy=remedy)
     return data
 
 
@@ -132,8 +134,6 @@ def _written(value: Any) -> Any:
         return market_json(value)
     if isinstance(value, Program):
         return program_json(value)
-    if isinstance(value, np.ndarray):
-        return [_written(entry) for entry in value.tolist()]
     if isinstance(value, str | bool):
         return value
     if isinstance(value, int):  # an index, or a number
@@ -142,16 +142,13 @@ def _written(value: Any) -> Any:
         return in_full(value)
     if isinstance(value, Mapping):
         return {key: _written(entry) for key, entry in value.items() if entry is not None}
-    if isinstance(value, list | tuple):
-        return [_written(entry) for entry in value]
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_written(entry) for entry in (value.tolist() if isinstance(value, np.ndarray) else value)]
     return in_full(exact(value, "certificate", tiny=True))
 
 
 def market_json(market: Market) -> dict[str, Any]:
-    """Return a market with the keys of market files, an entry for each row, and every number a string.
-
-    Job types of one user are separate rows (virtual users), because verdicts and their proofs are about rows.
-    """
+    """Return a market with the keys of market files, a user for each row (job type), and every number a string."""
     market = market.as_(Fraction)
     users = []
     for i, name in enumerate(market.users):
@@ -182,25 +179,23 @@ def program_json(program: Program) -> dict[str, Any]:
     if program.logarithms is not None:
         raise BadInput("its objective has logarithms", place=program.name, remedy="Certify the equilibrium instead")
     program = program.as_(Fraction)
-    rows = program.rows
+    rows, columns = program.rows, (program.cost, program.lower, program.upper, program.integer)
     terms: list[list[list[Any]]] = [[] for _ in range(len(rows))]
     for r, j, value in zip(rows.row.tolist(), rows.column.tolist(), rows.value, strict=True):
         terms[r].append([j, in_full(value)])
 
-    def side(value: Any) -> str | None:
-        return None if abs(value) == INFINITY else in_full(value)
+    def between(low: Any, high: Any) -> dict[str, str | None]:
+        sides = {"lower": low, "upper": high}
+        return {key: None if abs(side) == INFINITY else in_full(side) for key, side in sides.items()}
 
     return {
         "sense": program.sense.value,
-        "offset": side(program.offset),
+        "offset": in_full(Fraction(program.offset)),
         "variables": [
-            {"cost": in_full(cost), "lower": side(low), "upper": side(high), "integer": bool(integer)}
-            for cost, low, high, integer in zip(
-                program.cost, program.lower, program.upper, program.integer, strict=True
-            )
+            {"cost": in_full(cost), **between(low, high), "integer": bool(integer)}
+            for cost, low, high, integer in zip(*columns, strict=True)
         ],
         "rows": [
-            {"terms": each, "lower": side(low), "upper": side(high)}
-            for each, low, high in zip(terms, rows.lower, rows.upper, strict=True)
+            {"terms": each, **between(low, high)} for each, low, high in zip(terms, rows.lower, rows.upper, strict=True)
         ],
     }

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from fairopt.backends.solution import Solution
-from fairopt.certificates.certificate import Certificate
+from fairopt.certificates.certificate import Certificate, OfAllocation
 from fairopt.certificates.parts import (
     Duals,
     Gap,
@@ -49,16 +49,7 @@ class Optimality(Certificate):
     @classmethod
     def of(cls, market: Market, policy: str, program: Program, solution: Solution) -> Optimality:
         """Return the certificate of an exact optimum of the policy's program."""
-        assert solution.dual is not None
-        x = solution.point
-        return cls(
-            market=market,
-            policy=policy,
-            allocation=program.variable("share", x),
-            value=Fraction(program.value(x)),
-            duals=row_duals(program, solution.dual),
-            variables=other_variables(program, x),
-        )
+        return cls(market=market, policy=policy, **_optimum(program, solution))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,29 +68,25 @@ class MarketBound(Certificate):
 
 
 @dataclass(frozen=True, eq=False)
-class WaterFillingProof(Certificate):
+class WaterFillingProof(OfAllocation):
     """``allocation`` is lexicographically max-min; ``rounds`` of water filling are {"level", "fixed", "duals"}."""
 
     kind: ClassVar[str] = "levels"
     decision: ClassVar[bool] = True
-    market: Market
-    allocation: Shares
     rounds: Annotated[Sequence[Mapping[str, Any]], Part(rows_of("level"), "The rounds, in order.")]
 
 
 @dataclass(frozen=True, eq=False)
-class NashEquilibrium(Certificate):
+class NashEquilibrium(OfAllocation):
     """``allocation`` maximises Nash welfare: at ``prices`` (k,), with weights as budgets, all buy their best bundle."""
 
     kind: ClassVar[str] = "equilibrium"
     decision: ClassVar[bool] = True
-    market: Market
-    allocation: Shares
     prices: Prices
 
 
 @dataclass(frozen=True, eq=False)
-class PartialAllocationProof(Certificate):
+class PartialAllocationProof(OfAllocation):
     """``allocation`` is that of partial allocation: each user keeps the part ``kept`` (n,) of its bundle.
 
     ``together`` is {"allocation", "prices"} of the equilibrium with all users, ``apart`` the same without each user in
@@ -108,8 +95,6 @@ class PartialAllocationProof(Certificate):
 
     kind: ClassVar[str] = "partial"
     decision: ClassVar[bool] = True
-    market: Market
-    allocation: Shares
     kept: Annotated[Array, Part("numbers", "What part of its bundle each user keeps.")]
     together: Annotated[Mapping[str, Array], Part("shared", "The bundles of all users.")]
     apart: Annotated[
@@ -118,13 +103,11 @@ class PartialAllocationProof(Certificate):
 
 
 @dataclass(frozen=True, eq=False)
-class ComputedAllocation(Certificate):
+class ComputedAllocation(OfAllocation):
     """``allocation`` is the result of ``trades`` from the equal split; without trades (None) it is the equal split."""
 
     kind: ClassVar[str] = "trace"
     decision: ClassVar[bool] = True
-    market: Market
-    allocation: Shares
     trades: Annotated[Sequence[Mapping[str, Any]], Part(TRADES, "The trades, in order.")] | None = None
 
 
@@ -150,24 +133,25 @@ class Extreme(Certificate):
     def over(cls, choices: Program, weights: Array, sense: Sense, decision: Certificate, solve: Any) -> Extreme:
         """Optimise over the program of all choices with an exact back end's ``solve``, and return the certificate."""
         program = on_shares(choices, weights, sense)
-        solution: Solution = solve(program).require_optimal()
-        assert solution.dual is not None
-        x = solution.point
         return cls(
-            of=decision,
-            sense=sense.value,
-            weights=weights,
-            allocation=program.variable("share", x),
-            value=Fraction(program.value(x)),
-            # the verifier maximises, so the duals of a minimisation change sign
-            duals=row_duals(program, solution.dual if sense is Sense.MAXIMIZE else -solution.dual),
-            variables=other_variables(program, x),
+            of=decision, sense=sense.value, weights=weights, **_optimum(program, solve(program).require_optimal())
         )
 
 
-def on_shares(program: Program, weights: Array, sense: Sense) -> Program:
+def _optimum(program: Program, solution: Solution) -> dict[str, Any]:
+    """Return an exact optimum and its proof as fields; the verifier maximises: duals of a minimisation change sign."""
+    assert solution.dual is not None
+    return {
+        "allocation": program.variable("share", solution.point),
+        "value": Fraction(program.value(solution.point)),
+        "duals": row_duals(program, solution.dual if program.sense is Sense.MAXIMIZE else -solution.dual),
+        "variables": other_variables(program, solution.point),
+    }
+
+
+def on_shares(program: Program, weights: Array, sense: Sense = Sense.MAXIMIZE) -> Program:
     """Return the program with another objective: the sum of ``weights`` (n, k) times the shares."""
     block = next(block for block in program.variable_blocks if block.name == "share")
-    cost = np.full(len(program.cost), Fraction(0), dtype=object)
+    cost = np.zeros(len(program.cost), dtype=weights.dtype)
     cost[block.span] = weights.ravel()
-    return replace(program, sense=sense, cost=cost, offset=Fraction(0), logarithms=None)
+    return replace(program, sense=sense, cost=cost, offset=0, logarithms=None)

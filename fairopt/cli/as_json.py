@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from fairopt.backends import Highs
@@ -15,6 +16,7 @@ from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.properties import Property, Verdict
 from fairopt.properties.verdict import plain
+from fairopt.simulation import Setting
 from fairopt.simulation.measures import UNITS
 
 SCHEMA = 1
@@ -24,7 +26,6 @@ DECIDES: Mapping[type, str] = {Market: "shares", Queue: "rounds", Batch: "schedu
 
 def decision(decision: Allocation, unique: Uniqueness, *, exact: bool = False) -> dict[str, Any]:
     """Return what ``solve --json`` prints."""
-    seconds = decision.seconds
     return {
         "schema": SCHEMA,
         "policy": decision.policy,
@@ -40,7 +41,7 @@ def decision(decision: Allocation, unique: Uniqueness, *, exact: bool = False) -
         "evidence": plain(decision.evidence or (decision.method and _proven(decision.solution)), exact=exact),
         "solver": None if decision.solver is None else decision.solver.name,
         "proven": plain(_proven(decision.solution), exact=exact),
-        "seconds": {"build": seconds.build, "solve": seconds.solve, "certify": seconds.certify},
+        "seconds": asdict(decision.seconds),
     }
 
 
@@ -74,8 +75,12 @@ def verdicts(
     verdicts: Mapping[str, Verdict], numbers: Metrics, market: Market, *, exact: bool = False
 ) -> dict[str, Any]:
     """Return what ``verify --json`` prints."""
-    properties = {name: verdict.to_json(exact=exact) for name, verdict in verdicts.items()}
-    return {"schema": SCHEMA, "properties": properties, "metrics": _metrics_json(numbers, market, exact=exact)}
+    return of_properties(verdicts, exact=exact) | {"metrics": _metrics_json(numbers, market, exact=exact)}
+
+
+def of_properties(verdicts: Mapping[str, Verdict], *, exact: bool = False) -> dict[str, Any]:
+    """Return what ``verify --json`` prints of a recorded run."""
+    return {"schema": SCHEMA, "properties": _properties_json(verdicts, exact=exact)}
 
 
 def table(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -98,7 +103,7 @@ def market_row(row: AllocationRow, market: Market) -> dict[str, Any]:
     }
 
 
-def run_row(row: RunRow) -> dict[str, Any]:
+def run_row(row: RunRow, _: Setting) -> dict[str, Any]:
     """Return what ``compare`` says of a policy's run: its measures in floats and counts, with their units."""
     found, history = row.measures, row.history
     done = found.jobs == len(history.trace.jobs) and not found.unfinished
@@ -112,7 +117,7 @@ def run_row(row: RunRow) -> dict[str, Any]:
     }
 
 
-def plan_row(row: PlanRow) -> dict[str, Any]:
+def plan_row(row: PlanRow, _: Batch) -> dict[str, Any]:
     """Return what ``compare`` says of a policy on a batch."""
     plan, stopped = row.plan, {} if row.error is None else {"error": str(row.error)}
     said: dict[str, Any] = {"schema": SCHEMA, "policy": row.policy.name, "backend": None, "status": "failed"}
@@ -128,8 +133,8 @@ def plan_row(row: PlanRow) -> dict[str, Any]:
     return {**said, "properties": _properties_json(row.verdicts), "measures": measures, **stopped}
 
 
-def _properties_json(verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
-    return {name: verdict.to_json() for name, verdict in verdicts.items()}
+def _properties_json(verdicts: Mapping[str, Verdict], *, exact: bool = False) -> dict[str, Any]:
+    return {name: verdict.to_json(exact=exact) for name, verdict in verdicts.items()}
 
 
 def _optima_json(row: AllocationRow, name: str) -> dict[str, Any]:
@@ -138,16 +143,9 @@ def _optima_json(row: AllocationRow, name: str) -> dict[str, Any]:
 
 
 def _error_json(policy: Policy, market: Market, error: FairoptError | None) -> dict[str, Any]:
-    if isinstance(error, NotSolved):
-        return {**unsolved(policy, market, error), "properties": {}, "metrics": {}}
-    return {
-        "schema": SCHEMA,
-        "policy": policy.name,
-        "status": "failed",
-        "error": str(error),
-        "properties": {},
-        "metrics": {},
-    }
+    failed = {"schema": SCHEMA, "policy": policy.name, "status": "failed", "error": str(error)}
+    said = unsolved(policy, market, error) if isinstance(error, NotSolved) else failed
+    return {**said, "properties": {}, "metrics": {}}
 
 
 def _names(market: Market) -> dict[str, Any]:
@@ -212,12 +210,4 @@ def backends(backends: Sequence[Any]) -> list[dict[str, Any]]:
 
 def properties(properties: Sequence[Property]) -> list[dict[str, Any]]:
     """Return what ``properties --json`` prints."""
-    return [
-        {
-            "name": each.name,
-            "of": each.of,
-            "definition": each.definition,
-            "source": each.source,
-        }
-        for each in properties
-    ]
+    return [{key: getattr(each, key) for key in ("name", "of", "definition", "source")} for each in properties]

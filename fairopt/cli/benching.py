@@ -12,8 +12,19 @@ import typer
 from typer.core import TyperGroup
 
 from fairopt import discovery
+from fairopt.bench.executors import place
+from fairopt.bench.files import ResultsFile, require_parquet, write_parquet
+from fairopt.bench.listing import contenders, specifications, summaries
+from fairopt.bench.records import Record, environments, line_of, measurements, read_results
+from fairopt.bench.report.figures import write_figures
+from fairopt.bench.report.page import require_libraries, write_report
+from fairopt.bench.run import run_spec
+from fairopt.bench.spec import Spec
+from fairopt.cli import bench_tables
+from fairopt.cli.app import PLAIN
 from fairopt.cli.exits import Exit
 from fairopt.errors import BadInput
+from fairopt.problem.files.storage import require_place
 
 
 class _RunByDefault(TyperGroup):
@@ -26,13 +37,7 @@ class _RunByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
-    cls=_RunByDefault,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Measure solvers beside each other.",
-)
+app = typer.Typer(cls=_RunByDefault, no_args_is_help=True, help="Measure solvers beside each other.", **PLAIN)
 
 
 @app.command("run")
@@ -60,13 +65,6 @@ def run_command(
     `fairopt bench SPEC` is the same. Without --json a table is printed at the end. Interrupted, it keeps what is
     measured and ends with status 130.
     """
-    from fairopt.bench.executors import place
-    from fairopt.bench.files import ResultsFile, require_parquet, write_parquet
-    from fairopt.bench.records import Record, line_of, measurements
-    from fairopt.bench.run import run_spec
-    from fairopt.bench.spec import Spec
-    from fairopt.cli import bench_tables
-
     if workers < 1:
         raise BadInput(f"got {workers}", place="--workers", remedy="Give a whole number, at least 1")
     asked = Spec.read(spec)
@@ -74,9 +72,7 @@ def run_command(
     if parquet is not None:
         require_parquet(parquet)
     if report is not None:
-        from fairopt.bench.report.page import require_libraries
-
-        _require_folder(report, "--report")
+        require_place(report, "--report")
         require_libraries()
     records: list[Record] = []
     progress = bench_tables.ProgressPrinter(asked, records)
@@ -89,8 +85,8 @@ def run_command(
                 _say(f"going on from {len(measurements(file.before))} measurements in {json_}")
         before = len(records)
         try:
-            there = stack.enter_context(place(workers, dask))
-            for record in run_spec(asked, there.executor, concurrent=there.concurrent, before=list(records), say=_say):
+            executor, concurrent = stack.enter_context(place(workers, dask))
+            for record in run_spec(asked, executor, concurrent=concurrent, before=list(records), say=_say):
                 records.append(record)
                 if file is not None:
                     file.add(record)
@@ -133,9 +129,7 @@ def report_command(
     title: Annotated[str | None, typer.Option(help="The page's title; the specification's by default.")] = None,
 ) -> None:
     """Write one HTML page with tables and pictures of results."""
-    from fairopt.bench.records import environments
-
-    _require_folder(output, "--output")
+    require_place(output, "--output")
     records = _read(results)
     texts = [each.spec_text for each in environments(records).values()]
     _write_report(records, output, title or _title(texts))
@@ -155,9 +149,6 @@ def figures_command(
     They stand between <!-- bench NAME: begin --> and <!-- bench NAME: end -->. NAME is goals (asked, measured, reached)
     or speed (ratios to others, and where they are faster).
     """
-    from fairopt.bench.records import environments
-    from fairopt.bench.report.figures import write_figures
-
     records = _read(results)
     commands = dict.fromkeys(each.command for each in environments(records).values())
     for path in into:
@@ -168,19 +159,14 @@ def figures_command(
 @app.command("list")
 def list_command() -> None:
     """List specifications, tasks, families of instances and contenders that are here."""
-    from fairopt.bench.listing import contenders, specifications, summaries
-    from fairopt.cli import bench_tables
-
     bench_tables.listing("specifications", ("name", "task", "title"), specifications())
     bench_tables.listing("tasks", ("name", "what is asked"), summaries(discovery.TASKS))
     bench_tables.listing("families of instances", ("name", "what they are"), summaries(discovery.FAMILIES))
     bench_tables.listing("contenders", ("name", "tasks", "here"), contenders())
 
 
-def _read(results: list[Path]) -> list[Any]:
+def _read(results: list[Path]) -> list[Record]:
     """Return the records of all files, which must have at least one measurement."""
-    from fairopt.bench.records import Record, measurements, read_results
-
     records: list[Record] = []
     for path in results:
         found = read_results(path)
@@ -193,21 +179,14 @@ def _read(results: list[Path]) -> list[Any]:
 
 
 def _title(texts: list[str]) -> str:
-    from fairopt.bench.spec import Spec
 
     return " and ".join(dict.fromkeys(Spec.parse(text, "the results").title for text in texts)) or "fairopt bench"
 
 
-def _write_report(records: list[Any], path: Path, title: str) -> None:
-    from fairopt.bench.report.page import write_report
+def _write_report(records: list[Record], path: Path, title: str) -> None:
 
     write_report(records, path, title)
     _say(f"wrote {path}")
-
-
-def _require_folder(path: Path, option: str) -> None:
-    if path.is_dir() or not path.parent.is_dir():
-        raise BadInput(f"{path} cannot be written", place=option, remedy="Name a file in a folder that exists")
 
 
 def _say(text: str) -> None:

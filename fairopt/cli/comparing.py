@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -16,18 +14,17 @@ from fairopt.cli import as_json, comparison_tables, proving, tables
 from fairopt.cli.answers import status_of
 from fairopt.cli.exits import Exit
 from fairopt.cli.listing import AsJson, print_json, wanted_policies, wanted_properties
+from fairopt.cli.settings import mechanics_of, read_trace_on
 from fairopt.compare import Row
 from fairopt.compare import compare as compared
 from fairopt.errors import BadInput
 from fairopt.policy import Policy
-from fairopt.problem import Market, Queue, exact, read_cluster, read_market, read_trace
+from fairopt.problem import Market, Queue, exact, read_market
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
-from fairopt.problem.files.detect import file_type
-from fairopt.problem.files.storage import naming
+from fairopt.problem.files.file_type import file_type
 from fairopt.properties import Effort, Property
-from fairopt.simulation import Mechanics, Setting
-from fairopt.simulation.run import check_matches
+from fairopt.simulation import Setting
 
 
 def compare(
@@ -59,8 +56,7 @@ def compare(
         typer.Option("--every-optimum", help="Of a market: where optima differ, say what holds for some and for all."),
     ] = False,
     certificates: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Of a market: write the evidence here, for `fairopt check DIR`."),
+        Path | None, typer.Option(metavar="DIR", help="Of a market: write the evidence here, for `fairopt check DIR`.")
     ] = None,
     length: Annotated[str, typer.Option(help="Of a trace: seconds of a round.")] = "300",
     rounds: Annotated[int | None, typer.Option(help="Of a trace: stop after so many rounds.", min=0)] = None,
@@ -81,23 +77,24 @@ def compare(
     found = file_type(file)
     if found not in KINDS:
         raise BadInput(f"it is a {found}", place=str(file), remedy="Give a market, a batch, or a trace with --cluster")
-    kind = KINDS[found](file, context.params)
+    kind = KINDS[found]
     for each in KINDS.values():
         if strange := sorted((each.options - kind.options) & given):
             place = f"--{strange[0].replace('_', '-')}"
             raise BadInput(f"it means nothing for a {found}", place=place, remedy="Leave it out")
     # exact numbers of a long run may have more digits than Python prints by default
     sys.set_int_max_str_digits(0)
-    problem = kind.problem()
+    problem = kind.read(file, context.params)
     policies = wanted_policies(policy_names, kind.decided)
     wanted = wanted_properties(property_names, type(problem))
     effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
-    rows, interrupted = _rows(problem, policies, wanted, effort, kind.how())
+    rows, interrupted = _rows(problem, policies, wanted, effort, kind.how(context.params))
     if json_:
         print_json(as_json.table({row.policy.name: kind.json(row, problem) for row in rows}))
     else:
         kind.table(rows, problem, wanted)
-    kind.evidence(rows, wanted)
+    if certificates is not None:
+        proving.write_certificates(rows, wanted, certificates)
     if interrupted:
         print(f"interrupted: {len(rows)} of {len(policies)} policies done", file=sys.stderr)
         raise typer.Exit(Exit.INTERRUPTED)
@@ -122,121 +119,67 @@ def _rows(
     return rows, False
 
 
-@dataclass(frozen=True)
-class OfProblems(ABC):
-    """One kind of problem on the command line: how it is read, decided and shown."""
+class ComparedKind(NamedTuple):
+    """One kind of problem on the command line: what decides on it, and how it is read, decided and shown.
 
-    file: Path
-    given: Mapping[str, Any]
+    ``options``: those that not every kind has. ``read`` returns the problem, from its file and the options. ``how``
+    returns how it is decided, see `fairopt.compare.compare`. ``json`` returns what is said of one policy, by its row
+    and the problem. ``table`` prints the comparison.
+    """
 
-    #: What its policies decide on, and the options that other kinds do not have.
-    decided: ClassVar[type]
-    options: ClassVar[frozenset[str]] = frozenset()
-
-    @abstractmethod
-    def problem(self) -> Any:
-        """Return the problem in the file."""
-
-    def how(self) -> dict[str, Any]:
-        """Return how it is decided; see `fairopt.compare.compare`."""
-        return {}
-
-    @abstractmethod
-    def json(self, row: Any, problem: Any) -> dict[str, Any]:
-        """Return what is said of one policy."""
-
-    @abstractmethod
-    def table(self, rows: list[Any], problem: Any, properties: Sequence[Property]) -> None:
-        """Print the comparison."""
-
-    def evidence(self, rows: list[Any], properties: Sequence[Property]) -> None:  # noqa: B027  # most kinds have none
-        """Write evidence, where the kind has any and it was asked for."""
+    decided: type
+    options: frozenset[str]
+    read: Callable[[Path, Mapping[str, Any]], Any]
+    how: Callable[[Mapping[str, Any]], dict[str, Any]]
+    json: Callable[[Any, Any], dict[str, Any]]
+    table: Callable[[list[Any], Any, Sequence[Property]], None]
 
 
-class OfMarkets(OfProblems):
-    """A market."""
-
-    decided = Market
-    options = frozenset({"normalise", "every_optimum", "certificates", "evaluations", "seed", "seconds", "floats"})
-
-    def problem(self) -> Market:
-        """Return the market."""
-        proving.require_empty(self.given["certificates"])
-        market = read_market(self.file)
-        return market.normalised() if self.given["normalise"] else market
-
-    def how(self) -> dict[str, Any]:
-        """Return whether decisions are exact, and looked at over all optima."""
-        return {"exact": not self.given["floats"], "every_optimum": self.given["every_optimum"]}
-
-    def json(self, row: Any, problem: Any) -> dict[str, Any]:
-        """Return the decision, its verdicts and metrics."""
-        return as_json.market_row(row, problem)
-
-    def table(self, rows: list[Any], problem: Any, properties: Sequence[Property]) -> None:
-        """Print the comparison."""
-        comparison_tables.markets(rows, problem, properties)
-
-    def evidence(self, rows: list[Any], properties: Sequence[Property]) -> None:
-        """Write certificates."""
-        if self.given["certificates"] is not None:
-            proving.write_certificates(rows, list(properties), self.given["certificates"])
+def _market(file: Path, given: Mapping[str, Any]) -> Market:
+    proving.require_empty(given["certificates"])
+    market = read_market(file)
+    return market.normalised() if given["normalise"] else market
 
 
-class OfRuns(OfProblems):
-    """A trace, with the cluster that it is played on."""
-
-    decided = Queue
-    options = frozenset({"cluster", "length", "rounds", "restart", "launch", "spread", "local_data", "floats"})
-
-    def problem(self) -> Setting:
-        """Return the trace on its cluster."""
-        if self.given["cluster"] is None:
-            raise BadInput(
-                f"{self.file} is a trace, and nothing says on which cluster it is played",
-                place="--cluster",
-                remedy="Give a cluster file: fairopt compare TRACE --cluster FILE",
-            )
-        cluster = read_cluster(self.given["cluster"])
-        trace = read_trace(self.file, cluster.types)
-        with naming(str(self.file)):
-            check_matches(trace, cluster)
-        costs = {name: exact(self.given[name], f"--{name}") for name in ("restart", "launch", "spread")}
-        mechanics = Mechanics(**costs, local_data=self.given["local_data"])
-        setting = Setting(cluster, trace, mechanics, exact(self.given["length"], "--length"))
-        return setting.as_(float) if self.given["floats"] else setting
-
-    def how(self) -> dict[str, Any]:
-        """Return how many rounds are played."""
-        return {"rounds": self.given["rounds"]}
-
-    def json(self, row: Any, problem: Any) -> dict[str, Any]:
-        """Return the verdicts and measures."""
-        return as_json.run_row(row)
-
-    def table(self, rows: list[Any], problem: Any, properties: Sequence[Property]) -> None:
-        """Print the comparison."""
-        comparison_tables.runs(rows, problem, properties)
-
-
-class OfBatches(OfProblems):
-    """A batch."""
-
-    decided = Batch
-    options = frozenset({"evaluations", "seed", "seconds"})
-
-    def problem(self) -> Batch:
-        """Return the batch."""
-        return read_batch(self.file)
-
-    def json(self, row: Any, problem: Any) -> dict[str, Any]:
-        """Return the verdicts and what the plan is worth."""
-        return as_json.plan_row(row)
-
-    def table(self, rows: list[Any], problem: Any, properties: Sequence[Property]) -> None:
-        """Print the comparison."""
-        comparison_tables.plans(rows, problem, properties)
+def _setting(file: Path, given: Mapping[str, Any]) -> Setting:
+    if given["cluster"] is None:
+        raise BadInput(
+            f"{file} is a trace, and nothing says on which cluster it is played",
+            place="--cluster",
+            remedy="Give a cluster file: fairopt compare TRACE --cluster FILE",
+        )
+    trace, cluster = read_trace_on(file, given["cluster"])
+    mechanics = mechanics_of(*(given[name] for name in ("restart", "launch", "spread", "local_data")))
+    setting = Setting(cluster, trace, mechanics, exact(given["length"], "--length"))
+    return setting.as_(float) if given["floats"] else setting
 
 
 #: By type of file.
-KINDS: Mapping[str, type[OfProblems]] = MappingProxyType({"market": OfMarkets, "trace": OfRuns, "batch": OfBatches})
+KINDS: Mapping[str, ComparedKind] = MappingProxyType(
+    {
+        "market": ComparedKind(
+            Market,
+            frozenset({"normalise", "every_optimum", "certificates", "evaluations", "seed", "seconds", "floats"}),
+            _market,
+            lambda given: {"exact": not given["floats"], "every_optimum": given["every_optimum"]},
+            as_json.market_row,
+            comparison_tables.markets,
+        ),
+        "trace": ComparedKind(
+            Queue,
+            frozenset({"cluster", "length", "rounds", "restart", "launch", "spread", "local_data", "floats"}),
+            _setting,
+            lambda given: {"rounds": given["rounds"]},
+            as_json.run_row,
+            comparison_tables.runs,
+        ),
+        "batch": ComparedKind(
+            Batch,
+            frozenset({"evaluations", "seed", "seconds"}),
+            lambda file, given: read_batch(file),
+            lambda given: {},
+            as_json.plan_row,
+            comparison_tables.plans,
+        ),
+    }
+)

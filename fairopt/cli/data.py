@@ -19,9 +19,7 @@ Out = typer.Option("--out", metavar="FILE", help="Where to write it; the ending 
 
 
 def datasets(
-    name: Annotated[str | None, Name] = None,
-    out: Annotated[Path | None, Out] = None,
-    json_: listing.AsJson = False,
+    name: Annotated[str | None, Name] = None, out: Annotated[Path | None, Out] = None, json_: listing.AsJson = False
 ) -> None:
     """List the data sets that are installed, or write one to a file for the other commands."""
     if name is not None:
@@ -34,10 +32,7 @@ def datasets(
     if json_:
         listing.print_json(found)
     else:
-        grid = tables.table_of("data set", "what", "about")
-        for row in found:
-            grid.add_row(row["name"], row["kind"], row["about"])
-        tables.terminal().print(grid)
+        tables.listing({"name": "data set", "kind": "what", "about": "about"}, found)
 
 
 def import_(

@@ -71,12 +71,7 @@ class Journal(Recorder):
 
 
 def read_journal(
-    path: Path,
-    run: Mapping[str, Any],
-    trace: Trace,
-    cluster: Cluster,
-    mechanics: Mechanics,
-    states: Sequence[type],
+    path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, mechanics: Mechanics, states: Sequence[type]
 ) -> Resumed:
     """Return what the journal at ``path`` holds; ``run`` is the header of the run that is to go on.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from fairopt import discovery
-from fairopt.cli import as_json, round_tables, tables
+from fairopt.cli import as_json, tables
 from fairopt.cli.app import COMMANDS
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy
@@ -29,20 +30,21 @@ def policies(json_: AsJson = False) -> None:
         print_json(as_json.policies([*listed, *rounds, *schedules]))
     else:
         tables.policies(listed)
-        round_tables.policies(rounds, "rounds")
-        round_tables.policies(schedules, "schedules")
+        tables.policies(rounds, "policy of rounds", assumptions=False)
+        tables.policies(schedules, "policy of schedules", assumptions=False)
 
 
 def backends(json_: AsJson = False) -> None:
     """List the back ends, what each can do, and whether it is available here."""
-    listed = chosen(None, discovery.BACKENDS, lambda name: discovery.load(discovery.BACKENDS, name))
+    listed = chosen(None, discovery.BACKENDS, partial(discovery.load, discovery.BACKENDS))
     _list(json_, as_json.backends(listed), lambda: tables.backends(listed))
 
 
 def properties(json_: AsJson = False) -> None:
     """List the properties that can be checked, with their definitions."""
-    listed = wanted_properties(None)
-    _list(json_, as_json.properties(listed), lambda: tables.properties(listed))
+    listed = as_json.properties(wanted_properties(None))
+    columns = {"name": "property", "of": "of", "definition": "definition", "source": "source"}
+    _list(json_, listed, lambda: tables.listing(columns, listed))
 
 
 def plugins(json_: AsJson = False) -> None:
@@ -50,11 +52,13 @@ def plugins(json_: AsJson = False) -> None:
     found = discovery.plugins()
     for each in found:
         if each.group == discovery.COMMANDS and each.name in COMMANDS:
-            print(
-                f"fairopt: {each.name!r} of {each.package} is not used: fairopt has a command of that name",
-                file=sys.stderr,
-            )
-    _list(json_, [each._asdict() for each in found], lambda: tables.plugins(found))
+            why = "is not used: fairopt has a command of that name"
+            print(f"fairopt: {each.name!r} of {each.package} {why}", file=sys.stderr)
+    rows = [each._asdict() for each in found]
+    if found or json_:
+        columns = {"name": "name", "group": "of", "value": "what", "package": "package"}
+        return _list(json_, rows, lambda: tables.listing(columns, rows))
+    tables.terminal().print("No other package brings anything to fairopt.")
 
 
 def wanted_policies(names: list[str] | None, problem: type) -> list[Policy]:
@@ -77,12 +81,13 @@ def wanted_properties(names: list[str] | None, problem: type | None = None) -> l
     if names and len(fit) < len(made):
         other = next(each for each in made if each not in fit)
         known = ", ".join(each.name for each in discovery.properties(problem))
-        raise BadInput(
-            f"{other.name} is a property of {'an' if other.of[0] in 'aeiou' else 'a'} {other.of}",
-            place="--property",
-            remedy=f"Here: {known}",
-        )
+        remedy = f"Here: {known}"
+        raise BadInput(f"{other.name} is a property of {_with_article(other.of)}", place="--property", remedy=remedy)
     return fit
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun.startswith(tuple('aeiou')) else 'a'} {noun}"
 
 
 def outcome_properties(names: list[str] | None, problem: type) -> list[OutcomeProperty]:

@@ -13,14 +13,16 @@ import typer
 from fairopt import discovery
 from fairopt.cli import tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.proving import require_place, write
+from fairopt.cli.listing import AsJson, print_json
+from fairopt.cli.proving import write
 from fairopt.errors import NotCapable
 from fairopt.evidence import certify_misreport
 from fairopt.policy import Policy
 from fairopt.problem import Market, market_to_dict
 from fairopt.problem.files.market import read_market, write_market
+from fairopt.problem.files.storage import require_place
 from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, Verdict, plain, shrinking_misreports
-from fairopt.properties.misreports.allowed import Anything, Larger, Smaller
+from fairopt.properties.misreports.allowed import EVERY_KIND
 
 
 class Kind(Enum):
@@ -45,14 +47,14 @@ def lie(
     markets: Annotated[int, typer.Option(help="Smaller markets to look at.", min=1)] = 1000,
     certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the proof here.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the market of the lie here.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")] = False,
+    json_: AsJson = False,
 ) -> None:
     """Look for a misreport of speedups that pays under a policy.
 
     Exit status: 1 a lie that pays was found, 0 none was (which proves nothing).
     """
     problem, rule = read_market(market), discovery.policy(policy, Market)
-    require_place(certificate)
+    require_place(certificate, "--certificate")
     found = StrategyProofness().search(rule, problem, effort=Effort(evaluations=evaluations, seed=seed))
     verdict = found.by_misreport[kind.value]
     if verdict.answer is not Answer.FAILS:
@@ -65,7 +67,7 @@ def lie(
             raise NotCapable("the lie pays in decisions in floats; only one that pays exactly is shrunk")
         problem, witness = _smallest(rule, problem, witness, kind, markets)
     if json_:
-        print(json.dumps(_json(rule, problem, witness, verdict), indent=2, ensure_ascii=False))
+        print_json(_json(rule, problem, witness, verdict))
     else:
         tables.lie(rule, problem, witness)
     if out is not None:
@@ -77,7 +79,7 @@ def lie(
 
 def _smallest(policy: Policy, market: Market, witness: Misreport, kind: Kind, markets: int) -> tuple[Market, Misreport]:
     """Return the smallest market found, with its misreport; an interrupted search returns the best so far."""
-    kinds = {each.name: each for each in (Larger(), Smaller(), Anything())}
+    kinds = {each.name: each for each in EVERY_KIND}
     best = market, witness
     try:
         effort = Effort(evaluations=markets)

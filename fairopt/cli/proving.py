@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -15,6 +14,7 @@ import typer
 from fairopt.certificates import Certificate
 from fairopt.cli import tables
 from fairopt.cli.exits import Exit
+from fairopt.cli.listing import AsJson, print_json
 from fairopt.compare import AllocationRow
 from fairopt.errors import BadInput, FairoptError, NotInstalled, NotSolved
 from fairopt.evidence import EvidenceItem, certify_bound, evidence, evidence_of_verdicts
@@ -32,8 +32,7 @@ def check(
         typer.Argument(metavar="FILE...", help="Certificates, runs or schedules (JSON), or folders of them."),
     ],
     tolerance: Annotated[
-        str | None,
-        typer.Option(help="What numbers of runs (0) and schedules (1e-9) in floats may be off by."),
+        str | None, typer.Option(help="What numbers of runs (0) and schedules (1e-9) in floats may be off by.")
     ] = None,
 ) -> None:
     """Decide certificates, recorded runs and schedules, as `proofs/verify.py` does: it is the same program.
@@ -49,7 +48,7 @@ def claims(
     run: Annotated[
         bool, typer.Option("--run", help="Recompute, and fail if a stored verdict no longer follows.")
     ] = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")] = False,
+    json_: AsJson = False,
     paper: Annotated[str | None, typer.Option(help="Only the rows of one paper.")] = None,
     verdict: Annotated[Ruling | None, typer.Option(help="Only the rows with this verdict.")] = None,
 ) -> None:
@@ -60,7 +59,7 @@ def claims(
     rows = _asked(ledger(), ids, paper, verdict, to_run=run)
     if not run:
         if json_:
-            print(json.dumps([_json(row) for row in rows], indent=2, ensure_ascii=False))
+            print_json([_json(row) for row in rows])
         else:
             tables.claims(rows, in_full=bool(ids))
         return
@@ -68,21 +67,16 @@ def claims(
     try:
         for row, outcome, seconds in _recomputed(rows):
             follows = isinstance(outcome, Finding) and row.follows(outcome)
-            status = max(status, _status(outcome, follows=follows))
+            failed = Exit.NOT_SOLVED if isinstance(outcome, NotInstalled) else Exit.FAILS
+            status = status if follows else max(status, failed)
             done.append(_json(row) | {"seconds": seconds} | _recomputed_json(outcome, follows=follows))
             if not json_:
                 tables.recomputed(row, outcome, seconds, follows=follows)
     except KeyboardInterrupt:  # results so far are kept; the exit status says that they are not complete
         status = Exit.INTERRUPTED
     if json_:
-        print(json.dumps(done, indent=2, ensure_ascii=False))
+        print_json(done)
     raise typer.Exit(status)
-
-
-def require_place(path: Path | None) -> None:
-    """Refuse a file that cannot be written, before anything is computed."""
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        raise BadInput(f"{path} cannot be written", place="--certificate", remedy="Name a file in a folder that exists")
 
 
 def require_empty(folder: Path | None) -> None:
@@ -157,11 +151,8 @@ def _asked(
     fit = [row for row in chosen if paper in (None, row.paper) and verdict in (None, row.verdict)]
     fit = [row for row in fit if row.run] if to_run else fit
     if not fit:
-        raise BadInput(
-            "no claim fits" + (" that could be recomputed" if to_run else ""),
-            place="claims",
-            remedy="Leave an id, --paper or --verdict out",
-        )
+        remedy = "Leave an id, --paper or --verdict out"
+        raise BadInput("no claim fits" + (" that could be recomputed" if to_run else ""), place="claims", remedy=remedy)
     return fit
 
 
@@ -176,19 +167,9 @@ def _recomputed(rows: list[Entry]) -> Iterator[tuple[Entry, Finding | Exception,
             advance(row.id)
 
 
-def _status(outcome: Finding | Exception, *, follows: bool) -> Exit:
-    if follows:
-        return Exit.FINE
-    return Exit.NOT_SOLVED if isinstance(outcome, NotInstalled) else Exit.FAILS
-
-
 def _json(row: Entry) -> dict[str, Any]:
     return {
-        "id": row.id,
-        "paper": row.paper,
-        "where": row.where,
-        "kind": row.kind,
-        "says": row.says,
+        **{key: getattr(row, key) for key in ("id", "paper", "where", "kind", "says")},
         "verdict": row.verdict.value,
         "evidence": row.evidence,
         "waits_for": row.waits_for or None,

@@ -9,7 +9,7 @@ import typer
 
 from fairopt.cli import tables
 from fairopt.cli.answers import status_of
-from fairopt.cli.as_json import SCHEMA
+from fairopt.cli.as_json import of_properties
 from fairopt.cli.listing import outcome_properties, print_json
 from fairopt.compare import verify as verified
 from fairopt.problem import exact as rational
@@ -18,11 +18,6 @@ from fairopt.simulation.replay import read_record
 
 #: How the name of a record ends.
 SUFFIXES = (".jsonl", ".jsonl.gz")
-
-
-def is_record(path: Path) -> bool:
-    """Whether a file that ``verify`` was given is named as a record."""
-    return path.name.endswith(SUFFIXES)
 
 
 def verify(path: Path, property_names: list[str] | None, *, json_: bool, tolerance: Fraction, exact: bool) -> None:
@@ -37,8 +32,7 @@ def verify(path: Path, property_names: list[str] | None, *, json_: bool, toleran
     slack = tolerance if not history.trace.jobs.exact and not exact else Fraction(0)
     verdicts = verified(setting, history, of_runs, tolerance=slack)
     if json_:
-        properties = {name: each.to_json(exact=exact) for name, each in verdicts.items()}
-        print_json({"schema": SCHEMA, "properties": properties})
+        print_json(of_properties(verdicts, exact=exact))
     else:
         tables.answers(verdicts)
         print(f"of the run as it is recorded; `fairopt check {path}` decides whether it can have been so")

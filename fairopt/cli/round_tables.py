@@ -62,15 +62,6 @@ def measures(found: Measures, policy: Policy, trace: Trace) -> None:
             out.print(f"{what}: {len(names)} jobs: {', '.join(names[:SHOWN])}{more}", soft_wrap=True)
 
 
-def policies(listed: Sequence[Policy] | Sequence[Policy], of: str) -> None:
-    """Print the policies ``of`` rounds, or of schedules."""
-    table = table_of(f"policy of {of}", "source", "claims")
-    for policy in listed:
-        claims = [claim.said() + (" [refuted]" if claim.refuted_by is not None else "") for claim in policy.claims]
-        table.add_row(policy.name, policy.source, ", ".join(claims))
-    terminal().print(table)
-
-
 def short(value: Number | None) -> str:
     """Return a number in four digits, "-" for none."""
     if value is None:

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,16 +17,16 @@ from fairopt.backends import Method, Solver
 from fairopt.cli import round_json, round_tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.journal import Journal, Resumed, read_journal
-from fairopt.cli.settings import configured
+from fairopt.cli.listing import AsJson
+from fairopt.cli.settings import configured, mechanics_of, read_trace_on
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy, chosen
-from fairopt.problem import Cluster, Queue, Trace, exact, read_cluster, read_trace
-from fairopt.problem.files.storage import naming
+from fairopt.problem import Cluster, Queue, Trace, exact
+from fairopt.problem.files.storage import require_place
 from fairopt.problem.numbers import shown
 from fairopt.simulation import History, Mechanics, Round, run
 from fairopt.simulation.measures import measure
 from fairopt.simulation.recording import Recorder, header
-from fairopt.simulation.run import check_matches
 
 
 def run_command(
@@ -45,7 +45,7 @@ def run_command(
     launch: Annotated[str, typer.Option(help="Seconds to start a job for the first time.")] = "0",
     spread: Annotated[str, typer.Option(help="Factor on the speed of a gang on several hosts (intra-operator).")] = "1",
     local_data: Annotated[bool, typer.Option("--local-data", help="Copy datasets to hosts before jobs run.")] = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")] = False,
+    json_: AsJson = False,
     parquet: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a row for each job and round.")] = None,
     state: Annotated[Path | None, typer.Option(metavar="FILE", help="Write down how to go on from any round.")] = None,
     resume: Annotated[Path | None, typer.Option(metavar="FILE", help="Go on from what --state wrote.")] = None,
@@ -59,20 +59,14 @@ def run_command(
     A run that is interrupted prints what it has, writes its state, and says so by exit status 130; one that was
     gone on from prints all of its rounds, as if it had never stopped. Exit status 3: the policy could not go on.
     """
-    _require(parquet)
+    if parquet is not None:
+        round_json.require_parquet()
+        require_place(parquet, "--parquet")
     # exact numbers of a long run may have more digits than Python prints by default
     sys.set_int_max_str_digits(0)
-    there = read_cluster(cluster)
-    given = read_trace(trace, there.types)
-    with naming(str(trace)):
-        check_matches(given, there)
+    given, there = read_trace_on(trace, cluster)
     rule = configured(discovery.policy(policy, Queue), settings or [])
-    mechanics = Mechanics(
-        restart=exact(restart, "--restart"),
-        launch=exact(launch, "--launch"),
-        spread=exact(spread, "--spread"),
-        local_data=local_data,
-    )
+    mechanics = mechanics_of(restart, launch, spread, local_data)
     seconds = exact(length, "--length")
     if seconds <= 0:
         raise BadInput(f"got {shown(seconds)}", place="--length", remedy="Give the seconds of a round, positive")
@@ -119,11 +113,9 @@ class _Played:
     cluster: Cluster
     mechanics: Mechanics
     length: Any
-
-    def __post_init__(self) -> None:
-        self.records: list[Round] = []
-        self.interrupted = False
-        self.error: FairoptError | None = None
+    records: list[Round] = field(default_factory=list)
+    interrupted: bool = False
+    error: FairoptError | None = None
 
     @property
     def history(self) -> History:
@@ -184,12 +176,3 @@ class _Played:
         if self.interrupted:
             print(f"interrupted after {len(self.records)} rounds", file=sys.stderr)
             raise typer.Exit(Exit.INTERRUPTED)
-
-
-def _require(parquet: Path | None) -> None:
-    """Refuse, before anything is computed, a table that could not be written."""
-    if parquet is None:
-        return
-    round_json.require_parquet()
-    if parquet.is_dir() or not parquet.parent.is_dir():
-        raise BadInput(f"{parquet} cannot be written", place="--parquet", remedy="Name a file in a folder that exists")

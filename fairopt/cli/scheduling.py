@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,20 +16,21 @@ from fairopt import discovery
 from fairopt.cli import schedule_tables, tables
 from fairopt.cli.answers import status_of
 from fairopt.cli.exits import Exit
-from fairopt.cli.listing import outcome_properties
+from fairopt.cli.listing import AsJson, outcome_properties, print_json
 from fairopt.cli.settings import configured
 from fairopt.compare import verify as verified
 from fairopt.errors import BadInput
 from fairopt.policy import Plan, decide
 from fairopt.problem.batch import Batch
-from fairopt.problem.files.batch import is_batch_file, read_batch
+from fairopt.problem.files.batch import read_batch
 from fairopt.problem.files.columns import check_version
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.storage import naming, read_text
 from fairopt.problem.labels import check_keys
+from fairopt.problem.numbers import told
 from fairopt.proofs.verifier import schedules as verify_schedule
 from fairopt.proofs.verifier.plan import BESIDE
-from fairopt.schedules.document import SCHEMA, document, number
+from fairopt.schedules.document import SCHEMA, document
 from fairopt.schedules.reading import plan_from
 
 #: Keys that a schedule from outside may leave out.
@@ -43,14 +45,14 @@ def schedule_command(
         typer.Option("--set", metavar="OPTION=VALUE", help="An option of the policy. May be repeated."),
     ] = None,
     backend: Annotated[str, typer.Option(help="A back end by name; auto: the policy's own choice.")] = "auto",
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")] = False,
+    json_: AsJson = False,
 ) -> None:
     """Say which jobs of a batch run where and when, and who pays whom."""
     problem = read_batch(batch)
     rule = configured(discovery.policy(policy, Batch), settings or [])
     plan = decide(rule, problem, discovery.solver(rule, backend))
     if json_:
-        _print_json(result(plan, settings or []))
+        print_json(result(plan, settings or []))
     else:
         schedule_tables.plan(plan)
 
@@ -61,22 +63,16 @@ def result(plan: Plan, options: list[str]) -> dict[str, Any]:
     Beside the keys of `fairopt.schedules.document`: ``options`` (what --set gave), ``backend``, ``revenue`` (the total
     utility of the jobs that run, counted from their arrivals), ``gains`` of tenants, ``unscheduled`` jobs, ``seconds``.
     """
-    seconds = plan.seconds
     return {
         **document(plan),
         "options": options,
         "backend": plan.backend,
-        "revenue": number(plan.revenue),
-        "gains": {name: number(gain) for name, gain in zip(plan.batch.tenants, plan.gains, strict=True)},
+        "revenue": told(plan.revenue),
+        "gains": dict(zip(plan.batch.tenants, told(plan.gains), strict=True)),
         "unscheduled": [plan.batch.jobs.names[job] for job in plan.unscheduled],
         "proven": plan.proven,
-        "seconds": {"build": seconds.build, "solve": seconds.solve, "certify": seconds.certify},
+        "seconds": asdict(plan.seconds),
     }
-
-
-def is_batch(path: Path) -> bool:
-    """Whether a file that ``verify`` was given describes a batch."""
-    return is_batch_file(path)
 
 
 def verify(
@@ -98,7 +94,7 @@ def verify(
     verdicts = {} if violations else verified(problem, plan_from(data, problem), asked, tolerance=tolerance)
     if json_:
         said = {"schema": SCHEMA, "accepted": not violations, "violations": violations, "statement": statement or None}
-        _print_json({**said, "properties": {name: each.to_json(exact=exact) for name, each in verdicts.items()}})
+        print_json({**said, "properties": {name: each.to_json(exact=exact) for name, each in verdicts.items()}})
     else:
         schedule_tables.verdict(violations, statement)
         if verdicts:
@@ -116,7 +112,3 @@ def _judged(batch: Batch, data: Mapping[str, Any]) -> dict[str, Any]:
     if plain.get("batch", ours["batch"]) != ours["batch"]:
         print("fairopt: the schedule was made for another batch; it is judged on this one", file=sys.stderr)
     return {**plain, "batch": ours["batch"]}
-
-
-def _print_json(data: Mapping[str, Any]) -> None:
-    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))

@@ -1,4 +1,4 @@
-"""Options of a policy of rounds or schedules from the command line: ``--set OPTION=VALUE``."""
+"""What the command line says of a run: its trace and cluster, and a policy's options, ``--set OPTION=VALUE``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import Field, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from inspect import signature
+from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -15,12 +16,30 @@ from fairopt import discovery
 from fairopt.codec import decode
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy
-from fairopt.problem import Market, exact
+from fairopt.problem import Cluster, Market, Trace, exact, read_cluster, read_trace
+from fairopt.problem.files.storage import naming
 from fairopt.problem.labels import nearest
+from fairopt.simulation import Mechanics
+from fairopt.simulation.run import check_matches
 
 P = TypeVar("P", bound=Policy)
 _PLAIN = (bool, int, float, Fraction, str)
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def read_trace_on(trace: Path, cluster: Path) -> tuple[Trace, Cluster]:
+    """Return a trace for the cluster that it is played on, and that cluster, from their files."""
+    there = read_cluster(cluster)
+    given = read_trace(trace, there.types)
+    with naming(trace):
+        check_matches(given, there)
+    return given, there
+
+
+def mechanics_of(restart: str, launch: str, spread: str, local_data: bool) -> Mechanics:
+    """Return the mechanics that the options of these names describe."""
+    costs = {"restart": restart, "launch": launch, "spread": spread}
+    return Mechanics(**{name: exact(text, f"--{name}") for name, text in costs.items()}, local_data=local_data)
 
 
 def configured(policy: P, settings: Sequence[str]) -> P:
@@ -41,9 +60,8 @@ def configured(policy: P, settings: Sequence[str]) -> P:
         if not equals:
             raise BadInput(f"got {text!r}", place="--set", remedy="Write OPTION=VALUE")
         if name not in names:
-            raise BadInput(
-                f"{policy.name} has no option {name!r}", place="--set", remedy=nearest(name, names, "option")
-            )
+            remedy = nearest(name, names, "option")
+            raise BadInput(f"{policy.name} has no option {name!r}", place="--set", remedy=remedy)
         place = f"--set {name}"
         if name in values:
             raise BadInput("it is given twice", place=place, remedy="Give each option once")
@@ -106,11 +124,8 @@ def _named(text: str, kind: Any, place: str) -> Any:
     called = getattr(kind, "__name__", str(kind))
     function = get_origin(kind) is Callable
     if ":" not in text or not (function or isinstance(kind, type)):
-        raise BadInput(
-            f"got {text!r} for an option of type {called}",
-            place=place,
-            remedy="Name a function or class by MODULE:NAME; others can be given in Python only",
-        )
+        remedy = "Name a function or class by MODULE:NAME; others can be given in Python only"
+        raise BadInput(f"got {text!r} for an option of type {called}", place=place, remedy=remedy)
     made = discovery.named(text, place)
     if isinstance(made, type):
         try:

@@ -19,17 +19,13 @@ from fairopt.metrics import metrics
 from fairopt.policy import allocate, uniqueness
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem import exact as rational
+from fairopt.problem.files.batch import is_batch_file
+from fairopt.problem.files.storage import require_place
 from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility
-
-MarketFile = Annotated[Path, typer.Argument(metavar="MARKET", help="A market file: .toml, .json or .csv.")]
-Normalise = Annotated[
-    bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
-]
-Seed = Annotated[int, typer.Option(help="Seed of the search for misreports that pay.", min=0)]
 
 
 def solve(
-    market: MarketFile,
+    market: Annotated[Path, typer.Argument(metavar="MARKET", help="A market file: .toml, .json or .csv.")],
     policy: Annotated[str, typer.Option(help="A policy by name; `fairopt policies` lists them.")],
     backend: Annotated[str, typer.Option(help="A back end, or a method of the policy, by name; or auto.")] = "auto",
     json_: AsJson = False,
@@ -39,7 +35,9 @@ def solve(
     canonical: Annotated[
         bool, typer.Option("--canonical", help="Where optima differ, take the lexicographic one.")
     ] = False,
-    normalise: Normalise = False,
+    normalise: Annotated[
+        bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
+    ] = False,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for the solver.")] = None,
     tolerance: Annotated[float | None, typer.Option(help="The solver's feasibility tolerance.")] = None,
     seed: Annotated[int | None, typer.Option(help="The solver's random seed.")] = None,
@@ -51,8 +49,9 @@ def solve(
 ) -> None:
     """Compute one policy's allocation."""
     exact = exact or certificate is not None
-    proving.require_place(certificate)
-    problem = _read(market, normalise)
+    require_place(certificate, "--certificate")
+    problem = read_market(market)
+    problem = problem.normalised() if normalise else problem
     rule = discovery.policy(policy, Market)
     solver = discovery.solver(rule, backend)
     if exact and solver is not None and solver.number is float:
@@ -120,19 +119,16 @@ def verify(
     Exit status: 1 a property fails, or a constraint; 4 none does, and a property could not be decided.
     """
     slack = Fraction(0) if exact or certificates is not None else rational(tolerance, "--tolerance")
-    if recorded.is_record(market):
+    if market.name.endswith(recorded.SUFFIXES):
         _refuse({"OUTCOME": allocation, "--certificates": certificates}, f"{market} is the record of a run")
         return recorded.verify(market, property_names, json_=json_, tolerance=slack, exact=exact)
     if allocation is None:
-        raise BadInput(
-            f"nothing says what is to be checked on {market}",
-            place="OUTCOME",
-            remedy="Give an allocation; of a batch, a schedule",
-        )
-    if scheduling.is_batch(market):
+        remedy = "Give an allocation; of a batch, a schedule"
+        raise BadInput(f"nothing says what is to be checked on {market}", place="OUTCOME", remedy=remedy)
+    if is_batch_file(market):
         _refuse({"--certificates": certificates}, f"{market} is a batch")
         return scheduling.verify(market, allocation, property_names, json_=json_, tolerance=slack, exact=exact)
-    problem = _read(market, False)
+    problem = read_market(market)
     shares = read_allocation(allocation, problem)
     asked = outcome_properties(property_names, Market)
     exact = exact or certificates is not None
@@ -156,8 +152,3 @@ def _refuse(given: Mapping[str, object], why: str) -> None:
     for name, value in given.items():
         if value is not None:
             raise BadInput(f"got {value}; {why}", place=name, remedy="Leave it out")
-
-
-def _read(path: Path, normalise: bool) -> Market:
-    market = read_market(path)
-    return market.normalised() if normalise else market

@@ -14,13 +14,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairopt.discovery import Plugin
 from fairopt.ledger import Entry, Finding, Ruling
 from fairopt.metrics import Metrics
 from fairopt.policy import Allocation, Policy, Uniqueness
 from fairopt.problem import Market
 from fairopt.program import INFINITY, number_text
-from fairopt.properties import Answer, Misreport, Property, Verdict
+from fairopt.properties import Answer, Misreport, Verdict
 
 #: The width where there is no terminal; lines are not broken, so that they can be searched.
 WIDE = 200
@@ -41,11 +40,7 @@ RULINGS: Mapping[Ruling, str] = {
     Ruling.INCONSISTENT: "red",
     Ruling.QUALIFIED: "yellow",
 }
-STYLES: Mapping[Answer, str] = {
-    **dict.fromkeys(Answer, "yellow"),
-    Answer.HOLDS: "green",
-    Answer.FAILS: "red",
-}
+STYLES: Mapping[Answer, str] = {**dict.fromkeys(Answer, "yellow"), Answer.HOLDS: "green", Answer.FAILS: "red"}
 
 
 def decision(decided: Allocation, unique: Uniqueness) -> None:
@@ -109,14 +104,14 @@ def what_shows(verdict: Verdict) -> str:
     return "" if verdict.witness is None else str(verdict.witness)
 
 
-def policies(listed: Sequence[Policy]) -> None:
-    """Print the policies."""
-    grid = table_of("policy", "source", "claims")
+def policies(listed: Sequence[Policy], title: str = "policy", *, assumptions: bool = True) -> None:
+    """Print the policies, with what their claims assume."""
+    grid = table_of(title, "source", "claims")
     for policy in listed:
         claims = [
             claim.said()
-            + (f" ({claim.misreport} misreports)" if claim.misreport != "any" else "")
-            + (f" if {claim.assumes}" if claim.assumes else "")
+            + (f" ({claim.misreport} misreports)" if claim.misreport != "any" and assumptions else "")
+            + (f" if {claim.assumes}" if claim.assumes and assumptions else "")
             + (" [refuted]" if claim.refuted_by is not None else "")
             for claim in policy.claims
         ]
@@ -135,21 +130,12 @@ def backends(listed: Sequence[Any]) -> None:
     terminal().print(grid)
 
 
-def properties(listed: Sequence[Property]) -> None:
-    """Print the properties."""
-    grid = table_of("property", "of", "definition", "source")
+def listing(columns: Mapping[str, str], listed: Sequence[Mapping[str, Any]]) -> None:
+    """Print things that have texts; ``columns``: titles by the key of a text."""
+    grid = table_of(*columns.values())
     for each in listed:
-        grid.add_row(each.name, each.of, each.definition, each.source)
+        grid.add_row(*(each[key] for key in columns))
     terminal().print(grid)
-
-
-def plugins(listed: Sequence[Plugin]) -> None:
-    """Print what other packages bring."""
-    grid = table_of("name", "of", "what", "package")
-    for each in listed:
-        grid.add_row(each.name, each.group, each.value, each.package)
-    console = terminal()
-    console.print(grid if listed else "No other package brings anything to fairopt.")
 
 
 def lie(policy: Policy, market: Market, witness: Misreport) -> None:

@@ -162,13 +162,7 @@ def astraea_workload(
         names=[job.name for job in window],
         tenant=[job.tenant for job in window],
         arrival=[ceil((job.submit - begin) / SECONDS) for job in window],
-        epochs=[each.epochs for each in made],
-        chunks=[each.chunks for each in made],
-        minibatches=[each.minibatches for each in made],
-        minibatch_time=[each.minibatch_time for each in made],
-        update_time=[each.update_time for each in made],
-        gradient=[each.gradient for each in made],
-        utility=[each.utility for each in made],
+        **{name: [getattr(each, name) for each in made] for name in _Drawn._fields},
     )
 
 
@@ -198,9 +192,8 @@ def _table(folder: Path) -> Iterator[_Job]:
             with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
                 yield from _rows(stream, DENSE)
         except (OSError, EOFError, UnicodeDecodeError, KeyError) as error:
-            raise BadInput(
-                f"cannot be read: {error!r}", remedy="Give the folder with the table of Philly's jobs"
-            ) from error
+            remedy = "Give the folder with the table of Philly's jobs"
+            raise BadInput(f"cannot be read: {error!r}", remedy=remedy) from error
 
 
 def _rows(lines: Iterator[str] | Sequence[str], since: int) -> Iterator[_Job]:
@@ -216,11 +209,8 @@ def _tenants(table: Sequence[_Job], users: int | None) -> tuple[list[str], dict[
     if users is not None:
         _check(users, "users", 1)
         if users > len(order):
-            raise BadInput(
-                f"{users} users, and {len(order)} tenants have jobs there",
-                place="users",
-                remedy="Give fewer, or the folder with the whole table (data=...)",
-            )
+            remedy = "Give fewer, or the folder with the whole table (data=...)"
+            raise BadInput(f"{users} users, and {len(order)} tenants have jobs there", place="users", remedy=remedy)
         order = order[:users]
     used = dict.fromkeys(order, Fraction(0))
     for job in table:
@@ -232,11 +222,8 @@ def _tenants(table: Sequence[_Job], users: int | None) -> tuple[list[str], dict[
 def _window(table: Sequence[_Job], jobs: int, random: Random) -> list[_Job]:
     """Return consecutive jobs, from a random one on, in order of submission."""
     if jobs > len(table):
-        raise BadInput(
-            f"{jobs} jobs, and the tenants have {len(table)} there",
-            place="jobs",
-            remedy="Give fewer, or the folder with the whole table (data=...)",
-        )
+        remedy = "Give fewer, or the folder with the whole table (data=...)"
+        raise BadInput(f"{jobs} jobs, and the tenants have {len(table)} there", place="jobs", remedy=remedy)
     begin = int(random.random() * (len(table) - jobs + 1))
     return sorted(table, key=lambda job: (job.submit, job.name))[begin : begin + jobs]
 
@@ -254,19 +241,27 @@ class _Drawn(NamedTuple):
 
 def _drawn(job: _Job, ranges: Ranges, demand: Demand, form: Form, random: Random) -> _Drawn:
     """Return a job's parameters, in slots and megabits; the count of random draws does not depend on the form."""
-    epochs, chunks, minibatches = (
-        int(_draw(span, random)) for span in (ranges.epochs, ranges.chunks, ranges.minibatches)
-    )
-    time, update, gradient = (
-        _draw(span, random) for span in (ranges.minibatch_time, ranges.update_time, ranges.gradient)
-    )
-    linear = Linear(_draw(ranges.slope, random), _draw(ranges.height, random))
-    convex = Power(_draw(ranges.scale, random), _draw(ranges.exponent, random))
+    drawn = {name: _draw(getattr(ranges, name), random) for name in _OF_JOB}
+    chunks, minibatches = int(drawn["chunks"]), int(drawn["minibatches"])
+    linear, convex = Linear(drawn["slope"], drawn["height"]), Power(drawn["scale"], drawn["exponent"])
     if demand is Demand.GPUS:
         chunks, minibatches = job.gpus, ceil(Fraction(chunks * minibatches, job.gpus))
-    utility: CompletionUtility = linear if form is Form.LINEAR else convex
-    milliseconds = Fraction(1, 1000 * SECONDS)
-    return _Drawn(epochs, chunks, minibatches, time, update * milliseconds, gradient * MEGABYTE, utility)
+    return _Drawn(
+        epochs=int(drawn["epochs"]),
+        chunks=chunks,
+        minibatches=minibatches,
+        minibatch_time=drawn["minibatch_time"],
+        update_time=drawn["update_time"] / (1000 * SECONDS),
+        gradient=drawn["gradient"] * MEGABYTE,
+        utility=linear if form is Form.LINEAR else convex,
+    )
+
+
+#: The ranges that a job's parameters are drawn from, in the order of the draws.
+_OF_JOB = (
+    *("epochs", "chunks", "minibatches", "minibatch_time", "update_time", "gradient"),
+    *("slope", "height", "scale", "exponent"),
+)
 
 
 def _draw(span: Span, random: Random) -> Fraction:

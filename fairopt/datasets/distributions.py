@@ -42,13 +42,5 @@ def jobs_in(counts: Iterable[JobCount]) -> int:
 
 
 def _count(row: dict[str, str]) -> JobCount:
-    return JobCount(
-        row["trace"],
-        int(row["gpus"]),
-        row["status"],
-        int(row["at_least_s"]),
-        int(row["below_s"]) if row["below_s"] else None,
-        int(row["jobs"]),
-        int(row["clipped"]),
-        int(row["gpu_seconds"]),
-    )
+    counts = {name: int(text) if text else None for name, text in row.items() if name not in ("trace", "status")}
+    return JobCount(trace=row["trace"], status=row["status"], **counts)  # type: ignore[arg-type]

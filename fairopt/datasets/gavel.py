@@ -129,14 +129,7 @@ def gavel_example() -> Market:
             "games": "A3C",
         },
         {"K80": 36, "P100": 20, "V100": 12},
-        weight={
-            "vision": 2,
-            "small-vision": 1,
-            "translation": 1,
-            "language": 1,
-            "recommendation": 2,
-            "games": 1,
-        },
+        weight={"vision": 2, "small-vision": 1, "translation": 1, "language": 1, "recommendation": 2, "games": 1},
     )
 
 
@@ -176,9 +169,7 @@ def _rounded(market: Market, digits: int) -> Market:
     if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= 17:
         raise BadInput(f"got {digits!r}", place="digits", remedy="Give 1 to 17, or None to keep every digit")
     rounded = [_significant(value, digits) for value in market.speedup.ravel()]
-    speedup = np.array(rounded, dtype=object).reshape(market.shape)
-    speedup.setflags(write=False)
-    return replace(market, speedup=speedup)
+    return replace(market, speedup=np.array(rounded, dtype=object).reshape(market.shape))
 
 
 def _significant(value: Fraction, digits: int) -> Fraction:

@@ -38,11 +38,8 @@ def market_of_choices(
     ``weight`` and ``demand`` are by user (dictionary or Series) or in the users' order.
     """
     if not isinstance(capacity, Mapping):
-        raise BadInput(
-            f"got {type(capacity).__name__}",
-            place="capacity",
-            remedy="Give a dictionary such as {'K80': 60, 'V100': 12}",
-        )
+        remedy = "Give a dictionary such as {'K80': 60, 'V100': 12}"
+        raise BadInput(f"got {type(capacity).__name__}", place="capacity", remedy=remedy)
     users = list(choices)
     known = {name for row in choices.values() for name in row}
     for name in capacity:
@@ -64,7 +61,6 @@ def by_user(chosen: Mapping[str, object] | Iterable[object], names: Sequence[str
         return list(chosen)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise BadInput(
-            f"{twice!r} stands twice", place=what, remedy="Give a dictionary from users' names to what they run"
-        )
+        remedy = "Give a dictionary from users' names to what they run"
+        raise BadInput(f"{twice!r} stands twice", place=what, remedy=remedy)
     return list(names)

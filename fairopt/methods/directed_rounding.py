@@ -8,14 +8,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-import numpy as np
-
-from fairopt.program import Array
+from fairopt.program import ROUNDING, Array
 
 Floats = TypeVar("Floats", float, Array)
-
-#: Half the distance between 1 and the next float: a rounded result is off by at most this part of itself.
-ROUNDING = float(np.finfo(float).eps) / 2
 
 
 def rounded_up(value: Floats, count: int) -> Floats:

@@ -1,8 +1,4 @@
-"""Linear programs that the methods build block by block, load into HiGHS once, and solve again after adding to them.
-
-`Blocks` collects named blocks of columns, rows and entries into a `Program`; `IncrementalLP` holds one in HiGHS, where
-the simplex goes on from the last basis.
-"""
+"""Linear programs that the methods build block by block, load into HiGHS once, and solve again after adding to them."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairopt.backends.highs import instance, load
+from fairopt.backends.highs import basis_of, instance, load
 from fairopt.backends.solution import Position, Solution, Status
 from fairopt.backends.solver import Options
 from fairopt.errors import NotSolved
@@ -67,10 +63,7 @@ class Sparse:
 
 
 class Blocks:
-    """A program in the making: blocks of columns and of rows, and the entries where they meet.
-
-    `columns` and `rows` return the numbers of what they add, which `entries` and the reading of a solution go by.
-    """
+    """A program in the making: `columns` and `rows` return their numbers, which `entries` and a solution go by."""
 
     def __init__(self) -> None:
         self._columns: list[tuple[Array, ...]] = []
@@ -155,8 +148,7 @@ class IncrementalLP:
     ) -> None:
         self._highs: highspy.Highs = instance(Options(tolerance=tolerance))
         self._highs.setOptionValue("presolve", "choose" if presolve else "off")
-        if strategy != DUAL:
-            self._highs.setOptionValue("simplex_strategy", strategy)
+        self._highs.setOptionValue("simplex_strategy", strategy)
         load(self._highs, program)
         self._program, self._second = program, second
         self._added: list[tuple[Array, Array, Sparse]] = []
@@ -186,9 +178,9 @@ class IncrementalLP:
 
     def basis(self) -> tuple[Array, Array]:
         """Return the last basis in the form that `start` takes."""
-        basis = self._highs.getBasis()
-        columns, rows = (np.array(list(map(int, each)), dtype=np.int8) for each in (basis.col_status, basis.row_status))
-        return columns, rows
+        basis = basis_of(self._highs)
+        assert basis is not None  # it was solved
+        return basis.columns, basis.rows
 
     def solve(self) -> Optimal:
         """Return an optimal vertex. Errors: `NotSolved` where two attempts come to none."""
@@ -233,7 +225,7 @@ class IncrementalLP:
         lower, upper = self._program.lower, self._program.upper
         at_side = np.where(columns == UPPER, upper, lower)
         x = np.where((columns == BASIC) | (columns == ZERO), 0.0, at_side)
-        equation, unknown = (_places(len(where), which) for where, which in ((positions, tight), (columns, basic)))
+        equation, unknown = (places(len(where), which) for where, which in ((positions, tight), (columns, basic)))
         inside = (equation[row] >= 0) & (unknown[column] >= 0)
         r, c, entry = equation[row[inside]], unknown[column[inside]], value[inside].astype(np.longdouble)
         matrix = np.zeros((len(tight), len(basic)))
@@ -271,7 +263,7 @@ class IncrementalLP:
         return row, column, value, (lower, upper)
 
 
-def _places(size: int, which: Array) -> Array:
+def places(size: int, which: Array) -> Array:
     """Return for each of ``size`` things its place among ``which``, -1 where it is not there."""
     place = np.full(size, -1)
     place[which] = np.arange(len(which))

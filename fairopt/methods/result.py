@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isinf
+from time import perf_counter
 
 from fairopt.program import INFINITY, Array
 
@@ -29,6 +30,31 @@ class MethodResult:
         if isinf(self.lower) or isinf(self.upper):
             return INFINITY
         return (self.upper - self.lower) / abs(self.upper) if self.upper else self.upper - self.lower
+
+
+class StageClock:
+    """The seconds since the start, by stage, and what is left of a limit; None for no limit."""
+
+    def __init__(self, limit: float | None = None) -> None:
+        self._began = self._last = perf_counter()
+        self._limit = limit
+        self.stages: dict[str, float] = {}
+
+    def lap(self, stage: str) -> None:
+        """Count the time since the last lap as that of ``stage``."""
+        now = perf_counter()
+        self.stages[stage] = self.stages.get(stage, 0.0) + now - self._last
+        self._last = now
+
+    @property
+    def left(self) -> float | None:
+        """What is left of the limit, None where there is none."""
+        return None if self._limit is None else max(0.0, self._limit - (perf_counter() - self._began))
+
+    @property
+    def over(self) -> bool:
+        """Whether the limit has passed."""
+        return self.left == 0.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

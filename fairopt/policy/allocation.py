@@ -37,15 +37,15 @@ class Allocation(Decision):
         return self.market.as_(Fraction if self.exact else float).utility(self.shares)
 
 
-def same_utilities(decision: Allocation, name: str) -> Program:
+def same_utilities(decision: Allocation, name: str, part: Array | None = None) -> Program:
     """Return the allocations of a market that give every user at least what ``decision`` gives it.
 
     Where all optima of a policy have the same utilities, and these are Pareto-efficient, such allocations are all of
-    its optima. Utilities in floats are lowered by the relative slack `FLOAT_SLACK`.
+    its optima. Utilities in floats are lowered by the relative slack `FLOAT_SLACK`. ``part`` is that of `shares_of`.
     """
     market = decision.market.as_(Fraction if decision.exact else float)
     p = Formulation(name)
-    share = shares_of(p, market)
+    share = shares_of(p, market, part)
     own = (market.speedup * share).sum(axis=1)
     slack = 0 if decision.exact else FLOAT_SLACK
     p.constrain("utilities", own >= decision.utilities * (1 - slack), labels=(market.users,))

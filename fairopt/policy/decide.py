@@ -1,7 +1,6 @@
 """Who solves: `decide` chooses a back end or a method for a policy, and nothing else does.
 
-Allocations, comparisons, the search for misreports, rounds, schedules and the command line all go through it. So a
-verdict is always about the decision that is shown beside it.
+So a verdict is always about the decision that is shown beside it.
 """
 
 from __future__ import annotations
@@ -39,9 +38,8 @@ def chosen(
     """Return who solves: ``solver`` if the policy can use it, else the policy's best way.
 
     The best way is the first of its methods that supports the ``options`` and, with ``exact``, does not answer in
-    floats. Where there is no such method, it is HiGHS, or `Exact` with ``exact``. With ``vertex`` these two are tried
-    first, for programs that they can solve, because their answers have a basis. Errors: `NotCapable`; `BadInput` for a
-    name in place of a solver.
+    floats; else HiGHS, or `Exact` with ``exact``. With ``vertex`` these two are tried first, because their answers have
+    a basis. Errors: `NotCapable`; `BadInput` for a name in place of a solver.
     """
     given = (options or Options()).given()
     if isinstance(solver, str):
@@ -49,12 +47,12 @@ def chosen(
         raise BadInput(f"got the name {solver!r}", place="backend", remedy=remedy)
     if isinstance(solver, Method):
         if solver not in policy.methods:
-            raise NotCapable(f"{policy.name} has no method {solver!r}; it has {_listed(policy)}")
+            known = ", ".join(method.name for method in policy.methods) or "none"
+            raise NotCapable(f"{policy.name} has no method {solver!r}; it has {known}")
         _heeds(policy, solver, given)
     elif solver is not None and not policy.has_program:
-        raise NotCapable(
-            f"{policy.name} is an algorithm of its own; it has no program for {solver.name}, so leave it out"
-        )
+        without = f"it has no program for {solver.name}, so leave it out"
+        raise NotCapable(f"{policy.name} is an algorithm of its own; {without}")
     if solver is not None:
         if exact and solver.number is float:
             raise NotCapable(f"{solver.name} does not compute in rational numbers; leave it out, or name exact")
@@ -90,9 +88,8 @@ def session(
 class How(TypedDict, total=False):
     """How to decide: everything but the choice of solver.
 
-    ``options`` are passed to the solver. ``exact`` asks for rational numbers; `Allocation.exact` says whether the
-    answer has them. ``vertex`` prefers a solver whose answers have a basis. ``at`` is an open session; it replaces the
-    other settings.
+    ``exact`` asks for rational numbers; `Allocation.exact` says whether the answer has them. ``vertex`` prefers a
+    solver whose answers have a basis. ``at`` is an open session; it replaces the other settings.
     """
 
     options: Options | None
@@ -108,11 +105,7 @@ def decide(policy: Policy, problem: Queue, solver: Any = ..., state: Any = ..., 
 @overload
 def decide(policy: Policy, problem: Batch, solver: Any = ..., state: Any = ..., **how: Unpack[How]) -> Plan: ...
 def decide(
-    policy: Policy,
-    problem: Any,
-    solver: Chosen | None = None,
-    state: Any = None,
-    **how: Unpack[How],
+    policy: Policy, problem: Any, solver: Chosen | None = None, state: Any = None, **how: Unpack[How]
 ) -> Decision:
     """Return what ``policy`` decides on ``problem`` in ``state`` (None: its initial state).
 
@@ -120,11 +113,8 @@ def decide(
     was found), `NotCapable`, `NotInstalled`, `BadInput`.
     """
     if not isinstance(problem, policy.problem):
-        raise BadInput(
-            f"got a {type(problem).__name__}",
-            place=policy.name,
-            remedy=f"Give a {policy.problem.__name__}, which is what it decides on",
-        )
+        remedy = f"Give a {policy.problem.__name__}, which is what it decides on"
+        raise BadInput(f"got a {type(problem).__name__}", place=policy.name, remedy=remedy)
     at = how.get("at")
     if at is None:
         exact, vertex = how.get("exact", False), how.get("vertex", False)
@@ -149,9 +139,8 @@ def allocate(
     """Return what a share policy decides on a market; see `decide`.
 
     ``canonical`` asks for the lexicographic choice where several allocations are optimal: the largest utility for the
-    first user, then for the second, and so on, then the largest shares in the same order. This choice depends on the
-    order of the users, but not on the solver. A policy that is a program is then solved to a vertex, by HiGHS or
-    exactly.
+    first user, then for the second, and so on, then the largest shares in the same order. It does not depend on the
+    solver. A policy that is a program is then solved to a vertex, by HiGHS or exactly.
 
     Errors: `NotSolved` (carries what was found), `NotCapable`, `NotInstalled`, `BadInput`.
 
@@ -173,8 +162,7 @@ def allocate(
 def follow(policy: Policy, solver: Chosen | None = None) -> Callable[[Market], Allocation]:
     """Return a function that decides one market after another, each with a warm start from the one before.
 
-    Users are matched by name; some may change, arrive or leave between markets. Where optima tie, its choice may differ
-    from that of `allocate`.
+    Users are matched by name. Where optima tie, its choice may differ from that of `allocate`.
     """
     at = session(policy, solver, warm=True)
     return lambda problem: decide(policy, problem, at=at)
@@ -200,7 +188,3 @@ def exactly(policy: Policy, market: Market) -> Allocation:
 def _heeds(policy: Policy, method: Method, given: Any) -> None:
     if ignored := [capability.value for capability in given if capability not in method.capabilities]:
         raise NotCapable(f"{policy.name} is computed by its own algorithm, which has no use for {', '.join(ignored)}")
-
-
-def _listed(policy: Policy) -> str:
-    return ", ".join(method.name for method in policy.methods) or "none"

@@ -23,9 +23,9 @@ class Seconds:
 class Decision:
     """What a policy decided on a problem; `Allocation`, `Schedule` and `Plan` say what that is at each level.
 
-    ``solver`` is who solved: a back end, or one of the policy's methods. ``solution`` is its answer. ``program`` is the
-    program that it solved, None where none was formulated. ``evidence`` is further proof of the decision (trades,
-    prices, levels), if there is any. ``state`` is what the policy carries to the next decision.
+    ``solver`` is who solved: a back end, or one of the policy's methods. ``solution`` is its answer to
+    ``program``, None where none was formulated. ``evidence`` is further proof: trades, prices, levels. ``state``
+    is what the policy carries to the next decision.
     """
 
     policy: str

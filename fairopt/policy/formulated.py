@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from fairopt.backends import Method, ProgramMethod, Session
 from fairopt.backends.optimal_face import cut_to_optima, with_optimum
-from fairopt.backends.solution import Solution, not_negative, refuse_broken, written_out
+from fairopt.backends.solution import Solution, not_negative, written_out
 from fairopt.certificates import Certificate, Optimality, OutsideDecision
 from fairopt.errors import NotCapable
 from fairopt.policy.allocation import Allocation
@@ -51,8 +51,7 @@ class Formulated(Policy):
         begun = perf_counter()
         program = self.formulate(problem.as_(solve.number), state)
         built = perf_counter()
-        solution = solve(program).require_optimal()
-        refuse_broken(program, solution)
+        solution = solve.optimum(program)
         return Allocation(
             self.name,
             problem,

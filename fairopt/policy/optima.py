@@ -1,7 +1,7 @@
 """All optima of a policy on a market, as a program: every question about them is a linear program.
 
-A policy may have several optimal allocations. `Optima.of` gives the set of them. It answers how large or small a linear
-function can be on this set, whether the set has only one member, and which member is lexicographically largest.
+`Optima` answers how large or small a linear function can be on them, whether there is only one, and which is
+lexicographically largest.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima
 from fairopt.backends.solution import Status, not_negative
+from fairopt.certificates.decisions import on_shares
 from fairopt.errors import BadInput, NotSolved
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.policy import Policy
@@ -47,8 +48,7 @@ class Optima:
 
     def __init__(self, market: Market, choices: Program, shares: Array) -> None:
         self.market, self.choices, self.shares = market, choices, shares
-        self._block = next(block for block in choices.variable_blocks if block.name == "share")
-        self.first = self._block.first
+        self.first = next(block.first for block in choices.variable_blocks if block.name == "share")
         self.fair = market.fair_utility()
 
     @classmethod
@@ -62,14 +62,13 @@ class Optima:
     def extreme(self, weight: Array, sense: Sense = Sense.MAXIMIZE) -> Number:
         """Return the largest or least sum of ``weight`` (n, k) times shares over the optima. Errors: `NotSolved`."""
         sign = 1 if sense is Sense.MAXIMIZE else -1
-        program = self._on_shares(weight * sign)
-        return sign * program.value(self._solver().solve(program).require_optimal().point)
+        program = on_shares(self.choices, weight * sign)
+        return sign * program.value(self._solver()(program).require_optimal().point)
 
     def unique(self, *, seed: int = 0) -> Uniqueness:
-        """Say whether every optimum has the same utilities, and whether it has the same shares; decided in floats.
+        """Say whether every optimum has the same utilities, and the same shares; decided in floats.
 
-        A random linear function is maximised and minimised. Different values prove that the optimum is not unique;
-        equal values mean that it is, except with probability zero over the function.
+        A random linear function is maximised and minimised: equal values mean uniqueness with probability one.
         """
         if self.choices.exact:
             market = self.market.as_(float)
@@ -93,16 +92,12 @@ class Optima:
             weights[i][i] = row / row.max()
         for place in range(n * k):
             weights[n + place].flat[place] += 1
-        solver, left = self._solver(), self
-        point: Array | None = None
+        solver, left = self._solver(), self.choices
         for weight in weights:
-            program = left._on_shares(weight)
-            solution = solver.solve(program).require_optimal()
-            point = solution.point
-            face = replace(cut_to_optima(program, solution), name=self.choices.name)
-            left = Optima(self.market, face, self.shares)
-        assert point is not None
-        return self.allocation(point)
+            program = on_shares(left, weight)
+            solution = solver(program).require_optimal()
+            left = replace(cut_to_optima(program, solution), name=self.choices.name)
+        return self.allocation(solution.point)
 
     def allocation(self, point: Array) -> Array:
         """Return the shares (n, k) of a point."""
@@ -110,13 +105,7 @@ class Optima:
         return not_negative(point[self.first : self.first + n * k].reshape(n, k))
 
     def _solver(self) -> Any:
-        return Exact() if self.choices.exact else Highs().opened()
-
-    def _on_shares(self, weight: Array) -> Program:
-        """Return the program with another objective: the sum of ``weight`` times the shares."""
-        cost = np.zeros(len(self.choices.cost), dtype=weight.dtype)
-        cost[self._block.span] = weight.ravel()
-        return replace(self.choices, sense=Sense.MAXIMIZE, cost=cost, offset=0, logarithms=None)
+        return Exact().solve if self.choices.exact else Highs().opened()
 
     # -- parts of questions, for properties that are asked over all optima (exact) ------------------------------------
     def column(self, user: int, type: int) -> int:
@@ -150,11 +139,9 @@ class Optima:
 
     def uses_all(self) -> bool:
         """Whether no optimum gives a user more GPUs than it demands, so that throughputs are linear on the face."""
-        for i in self.limited():
-            found = self.most({self.column(i, j): 1 for j in range(self.market.shape[1])})
-            if found is None or found[0] > self.market.limit[i]:
-                return False
-        return True
+        types = range(self.market.shape[1])
+        most = ((self.most({self.column(i, j): 1 for j in types}), self.market.limit[i]) for i in self.limited())
+        return all(found is not None and found[0] <= limit for found, limit in most)
 
     def without(self, zero: Collection[int], program: Program) -> Program:
         """Return the part of the face on which the variables in ``zero`` are 0."""
@@ -167,18 +154,15 @@ class Optima:
 
         The set is unique: variables positive at either of two points are all positive half-way between them.
         """
-        found = self.most({}, program)
+        found, points, zero = self.most({}, program), [], set(columns)
         if found is None:
             return None
-        points = [found[1]]
-        open_ = {column for column in columns if not points[0][column] > 0}
-        while open_:
-            found = self.most(dict.fromkeys(open_, 1), program)
-            if found is None or not found[0] > 0:
-                break
+        while True:
             points.append(found[1])
-            open_ = {column for column in open_ if not found[1][column] > 0}
-        return np.asarray(sum(points) / Fraction(len(points))), set(columns) - open_
+            zero = {column for column in zero if not found[1][column] > 0}
+            found = self.most(dict.fromkeys(zero, 1), program) if zero else None
+            if found is None or not found[0] > 0:
+                return np.asarray(sum(points) / Fraction(len(points))), set(columns) - zero
 
 
 def uniqueness(policy: Policy, decision: Allocation, *, seed: int = 0) -> Uniqueness:
@@ -233,21 +217,16 @@ def is_extreme(program: Program, x: Array) -> bool:
     broken = program.violations(x)
     if broken:
         raise BadInput(f"the point breaks {', '.join(broken)}", place=program.name, remedy="Give a feasible point")
-    tight = []
-    rows = program.rows
-    for row, (value, low, high) in enumerate(zip(rows.activity(x), rows.lower, rows.upper, strict=True)):
-        if value in (low, high):
-            terms = dict(zip(rows.column[rows.row == row], rows.value[rows.row == row], strict=True))
-            tight.append([terms.get(column, 0) for column in range(len(x))])
-    for column, (value, low, high) in enumerate(zip(x, program.lower, program.upper, strict=True)):
-        if value in (low, high):
-            tight.append([int(other == column) for other in range(len(x))])
+    rows, activity = program.rows, program.rows.activity(x)
+    matrix = np.zeros((len(rows), len(x)), dtype=object)
+    matrix[rows.row, rows.column] = rows.value
+    of_rows = matrix[(activity == rows.lower) | (activity == rows.upper)]
+    of_bounds = np.eye(len(x), dtype=int)[np.asarray((x == program.lower) | (x == program.upper), dtype=bool)]
+    tight = [*of_rows.tolist(), *of_bounds.tolist()]
     entries = [fmpq(Fraction(value).numerator, Fraction(value).denominator) for row in tight for value in row]
     return int(fmpq_mat(len(tight), len(x), entries).rank()) == len(x)
 
 
 def _more(array: Array, values: list[Any]) -> Array:
-    out = np.empty(len(array) + len(values), dtype=object)
-    out[: len(array)] = array
-    out[len(array) :] = [value if abs(value) == INFINITY else Fraction(value) for value in values]
-    return out
+    more = [value if abs(value) == INFINITY else Fraction(value) for value in values]
+    return np.array([*array, *more], dtype=object)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 from fairopt.policy.decision import Decision
 from fairopt.problem.batch import Batch, JobSchedule
@@ -13,12 +15,12 @@ from fairopt.program import Number
 
 @dataclass(frozen=True)
 class Admission:
-    """One decision on one job. A plan lists them in the order in which they were made, as evidence.
+    """One decision on one job.
 
     ``interval``, ``round`` and ``own`` say when: l, i, and whether only the tenant's own share was offered.
-    ``schedule`` is the best that was found, None where nothing fits. ``worker_cost`` and ``ps_cost`` are its costs at
-    posted prices. ``utility`` is that of its completion; ``origin`` is the slot from which time is counted.
-    ``admitted``: whether the gain is positive.
+    ``schedule`` is the best that was found, None where nothing fits, with its costs at posted prices and the
+    ``utility`` of its completion; ``origin`` is the slot from which time is counted. ``admitted``: whether the gain is
+    positive.
     """
 
     job: int
@@ -53,9 +55,8 @@ class Payment:
 class Plan(Decision):
     """What a policy decided on a batch: the schedules of the jobs that run, and what led to them.
 
-    ``schedules``: one `JobSchedule` for each job that runs. ``admissions``: every decision in order. ``payments``: what
-    jobs pay for resources beyond their tenant's own share. ``evidence``: further proof of the plan. ``proven``: what is
-    proved about the plan, in words.
+    ``schedules``: one for each job that runs. ``admissions``: every decision in order. ``payments``: what jobs pay for
+    resources beyond their tenant's own share. ``proven``: what is proved about the plan, in words.
     """
 
     batch: Batch
@@ -63,6 +64,12 @@ class Plan(Decision):
     admissions: tuple[Admission, ...] = ()
     payments: tuple[Payment, ...] = ()
     proven: str = ""
+
+    @classmethod
+    def of_admissions(cls, policy: str, batch: Batch, admissions: Sequence[Admission], **more: Any) -> Plan:
+        """Return the plan in which the jobs that were admitted run as they were; ``more``: its other fields."""
+        schedules = tuple(each.schedule for each in admissions if each.admitted and each.schedule is not None)
+        return cls(policy, batch, schedules, tuple(admissions), **more)
 
     @cached_property
     def unscheduled(self) -> tuple[int, ...]:
@@ -86,10 +93,17 @@ class Plan(Decision):
 
     @cached_property
     def gains(self) -> tuple[Number, ...]:
-        """What each tenant ends up with (U,): its jobs' utilities, minus what they pay, plus its incomes (Sec. 3.2)."""
+        """What each tenant ends up with (U,)."""
+        return self.gains_by(self.utilities)
+
+    def gains_by(self, utilities: Mapping[int, Number]) -> tuple[Number, ...]:
+        """Return what each tenant ends up with (U,), given what its jobs are worth.
+
+        It is what they are worth, minus what they pay, plus the tenant's incomes (Sec. 3.2).
+        """
         jobs = self.batch.jobs
         total: list[Number] = [Fraction(0)] * len(self.batch.tenants)
-        for job, utility in self.utilities.items():
+        for job, utility in utilities.items():
             total[jobs.tenant[job]] += utility
         for payment in self.payments:
             total[jobs.tenant[payment.job]] -= payment.workers + payment.ps

@@ -1,7 +1,6 @@
 """What a policy is, and what it decides.
 
-A policy is a declarative object: a name, the source that published it, the claims of that source, and `decide`. One
-class serves for all three levels: shares of a `Market`, rounds of a `Queue`, schedules of a `Batch`. Most share
+One class serves for all three levels: shares of a `Market`, rounds of a `Queue`, schedules of a `Batch`. Most share
 policies are `Formulated`: they give a program, and a solver solves it. Only `fairopt.policy.decide` chooses the solver.
 """
 
@@ -27,9 +26,9 @@ from fairopt.program import Program
 class Claim:
     """What a source claims of a policy: the property, the assumption, and the place in the source.
 
-    ``property`` is the name of a registered property; "" where there is none that says it, and then ``words`` do.
-    ``misreport`` narrows strategy-proofness to a kind of misreport ("larger", "smaller"). ``refuted_by`` is a problem
-    on which the property fails, where one is known. The claim as stated is then false.
+    ``property`` is the name of a registered property; "" where none says it, and then ``words`` do. ``misreport``
+    narrows strategy-proofness to a kind of misreport ("larger", "smaller"). ``refuted_by`` is a problem on which the
+    property fails, where one is known: the claim as stated is false.
     """
 
     property: str
@@ -48,8 +47,7 @@ class Claim:
 class Example:
     """A worked example of a source: a market, and what the policy decides on it.
 
-    ``shares``, ``utilities`` or their ``total`` are the right numbers, exact; ``printed`` says what the source prints
-    where that differs.
+    ``shares``, ``utilities`` or their ``total`` are exact; ``printed`` says what the source prints where that differs.
     """
 
     source: str
@@ -81,13 +79,12 @@ class Policy(ABC):
     """A rule that says who gets what.
 
     ``problem`` is what it decides on: `Market`, `Queue` or `Batch`. Its options, if it has any, are the fields of a
-    frozen dataclass, each with a default. Its state is None or a frozen dataclass (named in ``states``), whose fields
-    hold dataclasses, tuples, mappings, frozensets, strings and numbers and say so by their type hints: so
-    `fairopt.codec` writes it down and reads it back. Nothing is kept in the object. The same problem and state give the
-    same decision: randomness is seeded from the options and the problem.
+    frozen dataclass, each with a default. Its state is None or a frozen dataclass (the first of ``states``), which
+    `fairopt.codec` writes down and reads back by the type hints. Nothing is kept in the object. The same problem and
+    state give the same decision: randomness is seeded from the options and the problem.
 
     ``methods`` are its own algorithms, the best first. A policy that back ends can solve declares `Trait.PROGRAM` and
-    needs no methods.
+    needs none.
     """
 
     name: ClassVar[str]
@@ -119,8 +116,8 @@ class Policy(ABC):
         return Trait.PROGRAM in self.traits
 
     def start(self, problem: Any) -> Any:
-        """Return the state before the first decision; None for a policy without memory."""
-        return None
+        """Return the state before the first decision: the first of ``states``, empty; None for a policy without any."""
+        return self.states[0]() if self.states else None
 
     @abstractmethod
     def decide(self, problem: Any, state: Any, solve: Session) -> Decision:
@@ -131,10 +128,9 @@ class Policy(ABC):
         """
 
     def optimal_face(self, decision: Any) -> Program | None:
-        """Return a program whose feasible points are all allocations that the policy could have chosen.
+        """Return a program of all allocations that the policy could have chosen; None where it optimises nothing.
 
-        Its variables include a block "share" (n, k). None where the policy optimises nothing, so that there is no
-        choice.
+        Its variables include a block "share" (n, k).
         """
         if not self.has_program or Trait.DETERMINED not in self.traits:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 
 from fairopt.errors import FairoptError
@@ -39,40 +39,34 @@ def refuse_broken(schedule: Schedule) -> None:
 
     A lease is kept if its job stays where it is and the lease is not shortened.
     """
-    queue, jobs = schedule.queue, schedule.queue.jobs
-    where = f"{schedule.policy}, round {queue.index}"
+    for problem in _problems(schedule):
+        raise BrokenSchedule(f"{schedule.policy}, round {schedule.queue.index}: {problem}")
+
+
+def _problems(schedule: Schedule) -> Iterator[str]:
+    queue, jobs, cluster = schedule.queue, schedule.queue.jobs, schedule.queue.cluster
     for row, spots in schedule.placements.items():
         if not 0 <= row < len(queue):  # Python would take a negative row, or host, for one from the end
-            raise BrokenSchedule(f"{where}: there is no job in row {row}; there are {len(queue)}")
+            yield f"there is no job in row {row}; there are {len(queue)}"
         job = jobs.names[row]
         given = sum(gpus for _, gpus in spots)
         if given != jobs.gpus[row] or any(gpus <= 0 or gpus % 1 for _, gpus in spots):
-            raise BrokenSchedule(
-                f"{where}: job {job!r} gets {given} GPUs of the {jobs.gpus[row]} that it needs at once"
-            )
+            yield f"job {job!r} gets {given} GPUs of the {jobs.gpus[row]} that it needs at once"
         if [host for host, _ in spots] != sorted({host for host, _ in spots}):
-            raise BrokenSchedule(f"{where}: the hosts of job {job!r} are not rising: {spots}")
-        strange = [host for host, _ in spots if not 0 <= host < len(queue.cluster.hosts)]
+            yield f"the hosts of job {job!r} are not rising: {spots}"
+        strange = [host for host, _ in spots if not 0 <= host < len(cluster.hosts)]
         if strange:
-            raise BrokenSchedule(
-                f"{where}: job {job!r} is put on host {strange[0]}; there are {len(queue.cluster.hosts)}"
-            )
+            yield f"job {job!r} is put on host {strange[0]}; there are {len(cluster.hosts)}"
         for gpu_type in queue.gpu_types(spots):
             if not queue.suits[row, gpu_type]:
-                raise BrokenSchedule(f"{where}: job {job!r} cannot run on type {queue.cluster.types[gpu_type]!r}")
+                yield f"job {job!r} cannot run on type {cluster.types[gpu_type]!r}"
     left = queue.free(schedule.placements)
     for host in (left < 0).nonzero()[0]:
-        there = int(queue.cluster.gpus[host]) if queue.up[host] else 0
-        raise BrokenSchedule(
-            f"{where}: host {queue.cluster.hosts[host]!r} gives out {there - int(left[host])} GPUs and has {there}"
-        )
+        there = int(cluster.gpus[host]) if queue.up[host] else 0
+        yield f"host {cluster.hosts[host]!r} gives out {there - int(left[host])} GPUs and has {there}"
     for row, spots in queue.leased.items():
+        lease = f"job {jobs.names[row]!r} holds a lease"
         if schedule.placements.get(row) != spots:
-            raise BrokenSchedule(
-                f"{where}: job {jobs.names[row]!r} holds a lease on {spots} until {queue.lease[row]} and was moved"
-            )
+            yield f"{lease} on {spots} until {queue.lease[row]} and was moved"
         if schedule.leases.get(row, queue.lease[row]) < queue.lease[row]:
-            raise BrokenSchedule(
-                f"{where}: job {jobs.names[row]!r} holds a lease until {queue.lease[row]}, "
-                f"cut short to {schedule.leases[row]}"
-            )
+            yield f"{lease} until {queue.lease[row]}, cut short to {schedule.leases[row]}"

@@ -23,9 +23,8 @@ def float_table(values: ArrayLike, name: str, dimensions: int) -> Array:
     except (TypeError, ValueError) as error:
         raise BadInput(f"not an array of numbers: {error}", place=name, remedy="Give an array of floats") from error
     if array.ndim != dimensions:
-        raise BadInput(
-            f"got {array.ndim} dimensions for {dimensions}", place=name, remedy="Speedups are (n, k), the others flat"
-        )
+        remedy = "Speedups are (n, k), the others flat"
+        raise BadInput(f"got {array.ndim} dimensions for {dimensions}", place=name, remedy=remedy)
     return array
 
 
@@ -42,11 +41,11 @@ def check_arrays(
         if len(array) != size:
             raise BadInput(f"{len(array)} values for {size} {unit}s", place=name, remedy=f"Give one for each {unit}")
     if not n or not k or k > MOST_TYPES or n * k > MOST_CELLS:
-        raise BadInput(
-            f"{n} users with {k} types", place="speedup", remedy=f"Give 1 to {MOST_TYPES} types, {MOST_CELLS} speedups"
-        )
-    _refuse(~np.isfinite(speedup) | (speedup < 0), speedup, "speedup", called, "Give numbers, not negative")
-    _refuse(~np.isfinite(capacity) | (capacity < 0), capacity, "capacity", _type, "Give numbers, not negative")
+        remedy = f"Give 1 to {MOST_TYPES} types, {MOST_CELLS} speedups"
+        raise BadInput(f"{n} users with {k} types", place="speedup", remedy=remedy)
+    remedy = "Give numbers, not negative"
+    _refuse(~np.isfinite(speedup) | (speedup < 0), speedup, "speedup", called, remedy)
+    _refuse(~np.isfinite(capacity) | (capacity < 0), capacity, "capacity", lambda j: f"type {j + 1}", remedy)
     _refuse(~np.isfinite(weight) | (weight <= 0), weight, "weight", called, "Give a positive weight")
     if demand is not None:
         _refuse(~(demand > 0), demand, "demand", called, "Give a positive demand; infinity is none")
@@ -60,10 +59,6 @@ def demands(values: ArrayLike | None) -> Array | None:
     """Return demands as floats; NaN is refused later, infinity says that there is no limit, and None that none has."""
     table = None if values is None else float_table(values, "demand", 1)
     return None if table is None or (table == INFINITY).all() else table
-
-
-def _type(number: int) -> str:
-    return f"type {number + 1}"
 
 
 def _refuse(broken: Any, values: Array, name: str, called: Callable[[int], str], remedy: str) -> None:

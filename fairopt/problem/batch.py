@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import checked_names
-from fairopt.problem.columns import amounts, checked_counts
+from fairopt.problem.columns import Frozen, amounts, checked_counts
 from fairopt.problem.utilities import CompletionUtility
 from fairopt.program import Array
 
@@ -19,7 +20,7 @@ MOST_SLOTS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Servers:
+class Servers(Frozen):
     """Servers with workers and PS, by type.
 
     Shapes, for S servers, W worker types and P types of PS: ``workers`` (S, W) and ``ps`` (S, P) int, C_sw and C_sp;
@@ -34,9 +35,14 @@ class Servers:
     worker_bandwidth: Array
     ps_bandwidth: Array
 
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """All pairs of a worker type and a type of PS, by index."""
+        return list(product(range(len(self.worker_types)), range(len(self.ps_types))))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TrainingJobs:
+class TrainingJobs(Frozen):
     """Jobs under the parameter-server architecture, in columns.
 
     Shapes, for n jobs: ``tenant`` (n,) index; ``arrival`` (n,) int slot r_j; ``epochs``, ``chunks``, ``minibatches``
@@ -71,7 +77,7 @@ class TrainingJobs:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Batch:
+class Batch(Frozen):
     """Tenants, their quotas, the servers and the jobs; validated and frozen. Make one with `Batch.of` or a reader.
 
     ``tenants`` (U,) names; ``worker_quota`` (U, W) and ``ps_quota`` (U, P) int, q_w^u and q_p^u: what each tenant
@@ -133,9 +139,8 @@ class Batch:
         if strange:
             raise BadInput(f"got {strange[0]!r}", place="job, tenant", remedy=f"The tenants are {', '.join(owners)}")
         if len(utility) != len(job_names) or not all(isinstance(each, CompletionUtility) for each in utility):
-            raise BadInput(
-                f"{len(utility)} utilities", place="utility", remedy="Give one CompletionUtility for each job"
-            )
+            remedy = "Give one CompletionUtility for each job"
+            raise BadInput(f"{len(utility)} utilities", place="utility", remedy=remedy)
         people = [f"tenant {name!r}" for name in owners]
         batch = cls(
             tenants=owners,
@@ -167,12 +172,6 @@ class Batch:
         )
         _check_quotas(batch)
         return batch
-
-    def __post_init__(self) -> None:
-        for each in (self, self.servers, self.jobs):
-            for value in vars(each).values():
-                if isinstance(value, np.ndarray):
-                    value.setflags(write=False)
 
     def __repr__(self) -> str:
         return f"<Batch: {len(self.jobs)} jobs of {len(self.tenants)} tenants on {len(self.servers.names)} servers>"
@@ -257,11 +256,8 @@ def _table(values: object, places: Sequence[str], what: str, types: tuple[str, .
             entries = entries * len(types)
         called = [f"{place}, type {name!r}" if len(types) > 1 else place for name in types]
         if len(entries) != len(types):
-            raise BadInput(
-                f"{len(entries)} values for {len(types)} types",
-                place=f"{place}, {what}",
-                remedy="Give one for each type",
-            )
+            remedy = "Give one for each type"
+            raise BadInput(f"{len(entries)} values for {len(types)} types", place=f"{place}, {what}", remedy=remedy)
         out.append(amounts(entries, called, what, "type", above=above))
     return np.array(out, dtype=object).reshape(len(places), len(types))
 

@@ -21,11 +21,8 @@ def check_size(users: int, types: int) -> None:
     if not users:
         raise BadInput("no users", place="speedup", remedy="Give at least one user")
     if users > MOST_ROWS or users * types > MOST_SPEEDUPS:
-        raise BadInput(
-            f"{users} users with {types} types",
-            place="speedup",
-            remedy=f"Give at most {MOST_ROWS} users and {MOST_SPEEDUPS} speedups",
-        )
+        remedy = f"Give at most {MOST_ROWS} users and {MOST_SPEEDUPS} speedups"
+        raise BadInput(f"{users} users with {types} types", place="speedup", remedy=remedy)
 
 
 def listed(values: object, place: str) -> list[object]:
@@ -69,29 +66,12 @@ def checked_names(names: Sequence[str] | None, count: int, kind: str, letter: st
     return tuple(names)
 
 
-def row_places(users: tuple[str, ...], places: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return what messages call each row: by position and name, or as the reader of a file has it."""
-    if places is not None and len(places) == len(users):
-        return tuple(places)
-    return tuple(f"user {number} ({name!r})" for number, name in enumerate(users, start=1))
-
-
-def checked_owners(owner: Sequence[str], users: tuple[str, ...]) -> tuple[str, ...]:
-    """Return one owner for each row."""
-    if len(owner) != len(users):
-        raise BadInput(f"{len(owner)} owners for {len(users)} rows", place="owner", remedy="Give one for each row")
-    return tuple(owner)
-
-
 def speedup_table(rows: list[list[object]], places: Sequence[str], types: tuple[str, ...]) -> Array:
     """Return the speedups (n, k) as Fractions that are not negative."""
     for place, row in zip(places, rows, strict=True):
         if len(row) != len(types):
-            raise BadInput(
-                f"{len(row)} speedups for {len(types)} types",
-                place=f"{place}, speedup",
-                remedy=f"Give one for each of {', '.join(types[:20])}; 0 where the user cannot run",
-            )
+            remedy = f"Give one for each of {', '.join(types[:20])}; 0 where the user cannot run"
+            raise BadInput(f"{len(row)} speedups for {len(types)} types", place=f"{place}, speedup", remedy=remedy)
     return objects(
         amount(value, f"{place}, speedup on {name!r}")
         for place, row in zip(places, rows, strict=True)
@@ -108,9 +88,8 @@ def check_market(capacity: Array, weight: Array, limit: Array, places: Sequence[
             raise BadInput(f"got {own}", place=f"{place}, weight", remedy="Give a positive weight")
     for place, most in zip(places, limit, strict=True):
         if most <= 0:
-            raise BadInput(
-                f"got {most}", place=f"{place}, demand", remedy="Give a positive demand, or leave out the user"
-            )
+            remedy = "Give a positive demand, or leave out the user"
+            raise BadInput(f"got {most}", place=f"{place}, demand", remedy=remedy)
 
 
 def check_rows(speedup: Array, capacity: Array, places: Sequence[str]) -> None:
@@ -120,8 +99,5 @@ def check_rows(speedup: Array, capacity: Array, places: Sequence[str]) -> None:
         runs = row > 0
         if not (runs & usable).any():
             where = "it runs only where there are no GPUs" if runs.any() else "every speedup is 0"
-            raise BadInput(
-                f"the user can run nowhere: {where}",
-                place=f"{place}, speedup",
-                remedy="Give a positive speedup on a type that has GPUs, or leave out the user",
-            )
+            remedy = "Give a positive speedup on a type that has GPUs, or leave out the user"
+            raise BadInput(f"the user can run nowhere: {where}", place=f"{place}, speedup", remedy=remedy)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import checked_names, listed
-from fairopt.problem.columns import checked_counts, limits, one_each
+from fairopt.problem.columns import Frozen, checked_counts, limits, one_each
 from fairopt.program import INFINITY, Array, Number, cast
 
 #: More hosts than this are taken for a mistake.
@@ -17,7 +17,7 @@ MOST_HOSTS = 100_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cluster:
+class Cluster(Frozen):
     """The hosts of a cluster, in columns; validated and frozen. Make one with `Cluster.of`, `uniform` or a reader.
 
     Shapes, for H hosts and k types:
@@ -64,9 +64,8 @@ class Cluster:
             raise BadInput("no hosts", place="hosts", remedy="Give at least one host")
         if len(gpu_types) > MOST_HOSTS:
             raise BadInput(f"{len(gpu_types)} hosts", place="hosts", remedy=f"Give at most {MOST_HOSTS}")
-        order = checked_names(
-            types if types is not None else list(dict.fromkeys(gpu_types)), _count(types, gpu_types), "type", "T"
-        )
+        wanted = list(dict.fromkeys(gpu_types)) if types is None else types
+        order = checked_names(wanted, len(list(wanted)), "type", "T")
         unknown = [name for name in gpu_types if name not in order]
         if unknown:
             raise BadInput(f"got {unknown[0]!r}", place="gpu_type", remedy=f"The types are {', '.join(order)}")
@@ -105,10 +104,6 @@ class Cluster:
         """Return the same cluster in ``float`` or in ``Fraction``; counts stay integers."""
         return replace(self, memory=cast(self.memory, number), bandwidth=cast(self.bandwidth, number))
 
-    def __post_init__(self) -> None:
-        for array in (self.memory, self.gpu_type, self.gpus, self.bandwidth):
-            array.setflags(write=False)
-
     def __repr__(self) -> str:
         parts = [f"{count} {name}" for name, count in zip(self.types, self.capacity.tolist(), strict=True)]
         return f"<Cluster: {len(self.hosts)} hosts, GPUs: {', '.join(parts)}>"
@@ -116,7 +111,11 @@ class Cluster:
     @property
     def capacity(self) -> Array:
         """GPUs of each type (k,), every host counted (Y_i)."""
-        return np.bincount(self.gpu_type, weights=self.gpus, minlength=len(self.types)).astype(np.int64)
+        return self.by_type(self.gpus)
+
+    def by_type(self, gpus: Array) -> Array:
+        """Return the sums by type (k,) of GPUs by host (H,)."""
+        return np.bincount(self.gpu_type, weights=gpus, minlength=len(self.types)).astype(np.int64)
 
     def of_type(self, gpu_type: int) -> list[int]:
         """Return the hosts of a type, by index."""
@@ -126,7 +125,3 @@ class Cluster:
         """Return the bandwidth that moving data to or from ``hosts`` has: that of the slowest; infinity for none."""
         least: Number = min((self.bandwidth[host] for host in hosts), default=INFINITY)
         return least
-
-
-def _count(types: Sequence[str] | None, gpu_types: list[str]) -> int:
-    return len(dict.fromkeys(gpu_types)) if types is None else len(list(types))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -12,6 +12,15 @@ from fairopt.problem.numbers import amount, whole
 from fairopt.program import INFINITY, Array, objects
 
 
+class Frozen:
+    """A base of dataclasses in columns: nobody can change the arrays in their fields."""
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+
 def one_each(values: object, count: int, default: object = None) -> list[object]:
     """Return ``values`` as a list; where nothing is given, ``default`` for each of ``count``."""
     return [default] * count if values is None else listed(values, "values")
@@ -19,28 +28,31 @@ def one_each(values: object, count: int, default: object = None) -> list[object]
 
 def checked_counts(values: object, places: Sequence[str], what: str, kind: str, least: int = 1) -> Array:
     """Return one integer of at least ``least`` for each of ``places``, as int64."""
-    given = zip(places, _sized(values, places, what, kind), strict=True)
-    return np.array([whole(value, f"{place}, {what}", least=least) for place, value in given], dtype=np.int64)
+    given = _placed(values, places, what, kind)
+    return np.array([whole(value, place, least=least) for place, value in given], dtype=np.int64)
 
 
 def amounts(values: object, places: Sequence[str], what: str, kind: str = "job", *, above: bool = False) -> Array:
     """Return one Fraction that is not negative (``above``: positive) for each of ``places``."""
-    given = zip(places, _sized(values, places, what, kind), strict=True)
-    return objects(amount(value, f"{place}, {what}", above=above) for place, value in given)
+    return objects(amount(value, place, above=above) for place, value in _placed(values, places, what, kind))
 
 
 def limits(values: object, places: Sequence[str], what: str, kind: str, *, above: bool = True) -> Array:
     """Return one Fraction for each of ``places``, as `amounts`; infinity where None or infinity is given."""
-    given = zip(places, _sized(values, places, what, kind), strict=True)
     return objects(
         INFINITY
         if value is None or (isinstance(value, float) and value == INFINITY)
-        else amount(value, f"{place}, {what}", above=above)
-        for place, value in given
+        else amount(value, place, above=above)
+        for place, value in _placed(values, places, what, kind)
     )
 
 
-def _sized(values: object, places: Sequence[str], what: str, kind: str) -> list[object]:
+def _placed(values: object, places: Sequence[str], what: str, kind: str) -> Iterator[tuple[str, object]]:
+    return ((f"{place}, {what}", value) for place, value in zip(places, sized(values, places, what, kind), strict=True))
+
+
+def sized(values: object, places: Sequence[str], what: str, kind: str) -> list[object]:
+    """Return ``values`` as a list, one for each of ``places``; ``kind`` is what messages call one of these."""
     given = listed(values, what)
     if len(given) != len(places):
         raise BadInput(f"{len(given)} values for {len(places)} {kind}s", place=what, remedy=f"Give one for each {kind}")

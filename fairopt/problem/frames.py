@@ -21,9 +21,8 @@ def market_from_frame(frame: DataFrame, capacity: Any, weight: Any = None, deman
     Errors: `BadInput` that names the label, or the row, the column and the value.
     """
     if not is_pandas(frame, "DataFrame"):
-        raise BadInput(
-            f"got {type(frame).__name__}", place="frame", remedy="Give a pandas DataFrame, or lists to Market.of"
-        )
+        remedy = "Give a pandas DataFrame, or lists to Market.of"
+        raise BadInput(f"got {type(frame).__name__}", place="frame", remedy=remedy)
     users, types = ([as_name(label, what) for label in axis] for axis, what in rows_and_columns(frame))
     return Market.of(
         frame.to_numpy(dtype=object).tolist(),

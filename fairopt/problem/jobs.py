@@ -12,7 +12,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import check_name, checked_names, listed, listed_rows, speedup_table
-from fairopt.problem.columns import amounts, checked_counts, one_each
+from fairopt.problem.columns import Frozen, amounts, checked_counts, one_each, sized
 from fairopt.problem.numbers import shown
 from fairopt.program import Array, cast
 
@@ -38,7 +38,7 @@ ROWS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Jobs:
+class Jobs(Frozen):
     """Jobs in columns; validated and frozen. Make them with `Jobs.of` or by reading a trace.
 
     Shapes, for n jobs of T tenants on k types:
@@ -107,6 +107,7 @@ class Jobs:
         type_names = checked_names(types, len(list(types)), "type", "T")
         owners = _owners(tenant, called)
         tenants = tuple(dict.fromkeys(owners))
+        index = {name: at for at, name in enumerate(tenants)}
         sizes = checked_counts(wanted, called, "gpus", "job")
         table = (
             np.full((count, len(type_names)), Fraction(1), dtype=object)
@@ -118,7 +119,7 @@ class Jobs:
             types=type_names,
             tenants=tenants,
             tenant_weight=_tenant_weights(tenant_weight, tenants),
-            tenant=_indices(owners, tenants),
+            tenant=np.array([index[name] for name in owners], dtype=np.int64),
             arrival=amounts(one_each(arrival, count, 0), called, "arrival"),
             gpus=sizes,
             work=amounts(work, called, "work", above=True),
@@ -134,11 +135,6 @@ class Jobs:
         order = sorted(range(count), key=lambda row: jobs.arrival[row])
         return jobs if order == list(range(count)) else jobs.take(order)
 
-    def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-
     def __len__(self) -> int:
         return len(self.names)
 
@@ -149,6 +145,10 @@ class Jobs:
     def exact(self) -> bool:
         """Whether the numbers are Fractions."""
         return self.work.dtype == object
+
+    def tenant_of(self, row: int) -> str:
+        """Return the name of a job's tenant."""
+        return self.tenants[int(self.tenant[row])]
 
     def take(self, rows: Sequence[int] | Array) -> Jobs:
         """Return the jobs of the given rows, in that order; tenants stay."""
@@ -171,9 +171,7 @@ class Jobs:
 
 
 def _owners(tenant: Sequence[str] | None, places: Sequence[str]) -> list[str]:
-    if tenant is not None and len(tenant) != len(places):
-        raise BadInput(f"{len(tenant)} values for {len(places)} jobs", place="tenant", remedy="Give one for each job")
-    given = ["tenant"] * len(places) if tenant is None else tenant
+    given = sized(one_each(tenant, len(places), "tenant"), places, "tenant", "job")
     return [check_name(name, f"{place}, tenant") for name, place in zip(given, places, strict=True)]
 
 
@@ -184,20 +182,12 @@ def _rows(throughput: object, count: int) -> list[list[object]]:
     return rows
 
 
-def _indices(owners: list[str], tenants: tuple[str, ...]) -> Array:
-    at = {name: index for index, name in enumerate(tenants)}
-    return np.array([at[name] for name in owners], dtype=np.int64)
-
-
 def _tenant_weights(given: Mapping[str, object] | None, tenants: tuple[str, ...]) -> Array:
     weights = dict(given or {})
     strange = weights.keys() - set(tenants)
     if strange:
-        raise BadInput(
-            f"got {min(strange)!r}, which has no jobs",
-            place="tenant_weight",
-            remedy=f"The tenants are {', '.join(tenants[:20])}",
-        )
+        remedy = f"The tenants are {', '.join(tenants[:20])}"
+        raise BadInput(f"got {min(strange)!r}, which has no jobs", place="tenant_weight", remedy=remedy)
     places = [f"tenant {name!r}" for name in tenants]
     return amounts([weights.get(name, 1) for name in tenants], places, "weight", "tenant", above=True)
 
@@ -208,17 +198,12 @@ def usual_pattern(gpus: int) -> Pattern:
 
 
 def _patterns(values: object, gpus: Array, places: Sequence[str]) -> tuple[Pattern, ...]:
-    given = one_each(values, len(gpus))
-    if len(given) != len(gpus):
-        raise BadInput(f"{len(given)} values for {len(gpus)} jobs", place="pattern", remedy="Give one for each job")
+    given = sized(one_each(values, len(gpus)), places, "pattern", "job")
     out = []
     for value, size, place in zip(given, gpus, places, strict=True):
         try:
             out.append(usual_pattern(size) if value is None else Pattern(value))
         except ValueError as error:
-            raise BadInput(
-                f"got {shown(value)}",
-                place=f"{place}, pattern",
-                remedy=f"Give one of {', '.join(each.value for each in Pattern)}",
-            ) from error
+            remedy = f"Give one of {', '.join(each.value for each in Pattern)}"
+            raise BadInput(f"got {shown(value)}", place=f"{place}, pattern", remedy=remedy) from error
     return tuple(out)

@@ -38,9 +38,8 @@ def check_labels(given: Sequence[object], wanted: Sequence[str], kind: str, plac
     known = frozenset(wanted)
     for label in given:
         if label not in known:
-            raise BadInput(
-                f"there is no {kind} {shown(label)} in the market", place=place, remedy=nearest(label, wanted, kind)
-            )
+            remedy = nearest(label, wanted, kind)
+            raise BadInput(f"there is no {kind} {shown(label)} in the market", place=place, remedy=remedy)
         if label in seen:
             raise BadInput(f"{kind} {shown(label)} stands twice", place=place, remedy="Give each once")
         seen.add(label)
@@ -56,14 +55,14 @@ def aligned(values: Any, labels: Sequence[str], what: str, kind: str) -> list[ob
     Errors: `BadInput` where the labels of ``values`` are not exactly ``labels``, each once.
     """
     if is_pandas(values, "Series"):
-        values_of = dict(zip(values.index, values.tolist(), strict=True))
-        check_labels([as_name(label, what) for label in values.index], labels, kind, what)
+        pairs = zip(values.index, values.tolist(), strict=True)
     elif isinstance(values, Mapping):
-        values_of = dict(values)
-        check_labels([as_name(label, what) for label in values], labels, kind, what)
+        pairs = zip(values, values.values(), strict=True)
     else:
         return listed(values, what)
-    by_name = {as_name(label, what): value for label, value in values_of.items()}
+    named = [(as_name(label, what), value) for label, value in pairs]
+    check_labels([name for name, _ in named], labels, kind, what)
+    by_name = dict(named)
     return [by_name[label] for label in labels]
 
 

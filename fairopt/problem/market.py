@@ -18,20 +18,18 @@ from fairopt.problem.checks import (
     check_rows,
     check_size,
     checked_names,
-    checked_owners,
     listed,
     listed_rows,
-    row_places,
     speedup_table,
 )
-from fairopt.problem.columns import amounts, limits
+from fairopt.problem.columns import Frozen, amounts, limits
 from fairopt.problem.numbers import exact
 from fairopt.problem.utility import capped_value
 from fairopt.program import INFINITY, Array, Number, cast
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Market:
+class Market(Frozen):
     """The problem of sharing GPUs of several types among users at one instant; validated and frozen.
 
     Shapes, for n users and k types; make one with `Market.of` or a reader, never directly:
@@ -85,7 +83,10 @@ class Market:
         type_names = checked_names(types, len(given), "type", "T")
         check_size(len(rows), len(given))
         user_names = checked_names(users, len(rows), "user", "u")
-        called = row_places(user_names, places)
+        if owner is not None and len(owner) != len(rows):
+            raise BadInput(f"{len(owner)} owners for {len(rows)} rows", place="owner", remedy="Give one for each row")
+        own = tuple(f"user {number} ({name!r})" for number, name in enumerate(user_names, start=1))
+        called = own if places is None or len(places) != len(rows) else tuple(places)
         market = cls(
             speedup=speedup_table(rows, called, type_names),
             capacity=amounts(given, [f"type {name!r}" for name in type_names], "capacity", "type"),
@@ -93,7 +94,7 @@ class Market:
             users=user_names,
             types=type_names,
             demand=None if demand is None else limits(demand, called, "demand", "user", above=False),
-            owner=user_names if owner is None else checked_owners(owner, user_names),
+            owner=user_names if owner is None else tuple(owner),
         )
         check_market(market.capacity, market.weight, market.limit, called)
         check_rows(market.speedup, market.capacity, called)
@@ -123,19 +124,11 @@ class Market:
         type_names = checked_names(types, len(given), "type", "T")
         return cls(table, given, weights, user_names, type_names, most, user_names)
 
-    def __post_init__(self) -> None:
-        for array in (self.speedup, self.capacity, self.weight, self.demand):
-            if array is not None:
-                array.setflags(write=False)
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Market):
             return NotImplemented
         names = (self.users, self.types, self.owner) == (other.users, other.types, other.owner)
-        mine, theirs = (
-            [a.speedup, a.capacity, a.weight, a.demand if a.demand is not None else np.full(len(a.users), INFINITY)]
-            for a in (self, other)
-        )
+        mine, theirs = ([a.speedup, a.capacity, a.weight, a.limit] for a in (self, other))
         return names and all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
 
     __hash__ = None  # type: ignore[assignment]
@@ -182,6 +175,12 @@ class Market:
         scaled = per_weight[None, :, :] * self.weight[:, None, None]
         return capped_value(self.speedup[:, None, :], scaled, self.demand[:, None])
 
+    def largest_multiple(self, shares: Array) -> Number:
+        """Return the largest factor by which ``shares`` (n, k) keep within the capacities and demands."""
+        used, there = (*shares.sum(axis=0), *shares.sum(axis=1)), (*self.capacity, *self.limit)
+        most: Number = min(limit / use for use, limit in zip(used, there, strict=True) if use > 0)
+        return most
+
     def fair_utility(self) -> Array:
         """Return each user's throughput (n,) on its own partition of the cluster; positive by validation."""
         return self.utility(self.equal_split())
@@ -199,27 +198,18 @@ class Market:
     # -- changing ------------------------------------------------------------------------------------------------
     @cached_property
     def _in_floats(self) -> Market:
-        return replace(
-            self,
-            speedup=cast(self.speedup, float),
-            capacity=cast(self.capacity, float),
-            weight=cast(self.weight, float),
-            demand=None if self.demand is None else cast(self.demand, float),
-        )
+        return self._in(float)
+
+    def _in(self, number: type) -> Market:
+        given = ((name, getattr(self, name)) for name in ("speedup", "capacity", "weight", "demand"))
+        columns: dict[str, Any] = {name: cast(each, number) for name, each in given if each is not None}
+        return replace(self, **columns)
 
     def as_(self, number: type) -> Market:
         """Return the same market in ``float`` or in ``Fraction`` (a float becomes the fraction that it is)."""
         if self.exact == (number is Fraction):
             return self
-        if number is float:
-            return self._in_floats
-        return replace(
-            self,
-            speedup=cast(self.speedup, number),
-            capacity=cast(self.capacity, number),
-            weight=cast(self.weight, number),
-            demand=None if self.demand is None else cast(self.demand, number),
-        )
+        return self._in_floats if number is float else self._in(number)
 
     def misreport(self, user: str | int, row: Sequence[object] | Array) -> Market:
         """Return the market in which one user reports other speedups; errors as `of`."""
@@ -303,11 +293,8 @@ class Market:
         copies = []
         for user, weight in zip(self.users, self.weight, strict=True):
             if weight != int(weight):
-                raise BadInput(
-                    f"got {weight}",
-                    place=f"user {user!r}, weight",
-                    remedy="Replication needs integer weights; use the weighted formulation",
-                )
+                remedy = "Replication needs integer weights; use the weighted formulation"
+                raise BadInput(f"got {weight}", place=f"user {user!r}, weight", remedy=remedy)
             copies.append(int(weight))
         rows = np.repeat(np.arange(len(copies)), copies)
         many = self.select([int(i) for i in rows])

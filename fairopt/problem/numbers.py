@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 import re
 import reprlib
+from collections.abc import Mapping
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -34,11 +37,7 @@ def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
     number = _meant(value, place, MOST_DIGITS_SOLVED if tiny else MOST_DIGITS)
     least = 0 if tiny else Fraction(1, 10**LARGEST_EXPONENT)
     if number and not least <= abs(number) <= 10**LARGEST_EXPONENT:
-        raise BadInput(
-            f"got {shown(value)}, which is beyond 1e±{LARGEST_EXPONENT}",
-            place=place,
-            remedy="Choose units in which the numbers are of ordinary size",
-        )
+        raise _beyond(value, place)
     return number
 
 
@@ -88,13 +87,14 @@ def _meant(value: object, place: str, most: int) -> Fraction:
             raise BadInput(f"got {shown(value)}, a division by zero", place=place, remedy="Give a positive denominator")
         _, _, exponent = compact.lower().partition("e")
         if exponent and abs(int(exponent)) > LARGEST_EXPONENT + most:
-            raise BadInput(
-                f"got {shown(value)}, which is beyond 1e±{LARGEST_EXPONENT}",
-                place=place,
-                remedy="Choose units in which the numbers are of ordinary size",
-            )
+            raise _beyond(value, place)
         return Fraction(Decimal(top)) / Fraction(Decimal(bottom)) if bottom else Fraction(Decimal(top))
     raise BadInput(f"got {shown(value)} of type {type(value).__name__}", place=place, remedy="Give a number")
+
+
+def _beyond(value: object, place: str) -> BadInput:
+    remedy = "Choose units in which the numbers are of ordinary size"
+    return BadInput(f"got {shown(value)}, which is beyond 1e±{LARGEST_EXPONENT}", place=place, remedy=remedy)
 
 
 def _refuse_long(digits: int, place: str, most: int) -> None:
@@ -113,6 +113,34 @@ def written(value: object, place: str) -> int | float | str:
         return int(number) if abs(number) < 2**63 else str(number)
     near = float(number)
     return near if Fraction(repr(near)) == number else str(number)
+
+
+def told(value: Any) -> Any:
+    """Return a value in the types of JSON, as records and documents for the verifier hold it.
+
+    A number is an int or a string "p/q" where it is exact, else a float; infinity is null. A dataclass is an object.
+    """
+    if isinstance(value, _AS_THEY_ARE):
+        return value
+    if isinstance(value, Fraction):
+        return value.numerator if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, tuple | list):
+        return [told(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: told(each) for name, each in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return told(value.tolist())
+    return value.value if isinstance(value, Enum) else told_fields(value)
+
+
+def told_fields(value: Any, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the fields of a dataclass as `told` has them, but for those ``without``."""
+    return {name: told(getattr(value, name)) for name in value.__dataclass_fields__ if name not in without}
+
+
+_AS_THEY_ARE = (str, int, type(None))
 
 
 def in_full(number: Fraction | int) -> str:

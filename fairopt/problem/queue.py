@@ -12,6 +12,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.cluster import Cluster
+from fairopt.problem.columns import Frozen
 from fairopt.problem.jobs import Jobs
 from fairopt.program import Array, Number, cast
 
@@ -20,7 +21,7 @@ Spots = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Queue:
+class Queue(Frozen):
     """The problem of one round: who runs on which GPUs from ``now`` for ``length``; frozen, in columns.
 
     Shapes, for the n jobs present (arrived and not completed), k types and H hosts; rows are those of ``jobs``:
@@ -89,11 +90,6 @@ class Queue:
             held=(frozenset(),) * len(cluster.hosts),
         )
 
-    def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-
     def __len__(self) -> int:
         return len(self.jobs)
 
@@ -106,6 +102,11 @@ class Queue:
         """Whether the numbers are Fractions."""
         return self.jobs.exact
 
+    @property
+    def number(self) -> type:
+        """The type of the numbers: Fraction or float."""
+        return Fraction if self.exact else float
+
     @cached_property
     def end(self) -> Number:
         """When the round ends."""
@@ -114,9 +115,12 @@ class Queue:
     @cached_property
     def capacity(self) -> Array:
         """GPUs of each type (k,) on hosts that work: Y_i."""
-        gpu_type, gpus = self.cluster.gpu_type, np.where(self.up, self.cluster.gpus, 0)
-        per_type = np.bincount(gpu_type, weights=gpus, minlength=len(self.cluster.types))
-        return np.asarray(per_type, dtype=np.int64)
+        return self.cluster.by_type(self.free())
+
+    @cached_property
+    def room(self) -> Array:
+        """GPUs of each type (k,) on hosts that work and that no lease holds."""
+        return self.cluster.by_type(self.free(self.leased))
 
     @cached_property
     def suits(self) -> Array:
@@ -136,11 +140,24 @@ class Queue:
         return np.asarray(self.suits & (self.jobs.gpus[:, None] <= self.capacity[None, :]))
 
     @cached_property
+    def fits(self) -> Array:
+        """Whether job j fits type i with all hosts up (n, k)."""
+        return np.asarray(self.suits & (self.jobs.gpus[:, None] <= self.cluster.capacity[None, :]))
+
+    @cached_property
+    def able(self) -> list[int]:
+        """The jobs that could run now on some type."""
+        return np.flatnonzero(self.allowed.any(axis=1)).tolist()
+
+    @cached_property
+    def fitting(self) -> list[int]:
+        """The jobs that fit some type: all but the `misfits`."""
+        return [row for row in range(len(self)) if row not in self.misfits]
+
+    @cached_property
     def misfits(self) -> Mapping[int, str]:
         """The jobs that can never run on one type of this cluster, all hosts up, each with the reason."""
-        whole = self.cluster.capacity
-        roomy = self.suits & (self.jobs.gpus[:, None] <= whole[None, :])
-        return {int(row): self._why(int(row)) for row in np.flatnonzero(~roomy.any(axis=1))}
+        return {int(row): self._why(int(row)) for row in np.flatnonzero(~self.fits.any(axis=1))}
 
     def _why(self, row: int) -> str:
         gpus, memory = int(self.jobs.gpus[row]), self.jobs.memory[row]
@@ -170,6 +187,22 @@ class Queue:
                 left[host] -= gpus
         return left
 
+    def held_by(self, placements: Iterable[Spots]) -> Array:
+        """Return the GPUs of each type (k,) that ``placements`` hold."""
+        held = np.zeros(len(self.cluster.types), dtype=np.int64)
+        for spots in placements:
+            for host, gpus in spots:
+                held[self._gpu_type[host]] += gpus
+        return held
+
+    def hosts(self, gpu_type: int) -> list[int]:
+        """Return the hosts of a type that work."""
+        return np.flatnonzero((self.cluster.gpu_type == gpu_type) & self.up).tolist()
+
+    def open_to(self, row: int) -> list[int]:
+        """Return the types that a job may run on now."""
+        return np.flatnonzero(self.allowed[row]).tolist()
+
     def gpu_types(self, spots: Spots) -> tuple[int, ...]:
         """Return the types that ``spots`` lie on, rising."""
         return tuple(sorted({self._gpu_type[host] for host, _ in spots}))
@@ -181,8 +214,11 @@ class Queue:
 
     def last_gpu_type(self, row: int) -> int:
         """Return the type that a job ran on last, -1 if it never ran; the slowest for it where there were several."""
-        gpu_types = self.gpu_types(self.last[row])
-        return min(gpu_types, key=lambda gpu_type: self.jobs.throughput[row, gpu_type]) if gpu_types else -1
+        return self.slowest(row, self.last[row]) if self.last[row] else -1
+
+    def slowest(self, row: int, spots: Spots) -> int:
+        """Return the type of ``spots`` on which a job is slowest."""
+        return min(self.gpu_types(spots), key=lambda gpu_type: self.jobs.throughput[row, gpu_type])
 
     def as_(self, number: type) -> Queue:
         """Return the same queue in ``float`` or in ``Fraction``."""

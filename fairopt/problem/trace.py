@@ -21,19 +21,12 @@ class Outage:
 
     def __post_init__(self) -> None:
         if not 0 <= self.begin < self.end:
-            raise BadInput(
-                f"from {self.begin} to {self.end}",
-                place=f"outage of {self.host!r}",
-                remedy="Give a beginning that is not negative, and an end after it",
-            )
+            remedy = "Give a beginning that is not negative, and an end after it"
+            raise BadInput(f"from {self.begin} to {self.end}", place=f"outage of {self.host!r}", remedy=remedy)
 
     def as_(self, number: type) -> Outage:
         """Return the same outage in ``float`` or in ``Fraction``; a float becomes the decimal that it is written as."""
         return Outage(self.host, _in(self.begin, number, self.host), _in(self.end, number, self.host))
-
-    def meets(self, begin: Number, end: Number) -> bool:
-        """Whether the host is down at some moment of [begin, end)."""
-        return self.begin < end and begin < self.end
 
 
 @dataclass(frozen=True, eq=False, repr=False)

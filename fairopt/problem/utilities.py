@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from types import MappingProxyType
 
 from fairopt.errors import BadInput
 from fairopt.problem.numbers import exact
@@ -41,9 +43,8 @@ class Linear(CompletionUtility):
         for name in ("slope", "height"):
             object.__setattr__(self, name, exact(getattr(self, name), f"linear utility, {name}"))
         if self.slope > 0:
-            raise BadInput(
-                f"got {self.slope}", place="linear utility, slope", remedy="Give a slope that is not positive"
-            )
+            remedy = "Give a slope that is not positive"
+            raise BadInput(f"got {self.slope}", place="linear utility, slope", remedy=remedy)
 
     def value(self, time: Number) -> Number:
         """Return k t + g."""
@@ -97,12 +98,24 @@ class Steps(CompletionUtility):
         values = tuple(exact(value, f"utility, value {number}") for number, value in enumerate(self.values))
         for number, (a, b) in enumerate(pairwise(values), start=1):
             if b > a:
-                raise BadInput(
-                    f"value {number} is {b}, after {a}", place="utility, values", remedy="Give values that never rise"
-                )
+                remedy = "Give values that never rise"
+                raise BadInput(f"value {number} is {b}, after {a}", place="utility, values", remedy=remedy)
         object.__setattr__(self, "values", values)
 
     def value(self, time: Number) -> Number:
         """Return the value for the whole slots that ``time`` takes."""
         slots = -int(-time // 1)
         return self.values[min(max(slots, 0), len(self.values) - 1)]
+
+
+#: What files and documents call the forms of utility.
+FORMS: Mapping[str, type[CompletionUtility]] = MappingProxyType({"linear": Linear, "power": Power, "steps": Steps})
+
+
+def form_of(utility: object, place: str, why: str) -> str:
+    """Return what files call the form of a utility; `BadInput`, which says ``why``, for one of another class."""
+    form = next((name for name, kind in FORMS.items() if type(utility) is kind), None)
+    if form is None:
+        remedy = f"Write it as Steps, slot by slot: {why}"
+        raise BadInput(f"got a {type(utility).__name__}", place=place, remedy=remedy)
+    return form

@@ -8,6 +8,7 @@ go through the same code.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -173,25 +174,18 @@ class Affine:
         return f"<affine array of shape {self.shape}, {len(self.column)} terms>"
 
 
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """A block of rows ``lower <= body <= upper``, entrywise; None means no bound on that side.
 
     ``kept`` holds the flat positions, in an array of ``full_shape``, of the rows that `where` has kept.
     """
 
-    __slots__ = ("body", "full_shape", "kept", "lower", "upper")
-
-    def __init__(
-        self,
-        body: Affine,
-        lower: ArrayLike | None,
-        upper: ArrayLike | None,
-        full_shape: tuple[int, ...] | None = None,
-        kept: Array | None = None,
-    ) -> None:
-        self.body, self.lower, self.upper = body, lower, upper
-        self.full_shape = body.shape if full_shape is None else full_shape
-        self.kept = kept
+    body: Affine
+    lower: ArrayLike | None
+    upper: ArrayLike | None
+    full_shape: tuple[int, ...]
+    kept: Array | None = None
 
     def __bool__(self) -> bool:
         raise TypeError(
@@ -220,11 +214,12 @@ class Comparison:
 def between(lower: ArrayLike, body: Affine, upper: ArrayLike) -> Comparison:
     """Return the block of rows ``lower <= body <= upper``."""
     shape = np.broadcast_shapes(body.shape, numbers(lower).shape, numbers(upper).shape)
-    return Comparison(body.broadcast_to(shape), lower, upper)
+    return Comparison(body.broadcast_to(shape), lower, upper, shape)
 
 
 def _compare(left: Affine, right: Affine | ArrayLike, lower: int | None, upper: int | None) -> Comparison:
-    return Comparison(left - right, lower, upper)
+    body = left - right
+    return Comparison(body, lower, upper, body.shape)
 
 
 def _offsets(length: Array) -> Array:

@@ -7,6 +7,7 @@ answer differs between the cases, it is run once for each answer.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +29,14 @@ class CasesDiffer(Exception):
         self.answer = answer
 
 
+def _each(operation: Callable[[Any, Any], Any]) -> Callable[[Many, Any], Many]:
+    return lambda number, other: Many(operation(number.values, _values(other)))
+
+
+def _for_all(comparison: Callable[[Any, Any], Any]) -> Callable[[Many, Any], bool]:
+    return lambda number, other: _one(comparison(number.values, _values(other)))
+
+
 class Many:
     """A number with a value in each of several cases; arithmetic is case by case, and a comparison is for all.
 
@@ -41,48 +50,18 @@ class Many:
     def __init__(self, values: Array) -> None:
         self.values = values
 
-    def __add__(self, other: Any) -> Many:
-        return Many(self.values + _values(other))
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Many:
-        return Many(self.values - _values(other))
-
-    def __rsub__(self, other: Any) -> Many:
-        return Many(_values(other) - self.values)
-
-    def __mul__(self, other: Any) -> Many:
-        return Many(self.values * _values(other))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Many:
-        return Many(self.values / _values(other))
-
-    def __rtruediv__(self, other: Any) -> Many:
-        return Many(_values(other) / self.values)
+    __add__ = __radd__ = _each(lambda mine, other: mine + other)
+    __sub__ = _each(lambda mine, other: mine - other)
+    __rsub__ = _each(lambda mine, other: other - mine)
+    __mul__ = __rmul__ = _each(lambda mine, other: mine * other)
+    __truediv__ = _each(lambda mine, other: mine / other)
+    __rtruediv__ = _each(lambda mine, other: other / mine)
+    __lt__, __le__, __gt__, __ge__ = map(_for_all, (operator.lt, operator.le, operator.gt, operator.ge))
+    __eq__ = _for_all(operator.eq)
+    __ne__ = _for_all(operator.ne)
 
     def __neg__(self) -> Many:
         return Many(-self.values)
-
-    def __lt__(self, other: Any) -> bool:
-        return _one(self.values < _values(other))
-
-    def __le__(self, other: Any) -> bool:
-        return _one(self.values <= _values(other))
-
-    def __gt__(self, other: Any) -> bool:
-        return _one(self.values > _values(other))
-
-    def __ge__(self, other: Any) -> bool:
-        return _one(self.values >= _values(other))
-
-    def __eq__(self, other: object) -> bool:
-        return _one(self.values == _values(other))
-
-    def __ne__(self, other: object) -> bool:
-        return _one(self.values != _values(other))
 
     def __bool__(self) -> bool:
         return _one(self.values != 0)
@@ -123,20 +102,10 @@ class Programs:
 
     def program(self, place: int) -> Program:
         """Return one of the programs."""
-        rows = replace(
-            self.template.rows,
-            value=self.value[place],
-            lower=self.row_lower[place],
-            upper=self.row_upper[place],
-        )
-        return replace(
-            self.template,
-            cost=self.cost[place],
-            offset=0.0,
-            lower=self.lower[place],
-            upper=self.upper[place],
-            rows=rows,
-        )
+        lower, upper = self.row_lower[place], self.row_upper[place]
+        rows = replace(self.template.rows, value=self.value[place], lower=lower, upper=upper)
+        cost, lower, upper = self.cost[place], self.lower[place], self.upper[place]
+        return replace(self.template, cost=cost, offset=0.0, lower=lower, upper=upper, rows=rows)
 
 
 def formulated(write: Callable[[Array], Program], numbers: Array) -> Iterator[Programs]:

@@ -133,12 +133,11 @@ class Formulation:
         lower = [_side(comparison.lower, comparison.body, -INFINITY) for _, comparison in self._constraints]
         upper = [_side(comparison.upper, comparison.body, INFINITY) for _, comparison in self._constraints]
         for (block, _), body, low, high in zip(self._constraints, bodies, lower, upper, strict=True):
-            _refuse_infinite(f"constraint {block.name!r}", body.coefficient)
-            _refuse_nan(f"constraint {block.name!r}", body.coefficient, low, high)
+            _refuse(f"constraint {block.name!r}", body.coefficient, low, high)
         rows = _rows(bodies, lower, upper)
         cost, offset, logarithms = self._frozen_objective()
         bounds = _chain(self._lower), _chain(self._upper)
-        _refuse_nan("a variable's bound", *bounds)
+        _refuse("a variable's bound", None, *bounds)
         return Program(
             name=self.name,
             sense=self._sense,
@@ -160,13 +159,12 @@ class Formulation:
             return cost, 0, None
         if isinstance(self._objective, LogSum):
             body = self._objective.body.reshape(self._objective.body.size)
-            _refuse_nan("the objective", body.coefficient, self._objective.weight.ravel())
+            _refuse("the objective", None, body.coefficient, self._objective.weight.ravel())
             free = np.full(body.size, INFINITY)
             terms = _rows([body - body.constant], [-free], [free])
             return cost, 0, Logarithms(terms, body.constant, self._objective.weight.ravel())
         body = self._objective
-        _refuse_infinite("the objective", body.coefficient)
-        _refuse_nan("the objective", body.coefficient, body.constant.ravel())
+        _refuse("the objective", body.coefficient, body.constant.ravel())
         cost = cost.astype(body.coefficient.dtype)
         np.add.at(cost, body.column, body.coefficient)
         return cost, body.constant.ravel().tolist()[0], None
@@ -207,12 +205,12 @@ def _chain(arrays: list[Array]) -> Array:
     return np.concatenate(arrays) if arrays else np.zeros(0)
 
 
-def _refuse_nan(place: str, *arrays: Array) -> None:
-    for array in arrays:
-        if array.dtype.kind != "i" and (array != array).any():
-            raise BadInput("a number is NaN", place=place, remedy="Check the data that the formulation was given")
-
-
-def _refuse_infinite(place: str, coefficient: Array) -> None:
-    if coefficient.dtype.kind == "f" and np.isinf(coefficient).any():
-        raise BadInput("a coefficient is infinite", place=place, remedy="Check the data that the formulation was given")
+def _refuse(place: str, coefficient: Array | None, *others: Array) -> None:
+    """Refuse infinite coefficients, and NaN anywhere."""
+    broken = None
+    if coefficient is not None and coefficient.dtype.kind == "f" and np.isinf(coefficient).any():
+        broken = "a coefficient is infinite"
+    elif any(each.dtype.kind != "i" and (each != each).any() for each in (coefficient, *others) if each is not None):
+        broken = "a number is NaN"
+    if broken:
+        raise BadInput(broken, place=place, remedy="Check the data that the formulation was given")

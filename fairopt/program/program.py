@@ -1,7 +1,6 @@
 """A `Program`: a linear, mixed-integer or log-linear program as data, in floats or in Fractions alike.
 
-It knows nothing of solvers. Arrays hold what a solver needs. Blocks hold what a reader needs: which rows are which
-constraint of which paper.
+Arrays hold what a solver needs, and blocks what a reader needs: which rows are which constraint of which paper.
 """
 
 from __future__ import annotations
@@ -133,8 +132,7 @@ class Program:
     @property
     def exact(self) -> bool:
         """Whether no number of the program is a float (infinite bounds apart)."""
-        arrays = [self.cost, self.rows.value, np.asarray(self.offset)]
-        return all(is_exact(array) for array in arrays)
+        return all(is_exact(array) for array in (self.cost, self.rows.value, np.asarray(self.offset)))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -200,17 +198,12 @@ class Program:
 
     def variable(self, name: str, x: Array) -> Array:
         """Return the values that ``x`` gives to the block of variables called ``name``, in its shape."""
-        for block in self.variable_blocks:
-            if block.name == name:
-                return x[block.span].reshape(block.shape)
-        raise KeyError(f"no variables called {name!r}; there are {[block.name for block in self.variable_blocks]}")
+        block = _called(name, self.variable_blocks, "variables")
+        return x[block.span].reshape(block.shape)
 
     def row_block(self, name: str) -> Block:
         """Return the block of rows called ``name``; its ``span`` selects its duals in a solution."""
-        for block in self.row_blocks:
-            if block.name == name:
-                return block
-        raise KeyError(f"no rows called {name!r}; there are {[block.name for block in self.row_blocks]}")
+        return _called(name, self.row_blocks, "rows")
 
     def row_name(self, row: int) -> str:
         """Return the name of one row."""
@@ -239,6 +232,13 @@ class Program:
         return f"<Program {self.name!r}: {variables} variables, {rows} rows, {len(self.rows.value)} non-zeros>"
 
 
+def _called(name: str, blocks: Sequence[Block], what: str) -> Block:
+    for block in blocks:
+        if block.name == name:
+            return block
+    raise KeyError(f"no {what} called {name!r}; there are {[block.name for block in blocks]}")
+
+
 def entry_name(blocks: Sequence[Block], position: int) -> str:
     """Return the name of entry ``position`` among consecutive blocks."""
     for block in blocks:
@@ -258,9 +258,8 @@ def describe(program: Program, rows_per_block: int = 1) -> str:
     rows, variables = program.shape
     kind = "exact rationals" if program.exact else "floats"
     head = f"{program.name}: {variables} variables, {rows} rows, {len(program.rows.value)} non-zeros, {kind}"
-    lines: list[tuple[str, str, str, str]] = []
     goal = program.objective
-    lines.append((program.sense.value, goal.name, goal.equation, goal.source))
+    lines = [(program.sense.value, goal.name, goal.equation, goal.source)]
     for block in program.variable_blocks:
         where = "integer" if program.integer[block.span].any() else ""
         bounds = _bounds(program, block.first) if block.size else ""

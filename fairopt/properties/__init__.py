@@ -6,13 +6,7 @@ from fairopt.properties.misreports.minimal_misreport import shrink, shrinking_mi
 from fairopt.properties.misreports.shrinking import Shrunk, shrink_market, shrinks
 from fairopt.properties.misreports.strategy_proofness import StrategyProofness
 from fairopt.properties.over_optima import over_optima
-from fairopt.properties.property import (
-    AllocationProperty,
-    MechanismProperty,
-    OutcomeProperty,
-    OverOptima,
-    Property,
-)
+from fairopt.properties.property import AllocationProperty, MechanismProperty, OutcomeProperty, OverOptima, Property
 from fairopt.properties.shares.adjacent_types import AdjacentTypes
 from fairopt.properties.shares.envy_freeness import EnvyFreeness
 from fairopt.properties.shares.feasibility import Feasibility
@@ -29,7 +23,6 @@ __all__ = [
     "Effort",
     "EnvyFreeness",
     "Feasibility",
-    "Instance",
     "MechanismProperty",
     "Misreport",
     "OutcomeProperty",

@@ -26,9 +26,7 @@ IMPLICATIONS = (
         without_demands=True,
     ),
     Implication(
-        frozenset({"pareto_efficiency"}),
-        "work_conservation",
-        "OEF footnote 2: a user that gets the idle GPU gains",
+        frozenset({"pareto_efficiency"}), "work_conservation", "OEF footnote 2: a user that gets the idle GPU gains"
     ),
 )
 

@@ -1,18 +1,17 @@
 """Properties over all optima of a policy: whether some optimum has it, and whether all have it.
 
 The optima of a policy on a market form a polyhedron (`fairopt.policy.optima.Optima`). The method ``over`` of a property
-decides it over the whole polyhedron in exact arithmetic. It enumerates no vertices:
+decides over all of it in exact arithmetic, without its vertices:
 
-* a property made of linear inequalities holds for every optimum if no slack is negative anywhere on the polyhedron. It
-  holds for some optimum if the smallest slack can be made non-negative (`linear`);
+* a property made of linear inequalities holds for every optimum if no slack is negative anywhere, and for some optimum
+  if the smallest slack can be made non-negative (`linear`);
 * the others depend only on which shares are positive. If the largest set of shares that can be positive together breaks
-  the property, some of them must be 0, and the search goes on in each of the smaller sets (`search`). It is finite and
-  complete.
+  the property, some of them must be 0, and the search goes on in each of the smaller sets (`by_support`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -51,89 +50,82 @@ def over_optima(policy: Policy, decision: Allocation, property: AllocationProper
         verdict = replace(verdict, effort="the only allocation: nothing is optimised")
         holds = verdict.answer is Answer.HOLDS
         return OverOptima(verdict, verdict, *((decision.shares, None) if holds else (None, decision.shares)))
-    return property.over(optima) if optima.uses_all() else property.shown(optima)
+    # where throughputs are not linear on the face, only what follows from one optimum is known
+    return property.over(optima) if optima.uses_all() else AllocationProperty.over(property, optima)
 
 
 # -- properties that are linear inequalities -----------------------------------------------------------------------
 @dataclass(frozen=True)
-class Used:
-    """The part of another's shares that a user with a demand would use: its variables, their rows, and the slack."""
-
-    terms: Terms
-    variables: list[tuple[Any, Any]]
-    rows: list[tuple[Terms, Any, Any]]
-
-
-@dataclass(frozen=True)
 class Slack:
-    """A property requires ``terms >= constant``; with ``used``, this is stricter than the property."""
+    """A property requires ``terms >= constant``; where a demand makes this too strict, ``used >= constant``.
+
+    The terms ``used`` may be about more ``variables`` and ``rows``: the part of another's shares that a user would use.
+    """
 
     terms: Terms
     constant: Fraction
-    used: Used | None = None
+    used: Terms | None = None
+    variables: Sequence[tuple[Any, Any]] = ()
+    rows: Sequence[tuple[Terms, Any, Any]] = ()
 
 
 def linear(property: AllocationProperty, optima: Optima, slacks: list[Slack], effort: str) -> OverOptima:
     """Decide a property that consists of ``slacks``."""
     if not slacks:
         return found(property, optima, optima.shares, None, effort, effort)
-    worst, lacking = None, optima.shares
+    ends = []
     for slack in slacks:
-        terms, program = slack.terms, optima.choices
-        if slack.used is not None:
-            terms, program = slack.used.terms, extended(optima.choices, slack.used.variables, slack.used.rows)
+        terms = slack.terms if slack.used is None else slack.used
+        program = extended(optima.choices, slack.variables, slack.rows)
         least = optima.most({column: -rate for column, rate in terms.items()}, program)
         assert least is not None
-        if worst is None or -least[0] - slack.constant < worst:
-            worst, lacking = -least[0] - slack.constant, optima.allocation(least[1])
+        ends.append((-least[0] - slack.constant, least[1]))
+    worst, point = min(ends, key=lambda end: end[0])
+    lacking = optima.allocation(point)
     t = len(optima.choices.cost)
     rows = [(slack.terms | {t: -1}, slack.constant, INFINITY) for slack in slacks]
     best = optima.most({t: 1}, extended(optima.choices, [(-INFINITY, INFINITY)], rows))
     assert best is not None
-    assert worst is not None
     shown = optima.allocation(best[1])
     having = shown if property.check(optima.market, shown).answer is Answer.HOLDS else None
     # with demands, an optimum may have the property without meeting the stricter inequalities
     complete = best[0] >= 0 or all(slack.used is None for slack in slacks)
-    return found(
-        property,
-        optima,
-        having,
-        lacking if worst < 0 else None,
-        effort,
-        effort,
-        shown=(shown, lacking),
-        complete=(complete, True),
-    )
+    without = lacking if worst < 0 else None
+    return found(property, optima, having, without, effort, effort, shown=(shown, lacking), complete=complete)
 
 
 # -- properties of which shares are positive -----------------------------------------------------------------------
-def search(
-    optima: Optima, program: Program, columns: set[int], ways_out: Callable[[set[int]], list[set[int]] | None]
-) -> tuple[Array | None, int]:
-    """Return an optimum with the property (None if there is none), and the number of faces examined.
+def by_support(
+    property: AllocationProperty,
+    optima: Optima,
+    lacking: Array | None,
+    for_every: str,
+    program: Program,
+    columns: set[int],
+    ways_out: Callable[[set[int]], list[set[int]] | None],
+) -> OverOptima:
+    """Decide a property that depends on which of ``columns`` are positive, given an optimum without it, if any.
 
     ``ways_out`` takes the set of variables that are positive together. It returns sets of them of which at least one
-    must be all 0, or None where the property holds. With more than `MOST_FACES` faces nothing is decided.
+    must be all 0, or None where the property holds. After `MOST_FACES` faces it is not decided.
     """
     waiting: list[frozenset[int]] = [frozenset()]
-    seen = set(waiting)
-    count = 0
-    while waiting:
+    seen, count, having = set(waiting), 0, None
+    while waiting and having is None:
         count += 1
         if count > MOST_FACES:
-            return None, count
+            break
         zero = waiting.pop()
         inner = optima.inner_point(optima.without(zero, program), columns - zero)
         if inner is None:
             continue
         ways = ways_out(inner[1])
         if ways is None:
-            return optima.allocation(inner[0]), count
-        fresh = {zero | way for way in ways} - seen
+            having = optima.allocation(inner[0])
+        fresh = {zero | way for way in ways or ()} - seen
         seen |= fresh
         waiting += sorted(fresh, key=sorted, reverse=True)
-    return None, count
+    return found(property, optima, having, lacking, f"{count} faces", for_every, complete=count <= MOST_FACES)
 
 
 # -- verdicts --------------------------------------------------------------------------------------------------------
@@ -146,22 +138,20 @@ def found(
     for_every: str,
     *,
     shown: tuple[Array | None, Array | None] = (None, None),
-    complete: tuple[bool, bool] = (True, True),
+    complete: bool = True,
 ) -> OverOptima:
     """Return the verdicts, given an optimum with the property and one without it (None where none was found).
 
-    ``complete``: whether each search, with the property and without it, was complete, so that None proves that there is
-    no such optimum. ``shown``: the optima to show in place of None, which come nearest.
+    ``complete``: whether ``having`` None proves that there is no such optimum; of ``lacking`` it always does.
+    ``shown``: the optima to show in place of None, which come nearest.
     """
     best, worst = (
         next(each for each in (found, instead, having, lacking, optima.shares) if each is not None)
         for found, instead in zip((having, lacking), shown, strict=True)
     )
     some, every = property.check(optima.market, best), property.check(optima.market, worst)
-    if having is None and not complete[0]:
+    if having is None and not complete:
         some = replace(some, answer=Answer.NOT_REFUTED, exact=False)
-    if lacking is None and not complete[1]:
-        every = replace(every, answer=Answer.NOT_REFUTED, exact=False)
     for verdict, wanted in ((some, having is not None), (every, lacking is None)):
         assert verdict.answer is Answer.NOT_REFUTED or (verdict.answer is Answer.HOLDS) is wanted, verdict
     return OverOptima(

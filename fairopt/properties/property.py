@@ -1,7 +1,6 @@
 """What a property is: of an allocation, of a run, of a schedule, or of the policy that decides them.
 
-All are found in one registry, the entry-point group ``fairopt.properties``. Each says on which problems it is asked,
-as policies do, and judges what a policy made of one.
+All are found in one registry, the entry-point group ``fairopt.properties``.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -39,11 +38,22 @@ class Property(ABC):
 
     @abstractmethod
     def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
-        """Decide of ``outcome``, which ``policy`` decided on ``problem``.
+        """Decide of ``outcome``, which ``policy`` decided on ``problem``; ``effort`` limits what searches.
 
-        That is an `Allocation` of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`. ``effort`` limits
-        what searches.
+        It is an `Allocation` of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`.
         """
+
+
+class SlackCase(NamedTuple):
+    """One of the cases that a property is made of.
+
+    ``slack`` is negative where it fails, by that much; ``size`` is what a tolerance is a part of; ``witness`` shows a
+    failure.
+    """
+
+    slack: Number
+    size: Number
+    witness: Any = None
 
 
 class OutcomeProperty(Property):
@@ -59,6 +69,27 @@ class OutcomeProperty(Property):
 
         ``tolerance``: relative slack that counts as none; None for none in exact numbers, `TOLERANCE` in floats.
         """
+
+    def _by_tightest(
+        self, case: SlackCase | None, tolerance: Number | None, *, exact: bool, unit: str, effort: str, reason: str = ""
+    ) -> Verdict:
+        """Return the verdict by the tightest case, if there is any: it fails below -tolerance times the case's size.
+
+        What does not fail is UNDECIDED where there is a ``reason``.
+        """
+        allowed = slack_allowed(tolerance, exact=exact)
+        fails = case is not None and bool(case.slack < -allowed * case.size)
+        reason = "" if fails else reason
+        return Verdict(
+            property=self.name,
+            answer=Answer.FAILS if fails else Answer.UNDECIDED if reason else Answer.HOLDS,
+            margin=None if case is None else case.slack + 0,  # turns a float -0.0 into 0.0
+            unit=unit,
+            exact=exact and not reason and bool(fails or case is None or case.slack >= 0),
+            effort=effort,
+            witness=case.witness if fails and case is not None else None,
+            reason=reason,
+        )
 
 
 def slack_allowed(tolerance: Number | None, *, exact: bool) -> Number:
@@ -81,10 +112,9 @@ class MechanismProperty(Property):
 
     @abstractmethod
     def search(self, policy: Policy, problem: Any, *, effort: Effort | None = None, truth: Any = None) -> Verdict:
-        """Look for a counterexample within ``effort``.
+        """Look for a counterexample within ``effort`` to ``truth``, the policy's decision on the problem.
 
-        The verdict is about ``truth``, the policy's decision on the problem, and decisions made in the same way. Where
-        none is given, decisions are exact if the problem is exact and the policy has exact decisions.
+        Where none is given, decisions are exact if the problem is exact and the policy has exact decisions.
         """
 
 
@@ -100,19 +130,16 @@ class CitedInstance:
     @property
     def allocation(self) -> Array:
         """The shares (n, k) as Fractions."""
-        out = np.empty(self.market.shape, dtype=object)
-        for i, row in enumerate(self.shares):
-            out[i] = [exact(value, self.source) for value in row]
-        return out
+        return np.array([[exact(value, self.source) for value in row] for row in self.shares], dtype=object)
 
 
 @dataclass(frozen=True, eq=False)
 class OverOptima:
     """A property decided over all optima of a policy on a market.
 
-    ``some``: whether an optimum has the property; ``having`` (n, k) is such an optimum. ``every``: whether all have it;
-    ``lacking`` is an optimum without it. HOLDS and FAILS are proved; an unproved answer is NOT_REFUTED. Margins and
-    witnesses are those of the optimum that is shown, or of the worst one.
+    ``some``: whether an optimum has it, such as ``having`` (n, k). ``every``: whether all have it; ``lacking`` has not.
+    HOLDS and FAILS are proved, else it is NOT_REFUTED. Margins and witnesses are those of the optimum shown, or of the
+    worst one.
     """
 
     some: Verdict
@@ -143,37 +170,25 @@ class AllocationProperty(OutcomeProperty):
     def check(self, problem: Market, allocation: Any, *, tolerance: Number | None = None) -> Verdict:
         """Decide whether ``allocation`` (n, k) has the property: an array of floats or Fractions, or nested lists.
 
-        Exact shares on an exact market are decided exactly unless a tolerance is given; floats within ``tolerance``
-        (relative; `TOLERANCE` by default). Errors: `BadInput` for a wrong shape, and for a number that is not finite.
+        Exact shares on an exact market are decided exactly unless a ``tolerance`` is given. Errors: `BadInput` for a
+        wrong shape, and for a number that is not finite.
         """
         given = allocation if isinstance(allocation, np.ndarray) else allocation_from(allocation, problem)
         if given.shape != problem.shape:
-            raise BadInput(
-                f"got shape {given.shape} for a market of shape {problem.shape}",
-                place="allocation",
-                remedy="Give a row for each user and a column for each type",
-            )
+            wrong = f"got shape {given.shape} for a market of shape {problem.shape}"
+            raise BadInput(wrong, place="allocation", remedy="Give a row for each user and a column for each type")
         if given.dtype == object:
             given = allocation_from(given.tolist(), problem)
         elif not np.isfinite(given).all():
             user, column = (int(place) for place in np.argwhere(~np.isfinite(given))[0])
-            raise BadInput(
-                f"got {given[user, column]}",
-                place=f"allocation, user {problem.users[user]!r}, type {problem.types[column]!r}",
-                remedy="Give a finite number",
-            )
+            place = f"allocation, user {problem.users[user]!r}, type {problem.types[column]!r}"
+            raise BadInput(f"got {given[user, column]}", place=place, remedy="Give a finite number")
         exact = problem.exact and given.dtype == object
-        allowed = slack_allowed(tolerance, exact=exact)
-        market = problem if exact else problem.as_(float)
-        shares = given if exact else given.astype(float)
-        return self._check(market, shares, allowed)
+        market, shares = (problem, given) if exact else (problem.as_(float), given.astype(float))
+        return self._check(market, shares, slack_allowed(tolerance, exact=exact))
 
     def over(self, optima: Optima) -> OverOptima:
-        """Decide for some optimum and for every optimum, exactly; by default only from the optimum that was decided."""
-        return self.shown(optima)
-
-    def shown(self, optima: Optima) -> OverOptima:
-        """Return the verdicts that follow from one optimum alone."""
+        """Decide for some optimum and for every optimum, exactly; by default only what follows from the decided one."""
         verdict = replace(self.check(optima.market, optima.shares), effort="one optimum")
         other = replace(verdict, answer=Answer.NOT_REFUTED, exact=False)
         if verdict.answer is Answer.HOLDS:
@@ -181,10 +196,7 @@ class AllocationProperty(OutcomeProperty):
         return OverOptima(other, verdict, lacking=optima.shares)
 
     def certify(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
-        """Return the evidence of an exact ``verdict`` on exact ``shares``, for ``proofs/verify.py``, without solving.
-
-        Errors: `NotCapable` where the verdict is not exact.
-        """
+        """Return the evidence of an exact ``verdict`` on exact ``shares``. Errors: `NotCapable` for one in floats."""
         if not verdict.exact or shares.dtype != object:
             raise NotCapable(f"{self.name} was decided in floats, and floats prove nothing")
         return self._certificate(market.as_(Fraction), shares, verdict)
@@ -198,24 +210,8 @@ class AllocationProperty(OutcomeProperty):
         """Decide; ``market`` and ``shares`` are both exact or both floats."""
 
     def _by_slack(
-        self,
-        market: Market,
-        slack: Number,
-        size: Number,
-        tolerance: Number,
-        *,
-        unit: str,
-        effort: str,
-        witness: Any,
+        self, market: Market, slack: Number, size: Number, tolerance: Number, *, unit: str, effort: str, witness: Any
     ) -> Verdict:
-        """Return the verdict of the tightest case: it fails if the slack is below -tolerance times the case's size."""
-        fails = slack < -tolerance * size
-        return Verdict(
-            property=self.name,
-            answer=Answer.FAILS if fails else Answer.HOLDS,
-            margin=slack + 0,  # turns a float -0.0 into 0.0
-            unit=unit,
-            exact=market.exact and bool(fails or slack >= 0),
-            effort=effort,
-            witness=witness if fails else None,
-        )
+        """Return the verdict by the case with the least ``slack`` for its ``size``."""
+        case = SlackCase(slack, size, witness)
+        return self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)

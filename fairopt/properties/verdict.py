@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from fairopt.program import Number
 #: The relative tolerance for float allocations. HiGHS and the conic solvers are asked for 1e-7 to 1e-9, so a violation
 #: beyond ten times that is the allocation's and not the solver's.
 TOLERANCE = 1e-6
-
-Json: TypeAlias = Mapping[str, Any]
 
 
 class Answer(enum.Enum):
@@ -34,11 +32,10 @@ class Answer(enum.Enum):
 class Verdict:
     """A property's verdict on what was decided, or on a policy.
 
-    ``margin`` is the slack of the tightest case in the definition's own ``unit``: negative where the property fails,
-    by that much. ``witness`` shows a failure, ``evidence`` what proves that it holds, where the definition alone does
-    not. ``exact`` says that the answer was decided in rational arithmetic with no tolerance; of a NOT_REFUTED it says
-    only that the margin is that of rational decisions. ``effort`` says what was looked at. ``reason`` says why an
-    answer is UNDECIDED, ``boundary`` where one that DEPENDS changes.
+    ``margin`` is the slack of the tightest case in the definition's own ``unit``, negative where the property fails.
+    ``witness`` shows a failure, ``evidence`` proves that it holds, where the definition alone does not. ``exact``: it
+    was decided in rational arithmetic with no tolerance; of a NOT_REFUTED only the margin was. ``effort`` says what was
+    looked at, ``reason`` why an answer is UNDECIDED, ``boundary`` where one that DEPENDS changes.
     """
 
     property: str
@@ -58,19 +55,11 @@ class Verdict:
         """Return the verdict on what could not be decided, with the reason."""
         return cls(property, Answer.UNDECIDED, None, unit, exact=False, effort=effort, reason=reason)
 
-    def to_json(self, *, exact: bool = False) -> Json:
+    def to_json(self, *, exact: bool = False) -> Mapping[str, Any]:
         """Return the verdict as JSON types; ``exact`` writes Fractions as "p/q" instead of as decimals."""
-        out: dict[str, Any] = {
-            "answer": self.answer.value,
-            "margin": plain(self.margin, exact=exact),
-            "unit": self.unit,
-            "exact": self.exact,
-            "witness": plain(self.witness, exact=exact),
-            "evidence": plain(self.evidence, exact=exact),
-            "effort": self.effort,
-            "reason": self.reason or None,
-            "boundary": plain(self.boundary, exact=exact),
-        }
+        keys = ("answer", "margin", "unit", "exact", "witness", "evidence", "effort", "reason", "boundary")
+        out: dict[str, Any] = {key: plain(getattr(self, key), exact=exact) for key in keys}
+        out |= {"answer": self.answer.value, "reason": self.reason or None}
         if self.by_misreport:
             out["by_misreport"] = {kind: verdict.to_json(exact=exact) for kind, verdict in self.by_misreport.items()}
         return out
@@ -90,14 +79,12 @@ def plain(value: Any, *, exact: bool = False) -> Any:
 
     Fractions become "p/q" strings where ``exact``, else decimals.
     """
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist(), exact=exact)
     if isinstance(value, Fraction):
         return in_full(value) if exact else float(value)
-    if isinstance(value, np.ndarray):
-        return [plain(entry, exact=exact) for entry in value.tolist()]
-    if isinstance(value, float | np.floating):
-        return float(value) if np.isfinite(value) else None
-    if isinstance(value, np.integer):
-        return int(value)
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
     if isinstance(value, Mapping):
         return {str(key): plain(entry, exact=exact) for key, entry in value.items()}
     if isinstance(value, list | tuple):

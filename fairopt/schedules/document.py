@@ -21,19 +21,15 @@ exact value.
 
 from __future__ import annotations
 
-from dataclasses import fields
-from fractions import Fraction
 from typing import Any
 
-from fairopt.errors import BadInput
-from fairopt.policy import Admission, Payment, Plan
+from fairopt.policy import Admission, Plan
 from fairopt.problem.batch import Batch, JobSchedule
-from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
+from fairopt.problem.numbers import told, told_fields
+from fairopt.problem.utilities import CompletionUtility, form_of
 from fairopt.schedules.prices import Bases
 
 SCHEMA = 1
-#: The names of the known forms of utility in the document.
-FORMS: dict[type[CompletionUtility], str] = {Linear: "linear", Power: "power", Steps: "steps"}
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -47,19 +43,11 @@ def document(plan: Plan) -> dict[str, Any]:
         "schema": SCHEMA,
         "policy": plan.policy,
         "batch": _batch(batch),
-        "bases": [_bases(each) for each in bases if isinstance(each, Bases)],
+        "bases": [told(each) for each in bases if isinstance(each, Bases)],
         "schedules": [_schedule(batch, each) for each in plan.schedules],
         "admissions": [_admission(batch, each) for each in plan.admissions],
-        "payments": [_payment(batch, each) for each in plan.payments],
+        "payments": [told_fields(each) | {"job": batch.jobs.names[each.job]} for each in plan.payments],
     }
-
-
-def number(value: Any) -> int | float | str:
-    """Return a number as the document writes it."""
-    if isinstance(value, float):
-        return float(value)
-    exact = Fraction(value)
-    return exact.numerator if exact.denominator == 1 else f"{exact.numerator}/{exact.denominator}"
 
 
 def _batch(batch: Batch) -> dict[str, Any]:
@@ -73,10 +61,7 @@ def _batch(batch: Batch) -> dict[str, Any]:
             {
                 "name": name,
                 "tenant": batch.tenants[jobs.tenant[row]],
-                **{key: int(getattr(jobs, key)[row]) for key in ("arrival", "epochs", "chunks", "minibatches")},
-                "minibatch_time": [number(each) for each in jobs.minibatch_time[row]],
-                "update_time": [number(each) for each in jobs.update_time[row]],
-                "gradient": number(jobs.gradient[row]),
+                **{key: told(getattr(jobs, key)[row]) for key in _OF_JOB},
                 "utility": _utility(name, jobs.utility[row]),
             }
             for row, name in enumerate(jobs.names)
@@ -84,47 +69,26 @@ def _batch(batch: Batch) -> dict[str, Any]:
     }
 
 
+_OF_JOB = ("arrival", "epochs", "chunks", "minibatches", "minibatch_time", "update_time", "gradient")
+
+
 def _holdings(names: tuple[str, ...], workers: Any, ps: Any) -> list[dict[str, Any]]:
     return [{"name": name, "workers": workers[row].tolist(), "ps": ps[row].tolist()} for row, name in enumerate(names)]
 
 
 def _types(names: tuple[str, ...], bandwidth: Any) -> list[dict[str, Any]]:
-    return [{"name": name, "bandwidth": number(each)} for name, each in zip(names, bandwidth, strict=True)]
+    return [{"name": name, "bandwidth": told(each)} for name, each in zip(names, bandwidth, strict=True)]
 
 
 def _utility(job: str, utility: CompletionUtility) -> dict[str, Any]:
-    if type(utility) not in FORMS:
-        raise BadInput(
-            f"got a {type(utility).__name__}",
-            place=f"job {job!r}, utility",
-            remedy="Write it as Steps, slot by slot: a verifier cannot know a class of your own",
-        )
-    told = {field.name: getattr(utility, field.name) for field in fields(utility)}  # type: ignore[arg-type]
-    return {
-        "form": FORMS[type(utility)],
-        **{
-            key: [number(v) for v in value] if isinstance(value, tuple) else number(value)
-            for key, value in told.items()
-        },
-    }
-
-
-def _bases(bases: Bases) -> dict[str, Any]:
-    return {
-        "interval": bases.interval,
-        "rounds": bases.rounds,
-        "slots": bases.slots,
-        "workers": [number(each) for each in bases.workers],
-        "ps": [number(each) for each in bases.ps],
-    }
+    form = form_of(utility, f"job {job!r}, utility", "a verifier cannot know a class of your own")
+    return {"form": form} | told_fields(utility)
 
 
 def _schedule(batch: Batch, each: JobSchedule) -> dict[str, Any]:
     servers = batch.servers
-    return {
+    return told_fields(each) | {
         "job": batch.jobs.names[each.job],
-        "first": each.first,
-        "last": each.last,
         "workers": [[servers.names[server], count] for server, count in each.workers],
         "ps": [[servers.names[server], count] for server, count in each.ps],
         "worker_type": servers.worker_types[each.worker_type],
@@ -134,25 +98,5 @@ def _schedule(batch: Batch, each: JobSchedule) -> dict[str, Any]:
 
 
 def _admission(batch: Batch, each: Admission) -> dict[str, Any]:
-    return {
-        "job": batch.jobs.names[each.job],
-        "interval": each.interval,
-        "round": each.round,
-        "own": each.own,
-        "schedule": None if each.schedule is None else _schedule(batch, each.schedule),
-        "worker_cost": number(each.worker_cost),
-        "ps_cost": number(each.ps_cost),
-        "utility": number(each.utility),
-        "origin": each.origin,
-        "admitted": each.admitted,
-    }
-
-
-def _payment(batch: Batch, each: Payment) -> dict[str, Any]:
-    return {
-        "job": batch.jobs.names[each.job],
-        "slot": each.slot,
-        "workers": number(each.workers),
-        "ps": number(each.ps),
-        "incomes": [number(income) for income in each.incomes],
-    }
+    schedule = None if each.schedule is None else _schedule(batch, each.schedule)
+    return told_fields(each) | {"job": batch.jobs.names[each.job], "schedule": schedule}

@@ -6,11 +6,10 @@ to a file, and says how the file looks; `replay` makes whole records of it again
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from fairopt.problem.numbers import told
 from fairopt.program import Number
-from fairopt.simulation.document import number
 from fairopt.simulation.record import Change, Round
 
 #: How a job comes to GPUs that are not those of the round before.
@@ -46,16 +45,14 @@ class Changes:
             "stop": [job for job in self._lease if job not in ran],
         }
         for how in PLACED:
-            changes[how.value] = {
-                each.job: [[host, int(gpus)] for host, gpus in each.spots] for each in record.ran if each.change is how
-            }
+            changes[how.value] = {each.job: told(each.spots) for each in record.ran if each.change is how}
         changes["lease"] = {
-            each.job: number(each.lease)
+            each.job: told(each.lease)
             for each in record.ran
             if each.lease != self._unsaid(each.job, record, stays=each.change is Change.STAY)
         }
-        changes["complete"] = {each.job: number(each.end) for each in record.ran if each.completed}
-        changes["lost"] = {each.job: number(each.end) for each in record.ran if each.lost}
+        changes["complete"] = {each.job: told(each.end) for each in record.ran if each.completed}
+        changes["lost"] = {each.job: told(each.end) for each in record.ran if each.lost}
         self._lease = {each.job: each.lease for each in record.ran if not each.completed and not each.lost}
         return changes
 
@@ -66,11 +63,7 @@ class Changes:
 
     def _policys(self, record: Round) -> dict[str, Any]:
         """Return what the policy says of a round, where it says something else than of the one before."""
-        told: Mapping[str, Any] = {
-            "costs": {name: number(value) for name, value in record.costs.items()},
-            "notes": dict(record.notes),
-            "backend": record.backend,
-        }
-        changed = {name: value for name, value in told.items() if self._last[name] != value}
+        said = {"costs": told(record.costs), "notes": dict(record.notes), "backend": record.backend}
+        changed = {name: value for name, value in said.items() if self._last[name] != value}
         self._last |= changed
         return changed

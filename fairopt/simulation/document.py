@@ -23,18 +23,15 @@ Numbers: an integer or a string "p/q" where the run was exact, a JSON float wher
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from fractions import Fraction
-from math import isfinite
+from dataclasses import fields
 from typing import Any
-
-import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Trace, exact
+from fairopt.problem.numbers import told, told_fields
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import JobRun, JobState, Round
+from fairopt.simulation.record import JobState
 
 SCHEMA = 1
 
@@ -55,45 +52,21 @@ def document(history: History, mechanics: Mechanics, length: object, policy: str
     return {
         "schema": SCHEMA,
         "policy": policy,
-        "length": number(exact(length, "length")),
+        "length": told(exact(length, "length")),
         "mechanics": mechanics_to_json(mechanics),
         "cluster": cluster_to_json(history.cluster),
         "trace": trace_to_json(history.trace, [job_to_json(jobs, row) for row in range(len(jobs))]),
-        "rounds": [_round(record) for record in rounds],
+        "rounds": [told_fields(record, without=("policy", "after")) for record in rounds],
         "standing": [
-            standing_to_json(history.trace.jobs.names[row], one, history.cluster)
+            standing_to_json(jobs.names[row], one, history.cluster)
             for row, one in (rounds[-1].after.present.items() if rounds else ())
         ],
     }
 
 
-def number(value: Any) -> int | float | str | None:
-    """Return a number as a record holds it: an int or a string "p/q" where it is exact, else a float.
-
-    Infinity is null, and so is None.
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, int):
-        return value
-    if isinstance(value, Fraction):
-        return value.numerator if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
-    return float(value) if isfinite(value) else None
-
-
-def numbers(values: Iterable[Any]) -> list[int | float | str | None]:
-    """Return numbers as the document holds them."""
-    return [number(value) for value in values]
-
-
 def mechanics_to_json(mechanics: Mechanics) -> dict[str, Any]:
     """Return a model of a cluster by its options, and by its class where that is not `Mechanics`."""
-    known = {
-        "restart": number(mechanics.restart),
-        "launch": number(mechanics.launch),
-        "spread": number(mechanics.spread),
-        "local_data": mechanics.local_data,
-    }
+    known = {each.name: told(getattr(mechanics, each.name)) for each in fields(Mechanics)}
     kind = type(mechanics)
     return known if kind is Mechanics else known | {"model": f"{kind.__module__}.{kind.__qualname__}"}
 
@@ -103,9 +76,9 @@ def cluster_to_json(cluster: Cluster) -> dict[str, Any]:
     columns = zip(cluster.hosts, cluster.gpu_type, cluster.gpus, cluster.bandwidth, strict=True)
     return {
         "types": list(cluster.types),
-        "memory": numbers(cluster.memory),
+        "memory": told(cluster.memory),
         "hosts": [
-            {"name": name, "type": cluster.types[gpu_type], "gpus": int(gpus), "bandwidth": number(bandwidth)}
+            {"name": name, "type": cluster.types[gpu_type], "gpus": int(gpus), "bandwidth": told(bandwidth)}
             for name, gpu_type, gpus, bandwidth in columns
         ],
     }
@@ -116,79 +89,24 @@ def trace_to_json(trace: Trace, jobs: Any) -> dict[str, Any]:
     whose = zip(trace.jobs.tenants, trace.jobs.tenant_weight, strict=True)
     return {
         "types": list(trace.jobs.types),
-        "tenants": [{"name": name, "weight": number(weight)} for name, weight in whose],
+        "tenants": [{"name": name, "weight": told(weight)} for name, weight in whose],
         "jobs": jobs,
-        "outages": [
-            {"host": each.host, "begin": number(each.begin), "end": number(each.end)} for each in trace.outages
-        ],
+        "outages": told(trace.outages),
     }
 
 
 def job_to_json(jobs: Jobs, row: int) -> dict[str, Any]:
     """Return a job of a trace."""
-    return {
-        "name": jobs.names[row],
-        "tenant": jobs.tenants[jobs.tenant[row]],
-        "arrival": number(jobs.arrival[row]),
-        "gpus": int(jobs.gpus[row]),
-        "work": number(jobs.work[row]),
-        "throughput": numbers(jobs.throughput[row]),
-        "memory": number(jobs.memory[row]),
-        "state_size": number(jobs.state_size[row]),
-        "pattern": jobs.pattern[row].value,
-        "dataset": jobs.dataset[row],
-        "dataset_size": number(jobs.dataset_size[row]),
-        "weight": number(jobs.weight[row]),
-        "priority": int(jobs.priority[row]),
-    }
+    tenant = jobs.tenants[jobs.tenant[row]]
+    return {"name": jobs.names[row], "tenant": tenant, **{name: told(getattr(jobs, name)[row]) for name in _OF_JOB}}
 
 
-def _round(record: Round) -> dict[str, Any]:
-    return {
-        "index": record.index,
-        "begin": number(record.begin),
-        "end": number(record.end),
-        "arrived": list(record.arrived),
-        "ran": [_ran(ran) for ran in record.ran],
-        "waiting": list(record.waiting),
-        "misfits": dict(record.misfits),
-        "down": list(record.down),
-        "usable": record.usable,
-        "costs": {name: number(value) for name, value in record.costs.items()},
-        "notes": dict(record.notes),
-        "backend": record.backend,
-        "seconds": record.seconds,
-    }
-
-
-def _ran(ran: JobRun) -> dict[str, Any]:
-    return {
-        "job": ran.job,
-        "spots": [[host, int(gpus)] for host, gpus in ran.spots],
-        "types": list(ran.types),
-        "before": list(ran.before),
-        "change": ran.change.value,
-        "begin": number(ran.begin),
-        "end": number(ran.end),
-        "setup": number(ran.setup),
-        "speed": number(ran.speed),
-        "progress": number(ran.progress),
-        "remaining": number(ran.remaining),
-        "lease": number(ran.lease),
-        "completed": bool(ran.completed),
-        "lost": bool(ran.lost),
-    }
+_OF_JOB = (
+    *("arrival", "gpus", "work", "throughput", "memory", "state_size", "pattern", "dataset", "dataset_size"),
+    *("weight", "priority"),
+)
 
 
 def standing_to_json(job: str, one: JobState, cluster: Cluster) -> dict[str, Any]:
     """Return how a job stands between two rounds."""
-    return {
-        "job": job,
-        "remaining": number(one.remaining),
-        "attained": number(one.attained),
-        "setup": number(one.setup),
-        "last": [[cluster.hosts[host], int(gpus)] for host, gpus in one.last],
-        "running": bool(one.running),
-        "lease": number(one.lease),
-        "started": number(one.started),
-    }
+    return {"job": job} | told_fields(one) | {"last": [[cluster.hosts[host], int(gpus)] for host, gpus in one.last]}

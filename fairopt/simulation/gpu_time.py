@@ -5,14 +5,13 @@ Source: ASTRAEA, TPDS 2022, Sec. 4.2, Eq. (1)-(16).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
 from fairopt.errors import BadInput
-from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
 from fairopt.program import INFINITY, Number
 from fairopt.simulation.history import History
@@ -142,17 +141,6 @@ class GpuTime:
     def _sharer(self, row: int) -> int:
         return int(self.history.trace.jobs.tenant[row]) if self.tenants else 0
 
-    def _over_active(self, rows: list[int], column: str) -> StepFunction:
-        """Return the sum of a column over those of ``rows`` that are active, over time."""
-        jobs = self.history.trace.jobs
-        changes: list[tuple[Number, Number]] = []
-        for row in rows:
-            amount = getattr(jobs, column)[row]
-            amount = int(amount) if column == "gpus" else amount
-            begin, end = self.active[jobs.names[row]]
-            changes += [(begin, amount), (end, -amount)]
-        return StepFunction.of_changes(changes)
-
     @cached_property
     def _weights(self) -> Mapping[int, StepFunction]:
         """The sum of the weights of active jobs, by tenant, over time."""
@@ -160,11 +148,10 @@ class GpuTime:
         jobs = self.history.trace.jobs
         sums = {}
         for tenant, rows in self._jobs_of.items():
-            by_weight: dict[Number, list[tuple[Number, Number]]] = {}
+            by_weight: dict[Number, list[tuple[Number, Number, Number]]] = {}
             for row in rows:
-                begin, end = self.active[jobs.names[row]]
-                by_weight.setdefault(jobs.weight[row], []).extend([(begin, 1), (end, -1)])
-            counts = [StepFunction.of_changes(changes) for changes in by_weight.values()]
+                by_weight.setdefault(jobs.weight[row], []).append((*self.active[jobs.names[row]], 1))
+            counts = [StepFunction.of_windows(windows) for windows in by_weight.values()]
             each = tuple(by_weight)
             sums[tenant] = combine(
                 lambda *present, each=each: sum(
@@ -177,8 +164,13 @@ class GpuTime:
     @cached_property
     def tenant_demand(self) -> Mapping[str, StepFunction]:
         """Demand_j^tenant: GPUs that each tenant's active jobs ask for, over time. Source: Eq. (7)."""
-        names = self.history.trace.jobs.tenants
-        return {names[number]: self._over_active(rows, "gpus") for number, rows in self._by_tenant.items()}
+        jobs = self.history.trace.jobs
+        return {
+            jobs.tenants[number]: StepFunction.of_windows(
+                (*self.active[jobs.names[row]], int(jobs.gpus[row])) for row in rows
+            )
+            for number, rows in self._by_tenant.items()
+        }
 
     @cached_property
     def _by_tenant(self) -> Mapping[int, list[int]]:
@@ -208,12 +200,11 @@ class GpuTime:
     def tenant_held(self) -> Mapping[str, StepFunction]:
         """Alloc_j^tenant: GPUs that each tenant's jobs hold, over time. Source: Eq. (10)."""
         jobs = self.history.trace.jobs
-        changes: dict[str, list[tuple[Number, Number]]] = {name: [] for name in jobs.tenants}
+        windows: dict[str, list[tuple[Number, Number, Number]]] = {name: [] for name in jobs.tenants}
         owner = {name: jobs.tenants[tenant] for name, tenant in zip(jobs.names, jobs.tenant, strict=True)}
         for name, rounds in self.history.ran.items():
-            for ran in rounds:
-                changes[owner[name]] += [(ran.begin, ran.gpus), (ran.end, -ran.gpus)]
-        return {name: StepFunction.of_changes(each) for name, each in changes.items()}
+            windows[owner[name]] += [(ran.begin, ran.end, ran.gpus) for ran in rounds]
+        return {name: StepFunction.of_windows(each) for name, each in windows.items()}
 
     def of_tenant(self, tenant: str, window: Window | None = None) -> tuple[Number, Number]:
         """Return the GPU time that a tenant held and that was fair to it. Source: Eq. (9), (11)."""
@@ -225,9 +216,7 @@ class GpuTime:
     def job_held(self) -> Mapping[str, StepFunction]:
         """Alloc_i^job: GPUs that each job holds, over time. Source: Eq. (1)."""
         return {
-            name: StepFunction.of_changes(
-                change for ran in rounds for change in ((ran.begin, ran.gpus), (ran.end, -ran.gpus))
-            )
+            name: StepFunction.of_windows((ran.begin, ran.end, ran.gpus) for ran in rounds)
             for name, rounds in self.history.ran.items()
         }
 
@@ -275,63 +264,24 @@ def ratio(held: Number, fair: Number) -> Number | None:
     return held / fair if fair else None
 
 
-def job_fairness(
-    history: History,
-    *,
-    window: Window | None = None,
-    tenants: bool = True,
-    demand_cap: bool = True,
-    working: bool = False,
-    misfits: bool = False,
-) -> Mapping[str, Number | None]:
+def job_fairness(history: History, *, window: Window | None = None, **options: bool) -> Mapping[str, Number | None]:
     """Return rho of each job that was present, over ``window`` or its own time; None where its fair time is 0.
 
-    The fair time is 0 for jobs that were not active in the window or fit no type. Options: see `GpuTime`.
+    The fair time is 0 for jobs that were not active in the window or fit no type. ``options`` are those of `GpuTime`.
 
     Source: ASTRAEA Eq. (15); without ``tenants`` Eq. (5).
     """
-    time = GpuTime(history, tenants, demand_cap, working, misfits)
+    time = GpuTime(history, **options)
     return {job: ratio(*time.of_job(job, window)) for job in history.ran}
 
 
-def tenant_fairness(
-    history: History,
-    *,
-    window: Window | None = None,
-    demand_cap: bool = True,
-    working: bool = False,
-    misfits: bool = False,
-) -> Mapping[str, Number | None]:
-    """Return rho of each tenant over ``window``, or the run; None where its fair time is 0. Options: see `GpuTime`.
+def tenant_fairness(history: History, *, window: Window | None = None, **options: bool) -> Mapping[str, Number | None]:
+    """Return rho of each tenant over ``window``, or the run; None where its fair time is 0; ``options``: of `GpuTime`.
 
     Source: ASTRAEA Eq. (12).
     """
-    time = GpuTime(history, True, demand_cap, working, misfits)
+    time = GpuTime(history, **options)
     return {tenant: ratio(*time.of_tenant(tenant, window)) for tenant in history.trace.jobs.tenants}
-
-
-def tenant_fairness_over(
-    history: History,
-    length: object,
-    *,
-    demand_cap: bool = True,
-    working: bool = False,
-    misfits: bool = False,
-) -> Iterator[tuple[Window, Mapping[str, Number | None]]]:
-    """Yield rho of each tenant over consecutive intervals of ``length``; the last ends with the history.
-
-    Source: ASTRAEA Sec. 6.1.4.
-    """
-    step = exact(length, "length")
-    if step <= 0:
-        raise BadInput(f"got {step}", place="length", remedy="Give the length of an interval, positive")
-    time = GpuTime(history, True, demand_cap, working, misfits)
-    number: type = Fraction if history.trace.jobs.exact else float
-    begin, until = time.run
-    while begin < until:
-        window = Window(begin, min(begin + number(step), until))
-        yield window, {tenant: ratio(*time.of_tenant(tenant, window)) for tenant in history.trace.jobs.tenants}
-        begin = window.end
 
 
 def sharing_loss(fairness: Mapping[str, Number | None], below: Number = LOSS) -> Fraction | None:

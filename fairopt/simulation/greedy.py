@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-import numpy as np
-
 from fairopt.problem.queue import Queue, Spots
 from fairopt.simulation.placement import Placement, Request
 
@@ -13,7 +11,7 @@ from fairopt.simulation.placement import Placement, Request
 def by_throughput(queue: Queue, row: int) -> Sequence[int]:
     """Return the types that a job may run on now, the fastest for it first; ties keep the order of types."""
     speeds = queue.jobs.throughput[row]
-    return sorted(np.flatnonzero(queue.allowed[row]).tolist(), key=lambda gpu_type: (-speeds[gpu_type], gpu_type))
+    return sorted(queue.open_to(row), key=lambda gpu_type: (-speeds[gpu_type], gpu_type))
 
 
 def choose(
@@ -28,11 +26,7 @@ def choose(
     Jobs that hold a lease are left out (they run anyway), and their GPUs are not available. ``skip`` False stops at the
     first job that does not fit, so that no job overtakes it.
     """
-    free = queue.free(queue.leased)
-    gpu_type_of = queue.cluster.gpu_type
-    left: list[int] = (
-        np.bincount(gpu_type_of, weights=free, minlength=len(queue.cluster.types)).astype(np.int64).tolist()
-    )
+    left: list[int] = queue.room.tolist()
     sizes, allowed = queue.jobs.gpus.tolist(), queue.allowed.tolist()
     requests = []
     for row in order:

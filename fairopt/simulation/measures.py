@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
 from fairopt.program import Number
-from fairopt.simulation.gpu_time import GpuTime, job_fairness, ratio, sharing_loss, tenant_fairness
+from fairopt.simulation.gpu_time import GpuTime, job_fairness, ratio, sharing_loss
 from fairopt.simulation.history import History
 from fairopt.simulation.measures_finish_time import Ideal, finish_time_fairness
 from fairopt.simulation.measures_gpus import GpuUse, Moves, gpu_use, moves
@@ -92,90 +92,58 @@ class Measures:
     rounds: int
     deciding: float
 
-    @property
-    def utilisation(self) -> Number | None:
-        """Share of the usable GPU-time that jobs held."""
-        return ratio(self.gpu.held, self.gpu.usable)
-
-    @property
-    def useful(self) -> Number | None:
-        """Share of the usable GPU-time that made lasting progress."""
-        return ratio(self.gpu.useful, self.gpu.usable)
-
-    @property
-    def fragmentation(self) -> Number | None:
-        """Share of the usable GPU-time that was free but too small for every waiting gang."""
-        return ratio(self.gpu.fragmented, self.gpu.usable)
-
-    @property
-    def scattered(self) -> Number | None:
-        """Share of the usable GPU-time that was free, and enough for a waiting gang only across several hosts."""
-        return ratio(self.gpu.scattered, self.gpu.usable)
-
-    @property
-    def to_faster(self) -> Number | None:
-        """Share of migrations to a type that is faster for the job."""
-        return self.moves.to_faster / self.moves.migrations if self.moves.migrations else None
-
     def row(self) -> dict[str, int | float | None]:
         """Return the measures of the table that compares policies, by the names of `UNITS`; floats and counts."""
-        tenants = [each.ltgf for each in self.tenants.values() if each.ltgf is not None]
-        found: dict[str, Number | None] = {
-            "completed": self.completed,
-            "unfinished": len(self.unfinished),
-            "misfits": len(self.misfits),
-            "jct_mean": self.jct.mean,
-            **{f"jct_p{at}": value for at, value in self.jct.percentiles.items()},
-            "makespan": self.makespan,
-            "finish_time_mean": self.finish_time.mean,
-            "finish_time_max": self.finish_time.most,
-            "worse_off": self.worse_off,
-            "ltgf_job_mean": self.ltgf.mean,
-            "sharing_loss": self.sharing_loss,
-            "ltgf_tenant_min": min(tenants, default=None),
-            "slowdown_mean": self.slowdown.mean,
-            "slowdown_p99": self.slowdown.percentiles[99],
-            "first_wait_mean": self.first_wait.mean,
-            "first_wait_max": self.first_wait.most,
-            "utilisation": self.utilisation,
-            "useful": self.useful,
-            "loading": ratio(self.gpu.loading, self.gpu.usable),
-            "lost": ratio(self.gpu.lost, self.gpu.usable),
-            "fragmentation": self.fragmentation,
-            "scattered": self.scattered,
-            "migrations": self.moves.migrations,
-            "to_faster": self.to_faster,
-            "restarts": self.moves.restarts,
-            "rounds": self.rounds,
-            "deciding": self.deciding,
-        }
+        found = {name: of(self) for name, (_, of) in _ROW.items()}
         return {
             name: value if value is None or isinstance(value, int) else float(value) for name, value in found.items()
         }
 
 
-#: The unit of each entry of `Measures.row`; "time" is the trace's unit, seconds in files; "" is for ratios.
-UNITS: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys(("completed", "unfinished", "misfits"), "jobs"),
-        **dict.fromkeys(("jct_mean", *(f"jct_p{at}" for at in PERCENTILES), "makespan"), "time"),
-        **dict.fromkeys(("finish_time_mean", "finish_time_max"), ""),
-        "worse_off": "share of jobs",
-        "ltgf_job_mean": "",
-        "sharing_loss": "share of jobs",
-        "ltgf_tenant_min": "",
-        **dict.fromkeys(("slowdown_mean", "slowdown_p99"), ""),
-        **dict.fromkeys(("first_wait_mean", "first_wait_max"), "time"),
-        **dict.fromkeys(
-            ("utilisation", "useful", "loading", "lost", "fragmentation", "scattered"), "share of GPU-time"
-        ),
-        "migrations": "count",
-        "to_faster": "share of migrations",
-        "restarts": "count",
-        "rounds": "count",
-        "deciding": "seconds",
-    }
-)
+def _part(name: str) -> tuple[str, Callable[[Measures], Number | None]]:
+    """Return the entry of the share of the usable GPU-time that is ``name`` in `GpuUse`."""
+    return "share of GPU-time", lambda found: ratio(getattr(found.gpu, name), found.gpu.usable)
+
+
+def _percentile(at: int) -> tuple[str, Callable[[Measures], Number | None]]:
+    return "time", lambda found: found.jct.percentiles[at]
+
+
+#: By the entry of `Measures.row`: its unit, and what it is. "time" is the trace's unit, seconds in files; "" is for
+#: ratios.
+_ROW: Mapping[str, tuple[str, Callable[[Measures], Number | None]]] = {
+    "completed": ("jobs", lambda found: found.completed),
+    "unfinished": ("jobs", lambda found: len(found.unfinished)),
+    "misfits": ("jobs", lambda found: len(found.misfits)),
+    "jct_mean": ("time", lambda found: found.jct.mean),
+    **{f"jct_p{at}": _percentile(at) for at in PERCENTILES},
+    "makespan": ("time", lambda found: found.makespan),
+    "finish_time_mean": ("", lambda found: found.finish_time.mean),
+    "finish_time_max": ("", lambda found: found.finish_time.most),
+    "worse_off": ("share of jobs", lambda found: found.worse_off),
+    "ltgf_job_mean": ("", lambda found: found.ltgf.mean),
+    "sharing_loss": ("share of jobs", lambda found: found.sharing_loss),
+    "ltgf_tenant_min": (
+        "",
+        lambda found: min((each.ltgf for each in found.tenants.values() if each.ltgf is not None), default=None),
+    ),
+    "slowdown_mean": ("", lambda found: found.slowdown.mean),
+    "slowdown_p99": ("", lambda found: found.slowdown.percentiles[99]),
+    "first_wait_mean": ("time", lambda found: found.first_wait.mean),
+    "first_wait_max": ("time", lambda found: found.first_wait.most),
+    "utilisation": _part("held"),
+    "useful": _part("useful"),
+    "loading": _part("loading"),
+    "lost": _part("lost"),
+    "fragmentation": _part("fragmented"),
+    "scattered": _part("scattered"),
+    "migrations": ("count", lambda found: found.moves.migrations),
+    "to_faster": ("share of migrations", lambda found: ratio(found.moves.to_faster, found.moves.migrations)),
+    "restarts": ("count", lambda found: found.moves.restarts),
+    "rounds": ("count", lambda found: found.rounds),
+    "deciding": ("seconds", lambda found: found.deciding),
+}
+UNITS: Mapping[str, str] = MappingProxyType({name: unit for name, (unit, _) in _ROW.items()})
 
 
 def measure(history: History, *, ideal: Ideal | None = None) -> Measures:
@@ -215,16 +183,11 @@ def measure(history: History, *, ideal: Ideal | None = None) -> Measures:
 
 def _tenants(history: History, jct: Mapping[str, Number], owner: Sequence[str]) -> dict[str, TenantMeasures]:
     names = history.trace.jobs.names
-    fairness, time = tenant_fairness(history), GpuTime(history)
+    time = GpuTime(history)
     found = {}
     for tenant in history.trace.jobs.tenants:
         own = [name for name, whose in zip(names, owner, strict=True) if whose == tenant and name in history.ran]
         done = [jct[name] for name in own if name in jct]
-        found[tenant] = TenantMeasures(
-            jobs=len(own),
-            completed=len(done),
-            jct_mean=Spread.of(done).mean,
-            held=time.of_tenant(tenant)[0],
-            ltgf=fairness[tenant],
-        )
+        held, fair = time.of_tenant(tenant)
+        found[tenant] = TenantMeasures(len(own), len(done), Spread.of(done).mean, held, ratio(held, fair))
     return found

@@ -13,6 +13,7 @@ import numpy as np
 
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Number
+from fairopt.simulation.gpu_time import GpuTime
 from fairopt.simulation.history import History
 from fairopt.simulation.steps import StepFunction
 
@@ -94,11 +95,4 @@ def finish_time_fairness(history: History, ideal: Ideal | None = None) -> Mappin
 
 def presence(history: History) -> StepFunction:
     """Return the number of jobs present over time, up to the run's end: arrived, not completed, fit for some type."""
-    jobs, until = history.trace.jobs, history.until
-    misfits = Queue.fresh(jobs, history.cluster, length=1).misfits
-    changes: list[tuple[Number, Number]] = []
-    for row, (name, arrival) in enumerate(history.arrival.items()):
-        if arrival < until and row not in misfits:  # also who comes within the last round, which knows nothing of it
-            done = history.completion.get(name)
-            changes += [(arrival, 1), (until if done is None else done, -1)]
-    return StepFunction.of_changes(changes)
+    return StepFunction.of_windows((begin, end, 1) for begin, end in GpuTime(history).active.values())

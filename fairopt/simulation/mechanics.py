@@ -38,16 +38,13 @@ class Mechanics:
         for name in ("restart", "launch", "spread"):
             value = exact(getattr(self, name), f"mechanics, {name}")
             if value < 0 or (name == "spread" and not 0 < value <= 1):
-                raise BadInput(
-                    f"got {value}",
-                    place=f"mechanics, {name}",
-                    remedy="Give a factor above 0 and at most 1" if name == "spread" else "Give a time, not negative",
-                )
+                remedy = "Give a factor above 0 and at most 1" if name == "spread" else "Give a time, not negative"
+                raise BadInput(f"got {value}", place=f"mechanics, {name}", remedy=remedy)
             object.__setattr__(self, name, value)
 
     def speed(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the work per unit of time of a job on ``spots``: that of the slowest type among them."""
-        slowest = min(queue.jobs.throughput[row, gpu_type] for gpu_type in queue.gpu_types(spots))
+        slowest = queue.jobs.throughput[row, queue.slowest(row, spots)]
         apart = len(spots) > 1 and queue.jobs.pattern[row] is Pattern.INTRA
         speed: Number = slowest * _in(queue, self.spread) if apart else slowest
         return speed

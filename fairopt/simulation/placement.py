@@ -39,20 +39,26 @@ class Consolidated:
     def place(self, queue: Queue, requests: Sequence[Request], free: Array) -> Mapping[int, Spots]:
         """Return the spots of the requests that fit; see `Placement.place`."""
         left = free.copy()
-        placed: dict[int, Spots] = {}
-        moving = []
-        for request in requests:
-            if stays(queue, request, left):
-                take(left, queue.last[request.row])
-                placed[request.row] = queue.last[request.row]
-            else:
-                moving.append(request)
+        placed, moving = staying(queue, requests, left)
         for request in sorted(moving, key=lambda request: -int(queue.jobs.gpus[request.row])):
             spots = fewest_hosts(queue, request, left)
             if spots:
                 take(left, spots)
                 placed[request.row] = spots
         return placed
+
+
+def staying(queue: Queue, requests: Sequence[Request], left: Array) -> tuple[dict[int, Spots], list[Request]]:
+    """Return where jobs stay, whose GPUs are taken out of ``left`` (H,), and the requests of the others."""
+    placed: dict[int, Spots] = {}
+    moving = []
+    for request in requests:
+        if stays(queue, request, left):
+            placed[request.row] = queue.last[request.row]
+            take(left, placed[request.row])
+        else:
+            moving.append(request)
+    return placed, moving
 
 
 def stays(queue: Queue, request: Request, left: Array) -> bool:

@@ -4,14 +4,10 @@ A record is a text file of JSON lines, packed by gzip where its name ends in ``.
 key says what it is. In this order:
 
 * ``{"schema": 2, "run": {...}}``: what was run. ``policy``, ``options`` (what was set), ``backend``; ``numbers``:
-  "exact" or "float"; ``length`` of a round, in the trace's unit of time; ``mechanics``: ``restart``, ``launch``,
-  ``spread``, ``local_data``, and for a model of one's own ``model``, its class; ``cluster``: ``types``, ``memory`` (one
-  a type), ``hosts`` (each ``name``, ``type``, ``gpus``, ``bandwidth``); ``trace``: ``types``, ``tenants`` (each
-  ``name``, ``weight``), ``jobs``, how many, ``outages`` (each ``host``, ``begin``, ``end``), ``sha256`` of it all.
+  "exact" or "float"; ``length``, ``mechanics``, ``cluster`` and ``trace`` as in `fairopt.simulation.document`, but
+  ``jobs`` of the trace is how many there are, and ``sha256`` is of it all.
 * ``{"job": {...}}``: a job, by rising arrival, each before the line of the round that it arrives for; those that had
-  not arrived when the run ended follow the last round. Keys: ``name``, ``tenant``, ``arrival``, ``gpus``, ``work``,
-  ``throughput`` (one a type), ``memory``, ``state_size``, ``pattern``, ``dataset``, ``dataset_size``, ``weight`` and
-  ``priority``.
+  not arrived when the run ended follow the last round.
 * ``{"round": 17, ...}``: what changed in the round of that number, which begins at that many lengths. A round in which
   nothing changes has no line. Each key is left out where it would be empty:
 
@@ -26,14 +22,13 @@ key says what it is. In this order:
   * ``costs``, ``notes`` ({job: text}), ``backend``: what the policy says, where it differs from the round before.
   * ``seconds``: what deciding took, since the last line.
 * ``{"snapshot": {...}}``: in what ``fairopt run --state`` writes, how to go on after the round before.
-* ``{"standing": {...}}``: at the end, a job that is still present: ``job``, ``remaining``, ``attained`` GPU-time,
-  ``setup`` that is left, ``last`` [[host, GPUs], ...], ``running``, ``lease``, ``started``.
+* ``{"standing": {...}}``: at the end, a job that is still present, and how it stands.
 * ``{"end": n, "seconds": s}``: the last line. n - 1 is the last round that was played, s what deciding took since the
   last line. ``outcome``: ``complete``, whether every job that can run is done, ``stopped``, why the run ended before.
 
-Numbers: an integer or a string "p/q" where the run was exact, a JSON float where it was not; null is infinity (and, for
-``started``, never). What a job did between two changes follows from the mechanics (`fairopt.simulation.mechanics`):
-`read_record` plays it again, ``proofs/verify.py`` works it out by itself and compares.
+Jobs, how they stand, and numbers are as in `fairopt.simulation.document`. What a job did between two changes follows
+from the mechanics (`fairopt.simulation.mechanics`): `read_record` plays it again, ``proofs/verify.py`` works it out by
+itself and compares.
 """
 
 from __future__ import annotations
@@ -49,15 +44,10 @@ from typing import Any, Self
 
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, exact
+from fairopt.problem.files.storage import require_place
+from fairopt.problem.numbers import told
 from fairopt.simulation.changes import Changes
-from fairopt.simulation.document import (
-    cluster_to_json,
-    job_to_json,
-    mechanics_to_json,
-    number,
-    standing_to_json,
-    trace_to_json,
-)
+from fairopt.simulation.document import cluster_to_json, job_to_json, mechanics_to_json, standing_to_json, trace_to_json
 from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.record import Round
 from fairopt.simulation.replay import SCHEMA
@@ -74,8 +64,8 @@ def header(
     backend: str = "auto",
 ) -> dict[str, Any]:
     """Return what was run, as the first line of a record says it; the trace is in the numbers of the run."""
-    told = trace_to_json(trace, len(trace.jobs))
-    digest = sha256(_text(told))
+    described = trace_to_json(trace, len(trace.jobs))
+    digest = sha256(_text(described))
     for row in range(len(trace.jobs)):
         digest.update(b"\n" + _text(job_to_json(trace.jobs, row)))
     return {
@@ -83,10 +73,10 @@ def header(
         "options": sorted(options),
         "backend": backend,
         "numbers": "exact" if trace.jobs.exact else "float",
-        "length": number(exact(length, "length")),
+        "length": told(exact(length, "length")),
         "mechanics": mechanics_to_json(mechanics),
         "cluster": cluster_to_json(cluster),
-        "trace": told | {"sha256": digest.hexdigest()},
+        "trace": described | {"sha256": digest.hexdigest()},
     }
 
 
@@ -111,8 +101,7 @@ class Recorder:
         before: Iterable[Round] = (),
         place: str = "record",
     ) -> None:
-        if path.is_dir() or not path.parent.is_dir():
-            raise BadInput(f"{path} cannot be written", place=place, remedy="Name a file in a folder that exists")
+        require_place(path, place)
         self.outcome: Mapping[str, Any] | None = None
         self._trace, self._cluster, self._arrived, self._changes = trace, cluster, 0, Changes()
         self._last: Round | None = None
@@ -126,9 +115,8 @@ class Recorder:
             # the file that is gone on from may be this one: it is replaced once the new one holds as much
             os.replace(beginning, path)
         except OSError as error:
-            raise BadInput(
-                f"{path} cannot be written: {error.strerror}", place=place, remedy="Check the folder"
-            ) from error
+            remedy = "Check the folder"
+            raise BadInput(f"{path} cannot be written: {error.strerror}", place=place, remedy=remedy) from error
 
     def __enter__(self) -> Self:
         return self

@@ -192,17 +192,13 @@ def replayed(
             try:
                 record = replace(advance(moved, trace, schedule, mechanics), backend=told.backend)
             except BrokenSchedule as error:
-                raise BadInput(
-                    str(error), place=f"round {queue.index}", remedy="Give the record as it was written"
-                ) from error
+                remedy = "Give the record as it was written"
+                raise BadInput(str(error), place=f"round {queue.index}", remedy=remedy) from error
             yield replace(record, seconds=seconds)
             snapshot, seconds = record.after, 0.0
         if "round" in line and snapshot.index != last + 1:
-            raise BadInput(
-                "nobody is there to run",
-                place=f"round {last}",
-                remedy="Give the trace and the cluster that the run was begun with",
-            )
+            remedy = "Give the trace and the cluster that the run was begun with"
+            raise BadInput("nobody is there to run", place=f"round {last}", remedy=remedy)
 
 
 class _Told:
@@ -238,14 +234,7 @@ class _Told:
                 remedy="Give the trace and the cluster that the run was begun with",
             ) from error
         self.backend = line.get("backend", self.backend)
-        return Schedule(
-            self._policy,
-            queue,
-            dict(sorted(placements.items())),
-            leases,
-            costs=self._costs,
-            notes=notes,
-        )
+        return Schedule(self._policy, queue, dict(sorted(placements.items())), leases, costs=self._costs, notes=notes)
 
     def number(self, value: Any) -> Number:
         """Return a number as the run had it; null is infinity."""

@@ -16,12 +16,12 @@ from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import BrokenSchedule, Policy, Schedule, decide, session
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem.cluster import Cluster
-from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.problem.trace import Outage, Trace
-from fairopt.program import Number, cast
+from fairopt.program import Number, cast, objects
 from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot
+from fairopt.simulation.setting import length_of
 
 #: After this many rounds in which nothing ran and nothing changed, the run is stalled.
 PATIENCE = 10_000
@@ -53,9 +53,7 @@ def run(
     Errors: `BadInput` where trace and cluster name different types or hosts; `BrokenSchedule`; `Stalled`.
     """
     number: type = Fraction if trace.jobs.exact else float
-    step = exact(length, "length")
-    if step <= 0:
-        raise BadInput(f"got {step}", place="length", remedy="Give the length of a round, positive")
+    step = length_of(length)
     check_matches(trace, cluster)
     if after is not None:
         check_goes_on(after, trace, cluster)
@@ -95,9 +93,8 @@ def check_matches(trace: Trace, cluster: Cluster) -> None:
         )
     strange = [outage.host for outage in trace.outages if outage.host not in cluster.hosts]
     if strange:
-        raise BadInput(
-            f"there is no host {strange[0]!r}", place="outages", remedy=f"Hosts: {', '.join(cluster.hosts[:20])}"
-        )
+        remedy = f"Hosts: {', '.join(cluster.hosts[:20])}"
+        raise BadInput(f"there is no host {strange[0]!r}", place="outages", remedy=remedy)
 
 
 def check_goes_on(after: Snapshot, trace: Trace, cluster: Cluster) -> None:
@@ -153,7 +150,7 @@ def present(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) 
     down = {outage.host for outage in trace.outages if outage.begin <= now < outage.end}
     up = np.array([host not in down for host in cluster.hosts])
     columns = {
-        name: cast(_objects([getattr(each, name) for each in standing]), number)
+        name: cast(objects(getattr(each, name) for each in standing), number)
         for name in ("remaining", "attained", "setup", "lease")
     }
     # jobs on a failed host neither continue nor hold a lease
@@ -299,12 +296,3 @@ def refuse_stall(record: Round, trace: Trace) -> None:
         return
     jobs = ", ".join([name for name in record.waiting if name not in record.misfits][:5])
     raise Stalled(f"{record.policy} has run nothing for {PATIENCE} rounds, with jobs waiting: {jobs}")
-
-
-def _objects(values: list[Number]) -> np.ndarray:
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return out
-
-
-__all__ = ["Stalled", "advance", "begin", "next_queue", "present", "run"]

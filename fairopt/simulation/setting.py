@@ -15,6 +15,14 @@ from fairopt.simulation.mechanics import Mechanics
 LENGTH = Fraction(300)
 
 
+def length_of(length: object) -> Fraction:
+    """Return the length of a round as an exact number; `BadInput` where it is not positive."""
+    number = exact(length, "length")
+    if number <= 0:
+        raise BadInput(f"got {number}", place="length", remedy="Give the length of a round, positive")
+    return number
+
+
 @dataclass(frozen=True, eq=False)
 class Setting:
     """A cluster, what happens to it, what moving costs there, and the length of a round in the trace's unit of time.
@@ -28,10 +36,7 @@ class Setting:
     length: Fraction = LENGTH
 
     def __post_init__(self) -> None:
-        length = exact(self.length, "length")
-        if length <= 0:
-            raise BadInput(f"got {length}", place="length", remedy="Give the length of a round, positive")
-        object.__setattr__(self, "length", length)
+        object.__setattr__(self, "length", length_of(self.length))
 
     def as_(self, number: type) -> Setting:
         """Return the same setting in ``float`` or in ``Fraction``."""

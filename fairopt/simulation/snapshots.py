@@ -38,9 +38,8 @@ def snapshot_from(text: str, states: Sequence[type]) -> Snapshot:
         data = json.loads(text)
         schema, body = data["schema"], data["snapshot"]
     except (ValueError, TypeError, KeyError) as error:
-        raise BadInput(
-            f"not a snapshot: {error!r}", place="snapshot", remedy="Give what `snapshot_text` returned"
-        ) from error
+        remedy = "Give what `snapshot_text` returned"
+        raise BadInput(f"not a snapshot: {error!r}", place="snapshot", remedy=remedy) from error
     if schema != SCHEMA:
         raise BadInput(
             f"it has schema {schema!r}, and this fairopt reads schema {SCHEMA}",

@@ -39,6 +39,11 @@ class StepFunction:
                 values.append(value)
         return cls(tuple(times), tuple(values))
 
+    @classmethod
+    def of_windows(cls, windows: Iterable[tuple[Number, Number, Number]]) -> StepFunction:
+        """Return the sum of functions that are ``amount`` from begin until end, and else 0: (begin, end, amount)."""
+        return cls.of_changes(change for begin, end, amount in windows for change in ((begin, amount), (end, -amount)))
+
     def at(self, time: Number) -> Number:
         """Return the value at a time; at an event, the value after it."""
         place = bisect_right(self.times, time)

@@ -1,8 +1,8 @@
 """Small programs with known answers, one for each thing a back end can get wrong.
 
-Each is a documented function that writes a formulation; `case` says how it must end. Numbers are integers and
-Fractions, so that an exact back end can be held to the same answers with no tolerance. Here stand the linear programs
-that have an optimum; `fairopt.testing.backend_outcomes` holds the others.
+Each is a documented function of the program's variables that returns its objective and rows; `case` says how it must
+end. Numbers are integers and Fractions, so that an exact back end can be held to the same answers with no tolerance.
+Here stand the linear programs that have an optimum; `fairopt.testing.backend_outcomes` holds the others.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import wraps
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fairopt.backends.solution import Status
-from fairopt.program import Formulation, Number, Program, between
+from fairopt.program import Affine, Comparison, Formulation, Number, Program, Sense, between
+from fairopt.program.formulation import LogSum
 
 
 @dataclass(frozen=True)
@@ -34,244 +37,220 @@ class Case:
         return formulation.program()
 
 
-def case(
-    optimum: Number | None = None, *, status: Status = Status.OPTIMAL
-) -> Callable[[Callable[[Formulation], None]], Case]:
-    """Make a `Case` of a documented function; ``optimum`` is needed unless there is none."""
+class Aim(NamedTuple):
+    """What is asked of variables: an objective, and rows by name."""
 
-    def made(write: Callable[[Formulation], None]) -> Case:
-        if (optimum is None) is (status is Status.OPTIMAL):
-            raise ValueError(f"{write.__name__}: an optimal program has an optimum, and no other has")
-        return Case(write.__name__.replace("_", " "), write, status, optimum, str(write.__doc__))
+    sense: Sense
+    goal: Any  # of type Affine or, to be maximised, LogSum
+    rows: dict[str, Comparison]
+
+
+def maximize(goal: Affine | LogSum, **rows: Comparison) -> Aim:
+    """Return the aim to maximise."""
+    return Aim(Sense.MAXIMIZE, goal, rows)
+
+
+def minimize(goal: Affine, **rows: Comparison) -> Aim:
+    """Return the aim to minimise."""
+    return Aim(Sense.MINIMIZE, goal, rows)
+
+
+def written(end: Number | Status) -> Callable[[Callable[[Formulation], None]], Case]:
+    """Make a `Case` of a documented function that writes a formulation; ``end`` is the optimum, or how else it ends."""
+    status, optimum = (end, None) if isinstance(end, Status) else (Status.OPTIMAL, end)
+    return lambda write: Case(write.__name__.replace("_", " "), write, status, optimum, str(write.__doc__))
+
+
+def case(end: Number | Status, *, size: int = 2, **bounds: Any) -> Callable[[Callable[[Affine], Aim]], Case]:
+    """Make a `Case` of a documented function of ``size`` variables; they are not negative if ``bounds`` do not say."""
+
+    def made(asked: Callable[[Affine], Aim]) -> Case:
+        @wraps(asked)
+        def write(p: Formulation) -> None:
+            sense, goal, rows = asked(p.variable("x", (size,), **{"lower": 0} | bounds))
+            p.maximize(goal) if sense is Sense.MAXIMIZE else p.minimize(goal)
+            for name, row in rows.items():
+                p.constrain(name, row)
+
+        return written(end)(write)
 
     return made
 
 
 # -- kinds of rows -----------------------------------------------------------------------------------------------
 @case(21)
-def rows_at_most(p: Formulation) -> None:
+def rows_at_most(x: Affine) -> Aim:
     """Guards against a wrong sign of the duals of <= rows in a maximisation (duals 3 and 1 here)."""
-    x = p.variable("x", (2,), lower=0)
-    p.maximize(3 * x[0] + 4 * x[1])
-    p.constrain("sum", x[0] + x[1] <= 6)
-    p.constrain("second", x[1] <= 3)
+    return maximize(3 * x[0] + 4 * x[1], sum=x[0] + x[1] <= 6, second=x[1] <= 3)
 
 
 @case(10)
-def rows_at_least(p: Formulation) -> None:
+def rows_at_least(x: Affine) -> Aim:
     """Guards against a wrong sign of the duals of >= rows in a minimisation."""
-    x = p.variable("x", (2,), lower=0)
-    p.minimize(2 * x[0] + 3 * x[1])
-    p.constrain("sum", x[0] + x[1] >= 4)
-    p.constrain("second", x[1] >= 2)
+    return minimize(2 * x[0] + 3 * x[1], sum=x[0] + x[1] >= 4, second=x[1] >= 2)
 
 
 @case(-10)
-def rows_at_least_maximised(p: Formulation) -> None:
+def rows_at_least_maximised(x: Affine) -> Aim:
     """Guards against duals whose sign follows the sense: a lower side in a maximisation has dual <= 0."""
-    x = p.variable("x", (2,), lower=0)
-    p.maximize(-2 * x[0] - 3 * x[1])
-    p.constrain("sum", x[0] + x[1] >= 4)
-    p.constrain("second", x[1] >= 2)
+    return maximize(-2 * x[0] - 3 * x[1], sum=x[0] + x[1] >= 4, second=x[1] >= 2)
 
 
 @case(-21)
-def rows_at_most_minimised(p: Formulation) -> None:
+def rows_at_most_minimised(x: Affine) -> Aim:
     """Guards against duals whose sign follows the sense: an upper side in a minimisation has dual <= 0."""
-    x = p.variable("x", (2,), lower=0)
-    p.minimize(-3 * x[0] - 4 * x[1])
-    p.constrain("sum", x[0] + x[1] <= 6)
-    p.constrain("second", x[1] <= 3)
+    return minimize(-3 * x[0] - 4 * x[1], sum=x[0] + x[1] <= 6, second=x[1] <= 3)
 
 
-@case(7)
-def rows_equal(p: Formulation) -> None:
+@case(7, lower=None)
+def rows_equal(x: Affine) -> Aim:
     """Guards against equalities split into two rows with one dual lost."""
-    x = p.variable("x", (2,))
-    p.minimize(x[0] + 2 * x[1])
-    p.constrain("sum", x[0] + x[1] == 5)
-    p.constrain("difference", x[0] - x[1] == 1)
+    return minimize(x[0] + 2 * x[1], sum=x[0] + x[1] == 5, difference=x[0] - x[1] == 1)
 
 
-@case(8)
-def rows_range_at_upper(p: Formulation) -> None:
+@case(8, upper=5)
+def rows_range_at_upper(x: Affine) -> Aim:
     """Guards against a range row of which only one side is passed on (here the upper one binds)."""
-    x = p.variable("x", (2,), lower=0, upper=5)
-    p.maximize(x[0] + x[1])
-    p.constrain("range", between(2, x[0] + x[1], 8))
+    return maximize(x[0] + x[1], range=between(2, x[0] + x[1], 8))
 
 
-@case(2)
-def rows_range_at_lower(p: Formulation) -> None:
+@case(2, upper=5)
+def rows_range_at_lower(x: Affine) -> Aim:
     """Guards against a range row of which only one side is passed on (here the lower one binds)."""
-    x = p.variable("x", (2,), lower=0, upper=5)
-    p.minimize(x[0] + x[1])
-    p.constrain("range", between(2, x[0] + x[1], 8))
+    return minimize(x[0] + x[1], range=between(2, x[0] + x[1], 8))
 
 
 @case(5)
-def rows_free(p: Formulation) -> None:
+def rows_free(x: Affine) -> Aim:
     """Guards against rows with no bound at all: dropping one must not shift the duals of those behind it."""
-    x = p.variable("x", (2,), lower=0)
     infinite = float("inf")
-    p.maximize(x[0] + x[1])
-    p.constrain("free", between(-infinite, x[0] - x[1], infinite))
-    p.constrain("sum", 2 * x[0] + 2 * x[1] <= 10)
+    return maximize(x[0] + x[1], free=between(-infinite, x[0] - x[1], infinite), sum=2 * x[0] + 2 * x[1] <= 10)
 
 
 @case(3)
-def rows_empty(p: Formulation) -> None:
+def rows_empty(x: Affine) -> Aim:
     """Guards against rows without variables that hold: 0 <= 1 is no error and has dual 0."""
-    x = p.variable("x", (2,), lower=0)
-    p.maximize(x[0])
-    p.constrain("empty", x[0] - x[0] <= 1)
-    p.constrain("cap", x[0] <= 3)
-    p.constrain("none", x[1] - x[1] == 0)
-    p.constrain("second", x[1] <= 1)
+    return maximize(x[0], empty=x[0] - x[0] <= 1, cap=x[0] <= 3, none=x[1] - x[1] == 0, second=x[1] <= 1)
 
 
-@case(status=Status.INFEASIBLE)
-def rows_empty_infeasible(p: Formulation) -> None:
+@case(Status.INFEASIBLE, upper=1)
+def rows_empty_infeasible(x: Affine) -> Aim:
     """Guards against rows without variables that cannot hold: 0 <= -1 is infeasible, neither an error nor dropped."""
-    x = p.variable("x", (2,), lower=0, upper=1)
-    p.maximize(x[0])
-    p.constrain("empty", x[0] - x[0] <= -1)
-    p.constrain("sum", x[0] + x[1] <= 1)
+    return maximize(x[0], empty=x[0] - x[0] <= -1, sum=x[0] + x[1] <= 1)
 
 
-@case(9)
-def rows_none(p: Formulation) -> None:
+@case(9, lower=-1, upper=4)
+def rows_none(x: Affine) -> Aim:
     """Guards against programs without rows, on which several libraries fail on an empty matrix."""
-    x = p.variable("x", (2,), lower=-1, upper=4)
-    p.maximize(2 * x[0] - x[1])
+    return maximize(2 * x[0] - x[1])
 
 
-@case(4)
-def rows_redundant(p: Formulation) -> None:
+@case(4, size=3)
+def rows_redundant(x: Affine) -> Aim:
     """Guards against dependent equalities, on which a solver without pivoting finds a singular matrix."""
-    x = p.variable("x", (3,), lower=0)
-    p.minimize(x[0] + x[1] + 2 * x[2])
-    p.constrain("sum", x.sum() == 4)
-    p.constrain("twice", 2 * x.sum() == 8)
-    p.constrain("slack", x.sum() <= 100)
+    return minimize(x[0] + x[1] + 2 * x[2], sum=x.sum() == 4, twice=2 * x.sum() == 8, slack=x.sum() <= 100)
 
 
-@case(6)
-def rows_negative_sides(p: Formulation) -> None:
+@case(6, lower=None, upper=0)
+def rows_negative_sides(x: Affine) -> Aim:
     """Guards against range rows with both sides negative, where a sign slip swaps the sides."""
-    x = p.variable("x", (2,), upper=0)
-    p.maximize(-x[0] - x[1])
-    p.constrain("range", between(-6, x[0] + x[1], -2))
-    p.constrain("difference", x[0] == x[1])
+    return maximize(-x[0] - x[1], range=between(-6, x[0] + x[1], -2), difference=x[0] == x[1])
 
 
 # -- kinds of variables ------------------------------------------------------------------------------------------
-@case(-3)
-def variables_free(p: Formulation) -> None:
+@case(-3, lower=None)
+def variables_free(x: Affine) -> Aim:
     """Guards against a lower bound of 0 that some libraries assume where none is given."""
-    x = p.variable("x", (2,))
-    p.minimize(x[0])
-    p.constrain("below", x[0] + x[1] >= -1)
-    p.constrain("cap", x[1] <= 2)
+    return minimize(x[0], below=x[0] + x[1] >= -1, cap=x[1] <= 2)
 
 
-@case(17)
-def variables_fixed(p: Formulation) -> None:
+@case(17, lower=[5, 0], upper=[5, 10])
+def variables_fixed(x: Affine) -> Aim:
     """Guards against fixed variables dropped together with their cost, and against barrier methods stuck on them."""
-    x = p.variable("x", (2,), lower=np.array([5, 0]), upper=np.array([5, 10]))
-    p.maximize(x[0] + 2 * x[1])
-    p.constrain("sum", x[0] + x[1] <= 11)
+    return maximize(x[0] + 2 * x[1], sum=x[0] + x[1] <= 11)
 
 
-@case(13)
-def variables_bounded(p: Formulation) -> None:
+@case(13, size=3, lower=[0, 0, -1], upper=[2, 4, 7])
+def variables_bounded(x: Affine) -> Aim:
     """Guards against reduced costs of variables at their upper bounds (3 and 2 here) that are lost or negated."""
-    x = p.variable("x", (3,), lower=np.array([0, 0, -1]), upper=np.array([2, 4, 7]))
-    p.maximize(3 * x[0] + 2 * x[1] - x[2])
-    p.constrain("loose", x.sum() <= 100)
-    p.constrain("third", x[2] >= 1)
+    return maximize(3 * x[0] + 2 * x[1] - x[2], loose=x.sum() <= 100, third=x[2] >= 1)
 
 
-@case(7)
-def variables_unused(p: Formulation) -> None:
+@case(7, size=4, lower=[3, -2, 0, 0], upper=[5, -1, 7, 7])
+def variables_unused(x: Affine) -> Aim:
     """Guards against variables without cost or row, which Pyomo's solvers never hear of."""
-    x = p.variable("x", (4,), lower=np.array([3, -2, 0, 0]), upper=np.array([5, -1, 7, 7]))
-    p.maximize(x[2])
-    p.constrain("sum", x[2] <= 9)
+    return maximize(x[2], sum=x[2] <= 9)
 
 
 @case(0)
-def variables_none_priced(p: Formulation) -> None:
+def variables_none_priced(x: Affine) -> Aim:
     """Guards against an objective without terms: any feasible point is optimal, with value 0."""
-    x = p.variable("x", (2,), lower=0)
-    p.minimize(0 * x.sum())
-    p.constrain("sum", x[0] + x[1] == 3)
+    return minimize(0 * x.sum(), sum=x[0] + x[1] == 3)
 
 
 # -- degeneracy, expressions, scaling ----------------------------------------------------------------------------
 @case(2)
-def degenerate_vertex(p: Formulation) -> None:
+def degenerate_vertex(x: Affine) -> Aim:
     """Guards against cycling and wrong duals where more rows meet in the optimum than there are variables."""
-    x = p.variable("x", (2,), lower=0)
-    p.maximize(x[0] + x[1])
-    p.constrain("corner", np.array([[1, 1], [1, 0], [0, 1], [2, 1], [1, 2]]) @ x <= np.array([2, 1, 1, 3, 3]))
+    return maximize(
+        x[0] + x[1], corner=np.array([[1, 1], [1, 0], [0, 1], [2, 1], [1, 2]]) @ x <= np.array([2, 1, 1, 3, 3])
+    )
 
 
-@case(6)
-def degenerate_dual(p: Formulation) -> None:
+@case(6, size=3)
+def degenerate_dual(x: Affine) -> Aim:
     """Guards against tests and back ends that expect one x where a whole edge is optimal."""
-    x = p.variable("x", (3,), lower=0)
-    p.maximize(2 * x.sum())
-    p.constrain("sum", x.sum() <= 3)
+    return maximize(2 * x.sum(), sum=x.sum() <= 3)
 
 
-@case(Fraction(1, 20))
-def degenerate_beale(p: Formulation) -> None:
+@case(Fraction(1, 20), size=4)
+def degenerate_beale(x: Affine) -> Aim:
     """Guards against Beale's example (1955), on which the simplex method with the textbook rule cycles for ever."""
-    x = p.variable("x", (4,), lower=0)
-    p.maximize((np.array([Fraction(3, 4), -150, Fraction(1, 50), -6]) * x).sum())
     quarter = np.array([Fraction(1, 4), -60, Fraction(-1, 25), 9])
     half = np.array([Fraction(1, 2), -90, Fraction(-1, 50), 3])
-    p.constrain("first", (quarter * x).sum() <= 0)
-    p.constrain("second", (half * x).sum() <= 0)
-    p.constrain("third", x[2] <= 1)
+    return maximize(
+        (np.array([Fraction(3, 4), -150, Fraction(1, 50), -6]) * x).sum(),
+        first=(quarter * x).sum() <= 0,
+        second=(half * x).sum() <= 0,
+        third=x[2] <= 1,
+    )
 
 
 @case(10)
-def terms_repeated(p: Formulation) -> None:
+def terms_repeated(x: Affine) -> Aim:
     """Guards against a coefficient that is overwritten, not added to, when a variable occurs twice in a row."""
-    x = p.variable("x", (2,), lower=0)
-    p.maximize(x[0] + x[1] + x[0] - x[1])
-    p.constrain("sum", x[0] + x[1] + x[0] - x[1] + 0 * x[1] <= 10)
+    return maximize(x[0] + x[1] + x[0] - x[1], sum=x[0] + x[1] + x[0] - x[1] + 0 * x[1] <= 10)
 
 
 @case(110)
-def constants(p: Formulation) -> None:
+def constants(x: Affine) -> Aim:
     """Guards against constants in rows or objective that are dropped or counted twice."""
-    x = p.variable("x", (2,), lower=0)
-    p.maximize(2 * x[0] + x[1] + 100)
-    p.constrain("sum", x[0] + x[1] + 3 <= 9 - 1)
-    p.constrain("first", x[0] <= 7)
-    p.constrain("second", x[1] - 2 >= 0 - 2)
-    p.constrain("extra", x[0] + 1 <= 6 + x[1] * 0)
-    p.constrain("lift", x[0] >= 0)
-    p.constrain("again", 1 + x[1] <= 3)
+    return maximize(
+        2 * x[0] + x[1] + 100,
+        sum=x[0] + x[1] + 3 <= 9 - 1,
+        first=x[0] <= 7,
+        second=x[1] - 2 >= 0 - 2,
+        extra=x[0] + 1 <= 6 + x[1] * 0,
+        lift=x[0] >= 0,
+        again=1 + x[1] <= 3,
+    )
 
 
 @case(1001)
-def badly_scaled(p: Formulation) -> None:
+def badly_scaled(x: Affine) -> Aim:
     """Guards against numbers from 1e-6 to 1e6, on which a bounded LP was called unbounded (Clarabel, SCS)."""
-    x = p.variable("x", (2,), lower=0)
-    p.maximize(1000 * x[0] + Fraction(1, 10**6) * x[1])
-    p.constrain("large", 10**6 * x[0] <= 10**6)
-    p.constrain("small", Fraction(1, 10**6) * x[1] + Fraction(1, 10**6) * x[0] <= 1 + Fraction(1, 10**6))
+    return maximize(
+        1000 * x[0] + Fraction(1, 10**6) * x[1],
+        large=10**6 * x[0] <= 10**6,
+        small=Fraction(1, 10**6) * x[1] + Fraction(1, 10**6) * x[0] <= 1 + Fraction(1, 10**6),
+    )
 
 
 # -- what fairopt is for -----------------------------------------------------------------------------------------
 _SPEEDUP = np.array([[1, 2], [1, 5]])
 
 
-@case(Fraction(21, 4))
+@written(Fraction(21, 4))
 def oef_cooperative(p: Formulation) -> None:
     """Guards against OEF's worked example coming out wrong: envy-free efficiency 5.25, Eq. (6) of OEF (2024)."""
     x = p.variable("share", (2, 2), lower=0)
@@ -282,7 +261,7 @@ def oef_cooperative(p: Formulation) -> None:
     p.constrain("envy_free", (own[:, None] >= others).where(~np.eye(2, dtype=bool)))
 
 
-@case(Fraction(30, 7))
+@written(Fraction(30, 7))
 def max_min_share(p: Formulation) -> None:
     """Guards against the lost variable of a maximin program; the two rates are equal in the optimum, 15/7 each."""
     x = p.variable("share", (2, 2), lower=0)

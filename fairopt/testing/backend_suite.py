@@ -3,10 +3,8 @@
 Compared are status, objective and the residuals of the optimality conditions, never x or duals entry by entry: where a
 program is degenerate, correct back ends differ. All floats are held to one accuracy, exact numbers to none at all.
 
-    from fairopt.testing.backend_suite import backend_suite
-    report = backend_suite().run([MyBackend()])
-    print(report)
-    report.require_complete()
+from fairopt.testing.backend_suite import backend_suite
+backend_suite().run([MyBackend()]).require_complete()
 """
 
 from __future__ import annotations
@@ -16,18 +14,19 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from itertools import product
+from typing import Any, TypeVar
 
 import numpy as np
 
 from fairopt.backends.solution import Position, Solution, Status
 from fairopt.backends.solver import Backend, Capability
 from fairopt.errors import BadInput, NotCapable
-from fairopt.program import INFINITY, Array, Program, Sense, entry_names
+from fairopt.program import INFINITY, Array, Program, Rows, Sense, entry_names, objects
 from fairopt.testing import backend_outcomes, backend_programs
 from fairopt.testing.backend_outcomes import hard
 from fairopt.testing.backend_programs import Case
-from fairopt.testing.suite import Check, Suite, Traits, check
+from fairopt.testing.suite import Check, Suite, Traits, checks_of, requires
 
 #: The programs that every back end is asked, as far as its capabilities reach.
 CASES = backend_programs.CASES + backend_outcomes.CASES
@@ -35,6 +34,8 @@ CASES = backend_programs.CASES + backend_outcomes.CASES
 ACCURACY = 1e-6
 #: With logarithms the error of the point, and of the gradient, is the root of the objective's error.
 LOGARITHM_ACCURACY = 1e-4
+#: What has lower and upper bounds.
+B = TypeVar("B", Program, Rows)
 
 
 def backend_suite(expected_failures: Mapping[str, Mapping[str, str]] | None = None) -> Suite[Backend]:
@@ -46,25 +47,7 @@ def backend_suite(expected_failures: Mapping[str, Mapping[str, str]] | None = No
         absent = f"not installed: {missing}" if missing else ""
         return Traits(backend.name, backend.capabilities, absent, known.get(backend.name, {}))
 
-    general = (
-        check(refuses_integers),
-        check(refuses_logarithms),
-        check(option_time_limit),
-        check(option_gap),
-        check(option_tolerance),
-        check(option_seed),
-        check(option_threads),
-        check(option_values),
-        check(solves_twice_alike),
-        check(program_is_not_changed),
-        check(fractions_are_taken),
-        check(answer_is_complete),
-        check(duals_are_rates, Capability.DUALS),
-        check(basis_is_a_basis, Capability.BASIS),
-        check(conflict_is_irreducible, Capability.CONFLICTS),
-        check(limit_keeps_the_incumbent, Capability.INTEGERS, Capability.TIME_LIMIT),
-    )
-    return Suite("back ends", [*(_of_case(one) for one in CASES), *general], traits)
+    return Suite("back ends", [*map(_of_case, CASES), *checks_of(BackendChecks())], traits)
 
 
 def _of_case(one: Case) -> Check[Backend]:
@@ -72,9 +55,8 @@ def _of_case(one: Case) -> Check[Backend]:
 
 
 def _needs(program: Program) -> frozenset[Capability]:
-    integers = {Capability.INTEGERS} if program.integer.any() else set()
-    logarithms = {Capability.LOGARITHMS} if program.logarithms is not None else set()
-    return frozenset(integers | logarithms)
+    needs = {Capability.INTEGERS: program.integer.any(), Capability.LOGARITHMS: program.logarithms is not None}
+    return frozenset(capability for capability, needed in needs.items() if needed)
 
 
 def _solves(backend: Backend, one: Case) -> None:
@@ -85,7 +67,11 @@ def _solves(backend: Backend, one: Case) -> None:
     assert solution.status in accepted, f"ended {solution.status} ({solution.raw_status}), not {one.status}"
     if one.optimum is not None:
         _same("objective", solution.objective, one.optimum, _accuracy(backend))
-        check_optimality(program, solution, _accuracy(backend), Capability.DUALS in backend.capabilities)
+        _check(backend, program, solution)
+
+
+def _check(backend: Backend, program: Program, solution: Solution) -> None:
+    check_optimality(program, solution, _accuracy(backend), Capability.DUALS in backend.capabilities)
 
 
 def _accuracy(backend: Backend) -> float:
@@ -132,15 +118,15 @@ def check_optimality(program: Program, solution: Solution, accuracy: float = ACC
     rate = accuracy * _size(exact.cost, dual)
     wanted = exact.reduced_cost(x, dual)
     assert (abs(reduced - wanted) <= rate).all(), f"reduced costs are {reduced}, but c - A.T @ dual is {wanted}"
-    product = accuracy * _large(exact.value(x))
+    size = accuracy * _large(exact.value(x))
     names = (list(entry_names(exact.row_blocks)), list(entry_names(exact.variable_blocks)))
     sign = 1 if exact.sense is Sense.MAXIMIZE else -1
-    _complementary(names[0], sign * dual, exact.rows.lower, exact.rows.activity(x), exact.rows.upper, rate, product)
-    _complementary(names[1], sign * reduced, exact.lower, x, exact.upper, rate, product)
+    _complementary(names[0], sign * dual, exact.rows.lower, exact.rows.activity(x), exact.rows.upper, rate, size)
+    _complementary(names[1], sign * reduced, exact.lower, x, exact.upper, rate, size)
 
 
 def _complementary(
-    names: list[str], push: Array, lower: Array, value: Array, upper: Array, rate: float, product: float
+    names: list[str], push: Array, lower: Array, value: Array, upper: Array, rate: float, size: float
 ) -> None:
     """Check that what pushes up stands at an upper bound, and what pushes down at a lower one."""
     for name, force, low, here, high in zip(names, push, lower, value, upper, strict=True):
@@ -149,7 +135,7 @@ def _complementary(
             continue
         assert abs(bound) != INFINITY, f"the dual of {name} has the sign of a bound that it does not have: {force}"
         # the smaller of the two residuals counts: either the force is nearly 0 or the bound is nearly reached
-        assert abs(force * (bound - here)) <= product, f"{name} has dual {force} but is {bound - here} from its bound"
+        assert abs(force * (bound - here)) <= size, f"{name} has dual {force} but is {bound - here} from its bound"
 
 
 def _size(*arrays: Array) -> float:
@@ -172,182 +158,168 @@ def _refused_unless(backend: Backend, capability: Capability, program: Program, 
     raise AssertionError(f"does not declare {capability.value}, yet takes it")
 
 
-def refuses_integers(backend: Backend) -> None:
-    """Guards against a continuous solver that relaxes integers without a word."""
-    _refused_unless(backend, Capability.INTEGERS, _case("integers"))
+class BackendChecks:
+    """Checks of capabilities, options and behaviour."""
 
+    def refuses_integers(self, backend: Backend) -> None:
+        """Guards against a continuous solver that relaxes integers without a word."""
+        _refused_unless(backend, Capability.INTEGERS, _case("integers"))
 
-def refuses_logarithms(backend: Backend) -> None:
-    """Guards against a linear solver that drops the logarithms of an objective."""
-    _refused_unless(backend, Capability.LOGARITHMS, _case("logarithms"))
+    def refuses_logarithms(self, backend: Backend) -> None:
+        """Guards against a linear solver that drops the logarithms of an objective."""
+        _refused_unless(backend, Capability.LOGARITHMS, _case("logarithms"))
 
+    def option_time_limit(self, backend: Backend) -> None:
+        """Guards against a limit that is ignored, raises, means none when 0 (SCS), or makes any point an optimum."""
+        program = _case("rows at most")
+        solution = _refused_unless(backend, Capability.TIME_LIMIT, program, time_limit=0)
+        if solution is None:
+            return
+        assert solution.status in (Status.LIMIT, Status.OPTIMAL), f"ended {solution.status} ({solution.raw_status})"
+        if solution.status is Status.OPTIMAL:
+            _check(backend, program, solution)
+        after = backend.solve(program)
+        assert after.status is Status.OPTIMAL, f"a limit of an earlier solve still holds: {after.status}"
 
-def option_time_limit(backend: Backend) -> None:
-    """Guards against a limit that is ignored, raises, means none when 0 (SCS), or makes any point an optimum."""
-    program = _case("rows at most")
-    solution = _refused_unless(backend, Capability.TIME_LIMIT, program, time_limit=0)
-    if solution is None:
-        return
-    assert solution.status in (Status.LIMIT, Status.OPTIMAL), f"ended {solution.status} ({solution.raw_status})"
-    if solution.status is Status.OPTIMAL:
-        check_optimality(program, solution, _accuracy(backend), Capability.DUALS in backend.capabilities)
-    after = backend.solve(program)
-    assert after.status is Status.OPTIMAL, f"a limit of an earlier solve still holds: {after.status}"
+    def option_gap(self, backend: Backend) -> None:
+        """Guards against a gap that is ignored or, worse, meant as an absolute one."""
+        integer = Capability.INTEGERS in backend.capabilities
+        program = _case("integers binary" if integer else "rows at most")
+        solution = _refused_unless(backend, Capability.GAP, program, gap=0.5)
+        if solution is not None:
+            gap = solution.require_optimal().gap
+            assert gap is None or gap <= 0.5 + ACCURACY, f"the gap is {gap}, 0.5 was asked for"
 
+    def option_tolerance(self, backend: Backend) -> None:
+        """Guards against a tolerance that does not reach the library."""
+        program = _case("oef cooperative")
+        solution = _refused_unless(backend, Capability.TOLERANCE, program, tolerance=1e-8)
+        if solution is not None:
+            _check(backend, program, solution.require_optimal())
 
-def option_gap(backend: Backend) -> None:
-    """Guards against a gap that is ignored or, worse, meant as an absolute one."""
-    integer = Capability.INTEGERS in backend.capabilities
-    program = _case("integers binary" if integer else "rows at most")
-    solution = _refused_unless(backend, Capability.GAP, program, gap=0.5)
-    if solution is not None:
-        assert solution.status is Status.OPTIMAL, f"ended {solution.status}"
-        gap = solution.gap
-        assert gap is None or gap <= 0.5 + ACCURACY, f"the gap is {gap}, 0.5 was asked for"
+    def option_seed(self, backend: Backend) -> None:
+        """Guards against a seed that is ignored: with one seed, two runs agree in every digit."""
+        program = _case("degenerate dual")
+        if _refused_unless(backend, Capability.SEED, program, seed=7) is not None:
+            first, second = backend.solve(program, seed=7), backend.solve(program, seed=7)
+            assert _equal(first.x, second.x), f"two runs with one seed gave {first.x} and {second.x}"
 
+    def option_threads(self, backend: Backend) -> None:
+        """Guards against threads set once for a whole process, so that a second number fails."""
+        program = _case("rows at most")
+        for threads in (1, 2):
+            solution = _refused_unless(backend, Capability.THREADS, program, threads=threads)
+            assert solution is None or solution.status is Status.OPTIMAL, f"with {threads} threads: {solution.status}"
 
-def option_tolerance(backend: Backend) -> None:
-    """Guards against a tolerance that does not reach the library."""
-    program = _case("oef cooperative")
-    solution = _refused_unless(backend, Capability.TOLERANCE, program, tolerance=1e-8)
-    if solution is not None:
-        assert solution.status is Status.OPTIMAL, f"ended {solution.status}"
-        check_optimality(program, solution, _accuracy(backend), Capability.DUALS in backend.capabilities)
-
-
-def option_seed(backend: Backend) -> None:
-    """Guards against a seed that is ignored: with one seed, two runs agree in every digit."""
-    program = _case("degenerate dual")
-    if _refused_unless(backend, Capability.SEED, program, seed=7) is not None:
-        first, second = backend.solve(program, seed=7), backend.solve(program, seed=7)
-        assert _equal(first.x, second.x), f"two runs with one seed gave {first.x} and {second.x}"
-
-
-def option_threads(backend: Backend) -> None:
-    """Guards against threads set once for a whole process, so that a second number fails."""
-    program = _case("rows at most")
-    for threads in (1, 2):
-        solution = _refused_unless(backend, Capability.THREADS, program, threads=threads)
-        assert solution is None or solution.status is Status.OPTIMAL, f"with {threads} threads: {solution.status}"
-
-
-def option_values(backend: Backend) -> None:
-    """Guards against nonsense passed on to a library, which may take a negative limit for none."""
-    given = set(backend.capabilities)
-    names = {Capability.TIME_LIMIT: "time_limit", Capability.GAP: "gap", Capability.TOLERANCE: "tolerance"}
-    names |= {Capability.SEED: "seed", Capability.THREADS: "threads"}
-    for name in (names[capability] for capability in names if capability in given):
-        for value in (-1, math.nan):
+    def option_values(self, backend: Backend) -> None:
+        """Guards against nonsense passed on to a library, which may take a negative limit for none."""
+        of = Capability
+        options = {of.TIME_LIMIT, of.GAP, of.TOLERANCE, of.SEED, of.THREADS} & backend.capabilities
+        for name, value in product((each.name.lower() for each in options), (-1, math.nan)):
             try:
                 backend.solve(_case("rows at most"), **{name: value})  # type: ignore[arg-type]
             except BadInput:
                 continue
             raise AssertionError(f"option {name}={value} was taken")
 
+    def solves_twice_alike(self, backend: Backend) -> None:
+        """Guards against state left behind by a solve, another program's included (found in ECOS.jl, PR 72)."""
+        program, other = _case("oef cooperative"), _case("rows equal")
+        first = backend.solve(program)
+        backend.solve(other)
+        second = backend.solve(program)
+        assert first.status is second.status, f"{first.status}, then {second.status}"
+        assert first.objective == second.objective, f"{first.objective}, then {second.objective}"
+        assert _equal(first.x, second.x), f"{first.x}, then {second.x}"
 
-# -- behaviour ---------------------------------------------------------------------------------------------------
-def solves_twice_alike(backend: Backend) -> None:
-    """Guards against state left behind by a solve, another program's included (found in ECOS.jl, PR 72)."""
-    program, other = _case("oef cooperative"), _case("rows equal")
-    first = backend.solve(program)
-    backend.solve(other)
-    second = backend.solve(program)
-    assert first.status is second.status, f"{first.status}, then {second.status}"
-    assert first.objective == second.objective, f"{first.objective}, then {second.objective}"
-    assert _equal(first.x, second.x), f"{first.x}, then {second.x}"
+    def program_is_not_changed(self, backend: Backend) -> None:
+        """Guards against a library that writes into the arrays it is given (a sign flipped for maximising, say)."""
+        for name in ("rows range at upper", "variables bounded", "rows at least maximised"):
+            program = _case(name).as_(backend.number)
+            before = [array.copy() for array in _arrays(program)]
+            backend.solve(program)
+            assert all(map(_equal, before, _arrays(program))), f"solving {name!r} changed the program"
 
+    def fractions_are_taken(self, backend: Backend) -> None:
+        """Guards against object arrays of Fractions handed to a library that wants floats, and the reverse."""
+        for number in (Fraction, float):
+            solution = backend.solve(_case("rows range at upper").as_(number))
+            _same("objective", solution.objective, 8, _accuracy(backend))
+            assert isinstance(solution.objective, backend.number), f"objective is {solution.objective!r}"
+            assert solution.x is not None, "no point"
+            assert all(isinstance(value, backend.number) for value in solution.x.tolist()), f"x is {solution.x!r}"
 
-def program_is_not_changed(backend: Backend) -> None:
-    """Guards against a library that writes into the arrays it is given (a sign flipped for maximising, say)."""
-    for name in ("rows range at upper", "variables bounded", "rows at least maximised"):
-        program = _case(name).as_(backend.number)
-        before = [array.copy() for array in _arrays(program)]
-        backend.solve(program)
-        assert all(map(_equal, before, _arrays(program))), f"solving {name!r} changed the program"
+    def answer_is_complete(self, backend: Backend) -> None:
+        """Guards against a status without its raw form, a wrong name, and times that are missing or negative."""
+        solution = backend.solve(_case("rows at most"))
+        assert solution.backend == backend.name, f"calls itself {solution.backend!r}, not {backend.name!r}"
+        assert solution.raw_status, "no raw status"
+        assert 0 <= solution.seconds < 60, f"took {solution.seconds} s"
+        assert solution.require_optimal() is solution
 
+    @requires(Capability.DUALS)
+    def duals_are_rates(self, backend: Backend) -> None:
+        """Guards against duals with the right sign but wrong size: moving a bound moves the objective by its dual."""
+        rows_of = ("at most", "at least", "at least maximised", "at most minimised", "equal")
+        for name in (f"rows {kind}" for kind in rows_of):
+            program = _case(name).as_(Fraction)
+            here = backend.solve(program)
+            assert here.dual is not None, "DUALS is declared but there are none"
+            for row in range(len(program.rows)):
+                step = objects(Fraction(int(other == row), 8) for other in range(len(program.rows)))
+                rows = replace(program.rows, lower=program.rows.lower + step, upper=program.rows.upper + step)
+                there = backend.solve(replace(program, rows=rows))
+                assert here.objective is not None, "an optimum has an objective"
+                assert there.objective is not None, "an optimum has an objective"
+                wanted = (there.objective - here.objective) * 8
+                _same(f"dual of {program.row_name(row)} in {name!r}", here.dual[row], wanted, 10 * _accuracy(backend))
 
-def fractions_are_taken(backend: Backend) -> None:
-    """Guards against object arrays of Fractions handed to a library that wants floats, and the reverse."""
-    for number in (Fraction, float):
-        solution = backend.solve(_case("rows range at upper").as_(number))
-        _same("objective", solution.objective, 8, _accuracy(backend))
-        assert isinstance(solution.objective, backend.number), f"objective is {solution.objective!r}"
-        assert solution.x is not None, "no point"
-        assert all(isinstance(value, backend.number) for value in solution.x.tolist()), f"x is {solution.x!r}"
+    @requires(Capability.BASIS)
+    def basis_is_a_basis(self, backend: Backend) -> None:
+        """Guards against a basis of the wrong size, or with a variable at a bound that it does not have."""
+        for name in ("rows at most", "rows equal", "variables bounded", "degenerate vertex", "oef cooperative"):
+            program = _case(name)
+            basis = backend.solve(program).basis
+            assert basis is not None, "BASIS is declared but there is none"
+            basic = int((basis.columns == Position.BASIC).sum() + (basis.rows == Position.BASIC).sum())
+            assert basic == len(program.rows), f"{basic} basic entries for {len(program.rows)} rows"
+            for place, of in ((basis.columns, program), (basis.rows, program.rows)):
+                for at, side in ((Position.LOWER, of.lower), (Position.UPPER, of.upper)):
+                    there = np.isfinite(side[place == at].astype(float)).all()
+                    assert there, f"{name}: at a bound ({at.name.lower()}) that is not there"
 
+    @requires(Capability.CONFLICTS)
+    def conflict_is_irreducible(self, backend: Backend) -> None:
+        """Guards against conflicts with innocent members: leave any one out and the rest must hold together."""
+        for one in CASES:
+            program = one.program()
+            if one.status is not Status.INFEASIBLE or program.integer.any():
+                continue
+            conflict = backend.solve(program).conflict
+            assert conflict, f"{one.name}: no conflict is named"
+            members = set(_members(program))
+            assert set(conflict) <= members, f"{one.name}: no constraint is called {sorted(set(conflict) - members)}"
+            alone = _relaxed(program, members - set(conflict))
+            assert backend.solve(alone).status is Status.INFEASIBLE, f"{one.name}: {conflict} can hold together"
+            for member in conflict:
+                rest = backend.solve(_relaxed(alone, {member}))
+                assert rest.status is not Status.INFEASIBLE, f"{one.name}: {conflict} conflicts without {member} too"
 
-def answer_is_complete(backend: Backend) -> None:
-    """Guards against a status without its raw form, a wrong name, and times that are missing or negative."""
-    solution = backend.solve(_case("rows at most"))
-    assert solution.backend == backend.name, f"calls itself {solution.backend!r}, not {backend.name!r}"
-    assert solution.raw_status, "no raw status"
-    assert 0 <= solution.seconds < 60, f"took {solution.seconds} s"
-    assert solution.require_optimal() is solution
-
-
-def duals_are_rates(backend: Backend) -> None:
-    """Guards against duals with the right sign but wrong size: moving a bound must move the objective by its dual."""
-    for name in ("rows at most", "rows at least", "rows at least maximised", "rows at most minimised", "rows equal"):
-        program = _case(name).as_(Fraction)
-        here = backend.solve(program)
-        assert here.dual is not None, "DUALS is declared but there are none"
-        for row in range(len(program.rows)):
-            step = np.array([Fraction(int(other == row), 8) for other in range(len(program.rows))], dtype=object)
-            rows = replace(program.rows, lower=program.rows.lower + step, upper=program.rows.upper + step)
-            there = backend.solve(replace(program, rows=rows))
-            assert here.objective is not None, "an optimum has an objective"
-            assert there.objective is not None, "an optimum has an objective"
-            wanted = (there.objective - here.objective) * 8
-            _same(f"dual of {program.row_name(row)} in {name!r}", here.dual[row], wanted, 10 * _accuracy(backend))
-
-
-def basis_is_a_basis(backend: Backend) -> None:
-    """Guards against a basis of the wrong size, or with a variable at a bound that it does not have."""
-    for name in ("rows at most", "rows equal", "variables bounded", "degenerate vertex", "oef cooperative"):
-        program = _case(name)
-        basis = backend.solve(program).basis
-        assert basis is not None, "BASIS is declared but there is none"
-        basic = int((basis.columns == Position.BASIC).sum() + (basis.rows == Position.BASIC).sum())
-        assert basic == len(program.rows), f"{basic} basic entries for {len(program.rows)} rows"
-        for place, low, high in ((basis.columns, program.lower, program.upper),
-                                 (basis.rows, program.rows.lower, program.rows.upper)):  # fmt: skip
-            assert np.isfinite(low[place == Position.LOWER].astype(float)).all(), f"{name}: at a lower bound not there"
-            assert np.isfinite(high[place == Position.UPPER].astype(float)).all(), (
-                f"{name}: at an upper bound not there"
-            )
-
-
-def conflict_is_irreducible(backend: Backend) -> None:
-    """Guards against conflicts with innocent members: leave any one out and the rest must hold together."""
-    for one in CASES:
-        program = one.program()
-        if one.status is not Status.INFEASIBLE or program.integer.any():
-            continue
-        conflict = backend.solve(program).conflict
-        assert conflict, f"{one.name}: no conflict is named"
-        members = set(_members(program))
-        assert set(conflict) <= members, f"{one.name}: no constraint is called {sorted(set(conflict) - members)}"
-        alone = _relaxed(program, members - set(conflict))
-        assert backend.solve(alone).status is Status.INFEASIBLE, f"{one.name}: {conflict} can hold together"
-        for member in conflict:
-            rest = backend.solve(_relaxed(alone, {member}))
-            assert rest.status is not Status.INFEASIBLE, f"{one.name}: {conflict} conflicts without {member} too"
-
-
-def limit_keeps_the_incumbent(backend: Backend) -> None:
-    """Guards against a limit that throws away the best point found, or calls it optimal."""
-    program = hard()
-    began = time.perf_counter()
-    solution = backend.solve(program, time_limit=1)
-    assert time.perf_counter() - began < 20, "the time limit was not kept"
-    assert solution.status in (Status.LIMIT, Status.OPTIMAL), f"ended {solution.status} ({solution.raw_status})"
-    assert solution.x is not None, "the incumbent was thrown away"
-    broken = program.as_(float).violations(solution.x, 1e-5)
-    assert not broken, f"the incumbent breaks {broken}"
-    assert solution.objective is not None, "an incumbent has an objective"
-    assert solution.bound is not None, "a limit comes with a bound"
-    proved = solution.objective - solution.bound <= 0.01 * _large(solution.objective)
-    assert proved or solution.status is Status.LIMIT, f"optimal at {solution.objective}, bound {solution.bound}"
+    @requires(Capability.INTEGERS, Capability.TIME_LIMIT)
+    def limit_keeps_the_incumbent(self, backend: Backend) -> None:
+        """Guards against a limit that throws away the best point found, or calls it optimal."""
+        program = hard()
+        began = time.perf_counter()
+        solution = backend.solve(program, time_limit=1)
+        assert time.perf_counter() - began < 20, "the time limit was not kept"
+        assert solution.status in (Status.LIMIT, Status.OPTIMAL), f"ended {solution.status} ({solution.raw_status})"
+        assert solution.x is not None, "the incumbent was thrown away"
+        broken = program.as_(float).violations(solution.x, 1e-5)
+        assert not broken, f"the incumbent breaks {broken}"
+        assert solution.objective is not None, "an incumbent has an objective"
+        assert solution.bound is not None, "a limit comes with a bound"
+        proved = solution.objective - solution.bound <= 0.01 * _large(solution.objective)
+        assert proved or solution.status is Status.LIMIT, f"optimal at {solution.objective}, bound {solution.bound}"
 
 
 def _members(program: Program) -> list[str]:
@@ -357,14 +329,12 @@ def _members(program: Program) -> list[str]:
 def _relaxed(program: Program, names: set[str]) -> Program:
     """Return the program without the bounds of the rows and variables named."""
     out = np.array([name in names for name in _members(program)])
-    rows, columns = out[: len(program.rows)], out[len(program.rows) :]
-    freed = replace(
-        program.rows,
-        lower=np.where(rows, -INFINITY, program.rows.lower),
-        upper=np.where(rows, INFINITY, program.rows.upper),
-    )
-    lower, upper = np.where(columns, -INFINITY, program.lower), np.where(columns, INFINITY, program.upper)
-    return replace(program, rows=freed, lower=lower, upper=upper)
+    rows = _unbounded(program.rows, out[: len(program.rows)])
+    return replace(_unbounded(program, out[len(program.rows) :]), rows=rows)
+
+
+def _unbounded(of: B, out: Array) -> B:
+    return replace(of, lower=np.where(out, -INFINITY, of.lower), upper=np.where(out, INFINITY, of.upper))
 
 
 def _arrays(program: Program) -> list[Array]:

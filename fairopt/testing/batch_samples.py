@@ -31,8 +31,8 @@ def _batch(random: Random, most_jobs: int, most_servers: int) -> Batch:
     return Batch.of(
         workers=workers,
         ps=ps,
-        worker_quota=_quotas(random, workers, names),
-        ps_quota=_quotas(random, ps, names),
+        worker_quota=quotas(random, workers, names),
+        ps_quota=quotas(random, ps, names),
         worker_types=[f"worker-{number}" for number in range(types[0])],
         ps_types=[f"ps-{number}" for number in range(types[1])],
         worker_bandwidth=random.choice([1, 2]),
@@ -51,7 +51,7 @@ def _batch(random: Random, most_jobs: int, most_servers: int) -> Batch:
     )
 
 
-def _quotas(random: Random, there: list[list[int]], names: list[str]) -> dict[str, list[int]]:
+def quotas(random: Random, there: list[list[int]], names: list[str]) -> dict[str, list[int]]:
     """Return who owns what: each worker, or PS, belongs to somebody."""
     quota = {name: [0] * len(there[0]) for name in names}
     for kind in range(len(there[0])):

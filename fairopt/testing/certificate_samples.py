@@ -13,21 +13,15 @@ import numpy as np
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
-from fairopt.certificates import (
-    Bound,
-    Certificate,
-    Dominance,
-    Infeasibility,
-    MarketBound,
-    MisreportProof,
-    UnreachableUtilities,
-)
+from fairopt.certificates import Certificate, Dominance, MarketBound, MisreportProof
 from fairopt.certificates.certificate import every_certificate
+from fairopt.certificates.programs import Bound, Infeasibility, UnreachableUtilities
 from fairopt.certificates.rows import bare_duals, other_variables, row_duals
 from fairopt.discovery import policies, properties
 from fairopt.evidence import extreme, throughput_of
 from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market
+from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Formulation, Program, Sense, between
 from fairopt.properties import AllocationProperty
 from fairopt.properties.misreports.exact_reports import exact_or_none
@@ -50,7 +44,7 @@ def of_market(market: Market, random: Random) -> Iterator[Sample]:
             continue  # floats have no certificate
         yield Sample(f"decision of {policy.name}", policy.certify(decision))
         yield from _verdicts(decision, random)
-        if ranges_over_optima(policy, decision):
+        if policy.choices(decision) is not None:
             sense = random.choice([Sense.MAXIMIZE, Sense.MINIMIZE])
             weights = fractions([[random.randint(-3, 3) for _ in market.types] for _ in market.users])
             yield Sample(f"range of {policy.name}, {sense.value}", extreme(policy, decision, weights, sense))
@@ -58,11 +52,6 @@ def of_market(market: Market, random: Random) -> Iterator[Sample]:
         yield from _lies(policy, decision, random)
         yield from _bounds(policy, decision)
     yield from _out_of_reach(market, random)
-
-
-def ranges_over_optima(policy: Policy, decision: Allocation) -> bool:
-    """Return whether the choices of the policy are a program that certificates can speak of."""
-    return policy.choices(decision) is not None
 
 
 def _verdicts(decision: Allocation, random: Random) -> Iterator[Sample]:
@@ -101,7 +90,7 @@ def _lies(policy: Policy, truth: Allocation, random: Random) -> Iterator[Sample]
         if gain > Fraction(1, 10**6):  # parts that are roots are rounded
             proofs = policy.certify(truth), policy.certify(misreported)
             yield Sample(f"lie to {policy.name}", MisreportProof(market, policy.name, name, report, gain, *proofs))
-        if ranges_over_optima(policy, truth):
+        if policy.choices(truth) is not None:
             best = extreme(policy, truth, throughput_of(market, user), Sense.MAXIMIZE)
             worst = extreme(policy, misreported, throughput_of(market, user), Sense.MINIMIZE)
             if worst.value > best.value:
@@ -113,29 +102,17 @@ def _lies(policy: Policy, truth: Allocation, random: Random) -> Iterator[Sample]
 def _bounds(policy: Policy, decision: Allocation) -> Iterator[Sample]:
     """Yield the optimum as a bound, and, where it is feasible, half of it: a point with a gap."""
     program, solution = decision.program, decision.solution
-    if not (
-        isinstance(policy, Formulated)
-        and policy.verifier_knows_program
-        and program
-        and solution
-        and solution.dual is not None
-    ):
+    if program is None or solution is None or solution.dual is None:
+        return
+    if not isinstance(policy, Formulated) or not policy.verifier_knows_program:
         return
     best = Fraction(program.value(solution.point))
     for part in (1, Fraction(1, 2)):
         x = solution.point * part
         if not program.violations(x):
-            value = Fraction(program.value(x))
-            certificate = MarketBound(
-                market=decision.market,
-                policy=policy.name,
-                allocation=program.variable("share", x),
-                value=value,
-                bound=best,
-                gap=best - value,
-                duals=row_duals(program, solution.dual),
-                variables=other_variables(program, x),
-            )
+            shares, value = program.variable("share", x), Fraction(program.value(x))
+            duals, others = row_duals(program, solution.dual), other_variables(program, x)
+            certificate = MarketBound(decision.market, policy.name, shares, value, best, best - value, duals, others)
             yield Sample(f"bound for {policy.name}{'' if part == 1 else ' with a gap'}", certificate)
 
 
@@ -153,10 +130,7 @@ def _out_of_reach(market: Market, random: Random) -> Iterator[Sample]:
 def sharing(market: Market, least: dict[int, Any]) -> Program:
     """Return the program of all allocations that give these users (by row) at least so much; nothing is optimised."""
     p = Formulation("sharing")
-    share = p.variable("share", market.shape, lower=0, upper=np.where(market.speedup > 0, INFINITY, 0))
-    p.constrain("capacity", share.sum(axis=0) <= market.capacity)
-    p.constrain("demand", (share.sum(axis=1) <= market.limit).where(market.limit < INFINITY))
-    own = (market.speedup * share).sum(axis=1)
+    own = (market.speedup * shares_of(p, market)).sum(axis=1)
     wanted = np.array([least.get(i, -INFINITY) for i in range(len(market.users))], dtype=object)
     p.constrain("at_least", (own >= wanted).where(wanted > -INFINITY))
     return p.program()

@@ -19,7 +19,7 @@ from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
 from fairopt.problem.files.problem import KINDS, kind_of
 from fairopt.problem.files.storage import AnyPath
-from fairopt.testing.suite import Suite, Traits, check
+from fairopt.testing.suite import Suite, Traits, checks_of
 
 #: How a problem is read again from the file that it was written to.
 READERS: Mapping[type, Callable[[Path, Any], Any]] = {
@@ -39,64 +39,57 @@ class Import(NamedTuple):
 
 def dataset_suite() -> Suite[Callable[[], Any]]:
     """Return the suite of data sets: functions without arguments that return a problem."""
-    return Suite(
-        "data sets",
-        [check(says_what_it_is), check(is_the_same_each_time), check(survives_a_file)],
-        lambda made: Traits(_name(made)),
-    )
+    return Suite("data sets", checks_of(DataSetChecks()), lambda made: Traits(_name(made)))
 
 
 def importer_suite() -> Suite[Import]:
     """Return the suite of importers: functions of a path that return a problem."""
-    return Suite(
-        "importers",
-        [check(says_what_it_reads), check(reads_its_example), check(refuses_a_missing_file), check(refuses_noise)],
-        lambda each: Traits(_name(each.importer)),
-    )
+    return Suite("importers", checks_of(ImporterChecks()), lambda each: Traits(_name(each.importer)))
 
 
-def says_what_it_is(made: Callable[..., Any]) -> None:
-    """Guards against data that nobody knows the origin of, and against lists that cannot say what a data set is."""
-    assert "Source:" in (getdoc(made) or ""), "the docstring does not say where it is from"
-    returned = get_type_hints(made).get("return")
-    assert returned in KINDS, f"it is annotated to return {returned}, which is no problem"
+class DataSetChecks:
+    """The checks of data sets."""
+
+    def says_what_it_is(self, made: Callable[..., Any]) -> None:
+        """Guards against data that nobody knows the origin of, and against lists that cannot say what a data set is."""
+        assert "Source:" in (getdoc(made) or ""), "the docstring does not say where it is from"
+        returned = get_type_hints(made).get("return")
+        assert returned in KINDS, f"it is annotated to return {returned}, which is no problem"
+
+    def is_the_same_each_time(self, made: Callable[[], Any]) -> None:
+        """Guards against data drawn without a seed."""
+        with TemporaryDirectory() as folder:
+            assert _written(made(), Path(folder, "one.json")) == _written(made(), Path(folder, "two.json"))
+
+    def survives_a_file(self, made: Callable[[], Any]) -> None:
+        """Guards against problems that no command can be given, as files lose a part of them."""
+        _survives(made())
 
 
-def is_the_same_each_time(made: Callable[[], Any]) -> None:
-    """Guards against data drawn without a seed."""
-    with TemporaryDirectory() as folder:
-        assert _written(made(), Path(folder, "one.json")) == _written(made(), Path(folder, "two.json"))
+class ImporterChecks:
+    """The checks of importers."""
 
+    def says_what_it_reads(self, each: Import) -> None:
+        """Guards against importers of a format that nobody can look up."""
+        DataSetChecks().says_what_it_is(each.importer)
 
-def survives_a_file(made: Callable[[], Any]) -> None:
-    """Guards against problems that no command can be given, as files lose a part of them."""
-    _survives(made())
+    def reads_its_example(self, each: Import) -> None:
+        """Guards against importers that return something else than a problem, or write into the file."""
+        path = Path(each.example)
+        before = path.read_bytes() if path.is_file() else None
+        _survives(each.importer(each.example))
+        assert before is None or path.read_bytes() == before, "the file was changed"
 
+    def refuses_a_missing_file(self, each: Import) -> None:
+        """Guards against a traceback where a name was mistyped."""
+        _refuses(each, Path(each.example).with_name("no such file"))
 
-def says_what_it_reads(each: Import) -> None:
-    """Guards against importers of a format that nobody can look up."""
-    says_what_it_is(each.importer)
-
-
-def reads_its_example(each: Import) -> None:
-    """Guards against importers that return something else than a problem, or write into the file."""
-    path = Path(each.example)
-    before = path.read_bytes() if path.is_file() else None
-    _survives(each.importer(each.example))
-    assert before is None or path.read_bytes() == before, "the file was changed"
-
-
-def refuses_a_missing_file(each: Import) -> None:
-    """Guards against a traceback where a name was mistyped."""
-    _refuses(each, Path(each.example).with_name("no such file"))
-
-
-def refuses_noise(each: Import) -> None:
-    """Guards against tracebacks, or a problem made of nothing, where the file is of another kind."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder, Path(each.example).name)
-        path.write_bytes(b"\x00\xff\xfe 1 2 3\n,,;\n")
-        _refuses(each, path)
+    def refuses_noise(self, each: Import) -> None:
+        """Guards against tracebacks, or a problem made of nothing, where the file is of another kind."""
+        with TemporaryDirectory() as folder:
+            path = Path(folder, Path(each.example).name)
+            path.write_bytes(b"\x00\xff\xfe 1 2 3\n,,;\n")
+            _refuses(each, path)
 
 
 def _refuses(each: Import, path: Path) -> None:

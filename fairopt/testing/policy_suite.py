@@ -1,9 +1,7 @@
 """The conformance suite of policies: what every `Policy` must do, and what it declares and claims of itself.
 
 from fairopt.testing.policy_suite import policy_suite
-report = policy_suite().run([MyPolicy()])
-print(report)
-report.require_complete()
+policy_suite().run([MyPolicy()]).require_complete()
 """
 
 from __future__ import annotations
@@ -11,291 +9,33 @@ from __future__ import annotations
 import copy
 import pickle
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 
-from fairopt.backends import ProgramMethod, Solver
+from fairopt.backends import Backend, ProgramMethod
 from fairopt.backends.exact import Exact
-from fairopt.discovery import BACKENDS, load, names, policies, property_
-from fairopt.policy import Allocation, Claim, Example, Policy, Trait, allocate, decide, run, session
+from fairopt.discovery import policies, property_
+from fairopt.policy import Allocation, Claim, Policy, Trait, allocate, decide, run, session
 from fairopt.problem import Market, exact
-from fairopt.program import Array, Number
-from fairopt.properties import AllocationProperty, Answer, Effort, Feasibility, MechanismProperty, Verdict
-from fairopt.testing.claim_checks import check_names
+from fairopt.program import Array, Number, objects
+from fairopt.properties import Answer, Effort, Feasibility, MechanismProperty
+from fairopt.testing.policy_checks import AGREE, Known, PolicyChecks, check_agreement, solvers, suite_of
 from fairopt.testing.samples import sample_markets
-from fairopt.testing.suite import Check, Suite, Traits, check
-
-#: The relative difference allowed between two computations: ten times the tolerance of the loosest back end.
-AGREE = 1e-6
+from fairopt.testing.suite import Suite, requires
 
 
-def policy_suite(
-    expected_failures: Mapping[str, Mapping[str, str]] | None = None, *, searches: int = 4
-) -> Suite[Policy]:
+def policy_suite(expected_failures: Known | None = None, *, searches: int = 4) -> Suite[Policy]:
     """Return the suite; ``expected_failures`` maps a policy's name to {check: measured reason}.
 
     ``searches`` is the number of markets on which misreports are searched for, for each claim about them.
     """
-    known = expected_failures or {}
-
-    def traits(policy: Policy) -> Traits:
-        said = {
-            "claims": any(claim.refuted_by is None for claim in policy.checkable_claims),
-            "refuted claims": any(claim.refuted_by is not None for claim in policy.checkable_claims),
-            "examples": policy.examples,
-            "methods": _solves_program(policy),
-            "a state": policy.start(next(sample_markets(1))) is not None,
-        }
-        declared = {*policy.traits, *(what for what, there in said.items() if there)}
-        return Traits(policy.name, frozenset(declared), "", known.get(policy.name, {}))
-
-    return Suite(
-        "policies",
-        [
-            check(says_what_it_is),
-            check(keeps_capacity_and_shape),
-            check(keeps_demands),
-            check(leaves_the_market_alone),
-            check(decides_the_same_twice),
-            check(float_agrees_with_fraction, Trait.EXACT),
-            check(order_of_users_and_types_does_not_matter),
-            check(units_do_not_matter, Trait.UNIT_FREE),
-            check(weight_is_copies, Trait.COPIES),
-            check(takes_any_positive_weight),
-            check(takes_job_types),
-            check(back_ends_agree, Trait.PROGRAM),
-            check(methods_bracket_the_exact_optimum, "methods"),
-            check(some_back_end_can, Trait.PROGRAM),
-            check(canonical_choice_does_not_depend_on_the_solver, Trait.PROGRAM, Trait.EXACT),
-            check(examples_hold_exactly, "examples"),
-            Check("claims hold", lambda policy: claims_hold(policy, searches), frozenset({"claims"}), CLAIMS),
-            check(refuted_claims_stay_refuted, "refuted claims"),
-            check(run_is_a_fold_of_decide),
-            check(state_survives_serialisation, "a state"),
-        ],
-        traits,
-    )
-
-
-def says_what_it_is(policy: Policy) -> None:
-    """Guards against plug-ins without a name or source, and against claims about properties that nobody defines."""
-    assert policy.name
-    assert policy.source
-    check_names(policy)
-
-
-def keeps_capacity_and_shape(policy: Policy) -> None:
-    """Guards against overbooked types: an SCS answer once gave out 2.5e-4 more than there was."""
-    for market in sample_markets(30, seed=1):
-        decision = allocate(policy, market)
-        assert decision.shares.shape == market.shape
-        verdict = Feasibility().check(market, decision.shares)
-        assert verdict.answer is Answer.HOLDS, verdict
-        cannot = np.asarray(market.speedup == 0)
-        if Trait.PROGRAM in policy.traits:
-            assert not decision.shares[cannot].astype(float).any(), "a user holds GPUs that it cannot run on"
-
-
-def keeps_demands(policy: Policy) -> None:
-    """Guards against GPUs given to users that cannot use them while others could."""
-    for market in sample_markets(20, seed=2, demands=True):
-        shares = allocate(policy, market).shares.astype(float)
-        over = shares.sum(axis=1) - market.limit.astype(float)
-        assert over.max() <= AGREE * float(market.capacity.sum()), f"{over.max()} GPUs beyond a demand on {market}"
-
-
-def leaves_the_market_alone(policy: Policy) -> None:
-    """Guards against policies that normalise their input in place."""
-    for market in sample_markets(5, seed=3):
-        before = copy.deepcopy(market)
-        allocate(policy, market)
-        assert market == before
-
-
-def decides_the_same_twice(policy: Policy) -> None:
-    """Guards against unseeded randomness and against state kept in the object."""
-    for market in sample_markets(10, seed=4):
-        first, second = allocate(policy, market), allocate(policy, market)
-        assert np.array_equal(first.shares, second.shares)
-
-
-def float_agrees_with_fraction(policy: Policy) -> None:
-    """Guards against formulations that are right in one number type only."""
-    for market in sample_markets(20, seed=5, weights=False):
-        in_fractions = allocate(policy, market, exact=True)
-        assert in_fractions.exact, f"declares exact decisions; got floats on {market}"
-        in_floats = decide(policy, market.as_(float), vertex=True)
-        _same_choice(policy, in_fractions, in_floats, market)
-
-
-def order_of_users_and_types_does_not_matter(policy: Policy) -> None:
-    """Guards against index arithmetic, and against rules that favour the first user."""
-    random = np.random.default_rng(6)
-    for market in sample_markets(20, seed=6, ties=False):
-        n, k = market.shape
-        users, types = random.permutation(n), random.permutation(k)
-        moved = market.select(users.tolist()).select_types(types.tolist())
-        before, after = allocate(policy, market), allocate(policy, moved)
-        if Trait.DETERMINED in policy.traits:
-            _close(after.utilities, before.utilities[users], f"utilities on {market} after {users}, {types}")
-        else:
-            _close(after.objective, before.objective, f"objective on {market} after {users}, {types}")
-
-
-def units_do_not_matter(policy: Policy) -> None:
-    """Guards against throughputs of different users being compared although each has units of its own."""
-    for market in sample_markets(20, seed=7):
-        factors = {user: Fraction(3 * i + 2, i + 1) for i, user in enumerate(market.users)}
-        plain_, scaled = allocate(policy, market), allocate(policy, market.rescaled(factors))
-        if Trait.DETERMINED in policy.traits:
-            by = np.array([factors[user] for user in market.users], dtype=object)
-            _close(scaled.utilities, plain_.utilities * by.astype(plain_.shares.dtype), f"utilities on {market}")
-        else:
-            _close(scaled.objective, plain_.objective, f"objective on {market}")
-
-
-def weight_is_copies(policy: Policy) -> None:
-    """Guards against weights that do not scale the entitlement (OEF Sec. 4.2.3: w copies of the user)."""
-    for market in sample_markets(20, seed=8, weights=True):
-        many = market.replicated()
-        one, copies = allocate(policy, market), allocate(policy, many)
-        if Trait.DETERMINED in policy.traits:
-            count = [int(weight) for weight in market.weight]
-            ends = np.cumsum([0, *count])
-            summed = np.array([copies.utilities[a:b].sum() for a, b in pairwise(ends)])
-            _close(one.utilities, summed, f"utilities on {market}")
-        else:
-            _close(one.objective, copies.objective, f"objective on {market}")
-
-
-def takes_any_positive_weight(policy: Policy) -> None:
-    """Guards against weights that work only where they are integers."""
-    for market in sample_markets(5, seed=9):
-        weight = np.array([Fraction(2 * i + 1, 7) for i in range(len(market.users))], dtype=object)
-        decision = allocate(policy, replace(market, weight=weight))
-        assert Feasibility().check(market, decision.shares).answer is Answer.HOLDS
-
-
-def takes_job_types(policy: Policy) -> None:
-    """Guards against virtual users that lose their owner (OEF Sec. 4.2.4)."""
-    market = Market.of(
-        [[1, 2], [1, 3], [1, 5]],
-        capacity=[1, 1],
-        weight=["1/2", "1/2", 1],
-        users=["A/train", "A/tune", "B"],
-        owner=["A", "A", "B"],
-    )
-    decision = allocate(policy, market)
-    assert decision.market.owner == ("A", "A", "B")
-    assert Feasibility().check(market, decision.shares).answer is Answer.HOLDS
-
-
-def back_ends_agree(policy: Policy) -> None:
-    """Guards against answers that depend on the solver: every capable back end reaches the same objective."""
-    solvers = list(capable(policy))
-    assert solvers, "no installed back end can solve the program that the policy declares"
-    for market in sample_markets(8, seed=10):
-        found = {solver.name: float(allocate(policy, market, solver).objective) for solver in solvers}
-        reference = next(iter(found.values()))
-        for name, value in found.items():
-            assert abs(value - reference) <= AGREE * (1 + abs(reference)), f"{name} disagrees on {market}: {found}"
-
-
-def methods_bracket_the_exact_optimum(policy: Policy) -> None:
-    """Guards against a fast answer to another question, and against bounds that rounding has made false."""
-    proven: Counter[str] = Counter()
-    for market in (*sample_markets(15, seed=16), *sample_markets(15, seed=17, demands=True)):
-        market = market.as_(float)  # what is proven is proven of the market in floats
-        exact_ = allocate(policy, market.as_(Fraction), Exact())
-        for method in policy.methods:
-            own = allocate(policy, market, method)
-            assert own.method == method
-            _same_choice(policy, own, exact_, market)
-            solution = own.solution
-            if solution is None or solution.lower is None or solution.upper is None:
-                assert not isinstance(method, ProgramMethod), f"{method.name} proves nothing of its answer"
-                continue
-            lower, upper = Fraction(solution.lower), Fraction(solution.upper)
-            assert lower <= exact_.objective <= upper, f"{solution.summary()} on {market}"
-            proven[method.name] += 1
-    for method in policy.methods:
-        assert proven[method.name] > 15, f"{method.name} proves {proven[method.name]} of 30 answers"
-
-
-def some_back_end_can(policy: Policy) -> None:
-    """Guards against a declared program that no installed back end can solve."""
-    assert any(True for _ in capable(policy)), "declares a program"
-
-
-def canonical_choice_does_not_depend_on_the_solver(policy: Policy) -> None:
-    """Guards against a canonical choice that is only what one solver happens to return."""
-    for market in sample_markets(6, seed=12, users=(1, 3), types=(1, 3)):
-        in_fractions = allocate(policy, market, exact=True, canonical=True)
-        in_floats = allocate(policy, market, canonical=True)
-        _close(in_floats.shares, in_fractions.shares, f"canonical shares on {market}")
-
-
-def examples_hold_exactly(policy: Policy) -> None:
-    """Guards against a formulation that is not the source's: its worked examples, in rational numbers."""
-    for example in policy.examples:
-        decision = allocate(policy, example.market, exact=True)
-        wrong = _wrong(example, decision)
-        assert not wrong, f"{example.source}: {wrong}"
-
-
-#: What `claims_hold` guards against.
-CLAIMS = "Guards against claims that are taken over from a paper and do not hold: they do on generated markets."
-
-
-def claims_hold(policy: Policy, searches: int) -> None:
-    """Check each claim that is not refuted on generated markets; on ``searches`` where misreports are searched for."""
-    for claim in policy.checkable_claims:
-        if claim.refuted_by is not None:
-            continue
-        count = searches if isinstance(property_(claim.property), MechanismProperty) else 12
-        for market in sample_markets(count, seed=13, weights=False, zeros=not claim.assumes, ties=False):
-            verdict = _verdict(claim, policy, market)
-            assert verdict.answer is not Answer.FAILS, f"{claim.source} fails on {market.speedup.tolist()}: {verdict}"
-
-
-def refuted_claims_stay_refuted(policy: Policy) -> None:
-    """Guards against counterexamples that a change of the formulation made meaningless."""
-    for claim in policy.checkable_claims:
-        if claim.refuted_by is not None:
-            verdict = _verdict(claim, policy, claim.refuted_by)
-            assert verdict.answer is Answer.FAILS, f"{claim.source} was refuted, and now: {verdict}"
-
-
-def run_is_a_fold_of_decide(policy: Policy) -> None:
-    """Guards against a loop that carries more, or less, than the declared state."""
-    markets = list(sample_markets(3, seed=14))
-    state = policy.start(markets[0])
-    for market, decision in zip(markets, run(policy, markets), strict=True):
-        alone = policy.decide(market, state, session(policy))
-        assert isinstance(alone, Allocation)
-        assert isinstance(decision, Allocation)
-        state = alone.state
-        _close(decision.objective, alone.objective, f"objective on {market}")
-
-
-def state_survives_serialisation(policy: Policy) -> None:
-    """Guards against states that cannot be stored between rounds."""
-    market = next(sample_markets(1, seed=15))
-    for state in (policy.start(market), allocate(policy, market).state):
-        assert state is not None, "a policy that starts with a state keeps one"
-        assert pickle.loads(pickle.dumps(state)) == state
-
-
-def capable(policy: Policy) -> Iterator[Solver]:
-    """Yield the installed back ends that can solve the policy's program."""
-    for name in names(BACKENDS):
-        backend = load(BACKENDS, name)
-        if backend.available() and policy.needs <= backend.capabilities:
-            yield backend()
+    return suite_of("policies", ShareChecks(searches), expected_failures)
 
 
 def installed() -> list[Policy]:
@@ -303,20 +43,198 @@ def installed() -> list[Policy]:
     return policies(Market)
 
 
-def _verdict(claim: Claim, policy: Policy, market: Market) -> Verdict:
-    checker = property_(claim.property)
-    if isinstance(checker, MechanismProperty):
-        found = checker.search(policy, market, effort=Effort(evaluations=120))
-        return found.by_misreport[claim.misreport]
-    shares = allocate(policy, market, exact=Trait.EXACT in policy.traits).shares
-    assert isinstance(checker, AllocationProperty)
-    verdict: Verdict = checker.check(market, shares)
-    return verdict
+@dataclass(frozen=True, eq=False)
+class ShareChecks(PolicyChecks):
+    """The checks of shares of markets."""
+
+    searches: int
+    _where_it_holds: ClassVar[Effort] = Effort(120)
+    _where_it_fails: ClassVar[Effort] = Effort(120)
+
+    def _declared(self, policy: Policy) -> set[Any]:
+        said = {
+            "examples": policy.examples,
+            "methods": policy.has_program and policy.needs <= Exact.capabilities and policy.methods,
+            "a state": policy.start(next(sample_markets(1))) is not None,
+        }
+        return super()._declared(policy) | {what for what, there in said.items() if there}
+
+    def _tried(self, policy: Policy, claim: Claim) -> Iterator[tuple[Market, Allocation]]:
+        count = self.searches if isinstance(property_(claim.property), MechanismProperty) else 12
+        for market in sample_markets(count, seed=13, weights=False, zeros=not claim.assumes, ties=False):
+            yield market, self._decided(policy, market)
+
+    def _decided(self, policy: Policy, problem: Market) -> Allocation:
+        return allocate(policy, problem, exact=Trait.EXACT in policy.traits)
+
+    def _shown(self, problem: Market) -> str:
+        return str(problem.speedup.tolist())
+
+    def keeps_capacity_and_shape(self, policy: Policy) -> None:
+        """Guards against overbooked types: an SCS answer once gave out 2.5e-4 more than there was."""
+        for market in sample_markets(30, seed=1):
+            decision = allocate(policy, market)
+            assert decision.shares.shape == market.shape
+            verdict = Feasibility().check(market, decision.shares)
+            assert verdict.answer is Answer.HOLDS, verdict
+            cannot = np.asarray(market.speedup == 0)
+            if Trait.PROGRAM in policy.traits:
+                assert not decision.shares[cannot].astype(float).any(), "a user holds GPUs that it cannot run on"
+
+    def keeps_demands(self, policy: Policy) -> None:
+        """Guards against GPUs given to users that cannot use them while others could."""
+        for market in sample_markets(20, seed=2, demands=True):
+            shares = allocate(policy, market).shares.astype(float)
+            over = shares.sum(axis=1) - market.limit.astype(float)
+            assert over.max() <= AGREE * float(market.capacity.sum()), f"{over.max()} GPUs beyond a demand on {market}"
+
+    def leaves_the_market_alone(self, policy: Policy) -> None:
+        """Guards against policies that normalise their input in place."""
+        for market in sample_markets(5, seed=3):
+            before = copy.deepcopy(market)
+            allocate(policy, market)
+            assert market == before
+
+    def decides_the_same_twice(self, policy: Policy) -> None:
+        """Guards against unseeded randomness and against state kept in the object."""
+        for market in sample_markets(10, seed=4):
+            first, second = allocate(policy, market), allocate(policy, market)
+            assert np.array_equal(first.shares, second.shares)
+
+    @requires(Trait.EXACT)
+    def float_agrees_with_fraction(self, policy: Policy) -> None:
+        """Guards against formulations that are right in one number type only."""
+        for market in sample_markets(20, seed=5, weights=False):
+            in_fractions = allocate(policy, market, exact=True)
+            assert in_fractions.exact, f"declares exact decisions; got floats on {market}"
+            in_floats = decide(policy, market.as_(float), vertex=True)
+            _same_choice(policy, in_fractions, in_floats, market)
+
+    def order_of_users_and_types_does_not_matter(self, policy: Policy) -> None:
+        """Guards against index arithmetic, and against rules that favour the first user."""
+        random = np.random.default_rng(6)
+        for market in sample_markets(20, seed=6, ties=False):
+            n, k = market.shape
+            users, types = random.permutation(n), random.permutation(k)
+            moved = market.select(users.tolist()).select_types(types.tolist())
+            before, after = allocate(policy, market), allocate(policy, moved)
+            _same(policy, after, before, before.utilities[users], f"on {market} after {users}, {types}")
+
+    @requires(Trait.UNIT_FREE)
+    def units_do_not_matter(self, policy: Policy) -> None:
+        """Guards against throughputs of different users being compared although each has units of its own."""
+        for market in sample_markets(20, seed=7):
+            factors = {user: Fraction(3 * i + 2, i + 1) for i, user in enumerate(market.users)}
+            plain, scaled = allocate(policy, market), allocate(policy, market.rescaled(factors))
+            by = objects(factors.values()).astype(plain.shares.dtype)
+            _same(policy, scaled, plain, plain.utilities * by, f"on {market}")
+
+    @requires(Trait.COPIES)
+    def weight_is_copies(self, policy: Policy) -> None:
+        """Guards against weights that do not scale the entitlement (OEF Sec. 4.2.3: w copies of the user)."""
+        for market in sample_markets(20, seed=8, weights=True):
+            one, copies = allocate(policy, market), allocate(policy, market.replicated())
+            ends = np.cumsum([0, *map(int, market.weight)])
+            summed = np.array([copies.utilities[a:b].sum() for a, b in pairwise(ends)])
+            _same(policy, one, copies, summed, f"on {market}")
+
+    def takes_any_positive_weight(self, policy: Policy) -> None:
+        """Guards against weights that work only where they are integers."""
+        for market in sample_markets(5, seed=9):
+            weight = objects(Fraction(2 * i + 1, 7) for i in range(len(market.users)))
+            decision = allocate(policy, replace(market, weight=weight))
+            assert Feasibility().check(market, decision.shares).answer is Answer.HOLDS
+
+    def takes_job_types(self, policy: Policy) -> None:
+        """Guards against virtual users that lose their owner (OEF Sec. 4.2.4)."""
+        market = Market.of(
+            [[1, 2], [1, 3], [1, 5]],
+            capacity=[1, 1],
+            weight=["1/2", "1/2", 1],
+            users=["A/train", "A/tune", "B"],
+            owner=["A", "A", "B"],
+        )
+        decision = allocate(policy, market)
+        assert decision.market.owner == ("A", "A", "B")
+        assert Feasibility().check(market, decision.shares).answer is Answer.HOLDS
+
+    @requires(Trait.PROGRAM)
+    def back_ends_agree(self, policy: Policy) -> None:
+        """Guards against answers that depend on the solver: every capable back end reaches the same objective."""
+        able = list(capable(policy))
+        assert able, "no installed back end can solve the program that the policy declares"
+        for market in sample_markets(8, seed=10):
+            check_agreement({each.name: float(allocate(policy, market, each).objective) for each in able}, market)
+
+    @requires("methods")
+    def methods_bracket_the_exact_optimum(self, policy: Policy) -> None:
+        """Guards against a fast answer to another question, and against bounds that rounding has made false."""
+        proven: Counter[str] = Counter()
+        for market in (*sample_markets(15, seed=16), *sample_markets(15, seed=17, demands=True)):
+            market = market.as_(float)  # what is proven is proven of the market in floats
+            exact_ = allocate(policy, market.as_(Fraction), Exact())
+            for method in policy.methods:
+                own = allocate(policy, market, method)
+                assert own.method == method
+                _same_choice(policy, own, exact_, market)
+                solution = own.solution
+                if solution is None or solution.lower is None or solution.upper is None:
+                    assert not isinstance(method, ProgramMethod), f"{method.name} proves nothing of its answer"
+                    continue
+                lower, upper = Fraction(solution.lower), Fraction(solution.upper)
+                assert lower <= exact_.objective <= upper, f"{solution.summary()} on {market}"
+                proven[method.name] += 1
+        for method in policy.methods:
+            assert proven[method.name] > 15, f"{method.name} proves {proven[method.name]} of 30 answers"
+
+    @requires(Trait.PROGRAM)
+    def some_back_end_can(self, policy: Policy) -> None:
+        """Guards against a declared program that no installed back end can solve."""
+        assert any(True for _ in capable(policy)), "declares a program"
+
+    @requires(Trait.PROGRAM, Trait.EXACT)
+    def canonical_choice_does_not_depend_on_the_solver(self, policy: Policy) -> None:
+        """Guards against a canonical choice that is only what one solver happens to return."""
+        for market in sample_markets(6, seed=12, users=(1, 3), types=(1, 3)):
+            in_fractions = allocate(policy, market, exact=True, canonical=True)
+            in_floats = allocate(policy, market, canonical=True)
+            _close(in_floats.shares, in_fractions.shares, f"canonical shares on {market}")
+
+    @requires("examples")
+    def examples_hold_exactly(self, policy: Policy) -> None:
+        """Guards against a formulation that is not the source's: its worked examples, in rational numbers."""
+        for example in policy.examples:
+            decision = allocate(policy, example.market, exact=True)
+            assert decision.exact, f"{example.source}: the decision is not exact"
+            found = decision.shares, decision.utilities, decision.utilities.sum()
+            for stated, value in zip((example.shares, example.utilities, example.total), found, strict=True):
+                if stated is not None:
+                    right = np.vectorize(partial(exact, place=example.source), otypes=[object])(stated)
+                    assert np.array_equal(right, value), f"{example.source}: should be {right}, is {value}"
+
+    def run_is_a_fold_of_decide(self, policy: Policy) -> None:
+        """Guards against a loop that carries more, or less, than the declared state."""
+        markets = list(sample_markets(3, seed=14))
+        state = policy.start(markets[0])
+        for market, decision in zip(markets, run(policy, markets), strict=True):
+            alone = policy.decide(market, state, session(policy))
+            assert isinstance(alone, Allocation)
+            assert isinstance(decision, Allocation)
+            state = alone.state
+            _close(decision.objective, alone.objective, f"objective on {market}")
+
+    @requires("a state")
+    def state_survives_serialisation(self, policy: Policy) -> None:
+        """Guards against states that cannot be stored between rounds."""
+        market = next(sample_markets(1, seed=15))
+        for state in (policy.start(market), allocate(policy, market).state):
+            assert state is not None, "a policy that starts with a state keeps one"
+            assert pickle.loads(pickle.dumps(state)) == state
 
 
-def _solves_program(policy: Policy) -> bool:
-    """Whether the policy is a linear program that its own methods solve too."""
-    return policy.has_program and policy.needs <= Exact.capabilities and bool(policy.methods)
+def capable(policy: Policy) -> Iterator[Backend]:
+    """Yield the installed back ends that can solve the policy's program."""
+    return (solver for solver in solvers() if policy.needs <= solver.capabilities)
 
 
 def _same_choice(policy: Policy, one: Allocation, other: Allocation, market: Market) -> None:
@@ -325,22 +243,14 @@ def _same_choice(policy: Policy, one: Allocation, other: Allocation, market: Mar
     _close(one.objective, other.objective, f"objective on {market}")
 
 
+def _same(policy: Policy, one: Allocation, other: Allocation, utilities: Array, where: str) -> None:
+    """Fail unless one decision has these utilities or, where they depend on a solver, the objective of another."""
+    if Trait.DETERMINED in policy.traits:
+        _close(one.utilities, utilities, f"utilities {where}")
+    else:
+        _close(one.objective, other.objective, f"objective {where}")
+
+
 def _close(one: Array | Number, other: Array | Number, what: str) -> None:
     a, b = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
     assert np.allclose(a, b, rtol=AGREE, atol=AGREE), f"{what}: {a.tolist()} and {b.tolist()}"
-
-
-def _wrong(example: Example, decision: Allocation) -> str:
-    """Return how a decision differs from a worked example, empty if it does not."""
-    if not decision.exact:
-        return "the decision is not exact"
-    for stated, found in (
-        (example.shares, decision.shares.tolist()),
-        (None if example.utilities is None else [example.utilities], [decision.utilities.tolist()]),
-        (None if example.total is None else [[example.total]], [[decision.utilities.sum()]]),
-    ):
-        if stated is not None:
-            right = [[exact(value, example.source) for value in row] for row in stated]
-            if right != found:
-                return f"should be {right}, is {found}"
-    return ""

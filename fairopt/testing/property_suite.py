@@ -1,158 +1,144 @@
 """The conformance suites of properties: of allocations, and of policies.
 
 from fairopt.testing.property_suite import property_suite
-report = property_suite().run([MyProperty()])
-print(report)
-report.require_complete()
+property_suite().run([MyProperty()]).require_complete()
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from fairopt import discovery
-from fairopt.policy import Policy, allocate
+from fairopt.discovery import policy, properties
+from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties import AllocationProperty, Answer, Effort, MechanismProperty
 from fairopt.properties.lattice import contradictions
 from fairopt.testing.samples import sample_markets
-from fairopt.testing.suite import Suite, Traits, check
+from fairopt.testing.suite import Suite, Traits, checks_of
 
 
 def property_suite() -> Suite[AllocationProperty]:
     """Return the suite of properties of allocations."""
-    return Suite(
-        "properties of allocations",
-        [
-            check(says_what_it_is),
-            check(cited_instances_hold_and_fail),
-            check(witness_refutes_by_the_bare_definition),
-            check(margin_agrees_with_answer),
-            check(exact_and_float_agree_away_from_the_boundary),
-            check(units_do_not_matter),
-            check(lattice_is_respected),
-            check(leaves_the_allocation_alone),
-            check(verdict_is_json),
-            check(tolerance_is_honoured),
-        ],
-        lambda each: Traits(each.name),
-    )
+    return Suite("properties of allocations", checks_of(AllocationChecks()), lambda each: Traits(each.name))
 
 
 def mechanism_suite() -> Suite[MechanismProperty]:
     """Return the suite of properties of policies."""
-    return Suite(
-        "properties of policies",
-        [
-            check(finds_a_known_misreport),
-            check(does_not_refute_what_ignores_reports),
-            check(witness_replays),
-            check(kinds_of_misreport_are_kept),
-            check(same_seed_same_search),
-            check(effort_is_a_limit),
-        ],
-        lambda each: Traits(each.name),
-    )
+    return Suite("properties of policies", checks_of(MechanismChecks()), lambda each: Traits(each.name))
 
 
-def says_what_it_is(each: AllocationProperty) -> None:
-    """Guards against properties without a definition that a reader could check."""
-    assert each.name
-    assert each.definition
-    assert each.source
+class VerdictChecks(ABC):
+    """Checks of properties of outcomes; a case is what such a property checks."""
+
+    @abstractmethod
+    def _cases(self) -> Iterable[tuple[Any, ...]]:
+        """Return exact cases, on some of which the property fails."""
+
+    @abstractmethod
+    def _case(self, instance: Any) -> tuple[Any, ...]:
+        """Return the case of an instance that the property brings along."""
+
+    def says_what_it_is(self, each: Any) -> None:
+        """Guards against properties without a definition that a reader could check."""
+        assert each.name
+        assert each.definition
+        assert each.source
+
+    def instances_hold_and_fail(self, each: Any) -> None:
+        """Guards against a checker that always says the same: known instances, one that holds and one that fails."""
+        answers = set()
+        for instance in each.instances:
+            verdict = each.check(*self._case(instance))
+            assert verdict.answer is instance.answer, f"{instance.source}: {verdict}"
+            assert verdict.exact, f"{instance.source}: exact numbers, but a verdict that is not"
+            answers.add(verdict.answer)
+        assert answers == {Answer.HOLDS, Answer.FAILS}
+
+    def witness_refutes_by_the_bare_definition(self, each: Any) -> None:
+        """Guards against witnesses that do not show what they are said to show."""
+        failed = 0
+        for case in (*self._cases(), *map(self._case, each.instances)):
+            verdict = each.check(*case)
+            if verdict.answer is Answer.FAILS:
+                failed += 1
+                assert verdict.witness.refutes(*case), f"{verdict.witness} does not refute {case}"
+                assert len(str(verdict.witness)) > 10
+            else:
+                assert verdict.witness is None
+        assert failed, "none of the cases fails, so that no witness was looked at"
+
+    def margin_agrees_with_answer(self, each: Any) -> None:
+        """Guards against margins whose sign says something else than the answer."""
+        for case in self._cases():
+            verdict = each.check(*case)
+            fails = verdict.margin is not None and verdict.margin < 0
+            assert fails == (verdict.answer is Answer.FAILS), verdict
+
+    def verdict_is_json(self, each: Any) -> None:
+        """Guards against witnesses that cannot be printed, and against NaN in JSON."""
+        for case in self._cases():
+            verdict = each.check(*case)
+            for exact in (False, True):
+                text = json.dumps(verdict.to_json(exact=exact), allow_nan=False)
+                assert json.loads(text)["answer"] == verdict.answer.value
+
+    def tolerance_is_honoured(self, each: Any) -> None:
+        """Guards against a tolerance that is taken and ignored."""
+        for instance in each.instances:
+            if instance.answer is Answer.FAILS:
+                loose = each.check(*self._case(instance), tolerance=1000)
+                assert loose.answer is Answer.HOLDS, loose
+                assert not loose.exact, "an answer that a tolerance decided is not exact"
 
 
-def cited_instances_hold_and_fail(each: AllocationProperty) -> None:
-    """Guards against a checker that always says the same: cited instances, one that holds and one that fails."""
-    answers = set()
-    for instance in each.instances:
-        verdict = each.check(instance.market, instance.allocation)
-        assert verdict.answer is instance.answer, f"{instance.source}: {verdict}"
-        assert verdict.exact, f"{instance.source}: exact shares on an exact market, but a verdict that is not"
-        answers.add(verdict.answer)
-    assert answers == {Answer.HOLDS, Answer.FAILS}
+class AllocationChecks(VerdictChecks):
+    """The checks of properties of allocations."""
 
+    def _cases(self) -> Iterator[tuple[Market, Array]]:
+        return cases()
 
-def witness_refutes_by_the_bare_definition(each: AllocationProperty) -> None:
-    """Guards against witnesses that do not show what they are said to show."""
-    failed = 0
-    for market, shares in cases():
-        verdict = each.check(market, shares)
-        if verdict.answer is Answer.FAILS:
-            failed += 1
-            assert verdict.witness.refutes(market, shares), f"{verdict.witness} does not refute {shares.tolist()}"
-        else:
-            assert verdict.witness is None
-    assert failed, "none of the cases fails, so that no witness was looked at"
+    def _case(self, instance: Any) -> tuple[Market, Array]:
+        return instance.market, instance.allocation
 
+    def exact_and_float_agree_away_from_the_boundary(self, each: AllocationProperty) -> None:
+        """Guards against strict float comparisons: 28 of 40 right HiGHS answers were once called envious by 2.7e-15."""
+        compared = 0
+        for market, shares in cases():
+            exact, rounded = each.check(market, shares), each.check(market, shares.astype(float))
+            assert exact.exact
+            assert exact.margin is not None
+            if exact.margin == 0 or abs(float(exact.margin)) > 1e-3:
+                compared += 1
+                assert exact.answer is rounded.answer, f"{exact} in Fractions, {rounded} in floats"
+        assert compared
 
-def margin_agrees_with_answer(each: AllocationProperty) -> None:
-    """Guards against margins whose sign says something else than the answer."""
-    for market, shares in cases():
-        verdict = each.check(market, shares)
-        assert verdict.margin is not None
-        assert (verdict.margin < 0) == (verdict.answer is Answer.FAILS), verdict
+    def units_do_not_matter(self, each: AllocationProperty) -> None:
+        """Guards against checkers that compare throughputs of different users, who have units of their own."""
+        for market, shares in cases():
+            factors = {user: Fraction(10 ** (3 * i), 7) for i, user in enumerate(market.users)}
+            assert each.check(market, shares).answer is each.check(market.rescaled(factors), shares).answer
 
+    def lattice_is_respected(self, each: AllocationProperty) -> None:
+        """Guards against one checker contradicting another (no envy and nothing left over give sharing incentive)."""
+        others = {other.name: other for other in (*of_allocations(), each)}
+        for market, shares in cases():
+            verdicts = {name: other.check(market, shares) for name, other in others.items()}
+            broken = contradictions(verdicts, demands=market.demand is not None)
+            assert not broken, f"{broken} on {shares.tolist()}"
 
-def exact_and_float_agree_away_from_the_boundary(each: AllocationProperty) -> None:
-    """Guards against strict float comparisons: 28 of 40 correct HiGHS answers were once called envious by 2.7e-15."""
-    compared = 0
-    for market, shares in cases():
-        exact, rounded = each.check(market, shares), each.check(market, shares.astype(float))
-        assert exact.exact
-        assert exact.margin is not None
-        if exact.margin == 0 or abs(float(exact.margin)) > 1e-3:
-            compared += 1
-            assert exact.answer is rounded.answer, f"{exact} in Fractions, {rounded} in floats"
-    assert compared
-
-
-def units_do_not_matter(each: AllocationProperty) -> None:
-    """Guards against checkers that compare throughputs of different users, who have units of their own."""
-    for market, shares in cases():
-        factors = {user: Fraction(10 ** (3 * i), 7) for i, user in enumerate(market.users)}
-        assert each.check(market, shares).answer is each.check(market.rescaled(factors), shares).answer
-
-
-def lattice_is_respected(each: AllocationProperty) -> None:
-    """Guards against one checker contradicting another (no envy and nothing left over give sharing incentive)."""
-    others = {other.name: other for other in (*of_allocations(), each)}
-    for market, shares in cases():
-        verdicts = {name: other.check(market, shares) for name, other in others.items()}
-        broken = contradictions(verdicts, demands=market.demand is not None)
-        assert not broken, f"{broken} on {shares.tolist()}"
-
-
-def leaves_the_allocation_alone(each: AllocationProperty) -> None:
-    """Guards against checkers that normalise in place."""
-    for market, shares in cases():
-        before = shares.copy()
-        each.check(market, shares)
-        assert np.array_equal(before, shares)
-
-
-def verdict_is_json(each: AllocationProperty) -> None:
-    """Guards against witnesses that cannot be printed, and against NaN in JSON."""
-    for market, shares in cases():
-        verdict = each.check(market, shares)
-        for exact in (False, True):
-            text = json.dumps(verdict.to_json(exact=exact), allow_nan=False)
-            assert json.loads(text)["answer"] == verdict.answer.value
-        assert verdict.witness is None or len(str(verdict.witness)) > 10
-
-
-def tolerance_is_honoured(each: AllocationProperty) -> None:
-    """Guards against a tolerance that is taken and ignored."""
-    for instance in each.instances:
-        if instance.answer is Answer.FAILS:
-            loose = each.check(instance.market, instance.allocation, tolerance=1000)
-            assert loose.answer is Answer.HOLDS, loose
-            assert not loose.exact, "an answer that a tolerance decided is not exact"
+    def leaves_the_allocation_alone(self, each: AllocationProperty) -> None:
+        """Guards against checkers that normalise in place."""
+        for market, shares in cases():
+            before = shares.copy()
+            each.check(market, shares)
+            assert np.array_equal(before, shares)
 
 
 def cases() -> Iterator[tuple[Market, Array]]:
@@ -166,82 +152,72 @@ def cases() -> Iterator[tuple[Market, Array]]:
         yield market, market.equal_split() * Fraction(1, 2)
         yield market, market.equal_split()
     for market in sample_markets(10, seed=22, users=(2, 4), types=(2, 3)):
-        yield market, allocate(_trading(), market).shares
+        yield market, allocate(policy("second-price-trading"), market).shares
         over = market.equal_split().copy()
         over[0, 0] = over[0, 0] + Fraction(1, 3)
         yield market, over
 
 
-def _trading() -> Policy:
-    return discovery.policy("second-price-trading")
+_SMALL = Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1])
 
 
-def _equal_split() -> Policy:
-    return discovery.policy("equal-split")
+class MechanismChecks:
+    """The checks of properties of policies."""
 
+    def finds_a_known_misreport(self, each: MechanismProperty) -> None:
+        """Guards against a search that finds nothing: OEF Sec. 2.4, user 1 gains under trading by reporting 2.8."""
+        verdict = each.search(policy("second-price-trading"), _SMALL, effort=Effort(evaluations=300))
+        assert verdict.answer is Answer.FAILS
+        assert verdict.by_misreport["larger"].answer is Answer.FAILS
+        assert verdict.margin is not None
+        assert verdict.margin < 0
 
-def _small() -> Market:
-    return Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1])
+    def does_not_refute_what_ignores_reports(self, each: MechanismProperty) -> None:
+        """Guards against gains made of rounding errors, and against calling a search a proof."""
+        verdict = each.search(policy("equal-split"), _SMALL, effort=Effort(evaluations=300))
+        assert verdict.answer is Answer.NOT_REFUTED
+        assert verdict.witness is None
 
+    def witness_replays(self, each: MechanismProperty) -> None:
+        """Guards against gains that the policy does not really give: the misreport is made again, in exact numbers."""
+        for decider in (policy("second-price-trading"), policy("max-efficiency")):
+            market = _SMALL
+            found = each.search(decider, market, effort=Effort(evaluations=300)).witness
+            i = market.index(found.user)
+            honest = allocate(decider, market, exact=True)
+            misreported = allocate(decider, market.misreport(i, found.report), exact=True)
+            gain = market.utility(misreported.shares)[i] - market.utility(honest.shares)[i]
+            assert gain == found.gain > 0
 
-def finds_a_known_misreport(each: MechanismProperty) -> None:
-    """Guards against a search that finds nothing: OEF Sec. 2.4, user 1 gains under trading by reporting 2.8."""
-    verdict = each.search(_trading(), _small(), effort=Effort(evaluations=300))
-    assert verdict.answer is Answer.FAILS
-    assert verdict.by_misreport["larger"].answer is Answer.FAILS
-    assert verdict.margin is not None
-    assert verdict.margin < 0
+    def kinds_of_misreport_are_kept(self, each: MechanismProperty) -> None:
+        """Guards against a "larger" misreport with a smaller entry: the papers' theorems differ in just this."""
+        verdict = each.search(policy("second-price-trading"), _SMALL, effort=Effort(evaluations=300))
+        assert set(verdict.by_misreport) == {"larger", "smaller", "any"}
+        larger, smaller = verdict.by_misreport["larger"].witness, verdict.by_misreport["smaller"].witness
+        if larger is not None:
+            assert all(told >= true for told, true in zip(larger.report, larger.truth, strict=True))
+        if smaller is not None:
+            assert all(told <= true for told, true in zip(smaller.report, smaller.truth, strict=True))
 
+    def same_seed_same_search(self, each: MechanismProperty) -> None:
+        """Guards against searches that cannot be repeated."""
+        first, second = (
+            each.search(policy("second-price-trading"), _SMALL, effort=Effort(120, seed=5)) for _ in range(2)
+        )
+        assert json.dumps(first.to_json()) == json.dumps(second.to_json())
 
-def does_not_refute_what_ignores_reports(each: MechanismProperty) -> None:
-    """Guards against gains made of rounding errors, and against calling a search a proof."""
-    verdict = each.search(_equal_split(), _small(), effort=Effort(evaluations=300))
-    assert verdict.answer is Answer.NOT_REFUTED
-    assert verdict.witness is None
-
-
-def witness_replays(each: MechanismProperty) -> None:
-    """Guards against gains that the policy does not really give: the misreport is made again, in exact numbers."""
-    for policy in (_trading(), discovery.policy("max-efficiency")):
-        market = _small()
-        found = each.search(policy, market, effort=Effort(evaluations=300)).witness
-        i = market.index(found.user)
-        honest = allocate(policy, market, exact=True)
-        misreported = allocate(policy, market.misreport(i, found.report), exact=True)
-        gain = market.utility(misreported.shares)[i] - market.utility(honest.shares)[i]
-        assert gain == found.gain > 0
-
-
-def kinds_of_misreport_are_kept(each: MechanismProperty) -> None:
-    """Guards against a "larger" misreport with a smaller entry: the papers' theorems differ in just this."""
-    verdict = each.search(_trading(), _small(), effort=Effort(evaluations=300))
-    assert set(verdict.by_misreport) == {"larger", "smaller", "any"}
-    larger, smaller = verdict.by_misreport["larger"].witness, verdict.by_misreport["smaller"].witness
-    if larger is not None:
-        assert all(told >= true for told, true in zip(larger.report, larger.truth, strict=True))
-    if smaller is not None:
-        assert all(told <= true for told, true in zip(smaller.report, smaller.truth, strict=True))
-
-
-def same_seed_same_search(each: MechanismProperty) -> None:
-    """Guards against searches that cannot be repeated."""
-    first, second = (each.search(_trading(), _small(), effort=Effort(120, seed=5)) for _ in range(2))
-    assert json.dumps(first.to_json()) == json.dumps(second.to_json())
-
-
-def effort_is_a_limit(each: MechanismProperty) -> None:
-    """Guards against a search that never ends: with one user and one type there is little to try."""
-    verdict = each.search(_equal_split(), Market.of([[1]], capacity=[1]), effort=Effort(evaluations=30))
-    assert verdict.answer is Answer.NOT_REFUTED
-    verdict = each.search(_equal_split(), _small(), effort=Effort(evaluations=10**9, seconds=0.2))
-    assert verdict.answer is Answer.NOT_REFUTED
+    def effort_is_a_limit(self, each: MechanismProperty) -> None:
+        """Guards against a search that never ends: with one user and one type there is little to try."""
+        single = Market.of([[1]], capacity=[1])
+        for market, effort in ((single, Effort(evaluations=30)), (_SMALL, Effort(evaluations=10**9, seconds=0.2))):
+            assert each.search(policy("equal-split"), market, effort=effort).answer is Answer.NOT_REFUTED
 
 
 def of_allocations() -> list[AllocationProperty]:
     """Return one of each installed property of allocations."""
-    return [each for each in discovery.properties(Market) if isinstance(each, AllocationProperty)]
+    return [each for each in properties(Market) if isinstance(each, AllocationProperty)]
 
 
 def of_policies() -> list[MechanismProperty]:
     """Return one of each installed property of policies of shares."""
-    return [each for each in discovery.properties(Market) if isinstance(each, MechanismProperty)]
+    return [each for each in properties(Market) if isinstance(each, MechanismProperty)]

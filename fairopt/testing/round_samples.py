@@ -10,7 +10,7 @@ from typing import Any
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Outage, Pattern, Trace
 from fairopt.program import INFINITY, Number
-from fairopt.simulation import History, Mechanics, Setting, run
+from fairopt.simulation import History, Mechanics, Round, Setting, run
 from fairopt.simulation.document import document
 
 #: The length of a round. No job loads that long, so a job that runs for a whole round makes progress.
@@ -131,27 +131,23 @@ def _outages(random: Random, cluster: Cluster, jobs: Jobs) -> tuple[Outage, ...]
 def _spare(cluster: Cluster, jobs: Jobs, host: str) -> bool:
     """Whether every job that fits the cluster also fits it without ``host``."""
     at = cluster.hosts.index(host)
-    whole = cluster.capacity.tolist()
-    rest = [
-        gpus - (int(cluster.gpus[at]) if gpu_type == cluster.gpu_type[at] else 0) for gpu_type, gpus in enumerate(whole)
-    ]
+    rest = cluster.capacity.copy()
+    rest[cluster.gpu_type[at]] -= cluster.gpus[at]
+    able = (jobs.throughput > 0) & (jobs.memory[:, None] <= cluster.memory)
+    fits, fitted = ((able & (jobs.gpus[:, None] <= there)).any(axis=1) for there in (rest, cluster.capacity))
+    return bool((fits | ~fitted).all())
 
-    def fits(row: int, there: list[int]) -> bool:
-        return any(
-            jobs.throughput[row, gpu_type] > 0
-            and jobs.memory[row] <= cluster.memory[gpu_type]
-            and jobs.gpus[row] <= gpus
-            for gpu_type, gpus in enumerate(there)
-        )
 
-    return all(fits(row, rest) or not fits(row, whole) for row in range(len(jobs)))
+def played(policy: Policy, setting: Setting, **how: Any) -> Iterator[Round]:
+    """Yield the records of a run over a setting; see `fairopt.simulation.run`."""
+    mechanics, length = setting.mechanics, setting.length
+    return run(policy, setting.trace, setting.cluster, length=length, mechanics=mechanics, **how)
 
 
 def documented(policy: Policy, setting: Setting, rounds: int | None = None) -> dict[str, Any]:
     """Return the document of a run."""
-    cluster, trace, mechanics = setting.cluster, setting.trace, setting.mechanics
-    records = run(policy, trace, cluster, length=setting.length, mechanics=mechanics, rounds=rounds)
-    return document(History.of(trace, cluster, records), mechanics, setting.length, policy.name)
+    history = History.of(setting.trace, setting.cluster, played(policy, setting, rounds=rounds))
+    return document(history, setting.mechanics, setting.length, policy.name)
 
 
 def by_hand() -> Setting:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fairopt.problem import Cluster, Jobs, Outage, Pattern, Queue, Spots, Trace
-from fairopt.program import INFINITY, Array, Number
+from fairopt.program import INFINITY, Number, fractions, objects
 
 __all__ = ["clusters", "placements", "queues", "traces"]
 
@@ -64,7 +64,7 @@ def queues(*, max_jobs: int = 6, leases: bool = True) -> SearchStrategy[Queue]:
         cluster = draw(clusters())
         jobs = draw(_jobs(cluster, draw(st.integers(1, max_jobs)), 8, True))
         now, length = draw(st.integers(0, 5)) * Fraction(10), Fraction(10)
-        jobs = replace(jobs, arrival=np.array([min(each, now) for each in jobs.arrival], dtype=object))
+        jobs = replace(jobs, arrival=objects(min(each, now) for each in jobs.arrival))
         fresh = Queue.fresh(jobs, cluster, length=length, now=now, index=int(now / length))
         up = np.array(draw(_lists(st.booleans() | st.just(True), len(cluster.hosts))), dtype=bool)
         fresh = replace(fresh, up=up)
@@ -75,12 +75,12 @@ def queues(*, max_jobs: int = 6, leases: bool = True) -> SearchStrategy[Queue]:
         part = draw(_lists(st.sampled_from([Fraction(1), Fraction(1, 2), Fraction(1, 10)]), len(jobs)))
         return replace(
             fresh,
-            remaining=jobs.work * np.array(part, dtype=object),
-            attained=_fractions([draw(AMOUNTS) if spots else 0 for spots in last]),
-            setup=_fractions([draw(AMOUNTS) if row in running else 0 for row in range(len(jobs))]),
+            remaining=jobs.work * objects(part),
+            attained=fractions([draw(AMOUNTS) if spots else 0 for spots in last]),
+            setup=fractions([draw(AMOUNTS) if row in running else 0 for row in range(len(jobs))]),
             last=last,
             running=np.array([row in running for row in range(len(jobs))], dtype=bool),
-            lease=_fractions([now + each for each in held]),
+            lease=fractions([now + each for each in held]),
             started=tuple(now / 2 if spots else None for spots in last),
         )
 
@@ -93,12 +93,11 @@ def placements(draw: DrawFn, queue: Queue) -> dict[int, Spots]:
     left = queue.free()
     out: dict[int, Spots] = {}
     for row in draw(st.permutations(range(len(queue)))):
-        gpu_types = [
-            gpu_type for gpu_type in np.flatnonzero(queue.suits[row]).tolist() if _room(queue, left, gpu_type, row)
-        ]
+        spots, missing = [], int(queue.jobs.gpus[row])
+        suited = np.flatnonzero(queue.suits[row]).tolist()
+        gpu_types = [each for each in suited if left[list(queue.cluster.of_type(each))].sum() >= missing]
         if not gpu_types or not draw(st.booleans()):
             continue
-        spots, missing = [], int(queue.jobs.gpus[row])
         for host in queue.cluster.of_type(draw(st.sampled_from(gpu_types))):
             here = min(missing, int(left[host]))
             if here:
@@ -109,16 +108,8 @@ def placements(draw: DrawFn, queue: Queue) -> dict[int, Spots]:
     return out
 
 
-def _room(queue: Queue, left: Array, gpu_type: int, row: int) -> bool:
-    return bool(sum(left[host] for host in queue.cluster.of_type(gpu_type)) >= queue.jobs.gpus[row])
-
-
 def _lists(each: SearchStrategy[Any], size: int) -> SearchStrategy[list[Any]]:
     return st.lists(each, min_size=size, max_size=size)
-
-
-def _fractions(values: list[Any]) -> Array:
-    return np.array([Fraction(value) for value in values], dtype=object)
 
 
 @st.composite

@@ -2,9 +2,7 @@
 
 from fairopt.proofs.verifier import runs
 from fairopt.testing.round_suite import round_suite
-report = round_suite(runs.decide).run([MyPolicy()])
-print(report)
-report.require_complete()
+round_suite(runs.decide).run([MyPolicy()]).require_complete()
 """
 
 from __future__ import annotations
@@ -12,9 +10,10 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from itertools import pairwise
 from random import Random
 from typing import Any, ClassVar
 
@@ -22,30 +21,26 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.codec import encode
-from fairopt.discovery import BACKENDS, load, names, policies
-from fairopt.errors import NotCapable
-from fairopt.policy import Policy, Schedule, Trait, decide
+from fairopt.discovery import policies
+from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.policy.schedule import refuse_broken
-from fairopt.problem import Cluster, Jobs, Queue, Trace
-from fairopt.simulation import (
-    History,
-    Round,
-    Setting,
-    Snapshot,
-    advance,
-    begin,
-    choose,
-    next_queue,
-    placed,
-    run,
-    snapshot_from,
-    snapshot_text,
-)
+from fairopt.problem import Queue, Trace
+from fairopt.simulation import History, Round, Setting, Snapshot, advance, begin, choose, next_queue, placed
 from fairopt.simulation.document import document
 from fairopt.simulation.placement import Consolidated
-from fairopt.testing.claim_checks import check_claims, check_declaration, check_refuted, declared
-from fairopt.testing.round_samples import sample_settings
-from fairopt.testing.suite import Suite, Traits, check
+from fairopt.simulation.snapshots import snapshot_from, snapshot_text
+from fairopt.testing.policy_checks import (
+    Known,
+    SampledChecks,
+    answers,
+    backwards,
+    check_agreement,
+    check_unchanged,
+    decided,
+    suite_of,
+)
+from fairopt.testing.round_samples import played, sample_settings
+from fairopt.testing.suite import Suite, requires
 
 #: What replays a run's document and returns the violations with a statement, within a tolerance.
 Judge = Callable[[str, Fraction], tuple[Sequence[str], str]]
@@ -53,44 +48,15 @@ Judge = Callable[[str, Fraction], tuple[Sequence[str], str]]
 MOST_ROUNDS = 300
 #: The tolerance for floats in one round.
 NEAR = Fraction(1, 10**9)
-#: Two back ends agree on an objective to this, relative to its size.
-AGREE = 1e-6
 
 
-def round_suite(
-    judge: Judge, *, settings: int = 20, expected_failures: Mapping[str, Mapping[str, str]] | None = None
-) -> Suite[Policy]:
+def round_suite(judge: Judge, *, settings: int = 20, expected_failures: Known | None = None) -> Suite[Policy]:
     """Return the suite, with runs over ``settings`` sampled settings judged by ``judge``.
 
     ``judge`` replays a run by itself, knowing nothing of policies: `fairopt.proofs.verifier.runs.decide`.
     ``expected_failures`` maps a policy's name to {check: measured reason}.
     """
-    known = expected_failures or {}
-    on = Checks(judge, settings)
-    return Suite(
-        "policies of rounds",
-        [
-            check(on.says_what_it_is),
-            check(on.every_round_is_possible),
-            check(on.every_round_is_possible_in_floats),
-            check(on.everybody_is_done_in_the_end),
-            check(on.run_is_a_fold_of_decide),
-            check(on.a_run_stopped_and_resumed_is_the_same),
-            check(on.leaves_the_queue_and_the_state_alone),
-            check(on.keeps_leases_that_it_did_not_give),
-            check(on.copes_where_nobody_can_run),
-            check(on.forgets_who_is_done),
-            check(on.back_ends_agree, Trait.PROGRAM),
-            check(on.floats_place_like_fractions, Trait.SAME_IN_FLOATS),
-            check(on.no_gpu_is_idle_for_which_somebody_waits, Trait.WORK_CONSERVING),
-            check(on.gangs_lie_on_one_type, Trait.ONE_TYPE),
-            check(on.nobody_who_runs_is_stopped, Trait.RUNS_TO_COMPLETION),
-            check(on.names_do_not_matter, Trait.NAMELESS),
-            check(on.claims_hold, "claims"),
-            check(on.refuted_claims_stay_refuted, "claims"),
-        ],
-        lambda policy: Traits(policy.name, declared(policy), "", known.get(policy.name, {})),
-    )
+    return suite_of("policies of rounds", RoundChecks(judge, settings), expected_failures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,17 +98,11 @@ def fold(policy: Policy, setting: Setting, after: Snapshot | None = None) -> Pla
         if coming is None:
             return Play(setting, tuple(steps), True)
         moved, queue = coming
-        schedule = decided(policy, queue, moved.state if moved.started else MISSING)
+        schedule = decided(policy, queue, moved.state)
         record = advance(moved, setting.trace, schedule, setting.mechanics)
         steps.append(Step(queue, schedule, record))
         snapshot = record.after
     return Play(setting, tuple(steps), False)
-
-
-def decided(policy: Policy, queue: Queue, state: Any = MISSING) -> Schedule:
-    """Return what a pristine copy of a policy decides, after its own first state where none is given."""
-    own = copy.deepcopy(policy)
-    return decide(own, queue, state=None if state is MISSING else state)
 
 
 def installed() -> list[Policy]:
@@ -151,26 +111,28 @@ def installed() -> list[Policy]:
 
 
 @dataclass(frozen=True, eq=False)
-class Checks:
-    """The checks; runs over the sampled settings are made once a policy and kept."""
+class RoundChecks(SampledChecks):
+    """The checks of runs over settings."""
 
     judge: Judge
     settings: int
-    _plays: dict[int, tuple[Policy, list[Play]]] = field(default_factory=dict)
 
-    def plays(self, policy: Policy) -> list[Play]:
-        """Return the folds of a policy over the sampled settings."""
-        if id(policy) not in self._plays:
-            self._plays[id(policy)] = policy, [fold(policy, each) for each in sample_settings(self.settings, seed=1)]
-        return self._plays[id(policy)][1]
+    def _sampled(self, policy: Policy) -> Iterator[Play]:
+        return (fold(policy, each) for each in sample_settings(self.settings, seed=1))
 
-    def says_what_it_is(self, policy: Policy) -> None:
-        """Guards against plug-ins without name, source or defaults, and states that cannot be written down."""
-        check_declaration(policy)
+    def _tried(self, policy: Policy, claim: Claim) -> Iterator[tuple[Setting, History]]:
+        return ((play.setting, play.history()) for play in self._outcomes(policy))
+
+    def _steps(self, policy: Policy) -> Iterator[Step]:
+        return (step for play in self._outcomes(policy) for step in play.steps)
+
+    def _judged(self, text: str, setting: Setting, tolerance: Fraction = Fraction(0)) -> None:
+        violations, _ = self.judge(text, tolerance)
+        assert not violations, f"{setting.cluster!r}, {setting.trace!r}: {violations[:3]}"
 
     def every_round_is_possible(self, policy: Policy) -> None:
         """Guards against torn gangs, overbooked or broken hosts, wrong types, broken leases and wrong records."""
-        for play in self.plays(policy):
+        for play in self._outcomes(policy):
             self._judged(play.text(), play.setting)
 
     def every_round_is_possible_in_floats(self, policy: Policy) -> None:
@@ -182,7 +144,7 @@ class Checks:
 
     def everybody_is_done_in_the_end(self, policy: Policy) -> None:
         """Guards against endless starvation, and against jobs that are forgotten."""
-        for number, play in enumerate(self.plays(policy)):
+        for number, play in enumerate(self._outcomes(policy)):
             done = {job for step in play.steps for job in step.record.completed}
             stuck = {job for step in play.steps for job in step.record.misfits}
             left = sorted(set(play.setting.trace.jobs.names) - done - stuck)
@@ -191,32 +153,27 @@ class Checks:
 
     def run_is_a_fold_of_decide(self, policy: Policy) -> None:
         """Guards against state kept in the object, unseeded randomness, and a loop that carries more than the state."""
-        for play in self.plays(policy)[:6]:
-            one = play.setting
-            rounds = run(policy, one.trace, one.cluster, length=one.length, mechanics=one.mechanics, rounds=MOST_ROUNDS)
+        for play in self._outcomes(policy)[:6]:
+            rounds = played(policy, play.setting, rounds=MOST_ROUNDS)
             _same_records([step.record for step in play.steps], list(rounds))
 
     def a_run_stopped_and_resumed_is_the_same(self, policy: Policy) -> None:
         """Guards against states that lose something when they are written down, at any boundary of rounds."""
-        for play in self.plays(policy)[:3]:
-            one = play.setting
-            for before, then in zip(play.steps, play.steps[1:], strict=False):
+        for play in self._outcomes(policy)[:3]:
+            for before, then in pairwise(play.steps):
                 read = snapshot_from(snapshot_text(before.record.after), policy.states)
-                own, kept = copy.deepcopy(policy), one.mechanics
-                again = run(own, one.trace, one.cluster, length=one.length, mechanics=kept, rounds=1, after=read)
-                _same_records([then.record], list(again))
+                _same_records([then.record], list(played(copy.deepcopy(policy), play.setting, rounds=1, after=read)))
 
     def leaves_the_queue_and_the_state_alone(self, policy: Policy) -> None:
         """Guards against policies that write into what they are given."""
-        for play in self.plays(policy)[:3]:
-            state: Any = MISSING
+        for play in self._outcomes(policy)[:3]:
+            state: Any = None
             for step in play.steps:
                 before = copy.deepcopy(step.queue)
-                written = None if state is MISSING else encode(state)
+                written = encode(state)
                 schedule = decided(policy, step.queue, state)
-                for name in before.__dataclass_fields__:
-                    assert _alike(getattr(step.queue, name), getattr(before, name)), f"the queue's {name} has changed"
-                assert state is MISSING or encode(state) == written, "the state that was given has changed"
+                check_unchanged(step.queue, before, "queue")
+                assert encode(state) == written, "the state that was given has changed"
                 state = schedule.state
 
     def keeps_leases_that_it_did_not_give(self, policy: Policy) -> None:
@@ -242,7 +199,7 @@ class Checks:
             queue = Queue.fresh(jobs, cluster, length=setting.length, now=now)
             dark = replace(queue, up=np.zeros_like(queue.up))
             huge = replace(queue, jobs=replace(jobs, gpus=jobs.gpus + 1000))
-            state: Any = MISSING
+            state: Any = None
             for each in (dark, huge, queue, dark):
                 schedule = decided(policy, each, state)
                 refuse_broken(schedule)
@@ -252,24 +209,26 @@ class Checks:
 
     def forgets_who_is_done(self, policy: Policy) -> None:
         """Guards against states that grow with every job that was ever present."""
-        for play in self.plays(policy)[:6]:
+        for play in self._outcomes(policy)[:6]:
             for step in play.steps:
                 known = set(re.findall(r"job-\d+", json.dumps(encode(step.schedule.state))))
                 gone = known - set(step.queue.jobs.names)
                 assert not gone, f"round {step.queue.index}: the state holds {sorted(gone)[:5]}, who are not present"
 
+    @requires(Trait.PROGRAM)
     def back_ends_agree(self, policy: Policy) -> None:
         """Guards against answers that depend on the solver: every capable one reaches the same objective."""
         asked = 0
         for setting in sample_settings(2, seed=5, jobs=(5, 7), hosts=(2, 3)):
             for step in fold(policy, setting).steps[:4]:
-                state = policy.start(step.queue)
-                found = dict(_objectives(policy, step.queue, state))
+                schedules = answers(policy, step.queue, state=policy.start(step.queue))
+                solved = [(each.backend, each.solution) for each in schedules if each.solution is not None]
+                found = {name: float(one.objective) for name, one in solved if one.objective is not None}
                 asked = max(asked, len(found))
-                least, most = min(found.values(), default=0.0), max(found.values(), default=0.0)
-                assert most - least <= AGREE * (1 + abs(most)), f"{step.queue!r}: {found}"
+                check_agreement(found, step.queue)
         assert asked >= 2, f"declares a program, and {asked} back ends took it"
 
+    @requires(Trait.SAME_IN_FLOATS)
     def floats_place_like_fractions(self, policy: Policy) -> None:
         """Guards against rules that are right in one number type only."""
         for setting in sample_settings(max(2, self.settings // 4), seed=6, ties=False):
@@ -277,6 +236,7 @@ class Checks:
             for one, other in zip(exactly.steps, nearly.steps, strict=True):
                 _same_places(one, other)
 
+    @requires(Trait.WORK_CONSERVING)
     def no_gpu_is_idle_for_which_somebody_waits(self, policy: Policy) -> None:
         """Guards against GPUs left idle although a whole gang that waits would fit on them."""
         for step in self._steps(policy):
@@ -287,12 +247,14 @@ class Checks:
                 fits = step.queue.allowed[row] & (step.queue.jobs.gpus[row] <= free)
                 assert not fits.any(), f"{step.queue!r}: {step.queue.jobs.names[row]} waits, {free.tolist()} are free"
 
+    @requires(Trait.ONE_TYPE)
     def gangs_lie_on_one_type(self, policy: Policy) -> None:
         """Guards against gangs whose slowest type slows down the others."""
         for step in self._steps(policy):
             for row, spots in step.schedule.placements.items():
                 assert len(step.queue.gpu_types(spots)) == 1, f"{step.queue!r}: {step.queue.jobs.names[row]} at {spots}"
 
+    @requires(Trait.RUNS_TO_COMPLETION)
     def nobody_who_runs_is_stopped(self, policy: Policy) -> None:
         """Guards against preemption by a policy that promises none."""
         for step in self._steps(policy):
@@ -300,27 +262,13 @@ class Checks:
                 name, spots = step.queue.jobs.names[row], step.schedule.placements.get(row)
                 assert spots == step.queue.last[row], f"{step.queue!r}: {name} is taken from {step.queue.last[row]}"
 
+    @requires(Trait.NAMELESS)
     def names_do_not_matter(self, policy: Policy) -> None:
         """Guards against choices by alphabet, and by the order of a set of names."""
-        for play in self.plays(policy)[:4]:
+        for play in self._outcomes(policy)[:4]:
             other = fold(policy, _renamed(play.setting))
             for one, two in zip(play.steps, other.steps, strict=True):
                 _same_places(one, two)
-
-    def claims_hold(self, policy: Policy) -> None:
-        """Guards against claims that are taken over from a paper and do not hold: they do on sampled runs."""
-        check_claims(policy, ((play.setting, play.history()) for play in self.plays(policy)))
-
-    def refuted_claims_stay_refuted(self, policy: Policy) -> None:
-        """Guards against counterexamples that a change of the policy made meaningless."""
-        check_refuted(policy)
-
-    def _steps(self, policy: Policy) -> Iterator[Step]:
-        return (step for play in self.plays(policy) for step in play.steps)
-
-    def _judged(self, text: str, setting: Setting, tolerance: Fraction = Fraction(0)) -> None:
-        violations, _ = self.judge(text, tolerance)
-        assert not violations, f"{setting.cluster!r}, {setting.trace!r}: {violations[:3]}"
 
 
 @dataclass(frozen=True)
@@ -341,29 +289,13 @@ class Lender(Policy):
         return Schedule(self.name, problem, placements, leases)
 
 
-def _objectives(policy: Policy, queue: Queue, state: Any) -> Iterator[tuple[str, float]]:
-    solvers: list[Any] = [load(BACKENDS, name)() for name in names(BACKENDS)]
-    for way in [*(solver for solver in solvers if solver.available()), *policy.methods]:
-        try:
-            schedule = decide(policy, queue, way, state=state)
-        except NotCapable:
-            continue  # one that cannot is not asked
-        if schedule.solution is not None and schedule.solution.objective is not None:
-            yield schedule.backend, float(schedule.solution.objective)
-
-
 def _renamed(setting: Setting) -> Setting:
     """Return the same setting with names whose alphabetical order is the reverse."""
     jobs, cluster = setting.trace.jobs, setting.cluster
-
-    def reverse(found: Sequence[str], letter: str) -> tuple[str, ...]:
-        return tuple(f"{letter}{len(found) - at:04}" for at in range(len(found)))
-
-    hosts = dict(zip(cluster.hosts, reverse(cluster.hosts, "z"), strict=True))
-    new: Jobs = replace(jobs, names=reverse(jobs.names, "y"), tenants=reverse(jobs.tenants, "x"))
-    moved: Cluster = replace(cluster, hosts=tuple(hosts.values()))
+    hosts = dict(zip(cluster.hosts, backwards(cluster.hosts, "z"), strict=True))
+    new = replace(jobs, names=backwards(jobs.names, "y"), tenants=backwards(jobs.tenants, "x"))
     outages = tuple(replace(each, host=hosts[each.host]) for each in setting.trace.outages)
-    return replace(setting, cluster=moved, trace=Trace(new, outages))
+    return replace(setting, cluster=replace(cluster, hosts=tuple(hosts.values())), trace=Trace(new, outages))
 
 
 def _same_records(one: Sequence[Round], other: Sequence[Round]) -> None:
@@ -378,11 +310,3 @@ def _same_places(one: Step, other: Step) -> None:
     left, right = dict(one.schedule.placements), dict(other.schedule.placements)
     differ = {row: (left.get(row), right.get(row)) for row in {*left, *right} if left.get(row) != right.get(row)}
     assert not differ, f"{one.queue!r}: placements differ, row by row: {differ}"
-
-
-def _alike(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray):
-        return not one.flags.writeable and one.dtype == other.dtype and np.array_equal(one, other)
-    if isinstance(one, Jobs | Cluster):
-        return all(_alike(value, vars(other)[name]) for name, value in vars(one).items())
-    return bool(one == other)

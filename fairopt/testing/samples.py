@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from fractions import Fraction
+from math import isqrt
 
 import numpy as np
 
@@ -67,10 +69,6 @@ def _make_alike(random: np.random.Generator, speedup: Array, capacity: Array) ->
 
 
 def _primes(count: int) -> list[int]:
-    found: list[int] = []
-    candidate = 11
-    while len(found) < count:
-        if all(candidate % prime for prime in (2, 3, 5, 7, *found) if prime * prime <= candidate):
-            found.append(candidate)
-        candidate += 2
-    return found
+    """Return the primes from 11 on."""
+    primes = (number for number in itertools.count(11, 2) if all(number % part for part in range(3, isqrt(number) + 1)))
+    return list(itertools.islice(primes, count))

@@ -7,7 +7,6 @@ demands and job types can be switched on and off. `allocations` divides the GPUs
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -135,23 +134,11 @@ def allocations(market: Market, feasible: bool = True) -> SearchStrategy[Array]:
             parts = draw(st.lists(st.integers(0, 6), min_size=n + 1, max_size=n + 1))  # the last part stays idle
             whole = sum(parts)
             shares[:, j] = [market.capacity[j] * Fraction(part, whole) if whole else Fraction(0) for part in parts[:n]]
-        return shares if feasible else draw(st.sampled_from(_BREAKS))(draw, market, shares)
+        if not feasible:
+            i, j = (draw(st.integers(0, size - 1)) for size in (n, k))
+            off = draw(st.fractions(Fraction(1, 100), 5, max_denominator=100))
+            beyond = shares[i, j] + market.capacity[j] - shares[:, j].sum() + off
+            shares[i, j] = draw(st.sampled_from([-off, beyond]))
+        return shares
 
     return build()
-
-
-def _overbook(draw: DrawFn, market: Market, shares: Array) -> Array:
-    i, j = (draw(st.integers(0, size - 1)) for size in market.shape)
-    shares[i, j] += (
-        market.capacity[j] - shares[:, j].sum() + draw(st.fractions(Fraction(1, 100), 5, max_denominator=100))
-    )
-    return shares
-
-
-def _go_negative(draw: DrawFn, market: Market, shares: Array) -> Array:
-    i, j = (draw(st.integers(0, size - 1)) for size in market.shape)
-    shares[i, j] = -draw(st.fractions(Fraction(1, 100), 5, max_denominator=100))
-    return shares
-
-
-_BREAKS: tuple[Callable[[DrawFn, Market, Array], Array], ...] = (_overbook, _go_negative)

@@ -26,12 +26,15 @@ set x has a first: skipped: does not declare ordered
 from __future__ import annotations
 
 import enum
+import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 S = TypeVar("S")
+F = TypeVar("F", bound=Callable[..., None])
 
 
 class Skip(Exception):  # it is no error of the check
@@ -53,6 +56,17 @@ class Outcome(enum.Enum):
     """The check skipped itself although the declared capabilities imply it."""
     SURPRISE = "PASSED?"
     """A failure was expected, with a reason, and did not happen: the record is out of date."""
+
+
+#: What is said of the number of checks that ended so, and of one of them.
+_WORDS = {
+    Outcome.RAN: ("ran", "ran"),
+    Outcome.SKIPPED: ("skipped", "skipped"),
+    Outcome.EXPECTED_FAILURE: ("expected failures", "fails as expected"),
+    Outcome.FAILED: ("failed", "FAILED"),
+    Outcome.MISSING: ("missing", "did not run though its declarations imply it"),
+    Outcome.SURPRISE: ("passed against expectation", "passed though a failure was expected; delete the record"),
+}
 
 
 @dataclass(frozen=True)
@@ -80,6 +94,23 @@ class Check(Generic[S]):
 def check(function: Callable[[S], None], *requires: Any) -> Check[S]:
     """Make a check of a documented function, named like it."""
     return Check(function.__name__.replace("_", " "), function, frozenset(requires))
+
+
+def requires(*capabilities: Any) -> Callable[[F], F]:
+    """Say of a method which is a check what a subject must declare, without which it makes no sense."""
+
+    def said(function: F) -> F:
+        function.requires = frozenset(capabilities)  # type: ignore[attr-defined]
+        return function
+
+    return said
+
+
+def checks_of(holder: object) -> list[Check[Any]]:
+    """Make a check of every public method of an object, in the order of writing, inherited ones first."""
+    found = {name: None for kind in reversed(type(holder).__mro__) for name in vars(kind) if not name.startswith("_")}
+    methods = [method for name in found if inspect.ismethod(method := getattr(holder, name))]
+    return [check(method, *getattr(method, "requires", ())) for method in methods]
 
 
 @dataclass(frozen=True)
@@ -135,7 +166,8 @@ class Suite(Generic[S]):
     def run_one(self, subject: S, one: Check[S]) -> CheckResult:
         """Run one check on one subject; never raise for how it ends."""
         traits = self.traits(subject)
-        self._known(traits)
+        if unknown := set(traits.expected_failures) - {each.name for each in self.checks}:
+            raise ValueError(f"{traits.name} expects failures of checks that do not exist: {sorted(unknown)}")
         if reason := self.why_not(traits, one):
             return CheckResult(traits.name, one.name, Outcome.SKIPPED, reason)
         known = traits.expected_failures.get(one.name, "")
@@ -156,31 +188,23 @@ class Suite(Generic[S]):
         lacking = sorted(str(getattr(need, "value", need)) for need in one.requires - traits.capabilities)
         return f"does not declare {', '.join(lacking)}" if lacking else ""
 
-    def _known(self, traits: Traits) -> None:
-        if unknown := set(traits.expected_failures) - {one.name for one in self.checks}:
-            raise ValueError(f"{traits.name} expects failures of checks that do not exist: {sorted(unknown)}")
-
     def parametrize(self, subjects: Iterable[S]) -> Any:
         """Return a pytest mark that gives a test the argument ``conforms``: call it, and it fails, skips or passes."""
         import pytest
 
+        def conforms(subject: S, one: Check[S]) -> None:
+            row = self.run_one(subject, one)
+            if row.outcome is Outcome.SKIPPED:
+                pytest.skip(row.reason)
+            if row.outcome is Outcome.EXPECTED_FAILURE:
+                pytest.xfail(row.reason)
+            if row.outcome is not Outcome.RAN:
+                guards = f"the check guards against: {one.documentation}"
+                raise SuiteFailed(f"{_sentence(row)}\n{guards}") from row.error
+
         pairs = [(subject, one) for subject in subjects for one in self.checks]
         names = [f"{self.traits(subject).name}: {one.name}" for subject, one in pairs]
-
-        def conforms(subject: S, one: Check[S]) -> Callable[[], None]:
-            def run() -> None:
-                row = self.run_one(subject, one)
-                if row.outcome is Outcome.SKIPPED:
-                    pytest.skip(row.reason)
-                if row.outcome is Outcome.EXPECTED_FAILURE:
-                    pytest.xfail(row.reason)
-                if row.outcome is not Outcome.RAN:
-                    guards = f"the check guards against: {one.documentation}"
-                    raise SuiteFailed(f"{_sentence(row)}\n{guards}") from row.error
-
-            return run
-
-        return pytest.mark.parametrize("conforms", [conforms(*pair) for pair in pairs], ids=names)
+        return pytest.mark.parametrize("conforms", [partial(conforms, *pair) for pair in pairs], ids=names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,34 +242,15 @@ class Report:
             raise SuiteFailed("\n".join([f"suite {self.title!r}:", *wrong]))
 
     def __str__(self) -> str:
-        subjects = list(self.expected)
         cell = {(row.check, row.subject): row.outcome.value for row in self.rows}
-        head = ["", *subjects]
-        table = [head, *([name, *(cell[name, subject] for subject in subjects)] for name in self.checks)]
-        widths = [max(len(line[column]) for line in table) for column in range(len(head))]
-        lines = [
-            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in table
-        ]
-        return "\n".join([f"{self.title}: {len(self.checks)} checks", *lines, self._totals(), *self._reasons()])
-
-    def _totals(self) -> str:
-        words = {Outcome.SKIPPED: "skipped", Outcome.EXPECTED_FAILURE: "expected failures", Outcome.FAILED: "failed"}
-        words |= {Outcome.RAN: "ran", Outcome.MISSING: "missing", Outcome.SURPRISE: "passed against expectation"}
+        table = [["", *self.expected], *([name, *(cell[name, each] for each in self.expected)] for name in self.checks)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in table]
         counts = self.counts
-        return ", ".join(f"{counts[outcome]} {words[outcome]}" for outcome in Outcome if counts[outcome])
-
-    def _reasons(self) -> Iterator[str]:
-        for row in self.rows:
-            if row.outcome is not Outcome.RAN:
-                yield _sentence(row)
+        totals = ", ".join(f"{counts[outcome]} {_WORDS[outcome][0]}" for outcome in Outcome if counts[outcome])
+        reasons = [_sentence(row) for row in self.rows if row.outcome is not Outcome.RAN]
+        return "\n".join([f"{self.title}: {len(self.checks)} checks", *lines, totals, *reasons])
 
 
 def _sentence(row: CheckResult) -> str:
-    verb = {
-        Outcome.SKIPPED: "skipped",
-        Outcome.EXPECTED_FAILURE: "fails as expected",
-        Outcome.FAILED: "FAILED",
-        Outcome.MISSING: "did not run though its declarations imply it",
-        Outcome.SURPRISE: "passed though a failure was expected; delete the record",
-    }
-    return f"{row.subject} x {row.check}: {verb.get(row.outcome, 'ran')}: {row.reason}"
+    return f"{row.subject} x {row.check}: {_WORDS[row.outcome][1]}: {row.reason}"

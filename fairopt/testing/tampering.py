@@ -10,9 +10,11 @@ statement false. It may accept one that leaves it true.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from operator import getitem
 from random import Random
 from typing import Any, TypeAlias
 
@@ -44,20 +46,21 @@ class Tampering:
 
 def places(data: Any, at: Place = ()) -> Iterator[Place]:
     """Yield where every leaf stands, and every list (which can be emptied, or left out)."""
-    if isinstance(data, list):
+    if not isinstance(data, dict):
         yield at
     if isinstance(data, dict | list):
         for key, value in data.items() if isinstance(data, dict) else enumerate(data):
             yield from places(value, (*at, key))
-    else:
-        yield at
 
 
 def at(data: Any, place: Place) -> Any:
     """Return what stands at a place."""
-    for key in place:
-        data = data[key]
-    return data
+    return reduce(getitem, place, data)
+
+
+def leaves(data: Any) -> Iterator[Any]:
+    """Yield what stands at all places."""
+    return (at(data, place) for place in places(data))
 
 
 def changes(data: Any, place: Place, random: Random) -> list[Tampering]:
@@ -92,30 +95,21 @@ def _values(data: Any, place: Place, before: Any, random: Random) -> Iterator[tu
         yield "0 for null", "0"
     elif is_number(before):
         for kind, number in _numbers(data, Fraction(before), random):
+            whole = isinstance(before, int) and number.denominator == 1
             if number != Fraction(before):
-                yield kind, int(number) if isinstance(before, int) and number.denominator == 1 else str(number)
+                yield kind, int(number) if whole else str(number)
         yield "null", None
     else:
-        yield from _words(data, place, before, random)
+        names = (value for value in leaves(data) if isinstance(value, str) and not is_number(value))
+        known = WORDS.get(str(place[-1])) or [*names, "nobody"]
+        yield "another word", random.choice([word for word in known if word != before])
 
 
 def _numbers(data: Any, number: Fraction, random: Random) -> Iterator[tuple[str, Fraction]]:
-    yield "plus 1", number + 1
-    yield "minus 1", number - 1
-    yield "negated", -number
-    yield "doubled", 2 * number
-    yield "a little more", number + TINY
-    yield "a little less", number - TINY
+    yield from (("plus 1", number + 1), ("minus 1", number - 1), ("negated", -number), ("doubled", 2 * number))
+    yield from (("a little more", number + TINY), ("a little less", number - TINY))
     yield "another numerator", Fraction(number.numerator + 1, number.denominator)
-    others = [Fraction(value) for value in (at(data, place) for place in places(data)) if is_number(value)]
-    yield "another number of the same", random.choice(others)
-
-
-def _words(data: Any, place: Place, before: str, random: Random) -> Iterator[tuple[str, Any]]:
-    known: Sequence[str] = WORDS.get(str(place[-1]), ())
-    if not known:
-        known = [*(value for value in (at(data, other) for other in places(data)) if _is_name(value)), "nobody"]
-    yield "another word", random.choice([word for word in known if word != before])
+    yield "another number of the same", random.choice([Fraction(value) for value in leaves(data) if is_number(value)])
 
 
 def is_number(value: Any) -> bool:
@@ -123,10 +117,6 @@ def is_number(value: Any) -> bool:
     if isinstance(value, str):
         return NUMBER.fullmatch(value) is not None
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and not is_number(value)
 
 
 def _replaced(data: Any, place: Place, value: Any) -> Any:

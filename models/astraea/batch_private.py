@@ -11,7 +11,7 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.policy import Admission, Claim, Plan, Policy, Seconds, Trait, decide
-from fairopt.problem.batch import Batch, JobSchedule
+from fairopt.problem.batch import Batch
 from fairopt.program import Array
 
 
@@ -36,24 +36,15 @@ class BatchPrivate(Policy):
     def decide(self, problem: Batch, state: Any, solve: Session) -> Plan:
         """Decide each tenant's part; see `Policy.decide`."""
         begun = perf_counter()
-        schedules: list[JobSchedule] = []
         admissions: list[Admission] = []
         for tenant, part in enumerate(partition(problem)):
             rows = np.flatnonzero(problem.jobs.tenant == tenant).tolist()
             if not rows:
                 continue
-            plan = decide(self.packing, part)
-            schedules += [replace(each, job=rows[each.job]) for each in plan.schedules]
-            for each in plan.admissions:
+            for each in decide(self.packing, part).admissions:
                 schedule = None if each.schedule is None else replace(each.schedule, job=rows[each.job])
                 admissions.append(replace(each, job=rows[each.job], schedule=schedule))
-        return Plan(
-            policy=self.name,
-            batch=problem,
-            schedules=tuple(schedules),
-            admissions=tuple(admissions),
-            seconds=Seconds(solve=perf_counter() - begun),
-        )
+        return Plan.of_admissions(self.name, problem, admissions, seconds=Seconds(solve=perf_counter() - begun))
 
 
 def partition(batch: Batch) -> list[Batch]:
@@ -62,20 +53,12 @@ def partition(batch: Batch) -> list[Batch]:
     left = [servers.workers.copy(), servers.ps.copy()]
     parts = []
     for tenant, name in enumerate(batch.tenants):
-        own = [
-            _take(there, quota[tenant]) for there, quota in zip(left, (batch.worker_quota, batch.ps_quota), strict=True)
-        ]
-        rows = np.flatnonzero(batch.jobs.tenant == tenant)
-        jobs = batch.jobs.take(rows.tolist())
-        parts.append(
-            Batch(
-                tenants=(name,),
-                worker_quota=batch.worker_quota[tenant : tenant + 1].copy(),
-                ps_quota=batch.ps_quota[tenant : tenant + 1].copy(),
-                servers=replace(servers, workers=own[0], ps=own[1]),
-                jobs=replace(jobs, tenant=np.zeros(len(rows), dtype=np.int64)),
-            )
-        )
+        quotas = batch.worker_quota[tenant], batch.ps_quota[tenant]
+        workers, ps = (_take(there, quota) for there, quota in zip(left, quotas, strict=True))
+        own = replace(servers, workers=workers, ps=ps)
+        jobs = batch.jobs.take(np.flatnonzero(batch.jobs.tenant == tenant).tolist())
+        jobs = replace(jobs, tenant=np.zeros(len(jobs), dtype=np.int64))
+        parts.append(Batch((name,), quotas[0][None].copy(), quotas[1][None].copy(), own, jobs))
     return parts
 
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fairopt.errors import NotCapable
-from fairopt.models.astraea.reference import Best, Readings
+from fairopt.models.astraea.reference import Best, Readings, scheduled
 from fairopt.models.astraea.round_state import RoundState, Windows, spots
-from fairopt.problem.batch import JobSchedule, slots_for
+from fairopt.problem.batch import slots_for
 from fairopt.program import Array
 
 #: More PS than any server has.
@@ -74,7 +74,7 @@ def _families(state: RoundState, job: int, worth: Array, enough: bool) -> Iterat
     """Yield the families that have a start which may fit, in the order in which the reference tries them."""
     batch = state.batch
     servers, tenant, minibatches = batch.servers, int(batch.jobs.tenant[job]), batch.minibatches(job)
-    pairs = [(worker, ps) for worker in range(len(servers.worker_types)) for ps in range(len(servers.ps_types))]
+    pairs = servers.pairs
     offers = {pair: tuple(Windows.of(row) for row in state.offered(tenant, *pair)) for pair in pairs}
     times = {
         (*pair, apart): batch.slots_per_minibatch(job, not apart, *pair) for pair in pairs for apart in (False, True)
@@ -124,12 +124,9 @@ def _fewest(workers: int, there: Array, needs: Array) -> Array:
 
 def _costs(state: RoundState, workers: int, worker: int, ps: int, slots: int) -> tuple[Array, Array]:
     """Return what the workers (starts,) and one PS (starts,) cost over ``slots`` slots from each start on."""
-    total_workers, total_ps = state.totals
+    total, total_ps = state.totals[0][worker], state.totals[1][ps]
     starts = state.slots - slots + 1
-    return (
-        (total_workers[worker, slots:] - total_workers[worker, :starts]) * workers,
-        total_ps[ps, slots:] - total_ps[ps, :starts],
-    )
+    return (total[slots:] - total[:starts]) * workers, total_ps[slots:] - total_ps[:starts]
 
 
 def _gains(state: RoundState, job: int, family: ShiftedSchedules, worth: Array, readings: Readings) -> Array:
@@ -174,9 +171,7 @@ def _placed(state: RoundState, job: int, family: ShiftedSchedules, start: int, r
     else:
         host = int(np.flatnonzero((room[:, start] >= workers) & (left[:, start] >= 1))[0])
         where, where_ps = ((host, workers),), ((host, 1),)
-    first = state.origin + start + 1
-    schedule = JobSchedule(job, first, first + slots - 1, where, where_ps, worker, ps)
-    return Best(schedule, state.cost(schedule), state.batch.jobs.utility[job].value(Fraction(start + slots)))
+    return scheduled(state, job, range(start, start + slots), where, where_ps, worker, ps)
 
 
 def _spread(workers: int, host: int, room: Array) -> tuple[tuple[int, int], ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import product
 from time import perf_counter
 from typing import Any
 
@@ -15,13 +14,13 @@ from fairopt.errors import BadInput
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.reference import Best, ScheduleSearch
 from fairopt.models.astraea.round_state import RoundState
+from fairopt.models.common.options import check_whole
 from fairopt.policy import Admission, Plan, Policy, Seconds, Trait
 from fairopt.problem.batch import MOST_SLOTS, Batch, JobSchedule
 from fairopt.problem.utilities import Linear
 
 #: The first number of slots in which to look for a place for a job.
 LOOK = 64
-COLUMNS = ("free_workers", "free_ps", "own_workers", "own_ps", "pool_workers", "pool_ps")
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,7 @@ class FirstComeFirstServed(Policy):
     search: ScheduleSearch = field(default_factory=Fast)
 
     def __post_init__(self) -> None:
-        if self.horizon is not None and (not isinstance(self.horizon, int) or self.horizon < 1):
-            raise BadInput(f"got {self.horizon!r}", place=f"{self.name}, horizon", remedy="Give a whole number from 1")
+        check_whole(self, 1, "horizon")
 
     def decide(self, problem: Batch, state: Any, solve: Session) -> Plan:
         """Place jobs one after the other; see `Policy.decide`."""
@@ -55,23 +53,15 @@ class FirstComeFirstServed(Policy):
         hasty = replace(problem, jobs=replace(jobs, utility=(Linear(Fraction(-1), Fraction(0)),) * len(jobs)))
         table = Table(hasty, self.shared)
         end = None if self.horizon is None else int(jobs.arrival.max(initial=0)) + self.horizon
-        schedules: list[JobSchedule] = []
         admissions: list[Admission] = []
         for job in sorted(range(len(jobs)), key=lambda job: (jobs.arrival[job], job)):
             best = self._first(table, job, end)
             if best is not None:
                 table.admit(best.schedule)
-                schedules.append(best.schedule)
             schedule = None if best is None else best.schedule
-            worth = Fraction(0) if best is None else jobs.utility[job].value(Fraction(best.schedule.last))
+            worth = Fraction(0) if schedule is None else jobs.utility[job].value(Fraction(schedule.last))
             admissions.append(Admission(job, 1, 1, not self.shared, schedule, 0.0, 0.0, worth, 0, best is not None))
-        return Plan(
-            policy=self.name,
-            batch=problem,
-            schedules=tuple(schedules),
-            admissions=tuple(admissions),
-            seconds=Seconds(solve=perf_counter() - begun),
-        )
+        return Plan.of_admissions(self.name, problem, admissions, seconds=Seconds(solve=perf_counter() - begun))
 
     def _first(self, table: Table, job: int, end: int | None) -> Best | None:
         """Return where a job completes first. The window doubles until a place is found; a wider one has no better."""
@@ -102,10 +92,10 @@ class Table:
         """Return the state of the slots after ``first`` up to ``last``: a view of the table."""
         if last > self.state.slots:
             old, self.state = self.state, self._fresh(max(last, 2 * self.state.slots))
-            for name in COLUMNS:
-                getattr(self.state, name)[..., : old.slots] = getattr(old, name)
-        after = self.state.after(first)
-        return replace(after, **{name: getattr(after, name)[..., : last - first] for name in COLUMNS})
+            for new, before in ((self.state.workers, old.workers), (self.state.ps, old.ps)):
+                new.free[..., : old.slots], new.own[..., : old.slots] = before.free, before.own
+                new.pool[..., : old.slots] = before.pool
+        return self.state.between(first, last)
 
     def admit(self, schedule: JobSchedule) -> None:
         """Take the resources of a schedule."""
@@ -123,12 +113,9 @@ class Table:
 
 def longest(problem: Batch, job: int) -> int:
     """Return the most slots that a job can take: on one worker away from its PS, of the slowest types."""
-    types = product(range(len(problem.servers.worker_types)), range(len(problem.servers.ps_types)))
-    return max(problem.duration(job, 1, together=False, worker=worker, ps=ps) for worker, ps in types)
+    return max(problem.duration(job, 1, False, *types) for types in problem.servers.pairs)
 
 
 def shortest(problem: Batch, job: int) -> int:
     """Return the fewest slots that a job can take: a worker for each chunk, on one server, of the fastest types."""
-    types = product(range(len(problem.servers.worker_types)), range(len(problem.servers.ps_types)))
-    chunks = int(problem.jobs.chunks[job])
-    return min(problem.duration(job, chunks, together=True, worker=worker, ps=ps) for worker, ps in types)
+    return min(problem.duration(job, int(problem.jobs.chunks[job]), True, *types) for types in problem.servers.pairs)

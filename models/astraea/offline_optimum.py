@@ -22,7 +22,7 @@ SOURCE = "Astraea (posted prices)"
 class OfflineOptimum(Policy):
     """The schedules of largest total utility, with all jobs known from the beginning: (3) with (3a)-(3o) and (4a).
 
-    * ``slots``: T; None for as many as the optimum can need (`needed_slots`).
+    * ``slots``: T; None for as many as the optimum can need (`Times.of`).
     * ``in_slot_of_arrival``: let a job run in the slot that it arrives in, as (3l) is printed; see `Times`.
 
     A job need not run (o_j of (4a)), and utilities count from the arrival. A back end solves the program, by default

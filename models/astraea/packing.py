@@ -18,6 +18,7 @@ from fairopt.methods.columns.columns import Times, columns
 from fairopt.methods.columns.integer_search import SLACK, BestSchedules, answer, search
 from fairopt.methods.columns.pricing import Prices
 from fairopt.methods.columns.restricted_program import Relaxation, packing_program, relax
+from fairopt.models.common.options import check_whole
 from fairopt.policy import Claim, Plan, Policy, Seconds, Trait, decide
 from fairopt.problem.batch import Batch
 from fairopt.program import Program
@@ -35,7 +36,7 @@ class Proof(enum.Enum):
 class PackingEvidence:
     """The proof of a packing: no plan within ``slots`` earns more than ``bound``, by ``prices``.
 
-    `exact_upper_bound` recomputes ``bound`` from the prices, in rationals. ``relaxed``: the value of the linear
+    `weak_duality` recomputes ``bound`` from the prices, in rationals. ``relaxed``: the value of the linear
     relaxation, in floats. ``proof``: what shows that the plan is optimal. ``columns``: the number of schedules
     considered; ``rounds`` of pricing; ``cuts`` made by `search`.
     """
@@ -85,10 +86,7 @@ class CompactExponentialPacking(Policy):
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("most_columns", "most_cuts"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 0:
-                raise BadInput(f"got {value!r}", place=f"{self.name}, {name}", remedy="Give a whole number from 0")
+        check_whole(self, 0, "most_columns", "most_cuts")
 
     @property
     def solver_options(self) -> Options:
@@ -106,7 +104,7 @@ class CompactExponentialPacking(Policy):
         looked_at = list(islice(every, self.most_columns + 1))
         if len(looked_at) <= self.most_columns:
             program = packing_program(problem, times, looked_at)
-            solution = answer(solve, program)
+            solution = answer(solve(program))
             taken = tuple(looked_at[at] for at in np.flatnonzero(solution.point > 1 / 2))
             revenue = sum((Fraction(times.worth[each.job][each.last - 1]) for each in taken), start=Fraction(0))
             closed = solution.bound is not None and float(solution.bound) <= float(revenue) + SLACK * max(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -30,9 +31,8 @@ def payments(batch: Batch, admissions: Sequence[Admission]) -> Iterator[Payment]
             continue
         workers = Fraction(each.worker_cost) / schedule.duration
         ps = Fraction(each.ps_cost) / schedule.duration
-        nothing = Use(np.zeros_like(batch.worker_quota), np.zeros_like(batch.ps_quota))
         for slot in range(schedule.first, schedule.last + 1):
-            now = used.get(slot, nothing)
+            now = used[slot]
             left_workers = np.maximum(batch.worker_quota - now.workers, 0)[:, schedule.worker_type].tolist()
             left_ps = np.maximum(batch.ps_quota - now.ps, 0)[:, schedule.ps_type].tolist()
             incomes = tuple(a + b for a, b in zip(_divide(workers, left_workers), _divide(ps, left_ps), strict=True))
@@ -46,9 +46,9 @@ class Use(NamedTuple):
     ps: Array
 
 
-def own_use(batch: Batch, admissions: Sequence[Admission]) -> dict[int, Use]:
-    """Return the use of tenants' own shares, by slot; slots without any use are left out."""
-    used: dict[int, Use] = {}
+def own_use(batch: Batch, admissions: Sequence[Admission]) -> Mapping[int, Use]:
+    """Return the use of tenants' own shares, by slot; 0 in others."""
+    used = defaultdict[int, Use](lambda: Use(np.zeros_like(batch.worker_quota), np.zeros_like(batch.ps_quota)))
     for each in admissions:
         schedule = each.schedule
         if not each.admitted or not each.own or schedule is None:
@@ -56,8 +56,6 @@ def own_use(batch: Batch, admissions: Sequence[Admission]) -> dict[int, Use]:
         tenant = batch.jobs.tenant[each.job]
         workers, ps = schedule.count()
         for slot in range(schedule.first, schedule.last + 1):
-            if slot not in used:
-                used[slot] = Use(np.zeros_like(batch.worker_quota), np.zeros_like(batch.ps_quota))
             used[slot].workers[tenant, schedule.worker_type] += workers
             used[slot].ps[tenant, schedule.ps_type] += ps
     return used

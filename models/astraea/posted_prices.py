@@ -17,6 +17,7 @@ from fairopt.models.astraea.payments import payments
 from fairopt.models.astraea.price_bases import Admissible, Theta, read_theta
 from fairopt.models.astraea.reference import ScheduleSearch
 from fairopt.models.astraea.round_state import RoundState
+from fairopt.models.common.options import check_whole
 from fairopt.policy import Admission, Claim, Plan, Policy, Seconds, Trait
 from fairopt.problem.batch import MOST_SLOTS, Batch
 from fairopt.schedules.prices import Bases
@@ -59,10 +60,7 @@ class PostedPricePacking(Policy):
     intervals: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "intervals"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise BadInput(f"got {value!r}", place=f"{self.name}, {name}", remedy="Give a whole number from 1")
+        check_whole(self, 1, "rounds", "intervals")
 
     def decide(self, problem: Batch, state: Any, solve: Session) -> Plan:
         """Run Algorithm 1; see `Policy.decide`."""
@@ -80,16 +78,9 @@ class PostedPricePacking(Policy):
             admissions += made
             admitted = {each.job for each in made if each.admitted}
             waiting = [job for job in waiting if job not in admitted]
-        taken = [each for each in admissions if each.admitted and each.schedule is not None]
-        return Plan(
-            policy=self.name,
-            batch=problem,
-            schedules=tuple(each.schedule for each in taken if each.schedule is not None),
-            admissions=tuple(admissions),
-            payments=tuple(payments(problem, admissions)),
-            evidence=tuple(bases),
-            seconds=Seconds(solve=perf_counter() - begun),
-        )
+        paid = tuple(payments(problem, admissions))
+        seconds = Seconds(solve=perf_counter() - begun)
+        return Plan.of_admissions(self.name, problem, admissions, payments=paid, evidence=tuple(bases), seconds=seconds)
 
     def _check_slots(self, last: int) -> None:
         # tables have a column for each slot of a round; exponents are compared first, because 2 ** last may fill the
@@ -121,15 +112,12 @@ class PostedPricePacking(Policy):
     def offer(self, state: RoundState, job: int, interval: int, number: int, own: bool) -> Admission:
         """Find a job's best schedule at the current prices; admit it if it gains. Source: Algorithm 3, Eq. (7)."""
         best = self.search.best(state, job)
+        when = job, interval, number, own
         if best is None:
-            return Admission(job, interval, number, own, None, 0.0, 0.0, Fraction(0), state.origin, False)
-        admitted = best.gain > 0
-        if admitted:
+            return Admission(*when, None, 0.0, 0.0, Fraction(0), state.origin, False)
+        if best.gain > 0:
             state.admit(best.schedule)
-        cost, utility = best.cost, best.utility
-        return Admission(
-            job, interval, number, own, best.schedule, cost.workers, cost.ps, utility, state.origin, admitted
-        )
+        return Admission(*when, best.schedule, *best.cost, best.utility, state.origin, best.gain > 0)
 
 
 def arrivals(problem: Batch, interval: int) -> list[int]:

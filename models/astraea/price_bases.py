@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from math import floor, log
 from typing import Protocol
 
@@ -19,7 +18,6 @@ class Theta(Protocol):
 
     def bases(self, batch: Batch, jobs: Sequence[int]) -> tuple[list[float], list[float]]:
         """Return theta for each worker type and for each type of PS, each above 1."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class Admissible:
         ps = [Fraction(1)] * len(servers.ps_types)
         for job in jobs:
             minibatches, utility = batch.minibatches(job), batch.jobs.utility[job]
-            for w, p in product(range(len(workers)), range(len(ps))):
+            for w, p in servers.pairs:
                 # the placement on one server takes no more slots than any other, for each number of workers
                 time = batch.slots_per_minibatch(job, True, w, p)
                 for count in range(1, int(batch.jobs.chunks[job]) + 1):

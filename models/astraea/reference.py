@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product
 from math import ceil
 from typing import NamedTuple, Protocol
 
 from fairopt.models.astraea.round_state import Cost, RoundState, spots
 from fairopt.problem.batch import JobSchedule
+from fairopt.problem.queue import Spots
 from fairopt.program import Number
 
 
@@ -30,7 +32,6 @@ class ScheduleSearch(Protocol):
 
     def best(self, state: RoundState, job: int) -> Best | None:
         """Return the schedule of largest gain, which may be negative; None where nothing fits."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -62,16 +63,13 @@ class Reference:
 
     def best(self, state: RoundState, job: int) -> Best | None:
         """Return the schedule of largest gain, which may be negative; None where nothing fits."""
-        servers = state.batch.servers
         found: Best | None = None
-        for start in range(1, state.slots + 1):
-            for workers in range(1, int(state.batch.jobs.chunks[job]) + 1):
-                for worker_type in range(len(servers.worker_types)):
-                    for ps_type in range(len(servers.ps_types)):
-                        here = (state, job, start, workers, worker_type, ps_type, self.readings)
-                        for one in (centralised(*here), distributed(*here)):
-                            if one is not None and (found is None or one.gain > found.gain):
-                                found = one
+        numbers = range(1, int(state.batch.jobs.chunks[job]) + 1)
+        for start, workers, types in product(range(1, state.slots + 1), numbers, state.batch.servers.pairs):
+            here = (state, job, start, workers, *types, self.readings)
+            for one in (centralised(*here), distributed(*here)):
+                if one is not None and (found is None or one.gain > found.gain):
+                    found = one
         return found
 
 
@@ -85,19 +83,17 @@ def distributed(
 
     Source: Astraea (posted prices) Algorithm 4.
     """
-    batch = state.batch
-    duration = batch.duration(job, workers, together=False, worker=worker, ps=ps)
-    span = range(start - 1, start - 1 + duration)
-    if not _fits(state, job, span, workers, worker, ps):
+    batch, span = state.batch, _span(state, job, start, workers, worker, ps, together=False)
+    if span is None:
         return None
-    tenant = int(batch.jobs.tenant[job])
-    _, offered = state.offered(tenant, worker, ps)
+    free, free_ps = state.workers.free, state.ps.free
+    offered = state.ps.offered(int(batch.jobs.tenant[job]), ps)
     ratio = batch.servers.worker_bandwidth[worker] / batch.servers.ps_bandwidth[ps]
-    hosts = []
-    for server in range(len(batch.servers.names)):
-        there = min(workers - 1, *(int(state.free_workers[server, worker, t]) for t in span))
+    servers, hosts = range(len(batch.servers.names)), []
+    for server in servers:
+        there = min(workers - 1, *(int(free[server, worker, t]) for t in span))
         needed = ceil((workers - there) * ratio)
-        left = min(min(int(state.free_ps[server, ps, t]), int(offered[t])) for t in span)
+        left = min(min(int(free_ps[server, ps, t]), int(offered[t])) for t in span)
         given = needed if readings.enough_ps else min(needed, left)
         if 1 <= given <= left:
             hosts.append((given, server, there))
@@ -105,21 +101,12 @@ def distributed(
         return None
     given, host, there = min(hosts)
     missing, placed = workers - there, [(host, there)]
-    room = {
-        server: min(int(state.free_workers[server, worker, t]) for t in span)
-        for server in range(len(batch.servers.names))
-        if server != host
-    }
+    room = {server: min(int(free[server, worker, t]) for t in span) for server in servers if server != host}
     for server in sorted(room, key=lambda server: (room[server], server)):
         here = min(room[server], missing)
         placed.append((server, here))
         missing -= here
-    if missing:
-        return None
-    schedule = JobSchedule(
-        job, state.origin + start, state.origin + span[-1] + 1, spots(placed), ((host, given),), worker, ps
-    )
-    return Best(schedule, state.cost(schedule), _utility(state, job, span))
+    return None if missing else scheduled(state, job, span, spots(placed), ((host, given),), worker, ps)
 
 
 def centralised(
@@ -129,46 +116,36 @@ def centralised(
 
     Source: Astraea (posted prices) Algorithm 5.
     """
-    batch = state.batch
-    duration = batch.duration(job, workers, together=True, worker=worker, ps=ps)
-    span = range(start - 1, start - 1 + duration)
-    if not _fits(state, job, span, workers, worker, ps):
+    span = _span(state, job, start, workers, worker, ps, together=True)
+    if span is None:
         return None
-    for server in range(len(batch.servers.names)):
-        free = all(state.free_workers[server, worker, t] >= workers and state.free_ps[server, ps, t] >= 1 for t in span)
-        if free:
-            schedule = JobSchedule(
-                job,
-                state.origin + start,
-                state.origin + span[-1] + 1,
-                ((server, workers),),
-                ((server, 1),),
-                worker,
-                ps,
-            )
-            cost = state.cost(schedule) if readings.price_each_slot else _first_slot(state, schedule)
-            return Best(schedule, cost, _utility(state, job, span))
+    free, free_ps = state.workers.free, state.ps.free
+    for server in range(len(state.batch.servers.names)):
+        if all(free[server, worker, t] >= workers and free_ps[server, ps, t] >= 1 for t in span):
+            best = scheduled(state, job, span, ((server, workers),), ((server, 1),), worker, ps)
+            return best if readings.price_each_slot else best._replace(cost=_first_slot(state, best.schedule))
     return None
 
 
-def _fits(state: RoundState, job: int, span: range, workers: int, worker: int, ps: int) -> bool:
-    """Whether a schedule ends within the round and its tenant may take the workers and a PS. Lines 4-6."""
+def _span(
+    state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, *, together: bool
+) -> range | None:
+    """Return the slots of a schedule, from 0; None where the round is too short or its tenant may not. Lines 3-6."""
+    span = range(start - 1, start - 1 + state.batch.duration(job, workers, together, worker, ps))
     if span.stop > state.slots:
-        return False
+        return None
     own, own_ps = state.offered(int(state.batch.jobs.tenant[job]), worker, ps)
-    return all(own[t] >= workers and own_ps[t] >= 1 for t in span)
+    return span if all(own[t] >= workers and own_ps[t] >= 1 for t in span) else None
+
+
+def scheduled(state: RoundState, job: int, span: range, where: Spots, where_ps: Spots, worker: int, ps: int) -> Best:
+    """Return the schedule over ``span``; f counts from the round's origin. Source: Algorithm 3, line 6."""
+    schedule = JobSchedule(job, state.origin + span.start + 1, state.origin + span.stop, where, where_ps, worker, ps)
+    return Best(schedule, state.cost(schedule), state.batch.jobs.utility[job].value(Fraction(span.stop)))
 
 
 def _first_slot(state: RoundState, schedule: JobSchedule) -> Cost:
     eta_workers, eta_ps = state.prices()
     at = schedule.first - state.origin - 1
-    workers, ps = schedule.count()
-    return Cost(
-        float(schedule.duration * workers * eta_workers[schedule.worker_type, at]),
-        float(schedule.duration * ps * eta_ps[schedule.ps_type, at]),
-    )
-
-
-def _utility(state: RoundState, job: int, span: range) -> Number:
-    """Return f of the completion, counted from the round's origin. Source: Algorithm 3, line 6."""
-    return state.batch.jobs.utility[job].value(Fraction(span.stop))
+    etas = eta_workers[schedule.worker_type, at], eta_ps[schedule.ps_type, at]
+    return Cost(*(float(schedule.duration * n * eta) for n, eta in zip(schedule.count(), etas, strict=True)))

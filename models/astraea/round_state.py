@@ -54,28 +54,63 @@ class Windows:
 
 
 @dataclass(eq=False)
+class Resource:
+    """The workers, or the PS, of one round, by type; shapes for S servers, U tenants, K types and T slots.
+
+    ``free`` (S, K, T) int, C_s - h_s(t); ``own`` (U, K, T) int, q^u minus what u's jobs use, below 0 where a tenant
+    borrows; ``pool`` (K, T) int: a(t), the unused of all tenants, 0 while each is held to its own share; ``total``
+    (K,): C; ``theta`` (K,).
+    """
+
+    free: Array
+    own: Array
+    pool: Array
+    total: Array
+    theta: Array
+
+    @classmethod
+    def fresh(cls, there: Array, quota: Array, theta: Array, slots: int) -> Resource:
+        """Return the resource of which everything is free, with tenants held to their ``quota`` (U, K)."""
+        # ``free`` is the largest table and takes most of the time; the numbers of one server fit into 32 bits
+        free = np.repeat(np.asarray(there, dtype=np.int32)[..., None], slots, axis=-1)
+        own = np.repeat(np.asarray(quota, dtype=np.int64)[..., None], slots, axis=-1)
+        return cls(free, own, np.zeros(own.shape[1:], dtype=np.int64), there.sum(axis=0), theta)
+
+    def between(self, first: int, last: int) -> Resource:
+        """Return the columns from ``first`` to before ``last``: views of the same tables."""
+        cut = {name: getattr(self, name)[..., first:last] for name in ("free", "own", "pool")}
+        return replace(self, **cut)
+
+    def prices(self) -> Array:
+        """Return the prices (K, T): theta to the part in use, minus 1. Source: Eq. (8)."""
+        total = self.total[:, None]
+        used = total - self.free.sum(axis=0)
+        part = np.divide(used, total, out=np.zeros(used.shape), where=total > 0)
+        return np.asarray(self.theta[:, None] ** part - 1.0)
+
+    def offered(self, tenant: int, kind: int) -> Array:
+        """Return how many (T,) of a type a tenant may take: what is left of its own share, or the pool."""
+        return np.asarray(np.maximum(self.own[tenant, kind], self.pool[kind]))
+
+    def totals(self) -> Array:
+        """Return the prices (K, T + 1) added up over the slots before each."""
+        price = self.prices()
+        return np.concatenate([np.zeros((len(price), 1)), np.cumsum(price, axis=1)], axis=1)
+
+
+@dataclass(eq=False)
 class RoundState:
     """Free resources, use and prices over the T slots of one round; changed by `RoundState.admit` only.
 
     ``origin``: the slot before the first, (lambda + i - 1) tau_l; slot t of the round is ``origin + t``, t = 1..T.
-    Shapes: ``free_workers`` (S, W, T) and ``free_ps`` (S, P, T) int, C_s - h_s(t); ``own_workers`` (U, W, T) and
-    ``own_ps`` (U, P, T) int, q^u minus what u's jobs use, below 0 where a tenant borrows; ``pool_workers`` (W, T) and
-    ``pool_ps`` (P, T) int: a(t), the unused of all tenants, 0 while each is held to its own share; ``theta_workers``
-    (W,) and ``theta_ps`` (P,).
 
     Source: Astraea (posted prices) Sec. 4.3, 4.4.
     """
 
     batch: Batch
     origin: int
-    free_workers: Array
-    free_ps: Array
-    own_workers: Array
-    own_ps: Array
-    pool_workers: Array
-    pool_ps: Array
-    theta_workers: Array
-    theta_ps: Array
+    workers: Resource
+    ps: Resource
     _totals: tuple[Array, Array] | None = None
     _windows: tuple[Windows, Windows] | None = None
     _room: dict[int, FreeWindows] = field(default_factory=dict)
@@ -83,92 +118,54 @@ class RoundState:
     @classmethod
     def fresh(cls, batch: Batch, origin: int, slots: int, theta_workers: Array, theta_ps: Array) -> RoundState:
         """Return the state in which everything is free and tenants are held to their own shares."""
-        servers = batch.servers
-
-        def over_time(table: Array, kind: type = np.int64) -> Array:
-            return np.repeat(np.asarray(table, dtype=kind)[..., None], slots, axis=-1)
-
-        return cls(
-            batch=batch,
-            origin=origin,
-            # these are the largest tables and take most of the time; the numbers of one server fit into 32 bits
-            free_workers=over_time(servers.workers, np.int32),
-            free_ps=over_time(servers.ps, np.int32),
-            own_workers=over_time(batch.worker_quota),
-            own_ps=over_time(batch.ps_quota),
-            pool_workers=np.zeros((len(servers.worker_types), slots), dtype=np.int64),
-            pool_ps=np.zeros((len(servers.ps_types), slots), dtype=np.int64),
-            theta_workers=theta_workers,
-            theta_ps=theta_ps,
-        )
+        workers = Resource.fresh(batch.servers.workers, batch.worker_quota, theta_workers, slots)
+        return cls(batch, origin, workers, Resource.fresh(batch.servers.ps, batch.ps_quota, theta_ps, slots))
 
     @property
     def slots(self) -> int:
         """T, the slots of the round (tau_l)."""
-        return int(self.free_workers.shape[-1])
+        return int(self.workers.free.shape[-1])
 
     def share(self) -> None:
         """Put unused resources into the pool: a(t) = sum_u (q^u - use of u's jobs). Source: Algorithm 2, line 4."""
-        self.pool_workers = self.own_workers.sum(axis=0)
-        self.pool_ps = self.own_ps.sum(axis=0)
+        for each in (self.workers, self.ps):
+            each.pool = each.own.sum(axis=0)
 
-    def after(self, slot: int) -> RoundState:
-        """Return the state from the slot after ``slot`` on: a view of the same tables."""
-        cut = slot - self.origin
-        return replace(
-            self,
-            origin=slot,
-            **{
-                name: getattr(self, name)[..., cut:]
-                for name in ("free_workers", "free_ps", "own_workers", "own_ps", "pool_workers", "pool_ps")
-            },
-            _totals=None,
-            _windows=None,
-            _room={},
-        )
+    def between(self, first: int, last: int) -> RoundState:
+        """Return the state of the slots after ``first`` up to ``last``: a view of the same tables."""
+        span = first - self.origin, last - self.origin
+        return RoundState(self.batch, first, self.workers.between(*span), self.ps.between(*span))
 
     def prices(self) -> tuple[Array, Array]:
-        """Return the prices of workers (W, T) and of PS (P, T): theta to the part in use, minus 1. Source: Eq. (8)."""
-        return (
-            _price(self.theta_workers, self.batch.servers.workers, self.free_workers),
-            _price(self.theta_ps, self.batch.servers.ps, self.free_ps),
-        )
+        """Return the prices of workers (W, T) and of PS (P, T)."""
+        return self.workers.prices(), self.ps.prices()
 
     def offered(self, tenant: int, worker: int, ps: int) -> tuple[Array, Array]:
-        """Return how many workers (T,) and PS (T,) of these types a tenant may take: own share left, or the pool."""
-        return (
-            np.maximum(self.own_workers[tenant, worker], self.pool_workers[worker]),
-            np.maximum(self.own_ps[tenant, ps], self.pool_ps[ps]),
-        )
+        """Return how many workers (T,) and PS (T,) of these types a tenant may take."""
+        return self.workers.offered(tenant, worker), self.ps.offered(tenant, ps)
 
     @property
     def totals(self) -> tuple[Array, Array]:
-        """Return the prices of workers (W, T + 1) and PS (P, T + 1) added up over the slots before each.
+        """The prices of workers (W, T + 1) and PS (P, T + 1) added up over the slots before each; cached until `admit`.
 
         All costs are differences of these, so that every search computes the same float for the same schedule.
         """
         if self._totals is None:
-            workers, ps = (
-                np.concatenate([np.zeros((len(price), 1)), np.cumsum(price, axis=1)], axis=1) for price in self.prices()
-            )
-            self._totals = workers, ps
+            self._totals = self.workers.totals(), self.ps.totals()
         return self._totals
 
     def cost(self, schedule: JobSchedule) -> Cost:
         """Return the cost of a schedule at the current prices, slot by slot."""
-        total_workers, total_ps = self.totals
         first, last = schedule.first - self.origin - 1, schedule.last - self.origin
-        workers, ps = schedule.count()
-        return Cost(
-            float((total_workers[schedule.worker_type, last] - total_workers[schedule.worker_type, first]) * workers),
-            float((total_ps[schedule.ps_type, last] - total_ps[schedule.ps_type, first]) * ps),
-        )
+        totals = (self.totals[0][schedule.worker_type], self.totals[1][schedule.ps_type])
+        costs = (float((each[last] - each[first]) * n) for each, n in zip(totals, schedule.count(), strict=True))
+        return Cost(*costs)
 
     @property
     def windows(self) -> tuple[Windows, Windows]:
         """Return the workers and the PS that stay free over any window of slots; cached until `admit`."""
         if self._windows is None:
-            self._windows = Windows.of(self.free_workers), Windows.of(self.free_ps)
+            self._windows = Windows.of(self.workers.free), Windows.of(self.ps.free)
         return self._windows
 
     def room(self, slots: int) -> FreeWindows:
@@ -182,25 +179,18 @@ class RoundState:
         """Take a schedule's resources from the free ones, its tenant's share, and the pool once there is one."""
         tenant = int(self.batch.jobs.tenant[schedule.job])
         span = slice(schedule.first - self.origin - 1, schedule.last - self.origin)
-        shared = self.pool_workers.any() or self.pool_ps.any()
-        for free, own, spots, gpu_type in (
-            (self.free_workers, self.own_workers, schedule.workers, schedule.worker_type),
-            (self.free_ps, self.own_ps, schedule.ps, schedule.ps_type),
+        shared = self.workers.pool.any() or self.ps.pool.any()
+        for each, spots, kind in (
+            (self.workers, schedule.workers, schedule.worker_type),
+            (self.ps, schedule.ps, schedule.ps_type),
         ):
             for server, count in spots:
-                free[server, gpu_type, span] -= count
-                own[tenant, gpu_type, span] -= count
+                each.free[server, kind, span] -= count
+                each.own[tenant, kind, span] -= count
         self._totals = self._windows = None
         self._room.clear()
         if shared:
             self.share()
-
-
-def _price(theta: Array, there: Array, free: Array) -> Array:
-    total = there.sum(axis=0)  # C, by type
-    used = total[:, None] - free.sum(axis=0)
-    part = np.divide(used, total[:, None], out=np.zeros(used.shape), where=total[:, None] > 0)
-    return np.asarray(theta[:, None] ** part - 1.0)
 
 
 def spots(counts: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from math import ceil
 
-import numpy as np
-
 from fairopt.backends import Session
-from fairopt.errors import BadInput
+from fairopt.errors import require
 from fairopt.models.baselines.allox_matching import matched, ready_times, starts
 from fairopt.models.common.job_times import fastest, time_left, until_free
 from fairopt.models.common.non_preemptive import non_preemptive
@@ -64,19 +61,15 @@ class AlloX(Policy):
     placement: Placement = field(default_factory=Consolidated)
 
     def __post_init__(self) -> None:
-        if not 0 < exact(self.alpha, "allox, alpha") <= 1:
-            raise BadInput(f"got {self.alpha}", place="allox, alpha", remedy="Give a fraction above 0, at most 1")
-        if self.most is not None and self.most < 1:
-            raise BadInput(f"got {self.most}", place="allox, most", remedy="Give a number of jobs, or None for all")
-
-    def start(self, problem: Queue) -> Progress:
-        """Return the state in which no tenant has received anything."""
-        return Progress()
+        place = "allox, alpha"
+        require(0 < exact(self.alpha, place) <= 1, self.alpha, place, "Give a fraction above 0, at most 1")
+        some = self.most is None or self.most >= 1
+        require(some, self.most, "allox, most", "Give a number of jobs, or None for all")
 
     def decide(self, problem: Queue, state: Progress, solve: Session) -> Schedule:
         """Keep running jobs, match waiting ones, and start the first ones; see `Policy.decide`."""
         queue = non_preemptive(problem)
-        waiting = [row for row in range(len(queue)) if row not in queue.leased and queue.allowed[row].any()]
+        waiting = [row for row in queue.able if row not in queue.leased]
         requests: list[Request] = []
         for group in self._groups(queue, waiting, state):
             requests += self._starting(queue, group, requests)
@@ -85,10 +78,9 @@ class AlloX(Policy):
 
     def _groups(self, queue: Queue, waiting: Sequence[int], state: Progress) -> list[list[int]]:
         """Return the jobs of the tenants of least progress, and those of the others."""
-        number: type = Fraction if queue.exact else float
         jobs = queue.jobs
         progress = {
-            tenant: state.held.get(jobs.tenants[tenant], number(0)) / jobs.tenant_weight[tenant]
+            tenant: state.held.get(jobs.tenants[tenant], queue.number(0)) / jobs.tenant_weight[tenant]
             for tenant in {int(jobs.tenant[row]) for row in waiting}
         }
         order = sorted(progress, key=lambda tenant: (progress[tenant], tenant))
@@ -97,10 +89,7 @@ class AlloX(Policy):
 
     def _starting(self, queue: Queue, group: Sequence[int], requests: Sequence[Request]) -> list[Request]:
         """Return the jobs of a group that start now, with their types, beside running jobs and ``requests``."""
-        jobs, capacity = queue.jobs, queue.capacity
-        left = np.bincount(queue.cluster.gpu_type, weights=queue.free(queue.leased), minlength=len(capacity)).astype(
-            int
-        )
+        jobs, left = queue.jobs, queue.room.copy()
         for request in requests:
             left[request.gpu_types[0]] -= jobs.gpus[request.row]
         if not any((queue.allowed[row] & (jobs.gpus[row] <= left)).any() for row in group):
@@ -110,17 +99,15 @@ class AlloX(Policy):
         chosen = sorted(group, key=lambda row: (area[row], row))[: self.most]
         there = [*chosen, *queue.leased, *(request.row for request in requests)]
         size = min(int(jobs.gpus[row]) for row in there)
-        ready = [
-            ready_times(held, int(capacity[gpu_type]), size) for gpu_type, held in enumerate(_held(queue, requests))
-        ]
+        capacity = queue.capacity.tolist()
+        ready = [ready_times(*each, size) for each in zip(_held(queue, requests), capacity, strict=True)]
         times = [_times(queue, row, size) for row in chosen]
         matching = matched(times, ready)
-        begin = starts(times, matching)
+        jobs_of = zip(starts(times, matching), times, matching, chosen, strict=True)
         starting = []
-        for job in sorted(
-            range(len(chosen)), key=lambda job: (begin[job], times[job][matching[job].gpu_type], chosen[job])
+        for *_, row, gpu_type in sorted(
+            (begin, time[at.gpu_type], row, at.gpu_type) for begin, time, at, row in jobs_of
         ):
-            row, gpu_type = chosen[job], matching[job].gpu_type
             if jobs.gpus[row] <= left[gpu_type]:
                 left[gpu_type] -= jobs.gpus[row]
                 starting.append(Request(row, (gpu_type,)))
@@ -139,7 +126,7 @@ def _held(queue: Queue, requests: Sequence[Request]) -> list[list[tuple[int, Num
     """Return, for each type, (GPUs, time until they are free) of jobs that run and of those about to start."""
     held: list[list[tuple[int, Number]]] = [[] for _ in queue.cluster.types]
     for row, spots in queue.leased.items():
-        for gpu_type, gpus in _by_kind(queue, spots).items():
+        for gpu_type, gpus in enumerate(queue.held_by([spots]).tolist()):
             held[gpu_type].append((gpus, until_free(queue, row)))
     for request in requests:
         gpu_type = request.gpu_types[0]
@@ -147,18 +134,10 @@ def _held(queue: Queue, requests: Sequence[Request]) -> list[list[tuple[int, Num
     return held
 
 
-def _by_kind(queue: Queue, spots: Spots) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for host, gpus in spots:
-        gpu_type = int(queue.cluster.gpu_type[host])
-        found[gpu_type] = found.get(gpu_type, 0) + gpus
-    return found
-
-
 def _progressed(queue: Queue, state: Progress, placements: Mapping[int, Spots]) -> Progress:
     """Return the state after a round in which ``placements`` run."""
     held = dict(state.held)
     for row in placements:
-        name = queue.jobs.tenants[queue.jobs.tenant[row]]
+        name = queue.jobs.tenant_of(row)
         held[name] = held.get(name, queue.now * 0) + int(queue.jobs.gpus[row]) * queue.length
     return Progress(held)

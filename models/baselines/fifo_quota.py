@@ -60,9 +60,7 @@ class FifoQuota(Policy):
     problem = Queue
     name = "fifo-quota"
     source = "ASTRAEA, TPDS 2022, Sec. 6.1.5 (YARN-CS)"
-    traits = frozenset(
-        {Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.RUNS_TO_COMPLETION},
-    )
+    traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.RUNS_TO_COMPLETION})
 
     pooled: bool = False
     overtake: bool = False
@@ -73,7 +71,7 @@ class FifoQuota(Policy):
         """Keep running jobs, start each tenant's first jobs, then borrowers; see `Policy.decide`."""
         queue = non_preemptive(problem)
         room = _Room(queue, self.pooled)
-        waiting = [row for row in range(len(queue)) if row not in queue.leased and queue.allowed[row].any()]
+        waiting = [row for row in queue.able if row not in queue.leased]
         requests: list[Request] = []
         notes: dict[int, str] = {}
         blocked: dict[int, int] = {}  # by tenant, the first job that did not fit, which blocks the others
@@ -104,18 +102,15 @@ class _Room:
 
     def __init__(self, queue: Queue, pooled: bool) -> None:
         self.queue, self.pooled = queue, pooled
-        types, weights = len(queue.cluster.types), queue.jobs.tenant_weight.tolist()
-        capacity = queue.cluster.capacity
+        weights, capacity = queue.jobs.tenant_weight.tolist(), queue.cluster.capacity
         sizes = [int(capacity.sum())] if pooled else capacity.tolist()
         #: (T, 1 or k): GPUs of any type, or of each.
         self.quota = np.array([quotas(weights, size) for size in sizes], dtype=np.int64).T.reshape(-1, len(sizes))
         self.used = np.zeros_like(self.quota)
-        self.free = np.bincount(queue.cluster.gpu_type, weights=queue.free(queue.leased), minlength=types).astype(
-            np.int64
-        )
+        self.free = queue.room.copy()
         for row, spots in queue.leased.items():
-            for host, gpus in spots:
-                self.used[queue.jobs.tenant[row], self._column(int(queue.cluster.gpu_type[host]))] += gpus
+            held = queue.held_by([spots])
+            self.used[queue.jobs.tenant[row]] += held.sum() if pooled else held
 
     def _column(self, gpu_type: int) -> int:
         return 0 if self.pooled else gpu_type
@@ -135,21 +130,19 @@ class _Room:
 
     def within_quota(self, row: int) -> int | None:
         """Return the fastest type with room for a job in its tenant's quota and on hosts that work; None for none."""
-        tenant, gpus = self.queue.jobs.tenant[row], int(self.queue.jobs.gpus[row])
+        tenant, gpus = self.queue.jobs.tenant[row], self.queue.jobs.gpus[row]
         left = self.quota[tenant] - self.used[tenant]
-        fits = (
-            gpu_type
-            for gpu_type in by_throughput(self.queue, row)
-            if gpus <= left[self._column(gpu_type)] and gpus <= self.free[gpu_type]
-        )
-        return next(fits, None)
+        with_room = (each for each in self._with_room(row) if gpus <= left[self._column(each)])
+        return next(with_room, None)
 
     def idle(self, row: int) -> int | None:
         """Return the fastest type with room for a job whose tenant runs nothing, without its quota; None for none."""
-        if self.used[self.queue.jobs.tenant[row]].any():
-            return None
-        gpus = int(self.queue.jobs.gpus[row])
-        return next((gpu_type for gpu_type in by_throughput(self.queue, row) if gpus <= self.free[gpu_type]), None)
+        return None if self.used[self.queue.jobs.tenant[row]].any() else next(iter(self._with_room(row)), None)
+
+    def _with_room(self, row: int) -> list[int]:
+        """Return the types whose free GPUs hold a job, the fastest first."""
+        gpus = self.queue.jobs.gpus[row]
+        return [gpu_type for gpu_type in by_throughput(self.queue, row) if gpus <= self.free[gpu_type]]
 
     def take(self, row: int, gpu_type: int) -> Request:
         """Take the GPUs of a job from the free ones and from its tenant's quota."""

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.errors import BadInput
+from fairopt.errors import require
 from fairopt.models.common.job_times import finish_time_fairness
-from fairopt.models.common.non_preemptive import staying_first
+from fairopt.models.common.non_preemptive import lease_length, staying_first
+from fairopt.models.common.options import check_lease
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
@@ -70,35 +71,25 @@ class Themis(Policy):
     placement: Placement = field(default_factory=Consolidated)
 
     def __post_init__(self) -> None:
-        if not 0 <= exact(self.knob, "themis, knob") <= 1:
-            raise BadInput(f"got {self.knob}", place="themis, knob", remedy="Give a fraction from 0 to 1")
-        if self.lease is not None and exact(self.lease, "themis, lease") <= 0:
-            raise BadInput(
-                f"got {self.lease}", place="themis, lease", remedy="Give a length of time, or None for a round"
-            )
-        if self.seed < 0:
-            raise BadInput(f"got {self.seed}", place="themis, seed", remedy="Give a whole number, not negative")
-
-    def start(self, problem: Queue) -> Contention:
-        """Return the state in which no job has been seen."""
-        return Contention()
+        place = "themis, knob"
+        require(0 <= exact(self.knob, place) <= 1, self.knob, place, "Give a fraction from 0 to 1")
+        check_lease(self.lease, "themis, lease")
+        require(self.seed >= 0, self.seed, "themis, seed", "Give a whole number, not negative")
 
     def decide(self, problem: Queue, state: Contention, solve: Session) -> Schedule:
         """Rank by rho, offer, place; see `Policy.decide`."""
         names = problem.jobs.names
-        there = [row for row in range(len(problem)) if row not in problem.misfits]
+        there = problem.fitting
         after = self._seen(problem, state, there)
         contention: list[Any] = [len(there)] * len(there)
         if self.average_contention:
-            number: type = Fraction if problem.exact else float
             means = (after.seen[names[row]] for row in there)
-            contention = [number(total) / rounds for rounds, total in means]
+            contention = [problem.number(total) / rounds for rounds, total in means]
         rhos = finish_time_fairness(problem, there, contention, gang_share=self.gang_share)
         rho = dict(zip(there, rhos, strict=True))
-        placements = placed(
-            problem, choose(problem, self._order(problem, rho), gpu_types=staying_first), self.placement
-        )
-        until = problem.now + self._term(problem)
+        requests = choose(problem, self._order(problem, rho), gpu_types=staying_first)
+        placements = placed(problem, requests, self.placement)
+        until = problem.now + lease_length(problem, self.lease)
         return Schedule(
             self.name,
             problem,
@@ -119,16 +110,10 @@ class Themis(Policy):
 
     def _order(self, queue: Queue, rho: Mapping[int, Number]) -> list[int]:
         """Return the jobs that may take GPUs, in order: those with the offer by falling rho, then the others."""
-        asking = [row for row in rho if row not in queue.leased and queue.allowed[row].any()]
+        asking = [row for row in queue.able if row not in queue.leased]
         worst = sorted(asking, key=lambda row: (-rho[row], row))
         offered = max(1, ceil((1 - exact(self.knob, "themis, knob")) * len(worst)))
         rest = worst[offered:]
         if self.random_rest:
             rest = np.random.default_rng((self.seed, queue.index)).permutation(sorted(rest)).tolist()
         return worst[:offered] + [int(row) for row in rest]
-
-    def _term(self, queue: Queue) -> Number:
-        if self.lease is None:
-            return queue.length
-        given = exact(self.lease, "themis, lease")
-        return given if queue.exact else float(given)

@@ -6,12 +6,13 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.errors import BadInput
+from fairopt.errors import require
 from fairopt.models.common.job_times import time_left
 from fairopt.models.common.non_preemptive import staying_first
 from fairopt.policy import Policy, Schedule, Trait
@@ -65,18 +66,10 @@ class LeastAttainedService(Policy):
 
     def __post_init__(self) -> None:
         steps = [exact(value, "tiresias, thresholds") for value in self.thresholds or ()]
-        if any(low >= high for low, high in zip([Fraction(0), *steps], steps, strict=False)):
-            raise BadInput(
-                f"got {self.thresholds}", place="tiresias, thresholds", remedy="Give positive GPU-times that rise"
-            )
-        if self.promote is not None and exact(self.promote, "tiresias, promote") <= 0:
-            raise BadInput(
-                f"got {self.promote}", place="tiresias, promote", remedy="Give a positive factor, or None for never"
-            )
-
-    def start(self, problem: Queue) -> Attained:
-        """Return the state in which no job was promoted."""
-        return Attained()
+        rise = all(low < high for low, high in pairwise([Fraction(0), *steps]))
+        require(rise, self.thresholds, "tiresias, thresholds", "Give positive GPU-times that rise")
+        positive = self.promote is None or exact(self.promote, "tiresias, promote") > 0
+        require(positive, self.promote, "tiresias, promote", "Give a positive factor, or None for never")
 
     def decide(self, problem: Queue, state: Attained, solve: Session) -> Schedule:
         """Promote, order and place; see `Policy.decide`."""
@@ -85,12 +78,11 @@ class LeastAttainedService(Policy):
         service = [
             problem.attained[row] - since_then.get(name, problem.attained[row] * 0) for row, name in enumerate(names)
         ]
-        number: type = Fraction if problem.exact else float
-        steps = None if self.thresholds is None else [number(exact(value, "thresholds")) for value in self.thresholds]
-        keys = [_key(problem, row, service[row], steps, self.by_start) for row in range(len(problem))]
-        order = sorted(range(len(problem)), key=lambda row: keys[row])
+        steps = (
+            None if self.thresholds is None else [problem.number(exact(each, "thresholds")) for each in self.thresholds]
+        )
         # a job that could not run even alone blocks no others
-        order = [row for row in order if problem.allowed[row].any()]
+        order = sorted(problem.able, key=lambda row: _key(problem, row, service[row], steps, self.by_start))
         requests = choose(problem, order, gpu_types=staying_first, skip=self.skip)
         placements = placed(problem, requests, self.placement)
         if self.promote is not None:
@@ -106,12 +98,12 @@ class LeastAttainedService(Policy):
     def _promoted(self, queue: Queue, state: Attained, waits: Mapping[str, Number]) -> dict[str, Number]:
         if self.promote is None:
             return {}
-        factor = exact(self.promote, "tiresias, promote")
+        factor = queue.number(exact(self.promote, "tiresias, promote"))
         since_then = {name: state.since_then[name] for name in queue.jobs.names if name in state.since_then}
         for row, name in enumerate(queue.jobs.names):
             attained = queue.attained[row]
             ran = (attained - since_then.get(name, attained * 0)) / int(queue.jobs.gpus[row])
-            if ran > 0 and queue.now - waits[name] >= (factor if queue.exact else float(factor)) * ran:
+            if ran > 0 and queue.now - waits[name] >= factor * ran:
                 since_then[name] = attained
         return since_then
 
@@ -167,14 +159,7 @@ class ShortestServiceQueues(Policy):
     placement: Placement = field(default_factory=Consolidated)
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise BadInput(
-                f"got {self.seed}", place="tiresias-service, seed", remedy="Give a whole number, not negative"
-            )
-
-    def start(self, problem: Queue) -> Assigned:
-        """Return the state in which no job has arrived."""
-        return Assigned()
+        require(self.seed >= 0, self.seed, "tiresias-service, seed", "Give a whole number, not negative")
 
     def decide(self, problem: Queue, state: Assigned, solve: Session) -> Schedule:
         """Let arrivals join queues, order each queue, place; see `Policy.decide`."""
@@ -198,30 +183,20 @@ class ShortestServiceQueues(Policy):
         for row, gpu_type in known.items():
             total[gpu_type] += self._service(queue, row, gpu_type)
         draws = np.random.default_rng((self.seed, queue.index))
-        for row in range(len(queue)):
-            if row in known or row in queue.misfits:
-                continue
-            gpu_type = self._joins(queue, row, total, draws)
-            known[row] = gpu_type
-            total[gpu_type] += self._service(queue, row, gpu_type)
+        for row in queue.fitting:
+            if row not in known:
+                gpu_type = known[row] = self._joins(queue, row, total, draws)
+                total[gpu_type] += self._service(queue, row, gpu_type)
         return known
 
     def _joins(self, queue: Queue, row: int, total: Sequence[Number], draws: np.random.Generator) -> int:
         """Return the type that a new job queues for; one with enough hosts up, if there is one."""
-        whole = queue.suits[row] & (queue.jobs.gpus[row] <= queue.cluster.capacity)
-        able = queue.allowed[row]
-        gpu_types: list[int] = np.flatnonzero(able if able.any() else whole).tolist()
+        gpu_types: list[int] = queue.open_to(row) or np.flatnonzero(queue.fits[row]).tolist()
         if self.random:
             return int(draws.choice(gpu_types))
-        size = queue.cluster.capacity.tolist()
-        speeds = queue.jobs.throughput[row]
-        return min(
-            gpu_types,
-            key=lambda gpu_type: (
-                total[gpu_type] / size[gpu_type] if self.per_gpu else total[gpu_type],
-                -speeds[gpu_type],
-            ),
-        )
+        size, speeds = queue.cluster.capacity.tolist(), queue.jobs.throughput[row]
+        load = {each: total[each] / size[each] if self.per_gpu else total[each] for each in gpu_types}
+        return min(gpu_types, key=lambda gpu_type: (load[gpu_type], -speeds[gpu_type]))
 
     def _service(self, queue: Queue, row: int, gpu_type: int) -> Number:
         """Return a job's remaining service on a type, in GPU-time or in time."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 
@@ -13,8 +12,7 @@ from fairopt.program import Array, Number
 
 def fastest(queue: Queue) -> Array:
     """Return each job's throughput (n,) on the fastest type that can hold it with all hosts up; 0 if none can."""
-    roomy = queue.suits & (queue.jobs.gpus[:, None] <= queue.cluster.capacity[None, :])
-    speeds: Array = np.where(roomy, queue.jobs.throughput, 0).max(axis=1)
+    speeds: Array = np.where(queue.fits, queue.jobs.throughput, 0).max(axis=1)
     return speeds
 
 
@@ -26,9 +24,8 @@ def time_left(queue: Queue, row: int, gpu_type: int) -> Number:
 
 def until_free(queue: Queue, row: int) -> Number:
     """Return how much longer a running job holds its GPUs if it stays, at the speed of its slowest type."""
-    speed = min(queue.jobs.throughput[row, gpu_type] for gpu_type in queue.gpu_types(queue.last[row]))
-    left: Number = queue.setup[row] + queue.remaining[row] / speed
-    return left
+    held: Number = queue.setup[row] + time_left(queue, row, queue.last_gpu_type(row))
+    return held
 
 
 def finish_time_fairness(
@@ -47,11 +44,10 @@ def finish_time_fairness(
     Source: ASTRAEA Sec. 4.1.2 (rho = T / (T* N)); FFT Sec. 6.1.5 (rho = T_sh / T_id, 1/N of the cluster).
     """
     speed, gpus = fastest(queue), int(queue.cluster.capacity.sum())
-    number: type = Fraction if queue.exact else float
     rhos = []
     for row, jobs in zip(rows, contention, strict=True):
         shared = queue.now - queue.jobs.arrival[row] + queue.remaining[row] / speed[row]
         alone = queue.jobs.work[row] / speed[row]
-        slowdown = max(1, number(int(queue.jobs.gpus[row]) * jobs) / gpus) if gang_share else jobs
+        slowdown = max(1, queue.number(int(queue.jobs.gpus[row]) * jobs) / gpus) if gang_share else jobs
         rhos.append(shared / (alone * slowdown))
     return rhos

@@ -14,11 +14,10 @@ from fairopt.backends import ProgramMethod
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable
-from fairopt.methods.directed_rounding import ROUNDING
 from fairopt.methods.level import raise_level
 from fairopt.policy import Allocation
 from fairopt.problem import Market
-from fairopt.program import INFINITY, Array, Number
+from fairopt.program import INFINITY, ROUNDING, Array, Number, fractions
 
 #: Scaling down by a multiple of this keeps the fractions of exact shares short.
 GRAIN = 2**60
@@ -38,15 +37,12 @@ class Levelled(Protocol):
 
     def rate(self, market: Market) -> Array:
         """Return each user's throughput at t = 1 (n,), in the number type of the market."""
-        ...
 
     def worth(self, market: Market) -> Number:
         """Return the objective at t = 1."""
-        ...
 
     def user_duals(self, values: Array, market: Market) -> tuple[str, Array]:
         """Return the name and the duals (n,) of the users' rows, given the values (n,) of their throughputs."""
-        ...
 
 
 class PriceMethod(ProgramMethod):
@@ -95,21 +91,17 @@ def exact_bound(policy: Levelled, decision: Allocation) -> MarketBound:
     market, solution = decision.market.as_(Fraction), decision.solution
     assert solution is not None
     rate, worth = policy.rate(market), policy.worth(market)
-    shares = np.where(market.speedup > 0, _exact(decision.shares), np.array(Fraction(0)))
+    shares = np.where(market.speedup > 0, fractions(decision.shares), np.array(Fraction(0)))
     reached = (market.speedup * shares).sum(axis=1)
     if not (reached > 0).all():
         raise NotCapable(f"in this decision of {decision.policy} somebody has nothing")
     level = (reached / rate).min()
     if policy.equal:
         shares = shares * (rate * level / reached)[:, None]
-    fit = [Fraction(1)]
-    for held, there in ((shares.sum(axis=0), market.capacity), (shares.sum(axis=1), market.limit)):
-        fit += [limit / use for limit, use in zip(there, held, strict=True) if limit != INFINITY and use > limit]
-    by = Fraction(int(min(fit) * GRAIN), GRAIN)
+    by = Fraction(int(min(Fraction(1), market.largest_multiple(shares)) * GRAIN), GRAIN)
     shares, level = shares * by, level * by
-    price, demand_dual = _exact(solution.duals["capacity"]), np.full(len(rate), Fraction(0), dtype=object)
-    if market.demand is not None:
-        demand_dual = _exact(solution.duals["demand"])
+    price = fractions(solution.duals["capacity"])
+    demand_dual = fractions([0] * len(rate) if market.demand is None else solution.duals["demand"])
     # tiny prices are rounded to 0 to keep fractions short
     worth_of = price * market.capacity
     worth_of_demands = [q * d for q, d in zip(demand_dual, market.limit, strict=True) if q]
@@ -123,11 +115,8 @@ def exact_bound(policy: Levelled, decision: Allocation) -> MarketBound:
     )
     gain = (rate * value).sum() / worth
     price, demand_dual, value = price / gain, demand_dual / gain, value / gain
-    limited = [i for i, limit in enumerate(market.limit) if limit != INFINITY]
-    bound = (price * market.capacity).sum() + sum(demand_dual[i] * market.limit[i] for i in limited)
+    bound, entries = by_prices(market, price, demand_dual)
     name, duals = policy.user_duals(value, market)
-    entries = [["capacity", j, p] for j, p in enumerate(price) if p]
-    entries += [["demand", i, demand_dual[i]] for i in limited if demand_dual[i]]
     entries += [[name, i, dual] for i, dual in enumerate(duals) if dual]
     reach = level * worth
     return MarketBound(
@@ -135,8 +124,9 @@ def exact_bound(policy: Levelled, decision: Allocation) -> MarketBound:
     )
 
 
-def _exact(values: Any) -> Array:
-    """Return floats as Fractions of the same values."""
-    out = np.empty(np.shape(values), dtype=object)
-    out.ravel()[:] = [Fraction(value) for value in np.asarray(values).ravel().tolist()]
-    return out
+def by_prices(market: Market, price: Array, demand_dual: Array) -> tuple[Fraction, list[list[object]]]:
+    """Return the bound that prices (k,) and duals of demands (n,) prove, and both as entries of a certificate."""
+    limited = [i for i, limit in enumerate(market.limit) if limit != INFINITY]
+    bound = (price * market.capacity).sum() + sum(demand_dual[i] * market.limit[i] for i in limited)
+    entries: list[list[object]] = [["capacity", j, p] for j, p in enumerate(price) if p]
+    return bound, entries + [["demand", i, demand_dual[i]] for i in limited if demand_dual[i]]

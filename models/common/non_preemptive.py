@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
+from fairopt.program import Number
 from fairopt.simulation import by_throughput
+
+
+def lease_length(queue: Queue, lease: object) -> Number:
+    """Return how long a ``lease`` lasts; None is one round."""
+    return queue.length if lease is None else queue.number(exact(lease, "lease"))
 
 
 def non_preemptive(queue: Queue) -> Queue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,11 +20,6 @@ from fairopt.program import INFINITY, Array, Number, cast
 DIGITS = 12
 
 
-def jobs_with_room(queue: Queue) -> list[int]:
-    """Return the jobs that could run now on some type; the others cannot be in a market."""
-    return np.flatnonzero(queue.allowed.any(axis=1)).tolist()
-
-
 def per_gpu(queue: Queue, rows: Sequence[int], runs: Array) -> Array:
     """Return the throughput per GPU of each of ``rows`` (n, k): the gang's over its size; 0 unless it ``runs``.
 
@@ -32,7 +28,7 @@ def per_gpu(queue: Queue, rows: Sequence[int], runs: Array) -> Array:
     Source: OEF Sec. 2.3 (speedups are of one worker).
     """
     at = list(rows)
-    sizes = cast(queue.jobs.gpus[at], Fraction if queue.exact else float)
+    sizes = cast(queue.jobs.gpus[at], queue.number)
     return np.asarray(queue.jobs.throughput[at] / sizes[:, None] * runs[at])
 
 
@@ -64,21 +60,20 @@ def asked_by_tenants(
 
     Source: OEF Sec. 4.2.4.
     """
-    rows, jobs = jobs_with_room(queue), queue.jobs
+    rows, jobs = queue.able, queue.jobs
     speeds = per_gpu(queue, rows, queue.suits if cross_type else queue.allowed)
     if common_units and rows:
         speeds = speeds / speeds.max(axis=1)[:, None]
     if not queue.exact:
         speeds = np.array([[float(f"{value:.{DIGITS}g}") for value in row] for row in speeds]).reshape(speeds.shape)
-    wanted: dict[tuple[int, tuple[Number, ...]], int] = {}
+    wanted: Counter[tuple[int, tuple[Number, ...]]] = Counter()
     for row, speed in zip(rows, speeds.tolist(), strict=True):
-        key = int(jobs.tenant[row]), tuple(speed)
-        wanted[key] = wanted.get(key, 0) + int(jobs.gpus[row])
-    gpu_types = [tenant for tenant, _ in wanted]
+        wanted[int(jobs.tenant[row]), tuple(speed)] += int(jobs.gpus[row])
+    tenants = [tenant for tenant, _ in wanted]
     return Asked(
-        tenant=tuple(jobs.tenants[tenant] for tenant in gpu_types),
+        tenant=tuple(jobs.tenants[tenant] for tenant in tenants),
         speedup=tuple(speed for _, speed in wanted),
-        weight=tuple(jobs.tenant_weight[tenant] / gpu_types.count(tenant) for tenant in gpu_types),
+        weight=tuple(jobs.tenant_weight[tenant] / tenants.count(tenant) for tenant in tenants),
         demand=tuple(gpus if demand else INFINITY for gpus in wanted.values()),
         capacity=tuple(queue.capacity.tolist()),
     )
@@ -89,10 +84,10 @@ def market_of(asked: Asked, types: Sequence[str], *, common_units: bool = True) 
 
     Source: OEF Sec. 2.3 (the speedup on the slowest type is 1), 4.2.4 (virtual users).
     """
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     names: list[str] = []
     for tenant in asked.tenant:
-        seen[tenant] = seen.get(tenant, 0) + 1
+        seen[tenant] += 1
         names.append(f"{tenant[:150]}/{seen[tenant]}/{len(names) + 1}")
     market = Market.of(
         asked.speedup,
@@ -152,7 +147,7 @@ class JobMarket:
     @classmethod
     def of(cls, queue: Queue) -> JobMarket | None:
         """Return the market of the jobs that could run now, in Fractions; None where there are none."""
-        rows = jobs_with_room(queue)
+        rows = queue.able
         if not rows:
             return None
         market = Market.of(
@@ -173,15 +168,4 @@ class JobMarket:
 
     def fastest(self) -> Array:
         """Return the throughput (n,) that each job would have with the cluster to itself."""
-        market = self.market
-        return np.array([_alone(market, row) for row in range(len(self.rows))], dtype=market.speedup.dtype)
-
-
-def _alone(market: Market, row: int) -> Number:
-    left: Number = market.limit[row]
-    worth: Number = market.speedup[row, 0] * 0
-    for gpu_type in sorted(range(len(market.types)), key=lambda gpu_type: -market.speedup[row, gpu_type]):
-        here = min(left, market.capacity[gpu_type])
-        worth += here * market.speedup[row, gpu_type]
-        left -= here
-    return worth
+        return self.market.utility(np.broadcast_to(self.market.capacity, self.market.shape))

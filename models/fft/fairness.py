@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,9 +58,8 @@ class FairPart(ABC):
 
     def speed(self, queue: Queue, count: int) -> Array:
         """Return each job's work per unit of time (n,) on its part of its best type; 0 where it fits no type."""
-        room = queue.jobs.gpus[:, None] <= queue.cluster.capacity[None, :]
         none: Any = queue.now * 0
-        speed = np.where(queue.suits & room, queue.jobs.throughput * self.part(queue, count), none)
+        speed = np.where(queue.fits, queue.jobs.throughput * self.part(queue, count), none)
         return np.asarray(speed.max(axis=1))
 
     def fair_end(self, queue: Queue, count: int) -> Array:
@@ -85,7 +84,7 @@ class FluidPart(FairPart):
     def part(self, queue: Queue, count: int) -> Array:
         """See `FairPart.part`."""
         gpus, capacity = queue.jobs.gpus[:, None], queue.cluster.capacity[None, :]
-        return np.asarray(np.minimum(capacity * _one(queue) / (count * gpus), 1))
+        return np.asarray(np.minimum(capacity * queue.number(1) / (count * gpus), 1))
 
 
 @dataclass(frozen=True)
@@ -98,12 +97,7 @@ class WholeGpusPart(FairPart):
     def part(self, queue: Queue, count: int) -> Array:
         """See `FairPart.part`."""
         gpus, capacity = queue.jobs.gpus[:, None], queue.cluster.capacity[None, :]
-        return np.asarray(np.minimum(np.maximum(capacity // count, 1) * _one(queue) / gpus, 1))
-
-
-def _one(queue: Queue) -> Number:
-    """Return 1 in the queue's number type: integers multiplied by it divide exactly if the queue is exact."""
-    return queue.length / queue.length
+        return np.asarray(np.minimum(np.maximum(capacity // count, 1) * queue.number(1) / gpus, 1))
 
 
 class Served(Protocol):
@@ -111,7 +105,6 @@ class Served(Protocol):
 
     def work(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the work done in the round by a job that runs on ``spots``."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -123,7 +116,7 @@ class FullRound:
 
     def work(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the throughput on the slowest of its types, for the length of the round."""
-        done: Number = min(queue.jobs.throughput[row, gpu_type] for gpu_type in queue.gpu_types(spots)) * queue.length
+        done: Number = queue.jobs.throughput[row, queue.slowest(row, spots)] * queue.length
         return done
 
 
@@ -147,7 +140,7 @@ def refreshed(queue: Queue, state: FFTState, part: FairPart) -> FFTState:
 
     If a job came or went since the last round, tau_j is estimated again for all jobs.
     """
-    rows = [row for row in range(len(queue)) if row not in queue.misfits]
+    rows = queue.fitting
     names = [queue.jobs.names[row] for row in rows]
     if state.fair_end.keys() == set(names):
         return state
@@ -155,12 +148,11 @@ def refreshed(queue: Queue, state: FFTState, part: FairPart) -> FFTState:
     if not rows:
         return FFTState(prices=state.prices, reward=state.reward)
     ends = part.fair_end(queue, len(rows))[rows]
-    return FFTState(
+    return replace(
+        state,
         compensation={name: state.compensation.get(name, zero) for name in names},
         coefficient={name: state.coefficient.get(name, zero) for name in names},
         fair_end=dict(zip(names, ends.tolist(), strict=True)),
-        prices=state.prices,
-        reward=state.reward,
     )
 
 
@@ -190,4 +182,4 @@ def advance(queue: Queue, state: FFTState, placements: Mapping[int, Spots], serv
         due = jobs.work[row] * queue.length / span
         after[name] = max(zero, state.compensation[name] + mu * (due - done))
         coefficient[name] = mu
-    return FFTState(after, coefficient, state.fair_end, state.prices, state.reward)
+    return replace(state, compensation=after, coefficient=coefficient)

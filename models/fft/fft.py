@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from fairopt.backends import Capability, Method, Session
-from fairopt.backends.solution import Solution, refuse_broken
-from fairopt.errors import BadInput
+from fairopt.backends.solution import Solution
+from fairopt.errors import require
 from fairopt.methods.gang_assignment import IDLE, Multipliers, solve_gangs, usable_gpus
 from fairopt.models.fft.fairness import FairPart, FFTState, FluidPart, FullRound, Served, advance, refreshed
 from fairopt.models.fft.placement import HierarchicalPlacement
-from fairopt.models.fft.program import OneRound, RoundChoices, Terms, UsableGpus, terms
+from fairopt.models.fft.program import OneRound, Terms, UsableGpus, choices, terms
 from fairopt.policy import Policy, Schedule, Seconds, Trait
 from fairopt.problem import exact
-from fairopt.problem.queue import Queue, Spots
+from fairopt.problem.queue import Queue
 from fairopt.program import Array, Number, Program
 from fairopt.simulation import Placement, Request, placed
+
+#: The type on which each job runs (n,), `IDLE` for none; the state; and the evidence for the schedule, by field.
+Answer: TypeAlias = tuple[Array, FFTState, dict[str, Any]]
 
 
 class GangMethod(Method):
@@ -79,15 +81,9 @@ class FFT(Policy):
 
     def __post_init__(self) -> None:
         restart = exact(self.restart, "fft, restart")
-        if restart < 0:
-            raise BadInput(f"got {restart}", place="fft, restart", remedy="Give a time, not negative")
-        if not self.gap >= 0:
-            raise BadInput(f"got {self.gap}", place="fft, gap", remedy="Give a relative gap, not negative")
+        require(restart >= 0, restart, "fft, restart", "Give a time, not negative")
+        require(self.gap >= 0, self.gap, "fft, gap", "Give a relative gap, not negative")
         object.__setattr__(self, "restart", restart)
-
-    def start(self, problem: Queue) -> FFTState:
-        """Return the state without compensation."""
-        return FFTState()
 
     def terms(self, problem: Queue, state: FFTState) -> Terms:
         """Return the terms of the objective for every job and type, after ``state``."""
@@ -101,15 +97,11 @@ class FFT(Policy):
             in_rounds=self.in_rounds,
         )
 
-    def costs(self, problem: Queue, state: FFTState, placements: Mapping[int, Spots]) -> Mapping[str, Number]:
-        """Return the terms of the objective for any schedule, one by one; the objective is their sum."""
-        return self.terms(problem, state).of(problem, placements)
-
     def one_round(self, problem: Queue, state: FFTState) -> OneRound:
         """Return the parts of the round's program, after ``state``."""
-        room = RoundChoices.of(problem)
-        least = self.usable(problem.jobs.gpus, room.allowed, room.capacity)
-        return OneRound(problem, self.terms(problem, state), room, least)
+        allowed = choices(problem)
+        least = self.usable(problem.jobs.gpus, allowed, problem.room)
+        return OneRound(problem, self.terms(problem, state), allowed, least)
 
     def formulate(self, problem: Queue, state: FFTState) -> Program:
         """Return the program of the round after ``state``, in the numbers of ``problem``."""
@@ -120,26 +112,21 @@ class FFT(Policy):
         begun = perf_counter()
         known = refreshed(problem, state, self.fair_part)
         one = self.one_round(problem, known)
-        by_back_end = solve.method is None
-        answer = _by_back_end(one, known, begun, solve) if by_back_end else self._by_gangs(one, known, begun)
-        requests = [Request(row, (int(gpu_type),)) for row, gpu_type in enumerate(answer.type_of) if gpu_type >= 0]
+        answer = _by_back_end(one, known, begun, solve) if solve.method is None else self._by_gangs(one, known, begun)
+        type_of, after, proof = answer
+        requests = [Request(row, (int(gpu_type),)) for row, gpu_type in enumerate(type_of) if gpu_type >= 0]
         placements = placed(problem, requests, self.placement)
         return Schedule(
             policy=self.name,
             queue=problem,
             placements=placements,
-            state=advance(problem, answer.state, placements, self.served),
+            state=advance(problem, after, placements, self.served),
             costs=one.terms.of(problem, placements),
-            notes={
-                request.row: "chosen to run, but not placed" for request in requests if request.row not in placements
-            },
-            program=answer.program,
-            solution=answer.solution,
-            evidence=answer.evidence,
-            seconds=answer.seconds,
+            notes={each.row: "chosen to run, but not placed" for each in requests if each.row not in placements},
+            **proof,
         )
 
-    def _by_gangs(self, one: OneRound, state: FFTState, begun: float) -> _Answer:
+    def _by_gangs(self, one: OneRound, state: FFTState, begun: float) -> Answer:
         gangs = one.gangs()
         start = Multipliers(np.array(state.prices), state.reward) if self.warm_start and state.prices else None
         built = perf_counter()
@@ -152,27 +139,16 @@ class FFT(Policy):
         x = (type_of[:, None] == np.arange(len(gangs.capacity))[None, :]).astype(float).ravel()
         word = found.status.value
         solution = Solution(found.status, word, "auto", found.objective, found.lower, x, seconds=spent)
-        return _Answer(type_of, state, solution, None, found, Seconds(build=built - begun, solve=spent))
+        seconds = Seconds(build=built - begun, solve=spent)
+        return type_of, state, {"solution": solution, "evidence": found, "seconds": seconds}
 
 
-def _by_back_end(one: OneRound, state: FFTState, begun: float, solve: Session) -> _Answer:
+def _by_back_end(one: OneRound, state: FFTState, begun: float, solve: Session) -> Answer:
     program = one.program().as_(solve.number)
     built = perf_counter()
-    solution = solve(program).require_optimal()
-    refuse_broken(program, solution)
+    solution = solve.optimum(program)
     x = np.asarray(program.variable("x", solution.point) > Fraction(1, 2), dtype=bool)
     type_of = np.where(x.any(axis=1), x.argmax(axis=1), IDLE)
     seconds = Seconds(build=built - begun, solve=perf_counter() - built)
-    return _Answer(type_of, replace(state, prices=(), reward=0.0), solution, program, None, seconds)
-
-
-@dataclass(frozen=True, eq=False)
-class _Answer:
-    """The type on which each job runs (n,), `IDLE` for none, with the evidence."""
-
-    type_of: Array
-    state: FFTState
-    solution: Solution
-    program: Program | None
-    evidence: Any
-    seconds: Seconds
+    proof = {"program": program, "solution": solution, "seconds": seconds}
+    return type_of, replace(state, prices=(), reward=0.0), proof

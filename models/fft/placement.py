@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from fairopt.problem.jobs import Pattern
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array, Number
 from fairopt.simulation import Mechanics, Request
-from fairopt.simulation.placement import stays, take
+from fairopt.simulation.placement import staying, take
 
 
 @dataclass(frozen=True)
@@ -42,16 +40,11 @@ class HierarchicalPlacement:
 
     def place(self, queue: Queue, requests: Sequence[Request], free: Array) -> Mapping[int, Spots]:
         """Return the spots of the wants that fit; see `fairopt.simulation.Placement.place`."""
-        left, placed, coming = free.copy(), dict[int, Spots](), []
-        gpu_types = {request.row: request.gpu_types for request in requests}
-        for request in requests:
-            if stays(queue, request, left):
-                placed[request.row] = queue.last[request.row]
-                take(left, placed[request.row])
-            else:
-                coming.append(request.row)
+        left = free.copy()
+        placed, moving = staying(queue, requests, left)
+        gpu_types = {request.row: request.gpu_types for request in moving}
         apart = [row for row, spots in placed.items() if len(spots) > 1]
-        coming.sort(key=lambda row: (_level(queue, row), -queue.jobs.gpus[row]))
+        coming = sorted(gpu_types, key=lambda row: (_level(queue, row), -queue.jobs.gpus[row]))
         gangs = [row for row in coming if queue.jobs.gpus[row] > 1]
         single = [row for row in coming if queue.jobs.gpus[row] == 1]
         for row in gangs:
@@ -89,7 +82,7 @@ class HierarchicalPlacement:
         room = {
             host: int(left[host]) + own.get(host, 0)
             for gpu_type in queue.gpu_types(spots)
-            for host in _hosts(queue, gpu_type)
+            for host in queue.hosts(gpu_type)
         }
         whole = [host for host, there in room.items() if there >= gpus]
         return min(whole, key=lambda host: self._ready(queue, row, host, room[host])) if whole else None
@@ -114,7 +107,7 @@ class HierarchicalPlacement:
         gpus = int(queue.jobs.gpus[row])
         before = {host for host, _ in queue.last[row]}
         for gpu_type in gpu_types:
-            hosts = [host for host in _hosts(queue, gpu_type) if left[host] > 0]
+            hosts = [host for host in queue.hosts(gpu_type) if left[host] > 0]
             if sum(int(left[host]) for host in hosts) < gpus:
                 continue
             whole = [host for host in hosts if left[host] >= gpus]
@@ -135,11 +128,6 @@ class HierarchicalPlacement:
             )
             return tuple(sorted([*spots, (last, missing)]))
         return ()
-
-
-def _hosts(queue: Queue, gpu_type: int) -> list[int]:
-    """Return the working hosts of a type."""
-    return np.flatnonzero((queue.cluster.gpu_type == gpu_type) & queue.up).tolist()
 
 
 def _level(queue: Queue, row: int) -> int:

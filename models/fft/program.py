@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.methods.gang_assignment import GangAssignment
 from fairopt.problem.queue import Queue, Spots
-from fairopt.program import INFINITY, Array, Formulation, Number, Program, cast
+from fairopt.program import INFINITY, Array, Formulation, Number, Program, cast, objects
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,20 +40,10 @@ class Terms:
 
         A job whose GPUs lie on several types counts as on the slowest of them.
         """
-        at = [(row, slowest(queue, row, spots)) for row, spots in placements.items() if spots]
+        at = [(row, queue.slowest(row, spots)) for row, spots in placements.items() if spots]
         zero = queue.now * 0
-        signed = {
-            "age": self.age,
-            "volume": self.volume,
-            "switching": self.switching,
-            "compensation": -self.compensation,
-        }
+        signed = vars(self) | {"compensation": -self.compensation}
         return {name: sum((table[row, gpu_type] for row, gpu_type in at), zero) for name, table in signed.items()}
-
-
-def slowest(queue: Queue, row: int, spots: Spots) -> int:
-    """Return the type of ``spots`` on which a job is slowest."""
-    return min(queue.gpu_types(spots), key=lambda gpu_type: queue.jobs.throughput[row, gpu_type])
 
 
 def terms(
@@ -70,15 +60,13 @@ def terms(
     Source: FFT Eq. (3), (4), (6); footnote 1 for W_j.
     """
     jobs, suits = queue.jobs, queue.suits
-    number: type = type(queue.now)
-    zero, length = _any(queue.now * 0), _any(queue.length)
+    zero: Any = queue.now * 0
+    length: Any = queue.length
     theta = np.where(suits, jobs.throughput * length, 1)
     age = ((queue.now - jobs.arrival) / length)[:, None]
     work = queue.remaining if remaining else jobs.work
-    owed = np.empty(len(jobs), dtype=object)
-    owed[:] = [compensation.get(name, zero) for name in jobs.names]
+    owed = cast(objects(compensation.get(name, zero) for name in jobs.names), queue.number)[:, None] * theta
     here = np.asarray(jobs.gpus[:, None] * work[:, None] / theta)
-    owed = cast(owed, number)[:, None] * theta
     if in_rounds:
         fastest = np.where(suits, theta, zero).max(axis=1, keepdims=True)
         owed = owed / np.where(fastest > 0, fastest * fastest, 1)
@@ -98,55 +86,33 @@ def switching(queue: Queue, restart: Number, pauses: bool) -> Array:
 
     Source: FFT Sec. 4.2.3.
     """
-    number: type = type(queue.now)
-    cluster, gpu_types = queue.cluster, range(len(queue.cluster.types))
+    number, cluster, gpu_types = queue.number, queue.cluster, range(len(queue.cluster.types))
+    length: Any = queue.length
     last = np.array([queue.last_gpu_type(row) for row in range(len(queue))], dtype=np.int64)
-    there = _column([cluster.link([host for host, _ in spots]) for spots in queue.last], number)
-    working = [[host for host in cluster.of_type(gpu_type) if queue.up[host]] for gpu_type in gpu_types]
-    link = np.minimum(there[:, None], _column([cluster.link(hosts) for hosts in working], number)[None, :])
+    there = cast(objects(cluster.link([host for host, _ in spots]) for spots in queue.last), number)
+    working = cast(objects(cluster.link(queue.hosts(gpu_type)) for gpu_type in gpu_types), number)
+    link = np.minimum(there[:, None], working[None, :])
     bound = np.asarray(link != INFINITY, dtype=bool)  # a Fraction divided by infinity would be a float
     size = np.broadcast_to(queue.jobs.state_size[:, None], link.shape)
     penalty = cast(np.zeros(link.shape), number)
     penalty[bound] = size[bound] / link[bound]
-    penalty = (penalty + number(restart)) / _any(queue.length)
+    penalty = (penalty + number(restart)) / length
     stays = last[:, None] == np.arange(len(gpu_types))[None, :]
     if pauses:
         stays &= queue.running[:, None]
-    return np.asarray(np.where(stays | (last[:, None] < 0), _any(queue.now * 0), penalty))
+    return np.asarray(np.where(stays | (last[:, None] < 0), number(0), penalty))
 
 
-def _any(value: Any) -> Any:
-    """Return a number for NumPy, whose type hints have no Fractions."""
-    return value
+def choices(queue: Queue) -> Array:
+    """Return which x (n, k) may be 1; jobs that hold leases run anyway, and their GPUs are not available.
 
-
-def _column(values: list[Number], number: type) -> Array:
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return cast(out, number)
-
-
-@dataclass(frozen=True, eq=False)
-class RoundChoices:
-    """The choices of a round; jobs that hold leases run anyway, and their GPUs are not available.
-
-    ``capacity`` (k,): GPUs of each type on working hosts without a lease on them. ``allowed`` (n, k): which x may be 1.
-    The job must hold no lease, have a throughput and enough memory there, and a gang no larger than the type.
+    The job must hold no lease, have a throughput and enough memory there, and a gang no larger than the type's room.
 
     Source: FFT Eq. (1), Sec. 4.4.1.
     """
-
-    capacity: Array
-    allowed: Array
-
-    @classmethod
-    def of(cls, queue: Queue) -> RoundChoices:
-        """Return the room of a queue."""
-        gpu_type, free = queue.cluster.gpu_type, queue.free(queue.leased)
-        capacity = np.bincount(gpu_type, weights=free, minlength=len(queue.cluster.types)).astype(np.int64)
-        allowed = queue.suits & (queue.jobs.gpus[:, None] <= capacity[None, :])
-        allowed[list(queue.leased)] = False
-        return cls(capacity, allowed)
+    allowed: Array = queue.suits & (queue.jobs.gpus[:, None] <= queue.room[None, :])
+    allowed[list(queue.leased)] = False
+    return allowed
 
 
 class UsableGpus(Protocol):
@@ -154,7 +120,6 @@ class UsableGpus(Protocol):
 
     def __call__(self, gangs: Array, allowed: Array, capacity: Array, /) -> int:
         """Return K for ``gangs`` (n,), ``allowed`` (n, k) and ``capacity`` (k,)."""
-        ...
 
 
 def smaller_total(gangs: Array, allowed: Array, capacity: Array) -> int:
@@ -174,22 +139,22 @@ def nothing(gangs: Array, allowed: Array, capacity: Array) -> int:
 
 @dataclass(frozen=True, eq=False)
 class OneRound:
-    """The parts of the program of a round; ``least`` is K(t), the GPUs that must be busy.
+    """The parts of the program of a round: ``allowed`` (n, k) from `choices`; ``least`` is K(t), GPUs to keep busy.
 
     Source: FFT Eq. (1), (6), (7), Sec. 4.4.1.
     """
 
     queue: Queue
     terms: Terms
-    room: RoundChoices
+    allowed: Array
     least: int
 
     def program(self) -> Program:
         """Return the program in binary ``x`` (n, k), in the queue's numbers, for any back end with integers."""
-        jobs, room, costs = self.queue.jobs, self.room, self.terms
+        jobs, room, costs = self.queue.jobs, self.queue.room, self.terms
         p = Formulation("FFT round")
         labels = (jobs.names, self.queue.cluster.types)
-        x = p.variable("x", room.allowed.shape, lower=0, upper=1, integer=True, labels=labels)
+        x = p.variable("x", self.allowed.shape, lower=0, upper=1, integer=True, labels=labels)
         age, volume = (costs.age * x).sum(), (costs.volume * x).sum()
         switching, owed = (costs.switching * x).sum(), (costs.compensation * x).sum()
         p.minimize(
@@ -199,14 +164,13 @@ class OneRound:
         )
         p.constrain("one_type", x.sum(axis=1) <= 1, equation="sum_i x_ji <= 1", source="Eq. (1)")
         busy = jobs.gpus[:, None] * x
-        p.constrain("capacity", busy.sum(axis=0) <= room.capacity, equation="sum_j d_j x_ji <= Y_i", source="Eq. (1)")
+        p.constrain("capacity", busy.sum(axis=0) <= room, equation="sum_j d_j x_ji <= Y_i", source="Eq. (1)")
         p.constrain("work_conservation", busy.sum() >= self.least, equation="sum_ji d_j x_ji >= K", source="Eq. (7)")
-        if not room.allowed.all():
-            p.constrain("forbidden", (x == 0).where(~room.allowed), equation="x_ji = 0", source="Sec. 4.4.1")
+        if not self.allowed.all():
+            p.constrain("forbidden", (x == 0).where(~self.allowed), equation="x_ji = 0", source="Sec. 4.4.1")
         return p.program()
 
     def gangs(self) -> GangAssignment:
         """Return the same problem for our own method, in floats."""
-        room = self.room
-        costs = np.where(room.allowed, self.terms.cost, 0).astype(float)
-        return GangAssignment(costs, self.queue.jobs.gpus, room.capacity, self.least, room.allowed)
+        costs = np.where(self.allowed, self.terms.cost, 0).astype(float)
+        return GangAssignment(costs, self.queue.jobs.gpus, self.queue.room, self.least, self.allowed)

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from fairopt.backends import Session
-from fairopt.errors import BadInput
+from fairopt.errors import require
 from fairopt.models.gandiva_fair.migration import Known, Move, carry_out, to_balance, to_faster_type
-from fairopt.models.gandiva_fair.pools import tenant_of
 from fairopt.models.gandiva_fair.second_price_trading import Trade
 from fairopt.models.gandiva_fair.servers import ServerLoads
-from fairopt.models.gandiva_fair.split_quantum import Split, SplitRules, quantum
+from fairopt.models.gandiva_fair.split_quantum import Split, quantum
 from fairopt.models.gandiva_fair.split_stride import fair_tickets
 from fairopt.models.gandiva_fair.trading import Traded, traded
 from fairopt.policy import Policy, Schedule, Trait
@@ -70,12 +69,7 @@ class GandivaFair(Policy):
     def __post_init__(self) -> None:
         for option in ("migrations", "threshold", "improvement"):
             value = getattr(self, option)
-            if not value >= 0:
-                raise BadInput(f"got {value}", place=f"{self.name}, {option}", remedy="Give a number, not negative")
-
-    def start(self, problem: Queue) -> Shared:
-        """Return the state in which nobody has a server and nothing was traded."""
-        return Shared()
+            require(value >= 0, value, f"{self.name}, {option}", "Give a number, not negative")
 
     def decide(self, problem: Queue, state: Shared, solve: Session) -> Schedule:
         """Trade, allocate, move, and run one quantum; see `Policy.decide`."""
@@ -93,7 +87,7 @@ class GandivaFair(Policy):
         for row in servers.next_jobs():
             servers.allocate(row, best_type(servers, row, known))
         notes = self.migrate(servers, known)
-        running, split = quantum(servers, state.split, SplitRules(whole=self.whole, shared=self.shared))
+        running, split = quantum(servers, state.split, whole=self.whole, shared=self.shared)
         placements = dict(problem.leased) | running
         profiled = {
             user: state.profiled.get(user, frozenset()) | ran
@@ -111,8 +105,7 @@ class GandivaFair(Policy):
     def migrate(self, servers: ServerLoads, known: Known) -> dict[int, str]:
         """Move up to ``migrations`` jobs, each at most once; return why, by row."""
         notes: dict[int, str] = {}
-        number: type = Fraction if servers.queue.exact else float
-        cluster = servers.queue.cluster
+        number, cluster = servers.queue.number, servers.queue.cluster
         for _ in range(self.migrations):
             move: Move | None = to_faster_type(servers, known, number(self.improvement))
             why = "faster type"
@@ -133,8 +126,8 @@ def best_type(servers: ServerLoads, row: int, known: Known) -> int:
     Source: Gandiva_fair Algorithm 2, lines 4-7; Sec. 3.5 (Profiling).
     """
     queue = servers.queue
-    user, gpus = tenant_of(queue, row), int(queue.jobs.gpus[row])
-    gpu_types = [gpu_type for gpu_type in range(len(queue.cluster.types)) if servers.places(row, gpu_type)]
+    user, gpus = queue.jobs.tenant_of(row), int(queue.jobs.gpus[row])
+    gpu_types = queue.open_to(row)
     part = {gpu_type: servers.per_gpu(gpu_type, user, gpus)[user] for gpu_type in gpu_types}
     seen = [gpu_type for gpu_type in gpu_types if known(user, gpu_type)]
     unseen = [gpu_type for gpu_type in gpu_types if not known(user, gpu_type)]
@@ -147,7 +140,7 @@ def best_type(servers: ServerLoads, row: int, known: Known) -> int:
 
 def kinds_by_user(queue: Queue, placements: Mapping[int, Spots]) -> dict[str, set[str]]:
     """Return the types that each user who is present runs on in a round, by names."""
-    gpu_types: dict[str, set[str]] = {tenant_of(queue, row): set() for row in range(len(queue))}
+    gpu_types: dict[str, set[str]] = {queue.jobs.tenant_of(row): set() for row in range(len(queue))}
     for row, spots in placements.items():
-        gpu_types[tenant_of(queue, row)] |= {queue.cluster.types[gpu_type] for gpu_type in queue.gpu_types(spots)}
+        gpu_types[queue.jobs.tenant_of(row)] |= {queue.cluster.types[gpu_type] for gpu_type in queue.gpu_types(spots)}
     return gpu_types

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
+from typing import ClassVar
 
 from fairopt.backends import Session
-from fairopt.errors import BadInput
-from fairopt.models.gandiva_fair.pools import Assign, Pool, assigned, least_crowded, pools
+from fairopt.errors import require
+from fairopt.models.gandiva_fair.pools import Assign, assigned, least_crowded, pools
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.simulation import Consolidated, Placement, Request, placed
@@ -107,6 +108,7 @@ class LotteryWithBackfilling(Policy):
     source = "Gandiva_fair, EuroSys 2020, Sec. 3.1"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
     states = (Winners,)
+    winners_wait: ClassVar[bool] = False
     seed: int = 0
     readjust: bool = True
     by_weight: bool = False
@@ -114,54 +116,36 @@ class LotteryWithBackfilling(Policy):
     assign: Assign = least_crowded
     placement: Placement = field(default_factory=Consolidated)
 
-    def start(self, problem: Queue) -> Winners:
-        """Return the state in which nobody has won."""
-        return Winners()
-
     def decide(self, problem: Queue, state: Winners, solve: Session) -> Schedule:
         """Draw on each type; see `Policy.decide`."""
-        names, types = problem.jobs.names, problem.cluster.types
+        names, types, sizes = problem.jobs.names, problem.cluster.types, problem.jobs.gpus.tolist()
         gpu_types = assigned(problem, state.gpu_types, self.assign)
-        requests: list[Request] = []
         at = {name: row for row, name in enumerate(names)}
         before = [at[name] for name in state.waiting if name in at]
         drawn = pools(problem, gpu_types, by_weight=self.by_weight, readjust=self.readjust)
         # a job with a lease, or that can run nowhere at present, keeps its wins
-        ready = {row: pool.gpu_type for pool in drawn for row in pool.rows}
+        ready = {row for pool in drawn for row in pool.rows}
         waiting = [row for row in before if row not in ready]
+        requests: list[Request] = []
         for pool in drawn:
+            rows = pool.rows
             dice = Random(f"{self.seed}/{problem.index}/{types[pool.gpu_type]}")
-            running, queued = self.quantum(
-                problem, pool, dice, [row for row in before if ready.get(row) == pool.gpu_type]
-            )
-            requests += [Request(row, (pool.gpu_type,)) for row in running]
-            waiting += queued
+            chances = [float(pool.tickets[row]) / (sizes[row] if self.by_size else 1) for row in rows]
+            waited = [rows.index(row) for row in before if row in rows]
+            running, queued = self.quantum(dice, chances, [sizes[row] for row in rows], pool.free, waited)
+            requests += [Request(rows[place], (pool.gpu_type,)) for place in running]
+            waiting += [rows[place] for place in queued]
         placements = placed(problem, requests, self.placement)
-        # a winner without hosts has not run yet
-        waiting = [*self.unserved([request.row for request in requests if request.row not in placements]), *waiting]
-        after = Winners(
-            tuple(names[row] for row in waiting), {names[row]: types[gpu_type] for row, gpu_type in gpu_types.items()}
-        )
-        return Schedule(self.name, problem, placements, state=after)
-
-    def unserved(self, rows: list[int]) -> list[int]:
-        """Return those jobs, of the ones drawn but not placed, that wait: none in this policy."""
-        return []
+        if self.winners_wait:  # a winner without hosts has not run yet
+            waiting = [*(request.row for request in requests if request.row not in placements), *waiting]
+        after = {names[row]: types[gpu_type] for row, gpu_type in gpu_types.items()}
+        return Schedule(self.name, problem, placements, state=Winners(tuple(names[row] for row in waiting), after))
 
     def quantum(
-        self, queue: Queue, pool: Pool, dice: Random, waiting: Sequence[int]
-    ) -> tuple[list[int], Sequence[int]]:
-        """Return who runs on one type in this round, and who waits afterwards, by row."""
-        if not pool.rows:
-            return [], ()
-        chosen = backfilled(
-            dice, self.chances(queue, pool), [int(queue.jobs.gpus[row]) for row in pool.rows], pool.free
-        )
-        return [pool.rows[at] for at in chosen], ()
-
-    def chances(self, queue: Queue, pool: Pool) -> list[float]:
-        """Return the tickets of each job of ``pool.rows`` in a lottery."""
-        return [float(pool.tickets[row]) / (int(queue.jobs.gpus[row]) if self.by_size else 1) for row in pool.rows]
+        self, dice: Random, tickets: Sequence[float], sizes: Sequence[int], gpus: int, waiting: Sequence[int]
+    ) -> tuple[list[int], list[int]]:
+        """Return who runs on one type in this round, and who waits afterwards; see `gang_aware`."""
+        return backfilled(dice, tickets, sizes, gpus), []
 
 
 @dataclass(frozen=True)
@@ -177,33 +161,16 @@ class GangAwareLottery(LotteryWithBackfilling):
     """
 
     name = "lottery"
+    winners_wait = True
     claims = (Claim("", "Sec. 3.1", words="fair over 1000 quanta or more"),)
     count_wins: bool = True
     longest: int = 10_000
 
     def __post_init__(self) -> None:
-        if self.longest < 0:
-            raise BadInput(f"got {self.longest}", place=f"{self.name}, longest", remedy="Give a number of wins from 0")
+        require(self.longest >= 0, self.longest, f"{self.name}, longest", "Give a number of wins from 0")
 
     def quantum(
-        self, queue: Queue, pool: Pool, dice: Random, waiting: Sequence[int]
-    ) -> tuple[list[int], Sequence[int]]:
-        """Return who runs on one type in this round, and who waits afterwards, by row."""
-        if not pool.rows:
-            return [], ()
-        at = {row: place for place, row in enumerate(pool.rows)}
-        sizes = [int(queue.jobs.gpus[row]) for row in pool.rows]
-        chosen, queued = gang_aware(
-            dice,
-            self.chances(queue, pool),
-            sizes,
-            pool.free,
-            [at[row] for row in waiting],
-            count_wins=self.count_wins,
-            longest=self.longest,
-        )
-        return [pool.rows[place] for place in chosen], [pool.rows[place] for place in queued]
-
-    def unserved(self, rows: list[int]) -> list[int]:
-        """Return those jobs, of the ones drawn but not placed, that wait: all of them."""
-        return rows
+        self, dice: Random, tickets: Sequence[float], sizes: Sequence[int], gpus: int, waiting: Sequence[int]
+    ) -> tuple[list[int], list[int]]:
+        """Return who runs on one type in this round, and who waits afterwards; see `gang_aware`."""
+        return gang_aware(dice, tickets, sizes, gpus, waiting, count_wins=self.count_wins, longest=self.longest)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fairopt.models.gandiva_fair.pools import tenant_of
 from fairopt.models.gandiva_fair.servers import ServerLoads
 from fairopt.program import INFINITY, Number
 
@@ -58,7 +57,7 @@ def to_balance(servers: ServerLoads, threshold: Number) -> Move | None:
         for row, gpus in sorted(servers.rows_on[high].items()):
             if servers.large(row) or row in servers.queue.leased or gpus > room:
                 continue
-            tickets = gpus * per_gpu[tenant_of(servers.queue, row)]
+            tickets = gpus * per_gpu[servers.queue.jobs.tenant_of(row)]
             gain = gap - abs(gap - tickets / own - tickets / room)
             if gain > 0 and (best is None or best.gpu_type != gpu_type or gain > best.gain):
                 best, widest = Move(row, gpu_type, low, gain), gap
@@ -81,13 +80,13 @@ def to_faster_type(servers: ServerLoads, known: Known, threshold: Number) -> Mov
     now = [servers.per_gpu(gpu_type) for gpu_type in range(len(queue.cluster.types))]
     best: Move | None = None
     for row in sorted(servers.home):
-        source, user, gpus = servers.gpu_type(row), tenant_of(queue, row), int(queue.jobs.gpus[row])
+        source, user, gpus = servers.gpu_type(row), queue.jobs.tenant_of(row), int(queue.jobs.gpus[row])
         if row in queue.leased or (user, source, gpus) in seen:
             continue
         seen.add((user, source, gpus))
         before = queue.jobs.throughput[row, source] * now[source][user]
-        for gpu_type in range(len(queue.cluster.types)):
-            if gpu_type == source or not servers.places(row, gpu_type):
+        for gpu_type in queue.open_to(row):
+            if gpu_type == source:
                 continue
             part = servers.per_gpu(gpu_type, user, gpus)[user]
             after = queue.jobs.throughput[row, gpu_type] * part

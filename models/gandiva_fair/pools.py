@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from fairopt.models.gandiva_fair.tickets import effective_tickets, job_tickets, tickets_per_gpu
 from fairopt.problem.queue import Queue
@@ -68,8 +68,7 @@ def assigned(queue: Queue, before: Mapping[str, str], assign: Assign) -> dict[in
         elif row not in queue.misfits:
             new.append(row)
     for row in new:
-        able = [gpu_type for gpu_type in range(len(types)) if queue.allowed[row, gpu_type]]
-        if able:
+        if able := queue.open_to(row):
             gpu_types[row] = assign(queue, row, able, wanted)
             wanted[gpu_types[row]] += queue.jobs.gpus[row]
     return dict(sorted(gpu_types.items()))
@@ -80,7 +79,6 @@ def pools(queue: Queue, gpu_types: Mapping[int, int], *, by_weight: bool, readju
 
     Source: Gandiva_fair Eq. (1) and (3), taken over the jobs on a type.
     """
-    free = queue.free(queue.leased)
     out = []
     for gpu_type in sorted(set(gpu_types.values())):
         rows = [row for row, of in gpu_types.items() if of == gpu_type]
@@ -94,7 +92,7 @@ def pools(queue: Queue, gpu_types: Mapping[int, int], *, by_weight: bool, readju
                 gpu_type=gpu_type,
                 rows=tuple(row for row in rows if row not in queue.leased),
                 leased=tuple(row for row in rows if row in queue.leased),
-                free=int(sum(free[host] for host in queue.cluster.of_type(gpu_type))),
+                free=int(queue.room[gpu_type]),
                 tickets=tickets,
             )
         )
@@ -104,15 +102,9 @@ def pools(queue: Queue, gpu_types: Mapping[int, int], *, by_weight: bool, readju
 def tickets_by_user(queue: Queue, rows: Sequence[int], gpus: int, *, readjust: bool) -> dict[int, Number]:
     """Return the tickets of the jobs in ``rows``, which share ``gpus``: their user's, in proportion to their GPUs."""
     jobs = queue.jobs
-    number: type = Fraction if queue.exact else float
-    demand: dict[str, int] = {}
+    demand: Counter[str] = Counter()
     for row in rows:
-        demand[tenant_of(queue, row)] = demand.get(tenant_of(queue, row), 0) + int(jobs.gpus[row])
-    own = {user: number(jobs.tenant_weight[jobs.tenants.index(user)]) for user in demand}
+        demand[jobs.tenant_of(row)] += int(jobs.gpus[row])
+    own = {user: queue.number(jobs.tenant_weight[jobs.tenants.index(user)]) for user in demand}
     per_gpu = tickets_per_gpu(effective_tickets(own, demand, gpus) if readjust else own, demand)
-    return {row: job_tickets(per_gpu[tenant_of(queue, row)], int(jobs.gpus[row])) for row in rows}
-
-
-def tenant_of(queue: Queue, row: int) -> str:
-    """Return the name of a job's user."""
-    return queue.jobs.tenants[int(queue.jobs.tenant[row])]
+    return {row: job_tickets(per_gpu[jobs.tenant_of(row)], int(jobs.gpus[row])) for row in rows}

@@ -42,15 +42,6 @@ class Trade:
         """Return the trade with a Fraction as the string "p/q" (or "p"), a float as it is."""
         return {key: str(value) if isinstance(value, Fraction) else value for key, value in asdict(self).items()}
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Trade:
-        """Return the trade that `to_json` wrote; strings become Fractions, floats stay."""
-        price, fast_amount, slow_amount = (
-            Fraction(value) if isinstance(value, str) else value
-            for value in (data["price"], data["fast_amount"], data["slow_amount"])
-        )
-        return cls(data["buyer"], data["seller"], data["fast"], data["slow"], price, fast_amount, slow_amount)
-
 
 class SecondPriceTrading(Computed):
     """From the equal split, the user that gains most from fast GPUs buys them from the user that gains least.
@@ -118,8 +109,7 @@ class SecondPriceTrading(Computed):
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, tuple[Trade, ...]]:
         """Return the shares (n, k) and the trades that led to them from the equal split."""
-        held, _ = EqualSplit().compute(problem, None)
-        held = np.array(held)
+        held = np.array(EqualSplit().compute(problem, None)[0])
         trades: list[Trade] = []
         for fast, slow in type_pairs(problem):
             for trade in _trades_of_pair(problem, held, fast, slow):
@@ -147,8 +137,7 @@ def replay(market: Market, trades: Sequence[Trade]) -> Array:
     Errors: `BadInput` where a trade names an unknown user or type, or gives away more than its giver has (in floats, by
     more than rounding).
     """
-    held, _ = EqualSplit().compute(market, None)
-    held = np.array(held)
+    held = np.array(EqualSplit().compute(market, None)[0])
     for number, trade in enumerate(trades, start=1):
         _carry_out(market, held, trade)
         least = 0 if market.exact else -1e-9 * market.capacity.max()

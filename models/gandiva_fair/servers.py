@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from fairopt.models.gandiva_fair.pools import tenant_of
 from fairopt.models.gandiva_fair.tickets import entitled, load_per_gpu, tickets_per_gpu
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Number
@@ -65,7 +64,7 @@ class ServerLoads:
             del self.rows_on[host][row]
 
     def _count(self, row: int, spots: Spots, sign: int) -> None:
-        user = tenant_of(self.queue, row)
+        user = self.queue.jobs.tenant_of(row)
         for host, gpus in spots:
             for counter in (self.on[host], self.demand[int(self.queue.cluster.gpu_type[host])]):
                 counter[user] += sign * int(gpus)
@@ -93,37 +92,25 @@ class ServerLoads:
         share = entitled(self.tickets[gpu_type], demand, int(self.queue.capacity[gpu_type]))
         return tickets_per_gpu(share, demand)
 
-    def load(self, host: int, per_gpu: Mapping[str, Number]) -> Number:
-        """Return the tickets per GPU of a host.
-
-        Source: Gandiva_fair Eq. (2).
-        """
-        jobs = [(gpus, per_gpu[user]) for user, gpus in self.on[host].items()]
-        return load_per_gpu(jobs, int(self.queue.cluster.gpus[host]))
-
     def loads(self, gpu_type: int, per_gpu: Mapping[str, Number]) -> dict[int, Number]:
-        """Return the load per GPU of every working host of a type."""
-        return {host: self.load(host, per_gpu) for host in self.queue.cluster.of_type(gpu_type) if self.queue.up[host]}
+        """Return the load per GPU of every working host of a type: Eq. (2)."""
+        sizes = self.queue.cluster.gpus
+        return {
+            host: load_per_gpu([(gpus, per_gpu[user]) for user, gpus in self.on[host].items()], int(sizes[host]))
+            for host in self.queue.hosts(gpu_type)
+        }
 
     def widest_gap(self) -> Number:
         """Return the largest difference between the loads of two servers of a type; 0 where no type has two."""
         zero = self.queue.now * 0
-        of_types = [
-            self.loads(gpu_type, self.per_gpu(gpu_type)).values() for gpu_type in range(len(self.queue.cluster.types))
-        ]
+        types = range(len(self.queue.cluster.types))
+        of_types = [self.loads(gpu_type, self.per_gpu(gpu_type)).values() for gpu_type in types]
         return max((max(loads) - min(loads) for loads in of_types if loads), default=zero) + zero
 
     # -- the greedy choice -------------------------------------------------------------------------------------------
     def spans(self, row: int, gpu_type: int) -> bool:
         """Whether a job is large for a type: no working host of it has enough GPUs."""
-        up = [
-            int(self.queue.cluster.gpus[host]) for host in self.queue.cluster.of_type(gpu_type) if self.queue.up[host]
-        ]
-        return bool(self.queue.jobs.gpus[row] > max(up, default=0))
-
-    def places(self, row: int, gpu_type: int) -> bool:
-        """Whether a job can be allocated on a type now: the type suits, and its working hosts together have room."""
-        return bool(self.queue.allowed[row, gpu_type])
+        return bool(self.queue.jobs.gpus[row] > self.queue.cluster.gpus[self.queue.hosts(gpu_type)].max(initial=0))
 
     def allocate(self, row: int, gpu_type: int) -> None:
         """Give a job the least loaded servers of a type: one for a small job, as many as needed for a large one.
@@ -135,7 +122,7 @@ class ServerLoads:
         """
         queue = self.queue
         gpus = int(queue.jobs.gpus[row])
-        loads = self.loads(gpu_type, self.per_gpu(gpu_type, tenant_of(queue, row), gpus))
+        loads = self.loads(gpu_type, self.per_gpu(gpu_type, queue.jobs.tenant_of(row), gpus))
         order = sorted(loads, key=lambda host: (loads[host], host))
         if not self.spans(row, gpu_type):
             host = next(host for host in order if queue.cluster.gpus[host] >= gpus)
@@ -160,9 +147,9 @@ class ServerLoads:
         """
         queue, jobs = self.queue, self.queue.jobs
         waiting: dict[str, list[int]] = {}
-        for row in range(len(queue)):
-            if row not in self.home and any(self.places(row, gpu_type) for gpu_type in range(len(queue.cluster.types))):
-                waiting.setdefault(tenant_of(queue, row), []).append(row)
+        for row in queue.able:
+            if row not in self.home:
+                waiting.setdefault(queue.jobs.tenant_of(row), []).append(row)
         for rows in waiting.values():
             rows.sort(key=lambda row: (-int(jobs.priority[row]), row))
         weight = {user: jobs.tenant_weight[jobs.tenants.index(user)] for user in waiting}

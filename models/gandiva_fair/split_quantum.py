@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from fairopt.models.gandiva_fair.pools import tenant_of
 from fairopt.models.gandiva_fair.servers import Home, ServerLoads
 from fairopt.models.gandiva_fair.stride import entered, gang_aware
 from fairopt.models.gandiva_fair.tickets import job_tickets
@@ -28,20 +27,8 @@ class Split:
     servers: Mapping[str, Number] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class SplitRules:
-    """Choices about a server's aggregate job and its GPUs, which the paper leaves open.
-
-    ``whole``: whether the aggregate's pass is charged for all GPUs of its server, else for those that its small jobs
-    got. ``shared``: whether small and large jobs may use the GPUs of a server together.
-    """
-
-    whole: bool = False
-    shared: bool = True
-
-
-def quantum(servers: ServerLoads, before: Split, rules: SplitRules) -> tuple[dict[int, Spots], Split]:
-    """Return the placements of one quantum, without leases, and the next state.
+def quantum(servers: ServerLoads, before: Split, *, whole: bool, shared: bool) -> tuple[dict[int, Spots], Split]:
+    """Return the placements of one quantum, without leases, and the next state; options as in `SplitStride`.
 
     On each type the central scheduler takes the large jobs, and the servers with small jobs, by rising pass; ties go to
     servers, then to the first. A large job runs if all its servers have its GPUs left. On its turn a server runs its
@@ -57,34 +44,30 @@ def quantum(servers: ServerLoads, before: Split, rules: SplitRules) -> tuple[dic
     passes: dict[str, Number] = {}
     aggregates: dict[str, Number] = {}
     left = servers.queue.free(servers.queue.leased)
-    moved = _moved(servers, before)
+    homes = servers.homes()
+    # a job whose home has changed is new on its servers
+    moved = {name for name, home in homes.items() if before.homes.get(name) != home}
+    known = replace(before, passes={name: value for name, value in before.passes.items() if name not in moved})
     for gpu_type in range(len(servers.queue.cluster.types)):
-        one = _Type(servers, gpu_type, before, moved, left, rules)
-        running |= one.run()
+        one = _Type(servers, gpu_type, known, left)
+        running |= one.run(shared)
+        one.charge([*running, *servers.queue.leased], whole)
         passes |= one.passes
         aggregates |= one.aggregates
-    return running, Split(servers.homes(), passes, aggregates)
-
-
-def _moved(servers: ServerLoads, before: Split) -> frozenset[str]:
-    """Return the jobs whose home has changed: they are new on their servers."""
-    now = servers.homes()
-    return frozenset(name for name, home in now.items() if before.homes.get(name) != home)
+    return running, Split(homes, passes, aggregates)
 
 
 class _Type:
     """The central and the local schedulers of one type, for one quantum; ``left`` (H,) is used up in place."""
 
-    def __init__(
-        self, servers: ServerLoads, gpu_type: int, before: Split, moved: frozenset[str], left: Array, rules: SplitRules
-    ) -> None:
-        queue = servers.queue
-        self.servers, self.left, self.rules, self.leased = servers, left, rules, queue.leased
+    def __init__(self, servers: ServerLoads, gpu_type: int, before: Split, left: Array) -> None:
+        queue, known = servers.queue, before.passes
+        self.servers, self.left, self.leased = servers, left, queue.leased
         self.names, self.hosts, self.gpus = queue.jobs.names, queue.cluster.hosts, queue.jobs.gpus
         per_gpu = servers.per_gpu(gpu_type)
         rows = [row for row in sorted(servers.home) if servers.gpu_type(row) == gpu_type]
         self.tickets: dict[int, Number] = {
-            row: job_tickets(per_gpu[tenant_of(queue, row)], int(self.gpus[row])) for row in rows
+            row: job_tickets(per_gpu[queue.jobs.tenant_of(row)], int(self.gpus[row])) for row in rows
         }
         self.large = [row for row in rows if servers.large(row)]
         on = {host: sorted(servers.rows_on[host]) for host in queue.cluster.of_type(gpu_type)}
@@ -93,7 +76,6 @@ class _Type:
         self.on_server: dict[int, Number] = {
             host: sum(self.tickets[row] for row in here) for host, here in self.small.items()
         }
-        known = {name: value for name, value in before.passes.items() if name not in moved}
         zero = queue.now * 0
         self.passes: dict[str, Number] = {}
         for here in self.small.values():
@@ -106,8 +88,8 @@ class _Type:
         self.aggregates = {host: before.servers.get(host, least) for host in whole}
         self.passes |= {name: known.get(name, least) for name in large}
 
-    def run(self) -> dict[int, Spots]:
-        """Return the placements of the jobs that run, and raise their passes."""
+    def run(self, shared: bool) -> dict[int, Spots]:
+        """Return the placements of the jobs that run."""
         running: dict[int, Spots] = {}
         busy: set[int] = set()
         turns: list[tuple[Number, bool, int]] = [
@@ -123,9 +105,8 @@ class _Type:
             for row, where in chosen.items():
                 running[row] = where
                 take(self.left, where)
-            if chosen and not self.rules.shared:
+            if chosen and not shared:
                 busy |= hosts
-        self.charge([*running, *(row for row in self.tickets if row in self.leased)])
         return running
 
     def local(self, host: int) -> dict[int, Spots]:
@@ -135,16 +116,16 @@ class _Type:
         chosen = gang_aware(passes, [int(self.gpus[row]) for row in rows], int(self.left[host]))
         return {rows[at]: self.servers.home[rows[at]] for at in chosen}
 
-    def charge(self, rows: Sequence[int]) -> None:
-        """Raise the passes of jobs that run and have tickets, and of their servers."""
+    def charge(self, rows: Sequence[int], whole: bool) -> None:
+        """Raise the passes of the jobs here that run and have tickets, and of their servers."""
         used: Counter[int] = Counter()
         for row in rows:
-            if not self.tickets[row] > 0:
+            if not self.tickets.get(row, 0) > 0:
                 continue
             self.passes[self.names[row]] += int(self.gpus[row]) / self.tickets[row]
             if not self.servers.large(row):
                 host = self.servers.home[row][0][0]
                 used[host] += int(self.gpus[row])
         for host, gpus in used.items():
-            size = int(self.servers.queue.cluster.gpus[host]) if self.rules.whole else gpus
+            size = int(self.servers.queue.cluster.gpus[host]) if whole else gpus
             self.aggregates[self.hosts[host]] += size / self.on_server[host]

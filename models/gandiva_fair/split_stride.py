@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 from fairopt.backends import Session
 from fairopt.models.gandiva_fair.pools import Assign, least_crowded
 from fairopt.models.gandiva_fair.servers import ServerLoads
-from fairopt.models.gandiva_fair.split_quantum import Split, SplitRules, quantum
+from fairopt.models.gandiva_fair.split_quantum import Split, quantum
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
@@ -48,10 +47,6 @@ class SplitStride(Policy):
     shared: bool = True
     assign: Assign = least_crowded
 
-    def start(self, problem: Queue) -> Split:
-        """Return the state in which nobody has a server."""
-        return Split()
-
     def decide(self, problem: Queue, state: Split, solve: Session) -> Schedule:
         """Allocate new jobs, and run one quantum; see `Policy.decide`."""
         servers = ServerLoads(problem, fair_tickets(problem), state.homes)
@@ -59,11 +54,10 @@ class SplitStride(Policy):
         for row in servers.home:
             wanted[servers.gpu_type(row)] += problem.jobs.gpus[row]
         for row in servers.next_jobs():
-            gpu_types = [gpu_type for gpu_type in range(len(problem.cluster.types)) if servers.places(row, gpu_type)]
-            gpu_type = self.assign(problem, row, gpu_types, wanted)
+            gpu_type = self.assign(problem, row, problem.open_to(row), wanted)
             wanted[gpu_type] += problem.jobs.gpus[row]
             servers.allocate(row, gpu_type)
-        running, after = quantum(servers, state, SplitRules(whole=self.whole, shared=self.shared))
+        running, after = quantum(servers, state, whole=self.whole, shared=self.shared)
         return Schedule(self.name, problem, dict(problem.leased) | running, state=after)
 
 
@@ -74,9 +68,8 @@ def fair_tickets(queue: Queue) -> list[Mapping[str, Number]]:
 
     Source: Gandiva_fair Sec. 1 (a proportional share of each generation), 2.1.
     """
-    number: type = Fraction if queue.exact else float
     jobs = queue.jobs
-    present = sorted({int(jobs.tenant[row]) for row in range(len(queue)) if row not in queue.misfits})
-    weight = {jobs.tenants[user]: number(jobs.tenant_weight[user]) for user in present}
+    present = sorted({int(jobs.tenant[row]) for row in queue.fitting})
+    weight = {jobs.tenants[user]: queue.number(jobs.tenant_weight[user]) for user in present}
     whole = sum(weight.values())
     return [{user: own * int(gpus) / whole for user, own in weight.items()} for gpus in queue.capacity]

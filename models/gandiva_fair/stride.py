@@ -88,10 +88,6 @@ class GangAwareStride(Policy):
     assign: Assign = least_crowded
     placement: Placement = field(default_factory=Consolidated)
 
-    def start(self, problem: Queue) -> Strides:
-        """Return the state in which nobody has run."""
-        return Strides()
-
     def decide(self, problem: Queue, state: Strides, solve: Session) -> Schedule:
         """Run Algorithm 1 on each type; see `Policy.decide`."""
         jobs, types = problem.jobs, problem.cluster.types

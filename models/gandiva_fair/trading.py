@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 import numpy as np
 
 from fairopt.models.gandiva_fair.migration import Known
-from fairopt.models.gandiva_fair.pools import tenant_of
 from fairopt.models.gandiva_fair.second_price_trading import SecondPriceTrading, Trade
 from fairopt.models.gandiva_fair.split_stride import fair_tickets
 from fairopt.problem.market import Market
@@ -52,10 +50,10 @@ def traded(queue: Queue, before: Traded, known: Known) -> Traded:
     present = tuple(fair[0])
     demand: Counter[str] = Counter()
     needed: dict[str, set[int]] = {user: set() for user in present}
-    for row in range(len(queue)):
-        if row not in queue.misfits:
-            demand[tenant_of(queue, row)] += int(queue.jobs.gpus[row])
-            needed[tenant_of(queue, row)] |= set(np.flatnonzero(queue.suits[row] & (queue.capacity > 0)).tolist())
+    for row in queue.fitting:
+        user = queue.jobs.tenant_of(row)
+        demand[user] += int(queue.jobs.gpus[row])
+        needed[user] |= set(np.flatnonzero(queue.suits[row] & (queue.capacity > 0)).tolist())
     weight = dict(zip(queue.jobs.tenants, queue.jobs.tenant_weight, strict=True))
     users = {
         user: weight[user]
@@ -103,16 +101,7 @@ def market_of(queue: Queue, users: Mapping[str, Number], shares: list[Number]) -
 
 def relative_speed(queue: Queue, user: str) -> list[Number]:
     """Return a user's speedup on each type: see `traded`."""
-    number: type = Fraction if queue.exact else float
-    whole = number(0)
-    speed = [number(0)] * len(queue.cluster.types)
-    for row in range(len(queue)):
-        if tenant_of(queue, row) != user or row in queue.misfits:
-            continue
-        able = [
-            queue.jobs.throughput[row, gpu_type] * bool(queue.suits[row, gpu_type]) for gpu_type in range(len(speed))
-        ]
-        gpus, best = int(queue.jobs.gpus[row]), max(able)
-        whole += gpus
-        speed = [mean + gpus * value / best for mean, value in zip(speed, able, strict=True)]
-    return [value / whole for value in speed]
+    rows = [row for row in queue.fitting if queue.jobs.tenant_of(row) == user]
+    able, gpus = np.where(queue.suits[rows], queue.jobs.throughput[rows], 0), queue.jobs.gpus[rows]
+    parts = able * gpus[:, None] / able.max(axis=1)[:, None]
+    return [value / queue.number(sum(gpus.tolist())) for value in parts.sum(axis=0).tolist()]

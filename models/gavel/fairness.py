@@ -12,12 +12,12 @@ from math import floor
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.backends.solution import not_negative, refuse_broken
+from fairopt.backends.solution import not_negative
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.objectives import ObjectiveOptimum, throughput
-from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
+from fairopt.problem.utility import usable
 from fairopt.program import Array, Formulation, Number, Program
 
 #: The most programs for one answer; if they do not suffice, the numbers are too ill-conditioned for the tolerance.
@@ -56,8 +56,7 @@ class FinishTimeFairness:
         best: ObjectiveOptimum | None = None
         for count in range(1, MOST_PROGRAMS + 1):
             program = self.formulate(jobs, jobs.remaining / (low * isolated - jobs.elapsed))
-            solution = solve(program).require_optimal()
-            refuse_broken(program, solution)
+            solution = solve.optimum(program)
             shares = not_negative(program.variable("share", solution.point))
             value, part = self.largest(jobs, shares, isolated), program.value(solution.point)
             # if no job has waited the program is linear in 1/r, and its answer gives the least r itself
@@ -143,13 +142,13 @@ class LeastTotalTime:
         """Return shares within ``tolerance`` of the least sum."""
         fastest = jobs.fastest()
         worth = jobs.remaining / fastest * jobs.market.weight  # the time of each job at its best
-        shares = own_partition(jobs.market)
+        market = jobs.market
+        shares = usable(market.speedup, market.equal_split(), market.demand)
         best, value = shares, self._sum(jobs, shares, worth, fastest)
         tangents = [_short(jobs.market.utility(shares) / fastest)]
         for count in range(1, MOST_PROGRAMS + 1):
             program = self.formulate(jobs, worth / worth.max(), fastest, tangents)
-            solution = solve(program).require_optimal()
-            refuse_broken(program, solution)
+            solution = solve.optimum(program)
             shares = not_negative(program.variable("share", solution.point))
             reached, bound = self._sum(jobs, shares, worth, fastest), program.value(solution.point) * worth.max()
             if reached < value:
@@ -185,20 +184,6 @@ class LeastTotalTime:
             return float("inf")
         total: Number = (worth / part).sum()
         return total
-
-
-def own_partition(market: Market) -> Array:
-    """Return what each user uses of its equal share of the cluster (n, k): its fastest GPUs, up to its demand."""
-    shares = market.equal_split()
-    for row, limit in enumerate(market.limit):
-        left = limit
-        for gpu_type in sorted(
-            range(len(market.types)), key=lambda gpu_type: (-market.speedup[row, gpu_type], gpu_type)
-        ):
-            here = min(shares[row, gpu_type], left) if market.speedup[row, gpu_type] > 0 else shares[row, gpu_type] * 0
-            shares[row, gpu_type] = here
-            left -= here
-    return shares
 
 
 def _down(value: Number) -> Number:

@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.backends.solution import Solution, not_negative, refuse_broken
-from fairopt.errors import BadInput
+from fairopt.backends.solution import Solution, not_negative
+from fairopt.errors import BadInput, require
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.max_min import MaxMin
 from fairopt.problem import Market
@@ -41,7 +41,6 @@ class Objective(Protocol):
 
     def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
         """Return the shares; ``jobs`` are in the numbers of ``solve``. Errors: `NotSolved`, `NotCapable`."""
-        ...
 
 
 class LinearObjective(ABC):
@@ -62,8 +61,7 @@ class LinearObjective(ABC):
     def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
         """Formulate, solve, check, and read off the shares."""
         program = self.formulate(jobs)
-        solution = solve(program).require_optimal()
-        refuse_broken(program, solution)
+        solution = solve.optimum(program)
         value = self.value(jobs, program, solution.point)
         return ObjectiveOptimum(self.read(jobs, program, solution.point), value, value, program, solution)
 
@@ -193,19 +191,14 @@ class LeastCost(LinearObjective):
     def read(self, jobs: JobMarket, program: Program, point: Array) -> Array:
         """Return the largest multiple of y that is within capacities and demands."""
         y = not_negative(program.variable("share", point))
-        used = [
-            *zip(y.sum(axis=0), jobs.market.capacity, strict=True),
-            *zip(y.sum(axis=1), jobs.market.limit, strict=True),
-        ]
-        return np.asarray(y * min(room / taken for taken, room in used if taken > 0))
+        return np.asarray(y * jobs.market.largest_multiple(y))
 
     def _prices(self, market: Market) -> Array:
         strange = self.cost.keys() - set(market.types)
         if strange:
             raise BadInput(f"got {min(strange)!r}", place="cost", remedy=f"The types are {', '.join(market.types)}")
         prices = [self._number(market, self.cost.get(name, 1), f"cost of {name!r}") for name in market.types]
-        if any(price <= 0 for price in prices):
-            raise BadInput(f"got {min(prices)}", place="cost", remedy="Give a positive cost for each type")
+        require(min(prices) > 0, min(prices), "cost", "Give a positive cost for each type")
         return np.array(prices, dtype=object if market.exact else float)
 
     @staticmethod

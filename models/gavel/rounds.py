@@ -84,10 +84,6 @@ class GavelRounds(Policy):
     backfill: bool = True
     placement: Placement = field(default_factory=Consolidated)
 
-    def start(self, problem: Queue) -> GavelState:
-        """Return the state without claims."""
-        return GavelState()
-
     def decide(self, problem: Queue, state: GavelState, solve: Session) -> Schedule:
         """Renew the claims if they are out of date, then serve them by priority; see `Policy.decide`."""
         current, answer = self._claims(problem, state, solve)
@@ -104,17 +100,13 @@ class GavelRounds(Policy):
             problem,
             placements,
             state=replace(current, claims=served),
-            costs={
-                "objective": current.value,
-                "bound": current.bound,
-                "programs": answer.programs if answer else 0,
-            },
+            costs={"objective": current.value, "bound": current.bound, "programs": answer.programs if answer else 0},
             program=answer.program if answer else None,
             solution=answer.solution if answer else None,
         )
 
     def _claims(self, queue: Queue, state: GavelState, solve: Session) -> tuple[GavelState, ObjectiveOptimum | None]:
-        names = tuple(queue.jobs.names[row] for row in np.flatnonzero(queue.allowed.any(axis=1)))
+        names = tuple(queue.jobs.names[row] for row in queue.able)
         capacity = tuple(queue.capacity.tolist())
         if (names, capacity) == (tuple(state.claims), state.capacity):
             return state, None
@@ -122,33 +114,30 @@ class GavelRounds(Policy):
         if jobs is None:
             return GavelState(capacity=capacity), None
         answer = self.objective.shares(jobs.as_(solve.number), solve)
-        number: type = Fraction if queue.exact else float
         sizes = queue.jobs.gpus[list(jobs.rows)]
-        fractions = cast(np.asarray(answer.shares), number) / sizes[:, None]
+        fractions = cast(np.asarray(answer.shares), queue.number) / sizes[:, None]
         nothing = (0,) * len(capacity)
         claims = {}
         for name, row in zip(names, fractions.tolist(), strict=True):
-            part = tuple(value if value > NOISE or solve.number is Fraction else number(0) for value in row)
+            part = tuple(value if value > NOISE or solve.number is Fraction else queue.number(0) for value in row)
             old = state.claims.get(name, Claimed(nothing, nothing, nothing))
             claims[name] = Claimed(part, nothing, old.settled()) if self.reset else replace(old, fraction=part)
-        return GavelState(claims, capacity, number(answer.value), number(answer.bound)), answer
+        return GavelState(claims, capacity, queue.number(answer.value), queue.number(answer.bound)), answer
 
     def _wants(self, queue: Queue, claims: Mapping[str, Claimed]) -> list[Request]:
         """Return who runs on which type, by priority."""
-        speeds, allowed = queue.jobs.throughput, queue.allowed
+        speeds, left = queue.jobs.throughput, queue.room.copy()
         pairs = []
         for row, name in enumerate(queue.jobs.names):
             claim = claims.get(name)
             if claim is None or row in queue.leased:
                 continue
-            for gpu_type in np.flatnonzero(allowed[row]).tolist():
+            for gpu_type in queue.open_to(row):
                 part, got, owed = claim.fraction[gpu_type], claim.rounds[gpu_type], claim.owed[gpu_type]
                 if part > 0 or self.backfill:
                     first = part > 0 and not got
                     priority = part * claim.seen / got if got else part
                     pairs.append((not first, -priority, -owed, -part, row, -speeds[row, gpu_type], gpu_type))
-        free = queue.free(queue.leased)
-        left = np.bincount(queue.cluster.gpu_type, weights=free, minlength=len(queue.cluster.types)).astype(np.int64)
         requests: dict[int, Request] = {}
         for *_, row, _, gpu_type in sorted(pairs):
             size = int(queue.jobs.gpus[row])

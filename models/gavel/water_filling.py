@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Method, Session
-from fairopt.backends.solution import Solution, Status, not_negative, refuse_broken
+from fairopt.backends.solution import Solution, Status, not_negative
 from fairopt.certificates import Certificate, row_duals
 from fairopt.certificates import WaterFillingProof as LevelsProof
 from fairopt.errors import NotCapable, NotSolved
-from fairopt.methods.directed_rounding import ROUNDING
 from fairopt.methods.water_filling import FillingResult, fill
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
 from fairopt.policy.allocation import same_utilities
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
-from fairopt.program import Array, Formulation, Program
+from fairopt.program import ROUNDING, Array, Formulation, Program
 
 #: Larger markets (in users times types) are not solved again in Fractions for a certificate.
 CERTIFIABLE = 1000
@@ -134,8 +133,7 @@ class WaterFilling(Formulated):
             start = perf_counter()
             program = self.formulate(market, levels)
             build += perf_counter() - start
-            solution = solve(program).require_optimal()
-            refuse_broken(program, solution)
+            solution = solve.optimum(program)
             if solution.dual is None:
                 raise NotCapable(f"{solve.backend.name} returns no duals, which {self.name} finds its bottlenecks by")
             open_ = ~levels.fixed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from fairopt.problem.queue import Queue
@@ -74,12 +74,6 @@ class Rates:
     jobs: Mapping[str, Number]
 
 
-def opened(queue: Queue) -> GpuTimeAccounts:
-    """Return empty books, before the round of ``queue``."""
-    begun: Number = min([queue.now, *queue.jobs.arrival])
-    return GpuTimeAccounts(begun, begun, begun, {}, {}, {})
-
-
 def rates(queue: Queue, present: Mapping[str, Account], demand_cap: bool) -> Rates:
     """Return the GPU time due per unit of time, to every tenant of the trace and to the jobs ``present``.
 
@@ -113,13 +107,12 @@ def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTim
     """
     names = queue.jobs.tenants
     zero = queue.now * 0
-    rows = {name: row for row, name in enumerate(queue.jobs.names) if row not in queue.misfits}
+    rows = {queue.jobs.names[row]: row for row in queue.fitting}
     fresh = [name for name in rows if name not in gpu_time.jobs]
     gone = [name for name in gpu_time.jobs if name not in rows]
-    accounts = dict(gpu_time.jobs)
     held = {name: gpu_time.held.get(name, zero) for name in names}
     for name in fresh:  # only if the books were opened late
-        held[names[queue.jobs.tenant[rows[name]]]] += queue.attained[rows[name]]
+        held[queue.jobs.tenant_of(rows[name])] += queue.attained[rows[name]]
     for name, account in gpu_time.jobs.items():
         # while the job is present, its held time is known exactly, failures included
         now_held = (
@@ -131,7 +124,7 @@ def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTim
     due, owed = {name: gpu_time.due.get(name, zero) for name in names}, dict.fromkeys((*gpu_time.jobs, *fresh), zero)
     closing = min(gpu_time.end, queue.now)
     arrivals = sorted((max(queue.jobs.arrival[rows[name]], gpu_time.begin), rows[name], name) for name in fresh)
-    present = dict(accounts)
+    present = dict(gpu_time.jobs)
     times = sorted({gpu_time.begin, *([closing] if gone else []), *(time for time, _, _ in arrivals), queue.now})
     for since, until in pairwise(times):
         if gone and since >= closing:
@@ -146,13 +139,11 @@ def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTim
             owed[name] += each * (until - since)
     kept = {}
     for name, row in rows.items():
-        before = accounts.get(name) or _account(queue, row)
-        kept[name] = Account(
-            before.tenant, before.gpus, before.weight, queue.attained[row], before.due + owed[name], False
-        )
+        before = gpu_time.jobs.get(name) or _account(queue, row)
+        kept[name] = replace(before, held=queue.attained[row], due=before.due + owed[name], ran=False)
     return GpuTimeAccounts(gpu_time.begun, queue.now, queue.end, held, due, kept)
 
 
 def _account(queue: Queue, row: int) -> Account:
     jobs, zero = queue.jobs, queue.now * 0
-    return Account(jobs.tenants[jobs.tenant[row]], int(jobs.gpus[row]), jobs.weight[row], zero, zero, False)
+    return Account(jobs.tenant_of(row), int(jobs.gpus[row]), jobs.weight[row], zero, zero, False)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from fairopt.backends import Session
-from fairopt.errors import BadInput
-from fairopt.models.ltgf.gpu_time_accounts import Account, GpuTimeAccounts, Rates, Rho, opened, rates, updated
+from fairopt.models.common.non_preemptive import lease_length, staying_first
+from fairopt.models.common.options import check_lease
+from fairopt.models.ltgf.gpu_time_accounts import Account, GpuTimeAccounts, Rates, Rho, rates, updated
 from fairopt.models.ltgf.preferences import NewJobsFirst, Preference
 from fairopt.policy import Claim, Policy, Schedule, Trait
-from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
-from fairopt.simulation import Consolidated, Placement, Request, by_throughput, placed
+from fairopt.simulation import Consolidated, Placement, Request, placed
 
 
 @dataclass(frozen=True)
@@ -58,10 +56,7 @@ class LongTermGpuTimeFairness(Policy):
     placement: Placement = field(default_factory=Consolidated)
 
     def __post_init__(self) -> None:
-        if self.lease is not None and exact(self.lease, "ltgf, lease") <= 0:
-            raise BadInput(
-                f"got {self.lease}", place="ltgf, lease", remedy="Give a length of time, or None for a round"
-            )
+        check_lease(self.lease, "ltgf, lease")
 
     @classmethod
     def as_evaluated(cls, lease: object = 900) -> LongTermGpuTimeFairness:
@@ -73,19 +68,20 @@ class LongTermGpuTimeFairness(Policy):
 
     def start(self, problem: Queue) -> GpuTimeAccounts:
         """Return empty books."""
-        return opened(problem)
+        begun = min([problem.now, *problem.jobs.arrival])
+        return GpuTimeAccounts(begun, begun, begun, {}, {}, {})
 
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         """Bring the books up to now, select and place; see `Policy.decide`."""
         gpu_time = updated(state, problem, not self.adjusted)
         due = rates(problem, gpu_time.jobs, not self.adjusted)
-        selection = self._select(problem, gpu_time, due, FreeGpus(problem))
-        placements = placed(problem, selection.requests, self.placement)
-        if len(placements) < len(problem.leased) + len(selection.requests):
+        requests, refused = self._select(problem, gpu_time, due, FreeGpus(problem))
+        placements = placed(problem, requests, self.placement)
+        if len(placements) < len(problem.leased) + len(requests):
             # a placement may need more than free GPUs of a type, so it is asked about each job in turn, as in line 9
-            selection = self._select(problem, gpu_time, due, FreeGpus(problem, self.placement))
-            placements = placed(problem, selection.requests, self.placement)
-        until = problem.now + self._term(problem)
+            requests, refused = self._select(problem, gpu_time, due, FreeGpus(problem, self.placement))
+            placements = placed(problem, requests, self.placement)
+        until = problem.now + lease_length(problem, self.lease)
         names = problem.jobs.names
         ran = {names[row] for row in placements}
         accounts = {name: replace(each, ran=name in ran) for name, each in gpu_time.jobs.items()}
@@ -96,19 +92,14 @@ class LongTermGpuTimeFairness(Policy):
             leases={row: until for row in placements if row not in problem.leased},
             state=replace(gpu_time, jobs=accounts),
             costs=least_fairness(gpu_time),
-            notes=dict.fromkeys(selection.refused, "selected, and did not fit"),
+            notes=dict.fromkeys(refused, "selected, and did not fit"),
         )
 
-    def _term(self, queue: Queue) -> Number:
-        """Return t_lease."""
-        if self.lease is None:
-            return queue.length
-        given = exact(self.lease, "ltgf, lease")
-        return given if queue.exact else float(given)
-
-    def _select(self, queue: Queue, gpu_time: GpuTimeAccounts, due: Rates, room: FreeGpus) -> Selection:
-        """Return the jobs that get a lease now. Source: Algorithm 1."""
-        names, term = queue.jobs.tenants, self._term(queue)
+    def _select(
+        self, queue: Queue, gpu_time: GpuTimeAccounts, due: Rates, room: FreeGpus
+    ) -> tuple[list[Request], list[int]]:
+        """Return the jobs that get a lease now, in order, and those selected that do not fit. Source: Algorithm 1."""
+        names, term = queue.jobs.tenants, lease_length(queue, self.lease)  # t_lease
         pending = self._pending(queue, gpu_time, due)  # T: the tenants that are still considered
         served = {
             each: Rho(gpu_time.held[names[each]], gpu_time.due[names[each]], due.tenants[names[each]])
@@ -129,13 +120,13 @@ class LongTermGpuTimeFairness(Policy):
                 refused.append(row)
             if not pending[tenant] or (request is None and not self.backfill):
                 del pending[tenant]
-        return Selection(tuple(requests), tuple(refused))
+        return requests, refused
 
     def _pending(self, queue: Queue, gpu_time: GpuTimeAccounts, due: Rates) -> dict[int, deque[int]]:
         """Return each tenant's pending jobs, the best first. Source: Algorithm 2."""
-        term = self._term(queue)
+        term = lease_length(queue, self.lease)
         of: dict[int, list[tuple[Any, ...]]] = {}
-        for row in np.flatnonzero(queue.allowed.any(axis=1)).tolist():
+        for row in queue.able:
             if row in queue.leased:
                 continue
             name = queue.jobs.names[row]
@@ -145,40 +136,24 @@ class LongTermGpuTimeFairness(Policy):
         return {tenant: deque(row for _, _, row in sorted(jobs)) for tenant, jobs in of.items()}
 
 
-@dataclass(frozen=True)
-class Selection:
-    """The jobs that get a lease, in the order of selection, and those that were selected but did not fit."""
-
-    requests: tuple[Request, ...]
-    refused: tuple[int, ...]
-
-
 class FreeGpus:
     """The GPUs that are free in a round and not taken yet, by type; with a ``placement``, also their hosts."""
 
     def __init__(self, queue: Queue, placement: Placement | None = None) -> None:
         self.queue, self.placement = queue, placement
-        self.free = queue.free(queue.leased)
-        gpu_type = queue.cluster.gpu_type
-        self.left = np.bincount(gpu_type, weights=self.free, minlength=len(queue.cluster.types)).astype(np.int64)
+        self.free, self.left = queue.free(queue.leased), queue.room.copy()
         self.requests: list[Request] = []
 
     def find(self, row: int) -> Request | None:
         """Take GPUs for a job, and return it with its type; None where there is no room."""
         gpus = int(self.queue.jobs.gpus[row])
-        for gpu_type in self._kinds(row):
+        for gpu_type in staying_first(self.queue, row):
             request = Request(row, (gpu_type,))
             if self.left[gpu_type] >= gpus and self._all_placed([*self.requests, request]):
                 self.left[gpu_type] -= gpus
                 self.requests.append(request)
                 return request
         return None
-
-    def _kinds(self, row: int) -> Sequence[int]:
-        """Return the types to try: the one that a job runs on, then from the fastest on."""
-        fastest = by_throughput(self.queue, row)
-        here = self.queue.last_gpu_type(row) if self.queue.running[row] else -1
-        return sorted(fastest, key=lambda gpu_type: gpu_type != here)
 
     def _all_placed(self, requests: list[Request]) -> bool:
         return self.placement is None or len(self.placement.place(self.queue, requests, self.free)) == len(requests)

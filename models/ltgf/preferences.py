@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from fairopt.errors import BadInput
+from fairopt.errors import require
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
 
@@ -15,7 +15,6 @@ class Preference(Protocol):
 
     def rank(self, queue: Queue, row: int, term: Number) -> Number:
         """Return a job's rank; a larger one is selected earlier. ``term`` is the length of a lease."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,7 @@ class RenewLongJobs:
     terms: int = 4
 
     def __post_init__(self) -> None:
-        if self.terms < 1:
-            raise BadInput(f"got {self.terms}", place="preference, terms", remedy="Give a number of leases, at least 1")
+        require(self.terms >= 1, self.terms, "preference, terms", "Give a number of leases, at least 1")
 
     def rank(self, queue: Queue, row: int, term: Number) -> Number:
         """Return 1 for a long job whose lease may be renewed, else 0."""

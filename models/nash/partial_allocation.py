@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.backends.optimal_face import FLOAT_SLACK
 from fairopt.certificates import Certificate, PartialAllocationProof
 from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
+from fairopt.policy.allocation import same_utilities
 from fairopt.problem import Market
-from fairopt.program import INFINITY, Array, Formulation, Program
+from fairopt.program import Array, Program
 
 #: The largest integer weight for which parts are exact, with all weights scaled to integers; larger powers would have
 #: millions of digits.
@@ -106,22 +106,7 @@ class PartialAllocation(Policy):
 
     def optimal_face(self, decision: Allocation) -> Program:
         """Return the program of the kept fractions of all bundles of maximal Nash welfare."""
-        market = decision.market.as_(Fraction if decision.exact else float)
-        kept = decision.evidence.kept
-        p = Formulation(f"choices of {self.name}")
-        names = (market.users, market.types)
-        share = p.variable(
-            "share", market.shape, lower=0, upper=np.where(market.speedup > 0, INFINITY, 0), labels=names
-        )
-        bundle = share / kept[:, None]
-        p.constrain("capacity", bundle.sum(axis=0) <= market.capacity, labels=(market.types,))
-        if market.demand is not None:
-            limited = market.demand < INFINITY
-            p.constrain("demand", (bundle.sum(axis=1) <= market.demand).where(limited), labels=(market.users,))
-        slack = 0 if decision.exact else FLOAT_SLACK
-        own = (market.speedup * share).sum(axis=1)
-        p.constrain("utilities", own >= decision.utilities * (1 - slack), labels=(market.users,))
-        return p.program()
+        return same_utilities(decision, f"choices of {self.name}", decision.evidence.kept)
 
     def choices(self, decision: Allocation) -> None:
         """Return None: utilities are the same in all choices, so a certificate of one is enough."""

@@ -121,11 +121,7 @@ class CooperativeOEF(Formulated):
             Market.of([[1, 4], [1, 5]], capacity=[1, 1]),
             shares=[[1, "3/8"], [0, "5/8"]],
         ),
-        Example(
-            "OEF Fig. 2",
-            Market.of([[1, 2], [1, 4]], capacity=[1, 1]),
-            shares=[[1, "1/4"], [0, "3/4"]],
-        ),
+        Example("OEF Fig. 2", Market.of([[1, 2], [1, 4]], capacity=[1, 1]), shares=[[1, "1/4"], [0, "3/4"]]),
         Example(
             "OEF Fig. 2, user 1 reports 3",
             Market.of([[1, 3], [1, 4]], capacity=[1, 1]),

@@ -11,9 +11,10 @@ import numpy as np
 from fairopt.backends.solution import Solution
 from fairopt.certificates import MarketBound
 from fairopt.errors import NotCapable
+from fairopt.models.common.levels import by_prices
 from fairopt.policy import Allocation
 from fairopt.problem import Market
-from fairopt.program import INFINITY, Array
+from fairopt.program import INFINITY, Array, fractions
 
 #: The most users for whom envy between all pairs is compared in Fractions, which then takes a few seconds.
 MOST_USERS = 100
@@ -46,7 +47,7 @@ def _allocation(market: Market, floats: Array) -> Array:
     """Return envy-free, feasible bundles per weight (n, k) in Fractions."""
     # a type without GPUs counts as useless to all
     speedup = np.where(market.capacity > 0, market.speedup, np.array(NONE))
-    bundle = np.where(speedup > 0, _fractions(floats), np.array(NONE))
+    bundle = np.where(speedup > 0, fractions(floats), np.array(NONE))
     top = speedup.max(axis=1)
     alike: dict[tuple[Fraction, ...], list[int]] = defaultdict(list)
     for i, row in enumerate(speedup / top[:, None]):
@@ -56,8 +57,7 @@ def _allocation(market: Market, floats: Array) -> Array:
         least = min(value[members])
         for i in members:
             bundle[i] = bundle[i] * (least / value[i]) if value[i] else bundle[i]
-    bundle = bundle * _fit(market, bundle)
-    strict = _strict(market)
+    bundle, strict = _fit(market, bundle), _strict(market)
     envy, slack = (_envy(speedup, each) for each in (bundle, strict))
     envied = envy > 0
     if (slack[envied] >= 0).any():
@@ -82,18 +82,12 @@ def _strict(market: Market) -> Array:
     worth = worth / worth.max(axis=1)[:, None]
     length = np.array([Fraction(isqrt(int((row * row).sum() * GRAIN**2)), GRAIN) for row in worth])
     along = np.array([[Fraction(int(entry * GRAIN), GRAIN) for entry in row] for row in worth / length[:, None]])
-    bundle = along * market.capacity
-    return np.asarray(bundle * _fit(market, bundle))
+    return _fit(market, along * market.capacity)
 
 
-def _fit(market: Market, bundle: Array) -> Fraction:
-    """Return a factor, close to the largest, that scales the bundles within capacities and demands."""
-    shares = bundle * market.weight[:, None]
-    used = [*shares.sum(axis=0), *shares.sum(axis=1)]
-    there = [*market.capacity, *market.limit]
-    # rounded down to a short denominator
-    by = min([limit / use for limit, use in zip(there, used, strict=True) if use and limit != INFINITY])
-    return Fraction(int(by * GRAIN), GRAIN)
+def _fit(market: Market, bundle: Array) -> Array:
+    """Return the bundles per weight, scaled within capacities and demands: by a short number near the largest."""
+    return np.asarray(bundle * Fraction(int(market.largest_multiple(bundle * market.weight[:, None]) * GRAIN), GRAIN))
 
 
 def _bound(market: Market, solution: Solution) -> tuple[Fraction, list[list[object]]]:
@@ -108,25 +102,13 @@ def _bound(market: Market, solution: Solution) -> tuple[Fraction, list[list[obje
     for (l, i), y in against.items():  # noqa: E741
         pays[l] = pays[l] + speedup[l] * y
         pays[i] = pays[i] - speedup[l] * (y * weight[l] / weight[i])
-    limited = [i for i, limit in enumerate(market.limit) if limit != INFINITY]
-    price = np.maximum(_fractions(np.asarray(solution.duals["capacity"])), np.array(NONE))
+    price = np.maximum(fractions(np.asarray(solution.duals["capacity"])), np.array(NONE))
     # a price of a type without GPUs adds nothing to the bound, but the dual of a demand does
     price = np.where(market.capacity > 0, price, np.maximum(pays.max(axis=0), np.array(NONE)))
     for i, limit in enumerate(market.limit):
         if limit == INFINITY:
             price = np.where(speedup[i] > 0, np.maximum(price, pays[i]), price)
-    demand_duals = {i: max([NONE, *(pays[i] - price)[speedup[i] > 0]]) for i in limited}
-    bound = (price * market.capacity).sum() + sum(
-        demand_dual * market.limit[i] for i, demand_dual in demand_duals.items()
-    )
-    entries: list[list[object]] = [["capacity", j, p] for j, p in enumerate(price) if p]
-    entries += [["demand", i, demand_dual] for i, demand_dual in demand_duals.items() if demand_dual]
+    demand_dual = fractions(max([NONE, *(own - price)[runs]]) for own, runs in zip(pays, speedup > 0, strict=True))
+    bound, entries = by_prices(market, price, demand_dual)
     entries += [["envy_free", l, i, -y] for (l, i), y in sorted(against.items())]  # noqa: E741
-    return Fraction(bound), entries
-
-
-def _fractions(values: Array) -> Array:
-    """Return floats as Fractions of the same values."""
-    out = np.empty(values.shape, dtype=object)
-    out.ravel()[:] = [Fraction(value) for value in values.ravel().tolist()]
-    return out
+    return bound, entries

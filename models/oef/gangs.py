@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array
 from fairopt.simulation import Placement, Request, by_throughput
@@ -91,19 +89,15 @@ def hosts_of(queue: Queue, gangs: Sequence[Gang], placement: Placement) -> dict[
         placed[row] = spots
         take(free, spots)
     for gang in moving:
-        spots = _roomiest(queue, gang, free)
-        placed[gang.row] = spots
-        take(free, spots)
+        placed[gang.row] = _roomiest(queue, gang, free)
+        take(free, placed[gang.row])
     return placed
 
 
 def _can_stay(queue: Queue, gang: Gang, free: Array) -> bool:
     last = queue.last[gang.row]
-    held: dict[int, int] = {}
-    for host, gpus in last:
-        gpu_type = int(queue.cluster.gpu_type[host])
-        held[gpu_type] = held.get(gpu_type, 0) + gpus
-    return bool(queue.running[gang.row]) and held == dict(gang.gpus) and all(free[host] >= gpus for host, gpus in last)
+    same = all(gpus == gang.gpus.get(gpu_type, 0) for gpu_type, gpus in enumerate(queue.held_by([last])))
+    return bool(queue.running[gang.row]) and same and all(free[host] >= gpus for host, gpus in last)
 
 
 def _roomiest(queue: Queue, gang: Gang, free: Array) -> Spots:
@@ -117,12 +111,3 @@ def _roomiest(queue: Queue, gang: Gang, free: Array) -> Spots:
                 spots.append((host, here))
                 missing -= here
     return tuple(sorted(spots))
-
-
-def by_type(queue: Queue, placements: Iterable[Spots]) -> Array:
-    """Return the GPUs of each type (k,) that ``placements`` hold."""
-    held = np.zeros(len(queue.cluster.types), dtype=np.int64)
-    for spots in placements:
-        for host, gpus in spots:
-            held[queue.cluster.gpu_type[host]] += gpus
-    return held

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
+from typing import TypeAlias
 
 from fairopt.backends import Session
-from fairopt.models.common.shares_of_queue import Asked, asked_by_tenants, ideal_shares, jobs_with_room, market_of
+from fairopt.models.common.shares_of_queue import Asked, asked_by_tenants, ideal_shares, market_of
 from fairopt.models.oef.cooperative import CooperativeOEF
-from fairopt.models.oef.gangs import Gang, by_type, gangs_of, hosts_of
+from fairopt.models.oef.gangs import Gang, gangs_of, hosts_of
 from fairopt.models.oef.rounding import Minimum, Whole, carried, whole_gpus
 from fairopt.policy import Allocation, Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
@@ -20,13 +20,17 @@ from fairopt.simulation import Consolidated, Placement
 NOISE = 1e-9
 
 
+#: Numbers of each type (k,), by the name of a tenant.
+ByTenant: TypeAlias = Mapping[str, tuple[Number, ...]]
+
+
 @dataclass(frozen=True)
 class OEFState:
     """The state of OEF: the last requests (``asked``), their ``ideal`` shares, and tenants' ``deviation`` by type."""
 
     asked: Asked | None = None
-    ideal: Mapping[str, tuple[Number, ...]] = field(default_factory=dict)
-    deviation: Mapping[str, tuple[Number, ...]] = field(default_factory=dict)
+    ideal: ByTenant = field(default_factory=dict)
+    deviation: ByTenant = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -76,32 +80,20 @@ class OEFRounds(Policy):
         """Whether back ends can solve the share policy."""
         return self.shares.has_program
 
-    def start(self, problem: Queue) -> OEFState:
-        """Return the state in which all deviations are 0."""
-        return OEFState()
-
     def decide(self, problem: Queue, state: OEFState, solve: Session) -> Schedule:
         """Share, round, choose gangs, place them; see `Policy.decide`."""
         ideal, asked, decision = self._ideal(problem, state, solve)
-        number: type = Fraction if problem.exact else float
-        nothing = (number(0),) * len(problem.cluster.types)
-        rows, able = _rows_by_tenant(problem), set(jobs_with_room(problem))
+        nothing = (problem.number(0),) * len(problem.cluster.types)
+        rows, able = _rows_by_tenant(problem), set(problem.able)
         minima = [line for at, own in enumerate(rows.values()) for line in self._minima(problem, at, own)]
         usable = {(line.user, gpu_type) for line in minima for gpu_type in line.types}
         # a tenant is owed nothing of a type on which none of its jobs could run now
-        target = [
-            tuple(
-                before + (due if (at, gpu_type) in usable else 0)
-                for gpu_type, (before, due) in enumerate(
-                    zip(state.deviation.get(name, nothing), ideal.get(name, nothing), strict=True)
-                )
-            )
-            for at, name in enumerate(rows)
-        ]
-        held = [
-            by_type(problem, [problem.leased[row] for row in own if row in problem.leased]).tolist()
-            for own in rows.values()
-        ]
+        target = []
+        for at, name in enumerate(rows):
+            owed = enumerate(zip(state.deviation.get(name, nothing), ideal.get(name, nothing), strict=True))
+            target.append(tuple(before + (due if (at, each) in usable else 0) for each, (before, due) in owed))
+        leased = problem.leased
+        held = [problem.held_by(leased[row] for row in own if row in leased).tolist() for own in rows.values()]
         real = whole_gpus(target, problem.capacity.tolist(), minima, held=held, slack=0 if problem.exact else NOISE)
         deviation = dict(zip(rows, carried(target, real), strict=True))
         gangs = [
@@ -109,7 +101,7 @@ class OEFRounds(Policy):
             for own, got, kept in zip(rows.values(), real, held, strict=True)
             for gang in gangs_of(
                 problem,
-                [row for row in own if row in able and row not in problem.leased],
+                [row for row in own if row in able and row not in leased],
                 [gpus - used for gpus, used in zip(got, kept, strict=True)],
                 cross_type=self.cross_type,
             )
@@ -127,14 +119,12 @@ class OEFRounds(Policy):
             evidence=decision,
         )
 
-    def _ideal(
-        self, queue: Queue, state: OEFState, solve: Session
-    ) -> tuple[Mapping[str, tuple[Number, ...]], Asked, Allocation | None]:
+    def _ideal(self, queue: Queue, state: OEFState, solve: Session) -> tuple[ByTenant, Asked, Allocation | None]:
         asked = asked_by_tenants(queue, common_units=self.common_units, demand=self.demand, cross_type=self.cross_type)
         if asked == state.asked or not asked.tenant:
             return (state.ideal if asked.tenant else {}), asked, None
         market = market_of(asked, queue.cluster.types, common_units=self.common_units)
-        ideal, decision = ideal_shares(self.shares, market, solve, Fraction if queue.exact else float)
+        ideal, decision = ideal_shares(self.shares, market, solve, queue.number)
         return ideal, asked, decision
 
     def _minima(self, queue: Queue, tenant: int, rows: Sequence[int]) -> list[Minimum]:
@@ -149,19 +139,18 @@ class OEFRounds(Policy):
         there = {gpu_type: [int(sizes[row]) for row in able if queue.allowed[row, gpu_type]] for gpu_type in types}
         return [Minimum(tenant, (gpu_type,), min(each)) for gpu_type, each in there.items() if each]
 
-    def _gifts(self, queue: Queue, gangs: Sequence[Gang], deviation: Mapping[str, tuple[Number, ...]]) -> list[Gang]:
+    def _gifts(self, queue: Queue, gangs: Sequence[Gang], deviation: ByTenant) -> list[Gang]:
         """Return jobs for the GPUs that no share uses, those of the tenant most behind first."""
-        left = queue.capacity - by_type(queue, queue.leased.values())
+        left = queue.capacity - queue.held_by(queue.leased.values())
         for gang in gangs:
             for gpu_type, gpus in gang.gpus.items():
                 left[gpu_type] -= gpus
         chosen = {gang.row for gang in gangs} | queue.leased.keys()
-        behind = {tenant: sum(deviation[name]) for tenant, name in enumerate(queue.jobs.tenants) if name in deviation}
+        behind = {tenant: sum(own) for tenant, own in deviation.items()}
         waiting = [row for row in range(len(queue)) if row not in chosen]
+        waiting.sort(key=lambda row: (-behind[queue.jobs.tenant_of(row)], -int(queue.jobs.gpus[row]), row))
         gifts = []
-        for row in sorted(
-            waiting, key=lambda row: (-behind[int(queue.jobs.tenant[row])], -int(queue.jobs.gpus[row]), row)
-        ):
+        for row in waiting:
             for gang in gangs_of(queue, [row], left.tolist(), cross_type=False):
                 gifts.append(gang)
                 for gpu_type, gpus in gang.gpus.items():
@@ -171,19 +160,14 @@ class OEFRounds(Policy):
 
 def _rows_by_tenant(queue: Queue) -> dict[str, list[int]]:
     """Return the jobs of each tenant that has any."""
-    jobs = queue.jobs
     rows: dict[str, list[int]] = {}
-    for row, tenant in enumerate(jobs.tenant.tolist()):
-        rows.setdefault(jobs.tenants[tenant], []).append(row)
+    for row in range(len(queue)):
+        rows.setdefault(queue.jobs.tenant_of(row), []).append(row)
     return rows
 
 
 def _costs(
-    queue: Queue,
-    real: Whole,
-    gangs: Sequence[Gang],
-    gifts: Sequence[Gang],
-    deviation: Mapping[str, tuple[Number, ...]],
+    queue: Queue, real: Whole, gangs: Sequence[Gang], gifts: Sequence[Gang], deviation: ByTenant
 ) -> dict[str, Number]:
     mixed = [gang for gang in gangs if gang.mixed]
     speeds = queue.jobs.throughput

@@ -2,21 +2,293 @@
 
 The verifier rebuilds from the market itself what a policy may do and what it wants, and decides in
 fractions whether the numbers prove the statement. It returns what it has checked: that is what a reader may
-believe, and only that.
+believe, and only that. Here are the statements about an allocation, whoever made it, about users that gain
+by a false report, and about programs; those about what a policy decides are in `decisions`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
-from . import allocations, bounds, misreports
-from .decisions import DECISIONS, Proved, opened
-from .reading import Rejected, Unreadable, brief
+from .decisions import (
+    DECISIONS,
+    GRAIN,
+    Decision,
+    Proved,
+    decided,
+    embedded,
+    opened,
+    read_allocation,
+    require_bound,
+)
+from .market import ZERO, Market, Table, dot, read_market, read_table, row_shown
+from .programs import (
+    MOST_TERMS,
+    PROGRAMS,
+    SENSES,
+    Point,
+    Program,
+    at_most,
+    point_of,
+    policy_shown,
+    read_duals,
+    read_point,
+    read_program,
+    sharing_with,
+)
+from .reading import Entry, Rejected, Unreadable, brief, require, shown, summed, within
 
-#: What decides a certificate that is no decision, by the word in it.
-RULES: dict[str, Callable[[Any], Proved]] = allocations.RULES | misreports.RULES | bounds.RULES
-KINDS = (*DECISIONS, *RULES)
+#: Nobody shall take an allocation that is impossible for one that can be had.
+IMPOSSIBLE = ", which gives out what is not there"
+
+
+# -- properties: there is nothing to prove, only to compute ------------------------------------------------
+def sharing_incentive(market: Market, shares: Table) -> bool:
+    """Return whether everybody gets at least what its own partition is worth to it."""
+    return all(own >= market.equal_share(i) for i, own in enumerate(market.worths(shares)))
+
+
+def envy_freeness(market: Market, shares: Table) -> bool:
+    """Return whether nobody prefers another's shares, scaled by the two weights, to its own."""
+    users = range(len(shares))
+    within(len(users) ** 2 * len(market.types), MOST_TERMS, "envy_freeness", "comparisons")
+    own = market.worths(shares)
+    return all(own[i] >= market.out_of_shares(shares, i, other) for i in users for other in users)
+
+
+def work_conservation(market: Market, shares: Table) -> bool:
+    """Return whether no GPU is idle that somebody below its demand could run on."""
+    used = [market.used(i, bundle) for i, bundle in enumerate(shares)]
+    idle = market.left_over(used)
+    wants_more = [summed(row) < demand for row, demand in zip(used, market.demand, strict=True)]
+    return not any(
+        wants_more[i] and there > 0 and speed
+        for i, row in enumerate(market.speedup)
+        for there, speed in zip(idle, row, strict=True)
+    )
+
+
+def adjacent_types(market: Market, shares: Table) -> bool:
+    """Return whether the types that each user holds stand next to each other, types without GPUs left out."""
+    there = [j for j, gpus in enumerate(market.capacity) if gpus]
+    held = [[place for place, j in enumerate(there) if bundle[j] > 0] for bundle in shares]
+    return all(not places or places[-1] - places[0] == len(places) - 1 for places in held)
+
+
+#: How each property is decided, and what it means that it holds.
+PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
+    "feasibility": (
+        Market.feasible,
+        "no share is negative, and no type is given out more often than it is there",
+    ),
+    "sharing_incentive": (
+        sharing_incentive,
+        "everybody gets at least what its weight's part of every type is worth to it",
+    ),
+    "envy_freeness": (
+        envy_freeness,
+        "nobody would get more out of another's shares, scaled by the two weights",
+    ),
+    "work_conservation": (work_conservation, "no GPU is idle that somebody who wants more could run on"),
+    "adjacent_types": (adjacent_types, "nobody holds two types, and none of a type between them"),
+}
+
+
+def property_(data: Entry) -> Proved:
+    """A property holds or fails by its bare definition."""
+    told = data.fields("market allocation property answer")
+    market, shares = read_allocation(told, feasible=False)
+    name = told["property"].choice(PROPERTIES)
+    if name != "feasibility":
+        _require_worth(shares)
+    holds, meaning = PROPERTIES[name]
+    answer = "HOLDS" if holds(market, shares) else "FAILS"
+    if told["answer"].value != answer:
+        raise Rejected(f"{name} does not get {brief(told['answer'].value)}")
+    note = f"it means: {meaning}"
+    if name == "adjacent_types":
+        there = [repr(kind) for kind, gpus in zip(market.types, market.capacity, strict=True) if gpus]
+        note += f", in the order {', '.join(there)} (types without GPUs do not count)"
+    impossible = "" if name == "feasibility" else _impossible(market, shares)
+    return Proved(f"{name} {answer.lower()} for the allocation{impossible}", market, shares, note)
+
+
+def _require_worth(shares: Table) -> None:
+    if min(map(min, shares)) < 0:
+        raise Rejected("what a negative share is worth is not defined")
+
+
+def _impossible(market: Market, shares: Table) -> str:
+    return "" if market.feasible(shares) else IMPOSSIBLE
+
+
+# -- what is wrong with an allocation, and that nothing is -------------------------------------------------
+def envy(data: Entry) -> Proved:
+    """One user would get more out of another's shares than out of its own."""
+    told = data.fields("market allocation user envied")
+    market, shares = read_allocation(told, feasible=False)
+    _require_worth(shares)
+    user, other = (told[key].position(market.users) for key in ("user", "envied"))
+    own, theirs = market.worth(user, shares[user]), market.out_of_shares(shares, user, other)
+    if own >= theirs:
+        raise Rejected("there is no envy")
+    said = f"{market.users[user]!r} gets {shown(own)}, and would get {shown(theirs)} out of the shares of"
+    said += f" {market.users[other]!r}{_impossible(market, shares)}"
+    return Proved(said, market, shares, "shares are scaled by the two weights")
+
+
+def dominance(data: Entry) -> Proved:
+    """Another feasible allocation gives nobody less, and somebody more.
+
+    With ``optima``, the most that each user gets at any optimum of a policy: than any such optimum.
+    """
+    told = data.fields("market allocation better", "optima")
+    market, shares = read_allocation(told)
+    better = read_table(told["better"], market)
+    if not market.feasible(better):
+        raise Rejected("the better allocation is not feasible")
+    if told["optima"].value is None:
+        what, now = "the allocation", market.worths(shares)
+    else:
+        ranges = [decided(each) for each in told["optima"].items()]
+        wanted = [(market, SENSES[0], market.throughput_of(i)) for i in range(len(shares))]
+        found = [(each.subject, each.range.sense, each.range.weights) for each in ranges if each.range]
+        if found != wanted or len({each.policy for each in ranges}) != 1:
+            raise Rejected("each user's most at any optimum of one policy is needed, in order")
+        what, now = f"any optimum of {ranges[0].named}", [each.range.value for each in ranges if each.range]
+    gains = [after - before for before, after in zip(now, market.worths(better), strict=True)]
+    if not min(gains) >= 0 < max(gains):
+        raise Rejected("somebody loses, or nobody gains")
+    who = market.users[gains.index(max(gains))]
+    said = f"{what} is not Pareto-efficient: {who!r} could get {shown(max(gains))} more"
+    return Proved(said, market, shares if told["optima"].value is None else None)
+
+
+def pareto_weights(data: Entry) -> Proved:
+    """The allocation maximises a sum of throughputs with positive weights: nobody can gain without a loser.
+
+    ``prices`` of GPUs, and ``rents`` of a user's right to use one more, bound that sum.
+    """
+    told = data.fields("market allocation weights prices", "rents")
+    market, shares = read_allocation(told)
+    weights, prices = told["weights"].numbers(len(market.users)), told["prices"].numbers(len(market.types))
+    rents = told["rents"].numbers(len(weights)) if told["rents"].value is not None else [ZERO] * len(weights)
+    if min(weights) <= 0 or min(prices + rents) < 0:
+        raise Rejected("a price is negative, or a weight is not positive")
+    for weight, rent, row in zip(weights, rents, market.speedup, strict=True):
+        if any(weight * speed > price + rent for speed, price in zip(row, prices, strict=True)):
+            raise Rejected("a price is too low")
+    limits = zip(prices + rents, market.capacity + market.demand, strict=True)
+    most = summed(at_most(price, 0, limit) for price, limit in limits)
+    if dot(weights, market.worths(shares)) != most:
+        raise Rejected("prices prove nothing")
+    return Proved("the allocation is Pareto-efficient", market, shares)
+
+
+# -- misreports --------------------------------------------------------------------------------------------
+def misreport(data: Entry) -> Proved:
+    """A user gains by a misreport; ``truth`` and ``lie`` prove what is decided without it and with it.
+
+    Where they range over all optima, the user gains even by the worst after the misreport over the best
+    before it.
+    """
+    told = data.fields("market policy user report gain truth lie")
+    market, policy = read_market(told["market"]), told["policy"].text()
+    i, report = told["user"].position(market.users), told["report"].numbers(len(market.types))
+    reported = replace(market, speedup=[*market.speedup[:i], report, *market.speedup[i + 1 :]])
+    before, after = decided(told["truth"]), decided(told["lie"])
+    if [(each.subject, each.policy) for each in (before, after)] != [(market, policy), (reported, policy)]:
+        raise Rejected("the decisions are not on the truth and on the misreport, or another policy's")
+    gain, how = _gain(market, i, before, after)
+    # a gain may be off because the decisions of a policy are rounded
+    unsure = GRAIN * market.worth(i, market.capacity) if policy == "partial-allocation" else ZERO
+    if reported == market or gain != told["gain"].number() or gain <= unsure:
+        raise Rejected("the misreport does not gain this, or it is the truth")
+    rewards = f"{before.named} rewards {market.users[i]!r} for reporting {row_shown(report)}"
+    condition = ""
+    if before.condition:
+        condition = f"if {before.condition} on the truth, and {after.condition} on the misreport: "
+    return Proved(f"{condition}{rewards}: {shown(gain)} more, {how}", market)
+
+
+def _gain(market: Market, i: int, before: Decision, after: Decision) -> tuple[Fraction, str]:
+    """Return what user i gains by its true speedups, and over which choices among optima that is so."""
+    if before.range and after.range:
+        own = market.throughput_of(i)
+        found = [(each.sense, each.weights) for each in (before.range, after.range)]
+        if found != [(sense, own) for sense in SENSES]:
+            raise Rejected("the best at any optimum before and the worst after are needed")
+        return after.range.value - before.range.value, "whatever optima are chosen"
+    if not before.allocation or not after.allocation:
+        raise Rejected("one decision ranges over all optima, and the other does not")
+    gain = market.worth(i, after.allocation[i]) - market.worth(i, before.allocation[i])
+    if before.ties or after.ties:
+        return gain, "by the two decisions given; where optima tie, the policy may choose others"
+    return gain, "and the policy leaves no choice"
+
+
+# -- programs ----------------------------------------------------------------------------------------------
+def bound(data: Entry) -> Proved:
+    """A feasible point of a program, and a bound on all of them; if they meet, the point is optimal."""
+    if "shares" in data.value:
+        return embedded(data)
+    if "program" in data.value:
+        told = data.fields("program point value bound gap duals")
+        program = read_program(told["program"])
+        return Proved(_bound(program, read_point(told["point"], program), told, "the program"), program)
+    told = data.fields("market allocation policy value bound gap duals", "variables")
+    market, shares = read_allocation(told)
+    policy = told["policy"].choice(PROGRAMS)
+    x = point_of(shares, told["variables"])
+    return Proved(_bound(PROGRAMS[policy](market), x, told, policy_shown(policy, market)), market, shares)
+
+
+def _bound(program: Program, x: Point, told: Entry, name: str) -> str:
+    value, limit = program.sign * program.value(x), program.sign * program.bound(read_duals(told["duals"]))
+    require_bound(value, limit, told)
+    said = f"a feasible point of {name} has objective {shown(value)}, none is beyond {shown(limit)}"
+    return f"{said}: optimal" if limit == value else said
+
+
+def infeasibility(data: Entry) -> Proved:
+    """No point satisfies a bare program, or no feasible allocation gives these users these throughputs."""
+    if "program" in data.value:
+        told = data.fields("program duals")
+        program = read_program(told["program"])
+        _require_contradiction(program, told["duals"])
+        return Proved("no point satisfies the program", program)
+    told = data.fields("market at_least duals")
+    market, least = read_market(told["market"]), dict[int, Fraction]()
+    for each in told["at_least"].items():
+        name, at_least = each.items(2)
+        i = name.position(market.users)
+        require(i not in least, each.place, f"{name.value!r} stands twice")
+        least[i] = at_least.number()
+    _require_contradiction(sharing_with(market, "at_least", least), told["duals"])
+    said = " and ".join(f"{market.users[i]!r} {shown(at_least)}" for i, at_least in least.items())
+    return Proved(f"no feasible allocation gives {said}", market)
+
+
+def _require_contradiction(program: Program, duals: Entry) -> None:
+    """Refuse multipliers that do not prove 0, made the objective of every point, to be below 0."""
+    if replace(program, cost={}, offset=ZERO).bound(read_duals(duals)) >= 0:
+        raise Rejected("the multipliers contradict nothing")
+
+
+#: What decides a certificate, by the word in it.
+RULES: dict[str, Callable[[Entry], Proved]] = {
+    **DECISIONS,
+    "property": property_,
+    "envy": envy,
+    "dominance": dominance,
+    "pareto_weights": pareto_weights,
+    "misreport": misreport,
+    "bound": bound,
+    "infeasibility": infeasibility,
+}
 
 
 def recognises(first: Any) -> bool:
@@ -27,14 +299,12 @@ def recognises(first: Any) -> bool:
 def verify(data: Any) -> str:
     """Return the statement that a certificate proves. Errors: `Rejected` where it proves none."""
     try:
-        kind, body = opened(data, "certificate")
-        if kind in DECISIONS:
-            return str(DECISIONS[kind](body).proved)
+        kind, body = opened(Entry(data))
         if kind in RULES:
             return str(RULES[kind](body))
     except (Unreadable, RecursionError) as error:
         raise Rejected(f"it is not built like a certificate: {error}") from error
-    raise Rejected(f"it is not built like a certificate: {brief(kind)} is none of {', '.join(KINDS)}")
+    raise Rejected(f"it is not built like a certificate: {brief(kind)} is none of {', '.join(RULES)}")
 
 
 def decide(data: Any) -> tuple[list[str], str]:

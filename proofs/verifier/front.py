@@ -60,10 +60,8 @@ def report(path: Path, tolerance: Fraction | None = None) -> tuple[int, list[str
 
 def files(path: Path) -> Iterator[Path]:
     """Yield a file; for a folder, the files in it with the right suffixes, or itself where it has none."""
-    found = (
-        [each for each in sorted(path.rglob("*")) if each.name.endswith(SUFFIXES)] if path.is_dir() else []
-    )
-    yield from found or [path]
+    found = sorted(path.rglob("*")) if path.is_dir() else []
+    yield from [each for each in found if each.name.endswith(SUFFIXES)] or [path]
 
 
 def small_number(text: str) -> Fraction:
@@ -76,9 +74,8 @@ def small_number(text: str) -> Fraction:
 def main(arguments: list[str] | None = None) -> int:
     """Decide files, print what was found, and return the exit status."""
     parser = argparse.ArgumentParser(prog="verify.py", description=str(__doc__).partition("\n\n")[2])
-    parser.add_argument(
-        "file", nargs="+", type=Path, help="certificates, runs, schedules, or folders of them"
-    )
+    what = "certificates, runs, schedules, or folders of them"
+    parser.add_argument("file", nargs="+", type=Path, help=what)
     parser.add_argument("--tolerance", type=small_number, help="by default 0 for runs and 1e-9 for schedules")
     asked, worst = parser.parse_args(arguments), FINE
     for path in (each for named in asked.file for each in files(named)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -10,7 +9,7 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-from .reading import Number, amount, digest, fields, items, names, numbers, require, schema, shown, summed
+from .reading import Entry, Number, digest, distinct, require, shown, summed
 
 Table = list[list[Fraction]]  #: a row for each user, a column for each type
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -50,6 +49,10 @@ class Market:
         """Return user i's throughput on a bundle."""
         return dot(self.speedup[i], self.used(i, bundle))
 
+    def worths(self, shares: Table) -> list[Fraction]:
+        """Return everybody's throughput."""
+        return [self.worth(i, bundle) for i, bundle in enumerate(shares)]
+
     def equal_share(self, i: int) -> Fraction:
         """Return what user i's own partition, its weight's part of every type, is worth to it."""
         part = self.weight[i] / self.weights
@@ -64,18 +67,10 @@ class Market:
         """Return the weights on shares whose sum is user i's throughput."""
         return [row if other == i else [ZERO] * len(row) for other, row in enumerate(self.speedup)]
 
-    def with_report(self, i: int, report: list[Fraction]) -> Market:
-        """Return the market in which user i reports other speedups."""
-        return replace(self, speedup=[*self.speedup[:i], report, *self.speedup[i + 1 :]])
-
     def without(self, i: int) -> Market:
         """Return the market without user i."""
-        kept = [other for other in range(len(self.users)) if other != i]
-        per_user = {
-            key: [getattr(self, key)[other] for other in kept]
-            for key in ("users", "speedup", "weight", "demand")
-        }
-        return replace(self, **per_user)
+        per_user = {key: getattr(self, key) for key in ("users", "speedup", "weight", "demand")}
+        return replace(self, **{key: each[:i] + each[i + 1 :] for key, each in per_user.items()})
 
     def equal_split(self) -> Table:
         """Return what everybody gets of an equal split: GPUs in proportion to weight, of all types alike.
@@ -93,35 +88,30 @@ class Market:
             left, weights = left - held[i], weights - self.weight[i]
         return [[gpus / total * there for there in self.capacity] for gpus in held]
 
+    def left_over(self, shares: Table) -> list[Fraction]:
+        """Return how many GPUs of each type nobody holds; below zero where they are given out too often."""
+        columns = zip(self.capacity, zip(*shares, strict=True), strict=True)
+        return [there - summed(column) for there, column in columns]
+
     def feasible(self, shares: Table) -> bool:
         """Return whether no share is negative and no type is given out more often than it is there."""
-        columns = zip(*shares, strict=True)
-        fits = all(summed(column) <= most for column, most in zip(columns, self.capacity, strict=True))
-        return fits and min(map(min, shares)) >= 0
-
-    def canonical(self) -> list[Any]:
-        """Return all that the market says, in the one form that its digest is taken of."""
-        users = [
-            [name, [exactly(s) for s in self.speedup[i]], exactly(self.weight[i]), exactly(self.demand[i])]
-            for i, name in enumerate(self.users)
-        ]
-        return ["market", self.types, [exactly(there) for there in self.capacity], users]
+        return min(self.left_over(shares)) >= 0 and min(map(min, shares)) >= 0
 
     def __str__(self) -> str:
         """Name the market: its digest, and all of it where it is small."""
-        told = f"market {digest(self.canonical())}: "
+        rows = list(zip(self.users, self.speedup, self.weight, self.demand, strict=True))
+        users = [[name, row_exactly(row), exactly(weight), exactly(most)] for name, row, weight, most in rows]
+        told = f"market {digest(['market', self.types, row_exactly(self.capacity), users])}: "
         if len(self.users) * len(self.types) > MOST_SHOWN:
             return f"{told}{len(self.users)} users, {len(self.types)} types"
-        types = (
-            f"{there} {name!r}" for there, name in zip(map(shown, self.capacity), self.types, strict=True)
-        )
-        return f"{told}{', '.join(types)} for {', '.join(self._users())}"
-
-    def _users(self) -> Iterator[str]:
-        for i, name in enumerate(self.users):
-            weight = "" if self.weight[i] == 1 else f" weight {shown(self.weight[i])}"
-            demand = "" if self.demand[i] == inf else f" demand {shown(self.demand[i])}"
-            yield f"{name!r} {row_shown(self.speedup[i])}{weight}{demand}"
+        gpus = [f"{shown(there)} {name!r}" for there, name in zip(self.capacity, self.types, strict=True)]
+        holders = [
+            f"{name!r} {row_shown(row)}"
+            + ("" if weight == 1 else f" weight {shown(weight)}")
+            + ("" if most == inf else f" demand {shown(most)}")
+            for name, row, weight, most in rows
+        ]
+        return f"{told}{', '.join(gpus)} for {', '.join(holders)}"
 
 
 def dot(left: list[Fraction], right: list[Fraction]) -> Fraction:
@@ -136,10 +126,15 @@ def minus(limit: Number, used: Fraction) -> Number:
 
 def exactly(value: Number) -> str | None:
     """Return a number in lowest terms, with all its digits; None for infinity."""
-    if value == inf:
+    if abs(value) == inf:
         return None
     top, bottom = Decimal(Fraction(value).numerator), Decimal(Fraction(value).denominator)
     return str(top) if bottom == 1 else f"{top}/{bottom}"
+
+
+def row_exactly(row: list[Fraction]) -> list[str | None]:
+    """Return a row of numbers for a digest."""
+    return [exactly(value) for value in row]
 
 
 def row_shown(row: list[Fraction]) -> str:
@@ -147,50 +142,43 @@ def row_shown(row: list[Fraction]) -> str:
     return f"({', '.join(map(shown, row))})"
 
 
+def digest_of(table: Table) -> str:
+    """Name a table of numbers by its digest."""
+    return f"of digest {digest(['table', [row_exactly(row) for row in table]])}"
+
+
 def table_shown(table: Table) -> str:
     """Name a table of numbers: all of it where it is small, else its digest."""
-    if len(table) * len(table[0]) <= MOST_SHOWN:
-        return ", ".join(map(row_shown, table))
-    return f"of digest {digest(['table', [[exactly(value) for value in row] for row in table]])}"
+    small = len(table) * len(table[0]) <= MOST_SHOWN
+    return ", ".join(map(row_shown, table)) if small else digest_of(table)
 
 
-def read_market(data: Any, place: str = "market") -> Market:
+def read_market(entry: Entry) -> Market:
     """Return the market of an object with the keys of fairopt's market files; one entry a user."""
-    told = fields(data, place, "schema types capacity user")
-    schema(told["schema"], f"{place}, ")
-    types = names(told["types"], f"{place}, types")
-    capacity = numbers(told["capacity"], f"{place}, capacity", len(types))
-    users = [
-        fields(user, f"{place}, user {number}", "name speedup", "weight demand")
-        for number, user in enumerate(items(told["user"], f"{place}, user"), 1)
-    ]
+    told = entry.fields("schema types capacity user")
+    told["schema"].version()
+    types = distinct([each.name() for each in told["types"].items()], told["types"].place)
+    users = [each.fields("name speedup", "weight demand") for each in told["user"].items()]
     market = Market(
-        users=names([user["name"] for user in users], f"{place}, user names"),
+        users=distinct([user["name"].name() for user in users], told["user"].place),
         types=types,
-        speedup=[
-            numbers(u["speedup"], f"{place}, user {i}, speedup", len(types)) for i, u in enumerate(users, 1)
-        ],
-        capacity=capacity,
-        weight=[_weight(u["weight"], f"{place}, user {i}, weight") for i, u in enumerate(users, 1)],
-        demand=[_demand(u["demand"], f"{place}, user {i}, demand") for i, u in enumerate(users, 1)],
+        speedup=[user["speedup"].numbers(len(types)) for user in users],
+        capacity=told["capacity"].numbers(len(types)),
+        weight=[_amount_or(ONE, user["weight"]) for user in users],
+        demand=[_amount_or(inf, user["demand"]) for user in users],
     )
-    require(users and types, place, "there are no users, or no types")
-    require(min(capacity) >= 0, place, "a capacity is negative")
-    require(min(map(min, market.speedup)) >= 0, place, "a speedup is negative")
+    require(users and types, entry.place, "there are no users, or no types")
+    require(min(market.capacity) >= 0, entry.place, "a capacity is negative")
+    require(min(map(min, market.speedup)) >= 0, entry.place, "a speedup is negative")
     for i, name in enumerate(market.users):
-        require(market.equal_share(i) > 0, place, f"{name!r} can run nowhere")
+        require(market.equal_share(i) > 0, entry.place, f"{name!r} can run nowhere")
     return market
 
 
-def _weight(value: Any, place: str) -> Fraction:
-    return ONE if value is None else amount(value, place, positive=True)
+def _amount_or(absent: Any, entry: Entry) -> Any:
+    return absent if entry.value is None else entry.amount(positive=True)
 
 
-def _demand(value: Any, place: str) -> Number:
-    return inf if value is None else amount(value, place, positive=True)
-
-
-def read_table(value: Any, market: Market, place: str) -> Table:
+def read_table(entry: Entry, market: Market) -> Table:
     """Return a table of numbers, a row for each user and a column for each type."""
-    rows = items(value, place, len(market.users))
-    return [numbers(row, f"{place}, row {i}", len(market.types)) for i, row in enumerate(rows, 1)]
+    return [row.numbers(len(market.types)) for row in entry.items(len(market.users))]

@@ -11,56 +11,42 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from .reading import (
-    MOST_DIGITS,
-    Unreadable,
-    amount,
-    brief,
-    choice,
-    digest,
-    fields,
-    integer,
-    items,
-    names,
-    number,
-    numbers,
-    position,
-    require,
-    schema,
-    text,
-    truth,
-    within,
-)
+from .reading import MOST_DIGITS, Entry, Unreadable, brief, digest, distinct, require, within
 
 PARTS = ("workers", "ps")  #: a job's workers, and its parameter servers (PS)
-TYPES = ("worker_types", "ps_types")
+DOCUMENT = "schema policy batch bases schedules admissions payments"
 #: What a document may hold besides, and what is not judged.
 BESIDE = "options backend revenue gains unscheduled proven seconds"
 Spots = tuple[tuple[int, int], ...]  #: (server, how many there), servers rising
 Utility = Callable[[Fraction], Fraction | float]
 
 
-@dataclass(frozen=True)
 class Holder:
     """A tenant with its quotas, or a server with what it holds: ``has[part][type]``, workers first."""
 
-    name: str
-    has: tuple[list[int], list[int]]
+    def __init__(self, entry: Entry, plan: Plan) -> None:
+        told = entry.fields("name workers ps")
+        self.name = told["name"].name()
+        sizes = zip(PARTS, plan.types, strict=True)
+        self.has = [[count.integer() for count in told[part].items(len(types))] for part, types in sizes]
 
 
-@dataclass(frozen=True)
 class Job:
     """A job: ``work`` mini-batches, with a ``utility`` that falls with the time of completion."""
 
-    name: str
-    tenant: int
-    arrival: int
-    chunks: int
-    work: int
-    minibatch_time: list[Fraction]
-    update_time: list[Fraction]
-    gradient: Fraction
-    utility: Utility
+    def __init__(self, entry: Entry, plan: Plan) -> None:
+        keys = "name tenant arrival epochs chunks minibatches minibatch_time update_time gradient utility"
+        told = entry.fields(keys).at(f"job {brief(entry.value.get('name'))}")
+        self.name = told["name"].name()
+        self.tenant = told["tenant"].position(plan.tenant)
+        self.arrival = told["arrival"].integer()
+        self.chunks = told["chunks"].integer(1)
+        self.work = told["epochs"].integer(1) * self.chunks * told["minibatches"].integer(1)
+        self.minibatch_time, self.update_time = plan.by_type(told, ("minibatch_time", "update_time"))
+        fine = min(self.minibatch_time) > 0 <= min(self.update_time)
+        require(fine, told.place, "a time is negative, or that of a mini-batch is 0")
+        self.gradient = told["gradient"].amount()
+        self.utility = utility(told["utility"])
 
 
 @dataclass(frozen=True)
@@ -70,8 +56,8 @@ class Schedule:
     job: int
     first: int
     last: int
-    spots: tuple[Spots, Spots]
-    types: tuple[int, int]
+    spots: tuple[Spots, ...]
+    types: tuple[int, ...]
     together: bool
 
     @property
@@ -84,200 +70,119 @@ class Schedule:
         return sum(count for _, count in self.spots[part])
 
 
-@dataclass(frozen=True)
 class Bases:
     """What prices rise with in an interval, ``theta[part][type]``; its rounds have ``slots`` slots each."""
 
-    interval: int
-    rounds: int
-    slots: int
-    theta: tuple[list[Fraction], list[Fraction]]
+    def __init__(self, entry: Entry, plan: Plan) -> None:
+        told = entry.fields("interval rounds slots workers ps")
+        self.interval, self.rounds = told["interval"].integer(1), told["rounds"].integer(1)
+        self.slots, self.theta = told["slots"].integer(1), plan.by_type(told, PARTS)
+        require(min(map(min, self.theta)) >= 1, entry.place, "one is below 1")
 
 
-@dataclass(frozen=True)
 class Offer:
     """A decision: the schedule (or None) that a job was offered in a round, its costs, and the answer."""
 
-    job: int
-    interval: int
-    round: int
-    own: bool
-    schedule: Schedule | None
-    costs: list[Fraction]
-    utility: Fraction
-    origin: int
-    admitted: bool
+    def __init__(self, entry: Entry, plan: Plan) -> None:
+        told = entry.fields("job interval round own schedule worker_cost ps_cost utility origin admitted")
+        told = told.at(f"admission of {brief(told['job'].value)}")
+        self.job = told["job"].position(plan.job)
+        self.interval, self.round = told["interval"].integer(1), told["round"].integer(1)
+        self.own, self.admitted = told["own"].truth(), told["admitted"].truth()
+        self.schedule = None if told["schedule"].value is None else plan.schedule(told["schedule"])
+        self.costs = [told[key].amount() for key in ("worker_cost", "ps_cost")]
+        self.utility, self.origin = told["utility"].number(), told["origin"].integer()
+        require(self.schedule or not self.admitted, told.place, "admitted to nothing")
+        own = self.schedule is None or self.schedule.job == self.job
+        require(own, told.place, "another job's schedule")
 
 
-@dataclass(frozen=True)
 class Payment:
     """What a job pays for a slot, by part, and what each tenant earns by it."""
 
-    job: int
-    slot: int
-    paid: list[Fraction]
-    incomes: list[Fraction]
+    def __init__(self, entry: Entry, plan: Plan) -> None:
+        told = entry.fields("job slot workers ps incomes")
+        self.job, self.slot = told["job"].position(plan.job), told["slot"].integer(1)
+        self.paid = [told[part].amount() for part in PARTS]
+        self.incomes = [each.amount() for each in told["incomes"].items(len(plan.tenants))]
 
 
 class Plan:
     """A document, read."""
 
     def __init__(self, data: Any) -> None:
-        told = fields(data, "plan", "schema policy batch bases schedules admissions payments", BESIDE)
-        schema(told["schema"], "")
-        self.policy, self.batch = text(told["policy"], "policy"), digest(told["batch"])
-        self._read_batch(fields(told["batch"], "batch", "tenants worker_types ps_types servers jobs"))
-        self.bases = [
-            self._bases(each, f"bases[{at}]") for at, each in enumerate(items(told["bases"], "bases"))
-        ]
-        self.schedules = [self._schedule(each, "schedule") for each in items(told["schedules"], "schedules")]
-        self.offers = [self._offer(each) for each in items(told["admissions"], "admissions")]
-        self.payments = [self._payment(each) for each in items(told["payments"], "payments")]
+        told = Entry(data, floats=True).fields(DOCUMENT, BESIDE)
+        told["schema"].version()
+        self.policy, self.batch = told["policy"].text(), digest(told["batch"].value)
+        self._read_batch(told["batch"].fields("tenants worker_types ps_types servers jobs"))
+        self.bases = [Bases(each, self) for each in told["bases"].items()]
+        self.schedules = [self.schedule(each.at("schedule")) for each in told["schedules"].items()]
+        self.offers = [Offer(each, self) for each in told["admissions"].items()]
+        self.payments = [Payment(each, self) for each in told["payments"].items()]
 
-    def _read_batch(self, told: dict[str, Any]) -> None:
+    def _read_batch(self, told: Entry) -> None:
         devices = [
-            [fields(each, key, "name bandwidth") for each in items(told[key], f"batch, {key}")]
-            for key in TYPES
+            [each.fields("name bandwidth") for each in told[key].items()]
+            for key in ("worker_types", "ps_types")
         ]
-        self.types = [_positions(each, key) for each, key in zip(devices, TYPES, strict=True)]
+        self.types = [_positions([each["name"].name() for each in of_part], "types") for of_part in devices]
         require(all(self.types), "batch", "there is a part without a type")
         self.bandwidth = [
-            [amount(each["bandwidth"], f"{key}, bandwidth", positive=True, floats=True) for each in of_part]
-            for of_part, key in zip(devices, TYPES, strict=True)
+            [each["bandwidth"].amount(positive=True) for each in of_part] for of_part in devices
         ]
-        self.tenants = [self._holder(each, "tenant") for each in items(told["tenants"], "batch, tenants")]
-        self.servers = [self._holder(each, "server") for each in items(told["servers"], "batch, servers")]
-        self.tenant = _positions([vars(each) for each in self.tenants], "tenants")
-        self.server = _positions([vars(each) for each in self.servers], "servers")
-        self.jobs = [self._job(each) for each in items(told["jobs"], "batch, jobs")]
-        self.job = _positions([vars(each) for each in self.jobs], "jobs")
+        self.tenants = [Holder(each, self) for each in told["tenants"].items()]
+        self.servers = [Holder(each, self) for each in told["servers"].items()]
+        self.tenant = _positions([each.name for each in self.tenants], "tenants")
+        self.server = _positions([each.name for each in self.servers], "servers")
+        self.jobs = [Job(each, self) for each in told["jobs"].items()]
+        self.job = _positions([each.name for each in self.jobs], "jobs")
 
-    def _holder(self, data: Any, place: str) -> Holder:
-        told = fields(data, place, "name workers ps")
-        workers, ps = (
-            [
-                integer(count, f"{place}, {part}")
-                for count in items(told[part], f"{place}, {part}", len(types))
-            ]
-            for part, types in zip(PARTS, self.types, strict=True)
-        )
-        return Holder(told["name"], (workers, ps))
+    def by_type(self, told: Entry, keys: Sequence[str]) -> list[list[Fraction]]:
+        """Return numbers by part and type; ``keys`` are those of the parts."""
+        return [told[key].numbers(len(types)) for key, types in zip(keys, self.types, strict=True)]
 
-    def _job(self, data: Any) -> Job:
-        keys = "name tenant arrival epochs chunks minibatches minibatch_time update_time gradient utility"
-        told = fields(data, "job", keys)
-        place = f"job {brief(told['name'])}"
-        epochs, chunks, small = (
-            integer(told[key], f"{place}, {key}", least=1) for key in ("epochs", "chunks", "minibatches")
-        )
-        minibatch, update = (
-            numbers(told[key], f"{place}, {key}", len(types), floats=True)
-            for key, types in zip(("minibatch_time", "update_time"), self.types, strict=True)
-        )
-        require(min(minibatch) > 0 <= min(update), place, "a time is negative, or that of a mini-batch is 0")
-        return Job(
-            name=told["name"],
-            tenant=position(told["tenant"], self.tenant, f"{place}, tenant"),
-            arrival=integer(told["arrival"], f"{place}, arrival"),
-            chunks=chunks,
-            work=epochs * chunks * small,
-            minibatch_time=minibatch,
-            update_time=update,
-            gradient=amount(told["gradient"], f"{place}, gradient", floats=True),
-            utility=utility(told["utility"], f"{place}, utility"),
-        )
+    def schedule(self, entry: Entry) -> Schedule:
+        """Return a schedule of the batch."""
+        told = entry.fields("job first last workers ps worker_type ps_type together")
+        first, last = told["first"].integer(1), told["last"].integer(1)
+        require(first <= last, entry.place, f"slots {first} to {last}")
+        spots = tuple(self._spots(told[part]) for part in PARTS)
+        keys = zip(("worker_type", "ps_type"), self.types, strict=True)
+        types = tuple(told[key].position(known) for key, known in keys)
+        return Schedule(told["job"].position(self.job), first, last, spots, types, told["together"].truth())
 
-    def _bases(self, data: Any, place: str) -> Bases:
-        told = fields(data, place, "interval rounds slots workers ps")
-        interval, rounds, slots = (
-            integer(told[key], f"{place}, {key}", least=1) for key in ("interval", "rounds", "slots")
-        )
-        workers, ps = (
-            numbers(told[part], f"{place}, {part}", len(types), floats=True)
-            for part, types in zip(PARTS, self.types, strict=True)
-        )
-        require(min(workers + ps) >= 1, place, "one is below 1")
-        return Bases(interval, rounds, slots, (workers, ps))
-
-    def _schedule(self, data: Any, place: str) -> Schedule:
-        told = fields(data, place, "job first last workers ps worker_type ps_type together")
-        first, last = (integer(told[key], f"{place}, {key}", least=1) for key in ("first", "last"))
-        require(first <= last, place, f"slots {first} to {last}")
-        workers, ps = (self._spots(told[part], f"{place}, {part}") for part in PARTS)
-        worker_type, ps_type = (
-            position(told[key], known, f"{place}, {key}")
-            for key, known in zip(("worker_type", "ps_type"), self.types, strict=True)
-        )
-        job, together = position(told["job"], self.job, place), truth(told["together"], f"{place}, together")
-        return Schedule(job, first, last, (workers, ps), (worker_type, ps_type), together)
-
-    def _spots(self, data: Any, place: str) -> Spots:
-        pairs = [items(each, place, 2) for each in items(data, place)]
-        found = tuple(
-            (position(name, self.server, place), integer(count, place, least=1)) for name, count in pairs
-        )
-        require(all(a < b for (a, _), (b, _) in pairwise(found)), place, "servers do not rise")
+    def _spots(self, entry: Entry) -> Spots:
+        pairs = [each.items(2) for each in entry.items()]
+        found = tuple((server.position(self.server), count.integer(1)) for server, count in pairs)
+        require(all(a < b for (a, _), (b, _) in pairwise(found)), entry.place, "servers do not rise")
         return found
 
-    def _offer(self, data: Any) -> Offer:
-        keys = "job interval round own schedule worker_cost ps_cost utility origin admitted"
-        told = fields(data, "admission", keys)
-        place = f"admission of {brief(told['job'])}"
-        schedule = None if told["schedule"] is None else self._schedule(told["schedule"], place)
-        offer = Offer(
-            job=position(told["job"], self.job, place),
-            interval=integer(told["interval"], f"{place}, interval", least=1),
-            round=integer(told["round"], f"{place}, round", least=1),
-            own=truth(told["own"], f"{place}, own"),
-            schedule=schedule,
-            costs=[amount(told[key], f"{place}, {key}", floats=True) for key in ("worker_cost", "ps_cost")],
-            utility=number(told["utility"], f"{place}, utility", floats=True),
-            origin=integer(told["origin"], f"{place}, origin"),
-            admitted=truth(told["admitted"], f"{place}, admitted"),
-        )
-        require(schedule or not offer.admitted, place, "admitted to nothing")
-        require(schedule is None or schedule.job == offer.job, place, "another job's schedule")
-        return offer
 
-    def _payment(self, data: Any) -> Payment:
-        told = fields(data, "payment", "job slot workers ps incomes")
-        return Payment(
-            job=position(told["job"], self.job, "payment"),
-            slot=integer(told["slot"], "payment, slot", least=1),
-            paid=[amount(told[part], f"payment, {part}", floats=True) for part in PARTS],
-            incomes=[
-                amount(each, "payment, incomes", floats=True)
-                for each in items(told["incomes"], "payment, incomes", len(self.tenants))
-            ],
-        )
-
-
-def _positions(entries: Sequence[dict[str, Any]], place: str) -> dict[str, int]:
-    return {name: at for at, name in enumerate(names([each["name"] for each in entries], place))}
+def _positions(names: list[str], place: str) -> dict[str, int]:
+    return {name: at for at, name in enumerate(distinct(names, place))}
 
 
 # -- utilities ---------------------------------------------------------------------------------------------
-def utility(data: Any, place: str) -> Utility:
+def utility(entry: Entry) -> Utility:
     """Return the function of the time of completion that an object describes; it must not rise with time."""
-    require(type(data) is dict, place, "no utility")
-    form = choice(data.get("form"), place, list(FORMS))
-    return FORMS[form](data, place)
+    told = entry.by_name()
+    if "form" not in told:
+        raise entry.odd("is no utility")
+    return FORMS[told["form"].choice(FORMS)](entry)
 
 
-def linear(data: Any, place: str) -> Utility:
+def linear(entry: Entry) -> Utility:
     """Return f(t) = slope * t + height."""
-    told = fields(data, place, "form slope height")
-    slope, height = (number(told[key], f"{place}, {key}", floats=True) for key in ("slope", "height"))
-    require(slope <= 0, place, "it rises")
+    told = entry.fields("form slope height")
+    slope, height = told["slope"].number(), told["height"].number()
+    require(slope <= 0, entry.place, "it rises")
     return lambda time: slope * time + height
 
 
-def power(data: Any, place: str) -> Utility:
+def power(entry: Entry) -> Utility:
     """Return f(t) = (scale / t) ** exponent; it is exact where the exponent is a whole number."""
-    told = fields(data, place, "form scale exponent")
-    scale, exponent = (
-        amount(told[key], f"{place}, {key}", positive=True, floats=True) for key in ("scale", "exponent")
-    )
+    told, place = entry.fields("form scale exponent"), entry.place
+    scale, exponent = (told[key].amount(positive=True) for key in ("scale", "exponent"))
 
     def value(time: Fraction) -> Fraction | float:
         require(time > 0, place, f"it is asked for time {time}")
@@ -295,12 +200,11 @@ def power(data: Any, place: str) -> Utility:
     return value
 
 
-def steps(data: Any, place: str) -> Utility:
+def steps(entry: Entry) -> Utility:
     """Return f(t) = the value of the step that t, rounded up, stands on; the last value stays."""
-    told = fields(data, place, "form values")
-    values = numbers(told["values"], f"{place}, values", floats=True)
-    require(values and values == sorted(values, reverse=True), place, "it rises, or there is none")
+    values = entry.fields("form values")["values"].numbers()
+    require(values and values == sorted(values, reverse=True), entry.place, "it rises, or there is none")
     return lambda time: values[min(max(-int(-time // 1), 0), len(values) - 1)]
 
 
-FORMS: dict[str, Callable[[Any, str], Utility]] = {"linear": linear, "power": power, "steps": steps}
+FORMS: dict[str, Callable[[Entry], Utility]] = {"linear": linear, "power": power, "steps": steps}

@@ -1,6 +1,8 @@
 """Linear programs, with integers or not: the points that they allow, and bounds on how good a point can be.
 
-The programs of policies are written down here from the market. A policy's own code is not asked.
+This is the kernel of most certificates. A point proves what can be had: it keeps every row and every bound of
+a variable. Multipliers of the rows prove what cannot, see `Program.bound`. Where the two meet, the point is
+optimal. The programs of policies are written down here from the market; a policy's own code is not asked.
 """
 
 from __future__ import annotations
@@ -12,29 +14,13 @@ from itertools import permutations
 from math import inf
 from typing import Any, NamedTuple
 
-from .market import MOST_SHOWN, ONE, ZERO, Market, Table, exactly
-from .reading import (
-    Number,
-    Rejected,
-    Unreadable,
-    brief,
-    choice,
-    digest,
-    fields,
-    integer,
-    items,
-    number,
-    or_infinity,
-    require,
-    shown,
-    summed,
-    truth,
-    within,
-)
+from .market import MOST_SHOWN, ONE, ZERO, Market, Table, digest_of, exactly
+from .reading import Entry, Number, Rejected, brief, digest, require, shown, summed, within
 
 Key = tuple[Any, ...]  #: the name of a row or variable: a word, and positions counted from 0
 Terms = dict[Key, Fraction]  #: a sum of variables, each times a number
 Point = dict[Key, Fraction]  #: a value for each variable
+SENSES = ("maximize", "minimize")
 #: Rows of more terms in all are not written down: they would not fit into memory.
 MOST_TERMS = 2 * 10**7
 
@@ -109,14 +95,10 @@ class Program:
     def _canonical(self) -> Iterator[Any]:
         yield ["program", self.sign, exactly(self.offset)]
         for key, sides in self.bounds.items():
-            yield [exactly(self.cost[key]), *map(_side, sides), key in self.integers]
+            yield [exactly(self.cost[key]), *map(exactly, sides), key in self.integers]
         for row in self.rows.values():
             terms = [[key[1], exactly(rate)] for key, rate in row.terms.items()]
-            yield [terms, _side(row.low), _side(row.high)]
-
-
-def _side(value: Number) -> str | None:
-    return None if abs(value) == inf else exactly(value)
+            yield [terms, exactly(row.low), exactly(row.high)]
 
 
 def total(terms: Terms, x: Point) -> Fraction:
@@ -137,59 +119,56 @@ def key_shown(key: Key) -> str:
     return " ".join(brief(part) for part in key)
 
 
-def read_duals(value: Any, place: str) -> Terms:
+def read_duals(told: Entry) -> Terms:
     """Return multipliers by row from entries [word, position..., number]."""
     duals: Terms = {}
-    for at, told in enumerate(items(value, place)):
-        entry = items(told, f"{place}[{at}]")
-        require(len(entry) >= 2 and type(entry[0]) is str, f"{place}[{at}]", "it is no [row, ..., number]")
-        key = (entry[0], *(integer(index, f"{place}[{at}]") for index in entry[1:-1]))
-        require(key not in duals, place, f"row {key_shown(key)} has two duals")
-        duals[key] = number(entry[-1], f"{place}[{at}]")
+    for each in told.items():
+        parts = each.items()
+        require(len(parts) >= 2, each.place, "it is no [row, ..., number]")
+        key = (parts[0].text(), *(index.integer() for index in parts[1:-1]))
+        require(key not in duals, told.place, f"row {key_shown(key)} has two duals")
+        duals[key] = parts[-1].number()
     return duals
 
 
 # -- bare programs -----------------------------------------------------------------------------------------
-def read_program(data: Any, place: str = "program") -> Program:
+def read_program(entry: Entry) -> Program:
     """Return a program as it was written: variables are ("x", position), rows ("row", position)."""
-    told = fields(data, place, "sense offset variables rows")
-    sign = 1 if choice(told["sense"], f"{place}, sense", ["maximize", "minimize"]) == "maximize" else -1
-    program = Program(offset=sign * number(told["offset"], f"{place}, offset"), sign=sign)
-    for j, entry in enumerate(items(told["variables"], f"{place}, variables")):
-        at = f"{place}, variable {j}"
-        variable = fields(entry, at, "cost lower upper integer")
-        program.bounds["x", j] = _sides(variable, at)
-        program.cost["x", j] = sign * number(variable["cost"], f"{at}, cost")
-        if truth(variable["integer"], f"{at}, integer"):
+    told = entry.fields("sense offset variables rows")
+    sign = 1 if told["sense"].choice(SENSES) == "maximize" else -1
+    program = Program(offset=sign * told["offset"].number(), sign=sign)
+    for j, each in enumerate(told["variables"].items()):
+        variable = each.fields("cost lower upper integer")
+        program.bounds["x", j] = _sides(variable)
+        program.cost["x", j] = sign * variable["cost"].number()
+        if variable["integer"].truth():
             program.integers.add(("x", j))
-    for r, entry in enumerate(items(told["rows"], f"{place}, rows")):
-        at = f"{place}, row {r}"
-        row = fields(entry, at, "terms lower upper")
-        program.rows["row", r] = Row(_terms(row["terms"], program, f"{at}, terms"), *_sides(row, at))
+    for r, each in enumerate(told["rows"].items()):
+        row = each.fields("terms lower upper")
+        program.rows["row", r] = Row(_terms(row["terms"], program), *_sides(row))
     return program
 
 
-def _sides(entry: dict[str, Any], place: str) -> tuple[Number, Number]:
-    low = -inf if entry["lower"] is None else number(entry["lower"], f"{place}, lower")
-    return low, or_infinity(entry["upper"], f"{place}, upper")
+def _sides(told: Entry) -> tuple[Number, Number]:
+    return told["lower"].or_infinity(-inf), told["upper"].or_infinity()
 
 
-def _terms(value: Any, program: Program, place: str) -> Terms:
+def _terms(told: Entry, program: Program) -> Terms:
     terms: Terms = {}
-    for entry in items(value, place):
-        variable, rate = items(entry, place, 2)
-        key = ("x", integer(variable, place))
-        require(key in program.bounds and key not in terms, place, f"a strange term: {brief(entry)}")
-        terms[key] = number(rate, place)
+    for each in told.items():
+        variable, rate = each.items(2)
+        key = ("x", variable.integer())
+        if key not in program.bounds or key in terms:
+            raise each.odd("is a strange term")
+        terms[key] = rate.number()
     return terms
 
 
-def read_point(value: Any, program: Program, place: str) -> Point:
+def read_point(told: Entry, program: Program) -> Point:
     """Return a point of a bare program from a list of numbers."""
-    told = items(value, place)
-    if len(told) != len(program.bounds):
+    if len(told.items()) != len(program.bounds):
         raise Rejected("the point does not give every variable a value")
-    return {("x", j): number(each, f"{place}[{j}]") for j, each in enumerate(told)}
+    return {("x", j): value for j, value in enumerate(told.numbers())}
 
 
 # -- programs of policies ----------------------------------------------------------------------------------
@@ -207,6 +186,14 @@ def sharing(market: Market) -> Program:
         program.rows["capacity", j] = Row({("share", i, j): ONE for i in users}, -inf, market.capacity[j])
     for i in users:
         program.rows["demand", i] = Row({("share", i, j): ONE for j in types}, -inf, market.demand[i])
+    return program
+
+
+def sharing_with(market: Market, word: str, least: dict[int, Fraction]) -> Program:
+    """Return `sharing` where users get throughputs of at least so much; the rows are (word, user)."""
+    program = sharing(market)
+    for i, throughput_of_i in least.items():
+        program.rows[word, i] = Row(throughput(market, i), throughput_of_i, inf)
     return program
 
 
@@ -270,11 +257,6 @@ PROGRAMS: dict[str, Callable[[Market], Program]] = {
 }
 
 
-def program_of(market: Market, policy: Any) -> Program:
-    """Return the program that a policy, called by name, makes of a market."""
-    return PROGRAMS[choice(policy, "policy", list(PROGRAMS))](market)
-
-
 def policy_shown(policy: str, market: Market) -> str:
     """Name a policy for a statement, and say how it is read where there are two readings."""
     if policy == "oef-cooperative" and any(demand < inf for demand in market.demand):
@@ -282,14 +264,10 @@ def policy_shown(policy: str, market: Market) -> str:
     return policy
 
 
-def point_of(shares: Table, variables: Any, place: str = "variables") -> Point:
+def point_of(shares: Table, variables: Entry) -> Point:
     """Return the point of an allocation and of the values of a program's other variables, by name."""
     x: Point = {("share", i, j): share for i, row in enumerate(shares) for j, share in enumerate(row)}
-    if variables is None:
-        return x
-    if type(variables) is not dict:
-        raise Unreadable(f"{place}: {brief(variables)} is no object")
-    return x | {(name,): number(value, f"{place}, {name!r:.40}") for name, value in variables.items()}
+    return x | {(name,): each.number() for name, each in variables.by_name().items()}
 
 
 def shares_shown(weights: Table, market: Market) -> str:
@@ -300,7 +278,7 @@ def shares_shown(weights: Table, market: Market) -> str:
         for weight, gpu_type in zip(row, market.types, strict=True)
         if weight
     ]
-    if len(named) <= MOST_SHOWN:
-        return " + ".join(named) or "0"
-    told = digest(["table", [[exactly(weight) for weight in row] for row in weights]])
-    return f"the sum of shares weighted by the table of digest {told}"
+    short = len(named) <= MOST_SHOWN
+    return (
+        " + ".join(named) or "0" if short else f"the sum of shares weighted by the table {digest_of(weights)}"
+    )

@@ -5,7 +5,7 @@ names the place. Limits protect memory and time: they are far above anything tha
 a message.
 
 Numbers are exact. In JSON a number is an integer or a string "p/q" (or "p"). A float is refused, except where
-the caller allows ``floats``; it then stands for the fraction that it is.
+the entry allows ``floats``; it then stands for the fraction that it is.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
@@ -60,53 +61,11 @@ def within(amount: int, most: int, place: str, what: str) -> None:
     require(amount <= most, place, f"{shown(amount)} {what} are too many to decide; the limit is {most}")
 
 
-# -- numbers -----------------------------------------------------------------------------------------------
 def whole(written: str, place: str, most: int = MOST_DIGITS) -> int:
     """Return the integer that a string of at most so many digits stands for."""
     require(_WHOLE.fullmatch(written), place, f"{brief(written)} is no integer")
     within(len(written), most, place, "digits of a number")
     return int(Decimal(written))  # unlike int(written), not limited to 4,300 digits
-
-
-def number(value: Any, place: str, *, floats: bool = False) -> Fraction:
-    """Return an integer, a string "p/q" or, where ``floats`` are allowed, a float, as a fraction."""
-    if type(value) is int:
-        return Fraction(value)
-    if type(value) is float:
-        require(floats and isfinite(value), place, f"{value!r} is no exact number")
-        return Fraction(value)
-    parts = _RATIO.fullmatch(value) if type(value) is str else None
-    if parts is None:
-        raise Unreadable(f"{place}: {brief(value)} is no number")
-    denominator = whole(parts[2], place) if parts[2] else 1
-    require(denominator, place, f"{brief(value)} divides by zero")
-    return Fraction(whole(parts[1], place), denominator)
-
-
-def amount(value: Any, place: str, *, positive: bool = False, floats: bool = False) -> Fraction:
-    """Return a number that is not negative or, where asked, ``positive``."""
-    found = number(value, place, floats=floats)
-    require(found > 0 or (found == 0 and not positive), place, f"{shown(found)} is too little")
-    return found
-
-
-def or_infinity(value: Any, place: str, *, floats: bool = False) -> Number:
-    """Return a number, or infinity for null."""
-    return inf if value is None else number(value, place, floats=floats)
-
-
-def integer(value: Any, place: str, *, least: int = 0) -> int:
-    """Return an integer, at least ``least``."""
-    if type(value) is not int or value < least:
-        raise Unreadable(f"{place}: {brief(value)} is no integer of at least {least}")
-    return value
-
-
-def numbers(value: Any, place: str, length: int | None = None, *, floats: bool = False) -> list[Fraction]:
-    """Return a list of numbers, of ``length`` where it is given."""
-    return [
-        number(each, f"{place}[{at}]", floats=floats) for at, each in enumerate(items(value, place, length))
-    ]
 
 
 def summed(values: Iterable[Fraction]) -> Fraction:
@@ -118,70 +77,136 @@ def summed(values: Iterable[Fraction]) -> Fraction:
     return found
 
 
-# -- words, lists and objects ------------------------------------------------------------------------------
-def text(value: Any, place: str) -> str:
-    """Return a string."""
-    if type(value) is not str:
-        raise Unreadable(f"{place}: {brief(value)} is no string")
-    return value
+@dataclass(slots=True)
+class Entry:
+    """Something that a file says, and where. Every method returns what it is, or raises `Unreadable`."""
+
+    value: Any
+    place: str = ""
+    floats: bool = False  #: whether numbers in it may be floats
+
+    def __getitem__(self, key: str) -> Entry:
+        """Return what stands under a key of an object that `fields` has checked."""
+        return Entry(self.value[key], f"{self.place}, {key}" if self.place else key, self.floats)
+
+    def at(self, place: str) -> Entry:
+        """Return the same under the name of another place."""
+        return Entry(self.value, place, self.floats)
+
+    def odd(self, what: str) -> Unreadable:
+        """Return the error that the entry is not what it should be."""
+        return Unreadable(f"{self.place or 'document'}: {brief(self.value)} {what}")
+
+    def _of(self, kind: type, what: str) -> Any:
+        if type(self.value) is not kind:
+            raise self.odd(f"is {what}")
+        return self.value
+
+    # -- numbers -------------------------------------------------------------------------------------------
+    def number(self) -> Fraction:
+        """Return an integer, a string "p/q" or, where ``floats`` are allowed, a float, as a fraction."""
+        if type(self.value) is int:
+            return Fraction(self.value)
+        if type(self.value) is float:
+            require(self.floats and isfinite(self.value), self.place, f"{self.value!r} is no exact number")
+            return Fraction(self.value)
+        parts = _RATIO.fullmatch(self.value) if type(self.value) is str else None
+        if parts is None:
+            raise self.odd("is no number")
+        denominator = whole(parts[2], self.place) if parts[2] else 1
+        if not denominator:
+            raise self.odd("divides by zero")
+        return Fraction(whole(parts[1], self.place), denominator)
+
+    def amount(self, *, positive: bool = False) -> Fraction:
+        """Return a number that is not negative or, where asked, ``positive``."""
+        found = self.number()
+        require(found > 0 or (found == 0 and not positive), self.place, f"{shown(found)} is too little")
+        return found
+
+    def or_infinity(self, infinity: float = inf) -> Number:
+        """Return a number, or infinity for null."""
+        return infinity if self.value is None else self.number()
+
+    def integer(self, least: int = 0) -> int:
+        """Return an integer, at least ``least``."""
+        if type(self.value) is not int or self.value < least:
+            raise self.odd(f"is no integer of at least {least}")
+        return self.value
+
+    def numbers(self, length: int | None = None) -> list[Fraction]:
+        """Return a list of numbers, of ``length`` where it is given."""
+        return [each.number() for each in self._each(length)]
+
+    # -- words, lists and objects --------------------------------------------------------------------------
+    def text(self) -> str:
+        """Return a string."""
+        return str(self._of(str, "no string"))
+
+    def truth(self) -> bool:
+        """Return true or false."""
+        return bool(self._of(bool, "neither true nor false"))
+
+    def choice(self, known: Collection[str]) -> str:
+        """Return a word that must be one of those ``known``."""
+        if type(self.value) is not str or self.value not in known:
+            raise self.odd(f"is none of {', '.join(known)}")
+        return self.value
+
+    def position(self, known: Sequence[str] | dict[str, int]) -> int:
+        """Return where a name stands among those ``known``: a list, or a dictionary of positions for many."""
+        if type(self.value) is not str or self.value not in known:
+            raise self.odd("is unknown")
+        return known[self.value] if isinstance(known, dict) else known.index(self.value)
+
+    def items(self, length: int | None = None) -> list[Entry]:
+        """Return the entries of a list, of ``length`` where it is given."""
+        return list(self._each(length))
+
+    def _each(self, length: int | None) -> Iterator[Entry]:
+        found = self._of(list, "no list")
+        require(length in (None, len(found)), self.place, f"it has {len(found)} entries and needs {length}")
+        return (Entry(each, f"{self.place}[{at}]", self.floats) for at, each in enumerate(found))
+
+    def by_name(self) -> dict[str, Entry]:
+        """Return what an object with any keys holds; nothing for null."""
+        data = {} if self.value is None else self._of(dict, "no object")
+        return {key: Entry(each, f"{self.place}, {brief(key)}", self.floats) for key, each in data.items()}
+
+    def or_none(self) -> list[Entry]:
+        """Return the entries of a list; none for null."""
+        return [] if self.value is None else self.items()
+
+    def fields(self, needed: str, optional: str = "") -> Entry:
+        """Return an object with the keys ``needed`` and no other but the ``optional``, null where absent."""
+        data = self._of(dict, "no object")
+        must, may = needed.split(), optional.split()
+        missing = [key for key in must if key not in data]
+        unknown = [key for key in data if key not in must and key not in may]
+        if missing or unknown:
+            said = f"missing keys: {', '.join(missing)}; unknown keys: {brief(unknown)}"
+            raise Unreadable(f"{self.place or 'document'}: {said}")
+        return Entry(dict.fromkeys(may) | data, self.place, self.floats)
+
+    def version(self, known: int = 1) -> None:
+        """Refuse a version of the format that is not the one ``known``."""
+        if type(self.value) is not int or self.value != known:
+            raise self.odd(f"is not {known}")
+
+    def name(self) -> str:
+        """Return a name: a string that can be printed, neither blank nor long."""
+        found = self.text()
+        require(
+            found.isprintable() and found.strip(), self.place, f"the name {brief(found)} cannot be printed"
+        )
+        within(len(found), MOST_NAME, self.place, "characters of a name")
+        return found
 
 
-def truth(value: Any, place: str) -> bool:
-    """Return true or false."""
-    if type(value) is not bool:
-        raise Unreadable(f"{place}: {brief(value)} is neither true nor false")
-    return value
-
-
-def choice(value: Any, place: str, known: Sequence[str]) -> str:
-    """Return a word that must be one of those ``known``."""
-    require(type(value) is str and value in known, place, f"{brief(value)} is none of {', '.join(known)}")
-    return str(value)
-
-
-def items(value: Any, place: str, length: int | None = None) -> list[Any]:
-    """Return a list, of ``length`` where it is given."""
-    if type(value) is not list:
-        raise Unreadable(f"{place}: {brief(value)} is no list")
-    require(length in (None, len(value)), place, f"it has {len(value)} entries and needs {length}")
-    return value
-
-
-def fields(data: Any, place: str, needed: str, optional: str = "") -> dict[str, Any]:
-    """Return an object with the keys ``needed`` and no other but those ``optional``, None where absent."""
-    if type(data) is not dict:
-        raise Unreadable(f"{place}: {brief(data)} is no object")
-    must, may = needed.split(), optional.split()
-    missing, unknown = (
-        [key for key in must if key not in data],
-        [key for key in data if key not in must + may],
-    )
-    if missing or unknown:
-        raise Unreadable(f"{place}: missing keys: {', '.join(missing)}; unknown keys: {brief(unknown)}")
-    return dict.fromkeys(may) | data
-
-
-def schema(data: Any, place: str, known: int = 1) -> None:
-    """Refuse a version of the format that is not the one ``known``."""
-    require(type(data) is int and data == known, f"{place}schema", f"{brief(data)} is not {known}")
-
-
-def names(values: Any, place: str) -> list[str]:
-    """Return names: strings that can be printed, neither blank nor long, no two the same."""
-    found = [text(each, place) for each in items(values, place)]
-    for name in found:
-        require(name.isprintable() and name.strip(), place, f"the name {brief(name)} cannot be printed")
-        within(len(name), MOST_NAME, place, "characters of a name")
-    twice = len(set(found)) < len(found)
-    require(not twice, place, "a name stands twice")
-    return found
-
-
-def position(name: Any, known: Sequence[str] | dict[str, int], place: str) -> int:
-    """Return where a name stands among those ``known``: a list, or a dictionary of positions for many."""
-    if type(name) is not str or name not in known:
-        raise Unreadable(f"{place}: {brief(name)} is unknown")
-    return known[name] if isinstance(known, dict) else known.index(name)
+def distinct(names: list[str], place: str) -> list[str]:
+    """Return names, no two of which may be the same."""
+    require(len(set(names)) == len(names), place, "a name stands twice")
+    return names
 
 
 # -- files -------------------------------------------------------------------------------------------------
@@ -195,9 +220,8 @@ def parsed(written: str, place: str = "document") -> Any:
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    require(
-        len(found) == len(pairs), "an object", f"a key stands twice among {brief([key for key, _ in pairs])}"
-    )
+    if len(found) < len(pairs):
+        raise Unreadable(f"an object: a key stands twice among {brief([key for key, _ in pairs])}")
     return found
 
 

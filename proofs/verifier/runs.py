@@ -1,8 +1,8 @@
 """Recorded runs: from the trace, and from who was put where, every number of the record is worked out again.
 
 A run is a record of changes (JSON lines, ``fairopt run --record``), read here as a stream, or a document with
-the whole record of every round (``fairopt run --json``, see `run_document`). `simulate` says what should be
-there; then the two are compared. It is decided that
+the whole record of every round (``fairopt run --json``). `simulate` says what should be there; then the two
+are compared. It is decided that
 
 * gangs are whole, no host gives out more GPUs than it has, none that is down gives out any, nobody runs on a
   type that has no throughput or too little memory for it, leases are kept in place and never cut short;
@@ -20,34 +20,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Any
 
-from .judge import Judge, list_, object_
-from .reading import (
-    Unreadable,
-    brief,
-    document,
-    fields,
-    first,
-    integer,
-    lines,
-    or_infinity,
-    parsed,
-    position,
-    require,
-    schema,
-    shown,
-    text,
-)
-from .rounds import Came, Told
-from .run_document import Document
-from .trace import Job, Spots
+from .reading import Entry, Number, Unreadable, brief, document, first, lines, parsed, require, shown
+from .simulate import Came, JobRun, Simulation, Told
+from .trace import Job, Setting
 
+ROUND = "index begin end arrived ran waiting misfits down usable costs notes backend seconds"
+RAN = "job spots types before change begin end setup speed progress remaining lease completed lost"
 PLACED = ("start", "resume", "migrate")
 LINE = "failed back misfits stop start resume migrate lease complete lost costs notes backend seconds"
+STANDING = "job remaining attained setup last running lease started"
+#: Beyond this a tolerance would not tell one round from the next.
+MOST_TOLERANCE = Fraction(1, 100)
 MOST_VIOLATIONS = 1000
 
 
@@ -73,12 +63,103 @@ def decide(written: str, tolerance: Fraction = Fraction(0)) -> tuple[list[str], 
 
 
 def _decided(judge: Judge) -> tuple[list[str], str]:
-    found: list[str] = []
-    for what in judge.violations():
-        found.append(what)
-        if len(found) >= MOST_VIOLATIONS:
-            return [*found, "and more: reading stopped here"], ""
+    found = list(islice(judge.violations(), MOST_VIOLATIONS))
+    if len(found) == MOST_VIOLATIONS:
+        return [*found, "and more: reading stopped here"], ""
     return found, "" if found else judge.statement()
+
+
+class Judge:
+    """What both forms of a run have in common: how they begin, how numbers are compared, how they end."""
+
+    policy: str
+    setting: Setting
+    simulation: Simulation
+    digest = ""
+
+    def __init__(self, tolerance: Fraction) -> None:
+        require(0 <= tolerance <= MOST_TOLERANCE, "tolerance", f"it is not from 0 to {MOST_TOLERANCE}")
+        self.tolerance, self.floats = tolerance, tolerance > 0
+        self.jobs = self.rounds = 0
+        self.arrival, self.known = Fraction(0), set[str]()
+
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong; `Unreadable` where the form is."""
+        raise NotImplementedError
+
+    def begin(self, run: Entry, trace: Entry) -> None:
+        """Read what the run began with."""
+        self.policy, self.setting = run["policy"].text(), Setting(run, trace)
+        self.simulation = Simulation(self.setting, self.tolerance)
+
+    def job(self, entry: Entry) -> Job:
+        """Read a job; they come by rising arrival, no two with one name."""
+        job = Job(entry, self.setting)
+        require(job.arrival >= self.arrival, f"job {job.name!r}", "the jobs' arrivals are not rising")
+        require(job.name not in self.known, f"job {job.name!r}", "the name stands twice")
+        self.arrival = job.arrival
+        self.known.add(job.name)
+        return job
+
+    def off(self, key: str, told: Entry, right: Number, scale: Fraction) -> Iterator[str]:
+        """Yield that a number is not the right one, up to the tolerance times its scale."""
+        found = told.or_infinity()
+        alike = found == right
+        if not alike and inf not in (found, right):
+            alike = abs(Fraction(found) - Fraction(right)) <= self.tolerance * scale
+        if not alike:
+            yield f"{key} is {shown(found)} and should be {shown(right)}"
+
+    def standings(self, told: list[Entry], index: int) -> Iterator[str]:
+        """Yield where jobs do not stand as they should when round ``index`` is over."""
+        simulation, length = self.simulation, self.setting.length
+        entries = [each.at("standing").fields(STANDING) for each in told]
+        names, present = [each["job"].value for each in entries], list(simulation.present)
+        if names != present:
+            yield f"standing: the jobs under way are {brief(present)}, not {brief(names)}"
+            return
+        for each, one in zip(entries, simulation.present.values(), strict=True):
+            place, work = f"standing: job {one.job.name!r}: ", self.setting.pace(one.job) * length
+            remaining, setup, attained = simulation.at(one, index + 1)
+            if self.setting.spots(each["last"]) != one.last or each["running"].value is not one.running:
+                yield f"{place}where it ran last, or whether it runs, is wrong"
+            for key, right, scale in (
+                ("remaining", remaining, work),
+                ("attained", attained, length * one.job.gpus),
+                ("setup", setup, length),
+                ("lease", simulation.lease(one, index), length),
+                ("started", one.started, length),
+            ):
+                yield from (place + what for what in self.off(key, each[key], right, scale))
+
+    def outcome(self, told: Entry) -> Iterator[str]:
+        """Yield that a run is said to be complete and is not, or the other way round."""
+        if told.value is None:
+            return
+        complete = self.simulation.idle and self.simulation.arrived == self.jobs
+        if told.fields("complete", "stopped options")["complete"].truth() is not complete:
+            yield f"outcome: complete is {not complete} and should be {complete}"
+
+    def statement(self) -> str:
+        """Return what has been checked, for a run without violations."""
+        one, setting = self.simulation, self.setting
+        gpus = ", ".join(f"{there} {name}" for name, there in zip(setting.types, setting.whole, strict=True))
+        jobs = f"of {self.jobs} jobs {one.arrived} arrived, {one.completed} were completed"
+        left = f"{len(one.present) - one.able} fit no type, {one.able} are under way"
+        within = f", within {float(self.tolerance):g} of a round" if self.floats else ""
+        trace = f"; the trace has sha256 {self.digest}" if self.digest else ""
+        return (
+            f"{self.rounds} rounds on {len(setting.hosts)} hosts ({gpus}) are what trace, placements, leases "
+            f"and mechanics give{within}: {jobs}, {left}{trace}. Not judged: whether the policy that is said "
+            f"to be {self.policy!r} decides so; costs, notes, back end, seconds, measures, reasons of misfits"
+        )
+
+
+def differing(told: Mapping[str, Any], right: dict[str, Any]) -> Iterator[str]:
+    """Yield which of what is told is not what it should be."""
+    for key, value in right.items():
+        if type(told[key]) is not type(value) or told[key] != value:
+            yield f"{key} is {brief(told[key])} and should be {brief(value)}"
 
 
 class Record(Judge):
@@ -87,103 +168,88 @@ class Record(Judge):
     def __init__(self, told: Iterable[Any], tolerance: Fraction) -> None:
         super().__init__(tolerance)
         self.lines = iter(told)
-        head = fields(next(self.lines, None), "line 1", "schema run")
-        if head["schema"] == 1:
-            raise Unreadable(
-                "line 1: the state file of an earlier fairopt: give what `run --json` or `--record` wrote"
-            )
-        schema(head["schema"], "", 2)
-        run = fields(head["run"], "run", "policy options backend numbers length mechanics cluster trace")
-        trace = fields(run["trace"], "trace", "types tenants jobs outages sha256")
-        if run["numbers"] != "exact" and not self.floats:
+        head = Entry(next(self.lines, None), "line 1", self.floats).fields("schema run")
+        if head["schema"].value == 1:
+            state = "the state file of an earlier fairopt: give what `run --json` or `--record` wrote"
+            raise Unreadable(f"line 1: {state}")
+        head["schema"].version(2)
+        run = head["run"].fields("policy options backend numbers length mechanics cluster trace")
+        trace = run["trace"].fields("types tenants jobs outages sha256")
+        if run["numbers"].value != "exact" and not self.floats:
             raise Unreadable("a run in floats is decided within a tolerance: give one, as --tolerance 1e-6")
-        self.jobs = integer(trace["jobs"], "trace, jobs")
+        self.jobs = trace["jobs"].integer()
         self.begin(run, trace)
-        self.said = trace["sha256"]
-        self.hash = hashlib.sha256(_canonical({key: trace[key] for key in trace if key != "sha256"}))
+        hashed = {key: value for key, value in trace.value.items() if key != "sha256"}
+        self.said, self.hash = trace["sha256"].value, hashlib.sha256(_canonical(hashed))
         self.pending: list[Job] = []
-        self.standing: list[Any] = []
+        self.standing: list[Entry] = []
 
     def violations(self) -> Iterator[str]:
         """Yield what is wrong, line by line."""
-        for at, line in enumerate(self.lines, 2):
-            require(type(line) is dict and line, f"line {at}", "it is no object")
-            kind = next(iter(line))
+        for at, data in enumerate(self.lines, 2):
+            line = Entry(data, f"line {at}", self.floats)
+            require(type(data) is dict and data, line.place, "it is no object")
+            kind = next(iter(data))
             if kind == "job":
-                self.hash.update(b"\n" + _canonical(line["job"]))
+                self.hash.update(b"\n" + _canonical(data["job"]))
                 self.pending.append(self.job(line["job"]))
             elif kind == "round":
-                yield from self._round(fields(line, f"line {at}", "round", LINE), f"line {at}")
+                yield from self._round(line.fields("round", LINE))
             elif kind == "standing":
                 self.standing.append(line["standing"])
             elif kind == "end":
-                yield from self._end(fields(line, f"line {at}", "end seconds", "outcome measures"))
-                require(
-                    next(self.lines, None) is None,
-                    f"line {at}",
-                    "more follows the end of the run",
-                )
+                yield from self._end(line.fields("end seconds", "outcome measures"))
+                require(next(self.lines, None) is None, line.place, "more follows the end of the run")
                 return
             else:
-                require(kind == "snapshot", f"line {at}", f"{brief(kind)} is no kind of line")
+                require(kind == "snapshot", line.place, f"{brief(kind)} is no kind of line")
         raise Unreadable("it breaks off before its last line")
 
-    def _round(self, line: dict[str, Any], place: str) -> Iterator[str]:
-        index, simulation = integer(line["round"], place, least=self.simulation.index), self.simulation
+    def _round(self, line: Entry) -> Iterator[str]:
+        simulation = self.simulation
+        index = line["round"].integer(simulation.index)
         yield from simulation.quiet(index)
         if simulation.idle and not self.pending:
             yield f"round {index} has a line, and nobody was there who could run or had just arrived"
         simulation.coming, self.pending = self.pending, []
         self.rounds += 1 if simulation.idle else index + 1 - simulation.index
-        came = simulation.play(index, self._told(line, place))
-        yield from (f"round {index}: {what}" for what in came.wrong)
-        yield from (f"round {index}: {what}" for what in self._compared(line, came))
+        came = simulation.play(index, self._told(line))
+        yield from (f"round {index}: {what}" for what in [*came.wrong, *self._compared(line, came)])
 
-    def _told(self, line: dict[str, Any], place: str) -> Told:
-        placed: dict[str, Spots] = {}
-        for how in PLACED:
-            for name, spots in object_(line[how], place).items():
-                placed[name] = self.setting.spots(spots, place)
+    def _told(self, line: Entry) -> Told:
         hosts = self.setting.host
-        failed, back = (
-            {position(name, hosts, place) for name in list_(line[key], place)} for key in ("failed", "back")
-        )
+        failed, back = ({name.position(hosts) for name in line[key].or_none()} for key in ("failed", "back"))
         return Told(
-            placed,
-            [text(each, place) for each in list_(line["stop"], place)],
-            {
-                name: or_infinity(until, place, floats=self.floats)
-                for name, until in object_(line["lease"], place).items()
+            placed={
+                name: self.setting.spots(spots)
+                for how in PLACED
+                for name, spots in line[how].by_name().items()
             },
-            set(object_(line["complete"], place)),
-            set(object_(line["lost"], place)),
+            stop={name.text() for name in line["stop"].or_none()},
+            lease={name: until.or_infinity() for name, until in line["lease"].by_name().items()},
+            complete=set(line["complete"].by_name()),
+            lost=set(line["lost"].by_name()),
             down=(self.simulation.down | failed) - back,
         )
 
-    def _compared(self, line: dict[str, Any], came: Came) -> Iterator[str]:
+    def _compared(self, line: Entry, came: Came) -> Iterator[str]:
         """Yield where the line is not the one that should be there."""
-        right: dict[str, Any] = {"failed": came.failed, "back": came.back, "stop": came.stop}
-        right |= {
-            "misfits": sorted(came.misfits),
-            "complete": sorted(came.complete),
-            "lost": sorted(came.lost),
-        }
+        ended = {"complete": came.complete, "lost": came.lost}
+        listed = {"failed": came.failed, "back": came.back, "stop": came.stop}
+        named = {"misfits": sorted(came.misfits)} | {key: sorted(ends) for key, ends in ended.items()}
         for how in PLACED:
-            right[how] = sorted(name for name, (change, _, _) in came.placed.items() if change == how)
-        for key, value in right.items():
-            told = line[key] if line[key] is not None else []
-            found = told if key in ("failed", "back", "stop") else sorted(told)
-            if found != value:
-                yield f"{key} is {brief(found)} and should be {brief(value)}"
-        for key, moments in (("complete", came.complete), ("lost", came.lost)):
-            for name in moments.keys() & (line[key] or {}).keys():
-                yield from self.off(
-                    f"job {name!r}: {key}", line[key][name], moments[name], self.setting.length
-                )
+            named[how] = sorted(name for name, (change, _, _) in came.placed.items() if change == how)
+        line["misfits"].by_name()  # their form only; that of the others `_told` has seen
+        told = {key: line.value[key] or [] for key in listed}
+        yield from differing(told | {key: sorted(line.value[key] or ()) for key in named}, listed | named)
+        for key, moments in ended.items():
+            for name, told_at in line[key].by_name().items():
+                if name in moments:
+                    yield from self.off(f"job {name!r}: {key}", told_at, moments[name], self.setting.length)
 
-    def _end(self, line: dict[str, Any]) -> Iterator[str]:
+    def _end(self, line: Entry) -> Iterator[str]:
         simulation = self.simulation
-        end = integer(line["end"], "end", least=simulation.index)
+        end = line["end"].integer(simulation.index)
         yield from simulation.quiet(end)
         if simulation.idle and end > simulation.index:
             yield f"end: rounds {simulation.index} to {end - 1} have nobody who could run"
@@ -202,3 +268,89 @@ class Record(Judge):
 
 def _canonical(data: Any) -> bytes:
     return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+
+
+class Document(Judge):
+    """A document with the whole record of every round."""
+
+    def __init__(self, data: Any, tolerance: Fraction) -> None:
+        super().__init__(tolerance)
+        keys = "schema policy length mechanics cluster trace rounds standing"
+        self.told = Entry(data, floats=self.floats).fields(keys, "outcome measures")
+        self.told["schema"].version()
+        trace = self.told["trace"].fields("types tenants jobs outages")
+        self.begin(self.told, trace)
+        self.coming = [self.job(each) for each in trace["jobs"].items()]
+        self.coming.reverse()
+        self.jobs = len(self.coming)
+
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong, round by round."""
+        for entry in self.told["rounds"].items():
+            record = entry.fields(ROUND)
+            index = record["index"].integer()
+            require(index >= self.simulation.index, entry.place, f"round {index} comes too late")
+            yield from (f"round {index}: {what}" for what in self._round(record.at(f"round {index}"), index))
+            self.rounds += 1
+        yield from self.standings(self.told["standing"].items(), self.simulation.index - 1)
+        yield from self.outcome(self.told["outcome"])
+
+    def _round(self, record: Entry, index: int) -> Iterator[str]:
+        simulation, length = self.simulation, self.setting.length
+        yield from self.off("begin", record["begin"], index * length, length)
+        yield from self.off("end", record["end"], (index + 1) * length, length)
+        if index > simulation.index and not simulation.idle:
+            yield f"rounds {simulation.index} to {index - 1} have no record, and somebody was there"
+        arrived = {brief(each.value) for each in record["arrived"].items()}
+        while self.coming and simulation.at_most(
+            self.coming[-1].arrival, index * length, brief(self.coming[-1].name) in arrived
+        ):
+            simulation.coming.append(self.coming.pop())
+        if simulation.idle and not simulation.coming:
+            yield "it has a record, and nobody was there who could run or had just arrived"
+        entries = [each.fields(RAN) for each in record["ran"].items()]
+        ran = {each["job"].text(): each for each in entries}
+        require(len(ran) == len(entries), record["ran"].place, "a job ran twice")
+        came = simulation.play(index, self._told(record, ran))
+        yield from came.wrong
+        yield from self._compared(record, came)
+        for name, told in ran.items():
+            if name in came.ran:
+                yield from (f"job {name!r}: {what}" for what in self._ran(told, came.ran[name]))
+
+    def _told(self, record: Entry, ran: dict[str, Entry]) -> Told:
+        simulation = self.simulation
+        down = {name.position(self.setting.host) for name in record["down"].items()}
+        placed = {name: self.setting.spots(each["spots"]) for name, each in ran.items()}
+        stop = simulation.running - placed.keys()
+        for name in simulation.running & placed.keys():  # those that go on as they did are not placed again
+            spots = placed[name]
+            if simulation.present[name].last == spots and not any(host in down for host, _ in spots):
+                del placed[name]
+        return Told(
+            placed=placed,
+            stop=stop,
+            lease={name: each["lease"].or_infinity() for name, each in ran.items()},
+            complete={name for name, each in ran.items() if each["completed"].truth()},
+            lost={name for name, each in ran.items() if each["lost"].truth()},
+            whole=True,
+            down=down,
+        )
+
+    def _compared(self, record: Entry, came: Came) -> Iterator[str]:
+        """Yield where the lists of a record are not those that should be there."""
+        simulation, hosts = self.simulation, self.setting.hosts
+        right = {
+            "arrived": came.arrived,
+            "down": [hosts[host].name for host in sorted(simulation.down)],
+            "usable": sum(host.gpus for at, host in enumerate(hosts) if at not in simulation.down),
+            "waiting": [name for name in [*simulation.present, *came.complete] if name not in came.ran],
+            "misfits": [name for name, one in simulation.present.items() if not one.fits],
+        }
+        yield from differing(record.value | {"misfits": list(record["misfits"].by_name())}, right)
+
+    def _ran(self, told: Entry, ran: JobRun) -> Iterator[str]:
+        """Yield where what is told of a job is not what it did."""
+        yield from differing(told.value, ran.words)
+        for key, (value, scale) in ran.numbers.items():
+            yield from self.off(key, told[key], value, scale)

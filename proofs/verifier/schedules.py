@@ -24,17 +24,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
-from .plan import PARTS, Bases, Offer, Payment, Plan, Schedule
+from .plan import PARTS, Bases, Holder, Offer, Payment, Plan, Schedule
 from .reading import Unreadable as Unreadable
 from .reading import brief, parsed, shown
 
 NEAR = Fraction("1e-9")
 #: The letters of the constraints on all that a part has, and on what a server has of it.
 WHOLE, AT_SERVER = ("(3a)", "(3b)"), ("(3c)", "(3d)")
+Key = tuple[int, int, int]  #: of what is in use: part, type, and whose (a server, a tenant, or ALL)
+ALL = -1
 
 
 class Usage:
@@ -76,11 +79,30 @@ class Usage:
         return next(((slot, count) for slot, count in stretches if count > limit), None)
 
 
+def used_by(entries: Iterable[tuple[Key, Schedule, int]]) -> dict[Key, Usage]:
+    """Return what is in use by key: schedules, and how many devices each uses."""
+    use: dict[Key, Usage] = defaultdict(Usage)
+    for key, it, count in entries:
+        use[key].add(it.first, it.last, count)
+    return use
+
+
+def in_all(holders: list[Holder], part: int, at: int) -> int:
+    """Return how much tenants own, or servers hold, of a type in all."""
+    return sum(each.has[part][at] for each in holders)
+
+
 class Judge:
     """A plan, and what is wrong in it."""
 
     def __init__(self, plan: Plan, tolerance: Fraction) -> None:
         self.plan, self.tolerance = plan, tolerance
+        own = [each.schedule for each in plan.offers if each.admitted and each.own and each.schedule]
+        # by part, type and tenant: what its jobs use that were admitted as its own
+        self.own = used_by(
+            ((part, it.types[part], plan.jobs[it.job].tenant), it, it.devices(part))
+            for it, part in product(own, (0, 1))
+        )
 
     def violations(self) -> Iterator[str]:
         """Yield what is wrong."""
@@ -93,9 +115,8 @@ class Judge:
         yield from self._capacities()
         if plan.offers:
             yield from self._decisions()
-        own = self._own_use()
-        yield from self._within_shares(own)
-        yield from self._payments(own)
+        yield from self._within_shares()
+        yield from self._payments()
         if plan.bases:
             yield from Prices(self).violations()
 
@@ -110,10 +131,7 @@ class Judge:
     def _quotas(self) -> Iterator[str]:
         for part, types in enumerate(self.plan.types):
             for name, at in types.items():
-                owned, held = (
-                    sum(each.has[part][at] for each in those)
-                    for those in (self.plan.tenants, self.plan.servers)
-                )
+                owned, held = (in_all(those, part, at) for those in (self.plan.tenants, self.plan.servers))
                 if owned != held:
                     yield f"quotas: tenants own {owned} {PARTS[part]} of type {name!r}, servers hold {held}"
 
@@ -145,21 +163,18 @@ class Judge:
     def _capacities(self) -> Iterator[str]:
         """Yield where more is in use than there is: of a type in all, and of a type at a server."""
         plan = self.plan
-        use: dict[tuple[int, int | None, int], Usage] = defaultdict(
-            Usage
-        )  # by part, server (None: all), type
-        for it in plan.schedules:
-            for part in (0, 1):
-                for server, count in (*it.spots[part], (None, it.devices(part))):
-                    use[part, server, it.types[part]].add(it.first, it.last, count)
-        for (part, server, at), usage in use.items():
-            owners = plan.tenants if server is None else [plan.servers[server]]
-            there = sum(each.has[part][at] for each in owners)
+        use = used_by(
+            ((part, it.types[part], server), it, count)
+            for it, part in product(plan.schedules, (0, 1))
+            for server, count in (*it.spots[part], (ALL, it.devices(part)))
+        )
+        for (part, at, server), usage in use.items():
+            place, there = WHOLE[part], in_all(plan.tenants, part, at)
+            if server != ALL:
+                holder = plan.servers[server]
+                place, there = f"{AT_SERVER[part]} server {holder.name!r},", holder.has[part][at]
             if above := usage.first_above(there):
                 slot, used = above
-                place = WHOLE[part]
-                if server is not None:
-                    place = f"{AT_SERVER[part]} server {plan.servers[server].name!r},"
                 name = list(plan.types[part])[at]
                 yield f"{place} slot {slot}: {used} {PARTS[part]} of {there}, type {name!r}"
 
@@ -182,26 +197,15 @@ class Judge:
             if each.utility != right:
                 yield f"{place}: utility {shown(each.utility)} and should be {shown(right)}"
 
-    def _own_use(self) -> dict[tuple[int, int, int], Usage]:
-        """Return, by tenant, part and type, what its jobs use that were admitted as its own."""
-        use: dict[tuple[int, int, int], Usage] = defaultdict(Usage)
-        for each in self.plan.offers:
-            it = each.schedule
-            if each.admitted and each.own and it is not None:
-                for part in (0, 1):
-                    key = (self.plan.jobs[it.job].tenant, part, it.types[part])
-                    use[key].add(it.first, it.last, it.devices(part))
-        return use
-
-    def _within_shares(self, own: dict[tuple[int, int, int], Usage]) -> Iterator[str]:
-        for (tenant, part, at), usage in own.items():
+    def _within_shares(self) -> Iterator[str]:
+        for (part, at, tenant), usage in self.own.items():
             owner = self.plan.tenants[tenant]
             if above := usage.first_above(owner.has[part][at]):
                 used = f"slot {above[0]}: {owner.name!r} has {above[1]} {PARTS[part]}"
                 yield f"{used} within a share of {owner.has[part][at]}"
 
     # -- payments ------------------------------------------------------------------------------------------
-    def _payments(self, own: dict[tuple[int, int, int], Usage]) -> Iterator[str]:
+    def _payments(self) -> Iterator[str]:
         """Yield payments that are missing, for nothing, or of a wrong amount."""
         told: dict[int, dict[int, Payment]] = defaultdict(dict)
         for payment in self.plan.payments:
@@ -210,11 +214,11 @@ class Judge:
             told[payment.job][payment.slot] = payment
         for each in self.plan.offers:
             if each.admitted and not each.own and each.schedule is not None:
-                yield from self._paid(each, each.schedule, told.pop(each.job, {}), own)
+                yield from self._paid(each, each.schedule, told.pop(each.job, {}))
         for job, payments in told.items():
             yield from (f"payment of {self._name(job)}, slot {slot}: for nothing" for slot in payments)
 
-    def _paid(self, offer: Offer, it: Schedule, told: dict[int, Payment], own: Any) -> Iterator[str]:
+    def _paid(self, offer: Offer, it: Schedule, told: dict[int, Payment]) -> Iterator[str]:
         """Yield what is wrong with a job's payments; where nothing is due, nothing need be told."""
         of_job = f"payment of {self._name(it.job)}"
         expected = [slot for slot in told if it.first <= slot <= it.last]
@@ -232,20 +236,17 @@ class Judge:
                 if payment.paid[part] != due:
                     paid = f"{PARTS[part]} cost {shown(payment.paid[part])}"
                     yield f"{place}: {paid} and should cost {shown(due)}"
-                left = self._left(part, it.types[part], slot, own)
-                right = [
-                    income + due * each / max(sum(left), 1) for income, each in zip(right, left, strict=True)
-                ]
+                left = self._left(part, it.types[part], slot)
+                rate = due / max(sum(left), 1)
+                right = [income + rate * each for income, each in zip(right, left, strict=True)]
             if payment.incomes != right or sum(right) != sum(payment.paid):
-                found = brief(_shown(payment.incomes))
-                yield f"{place}: incomes {found} and should be {brief(_shown(right))}"
+                found, due_to_all = (brief(list(map(shown, each))) for each in (payment.incomes, right))
+                yield f"{place}: incomes {found} and should be {due_to_all}"
 
-    def _left(self, part: int, at: int, slot: int, own: Any) -> list[int]:
+    def _left(self, part: int, at: int, slot: int) -> list[int]:
         """Return what each tenant leaves unused of its quota in a slot."""
-        return [
-            tenant.has[part][at] - (own[u, part, at].at(slot) if (u, part, at) in own else 0)
-            for u, tenant in enumerate(self.plan.tenants)
-        ]
+        tenants = enumerate(self.plan.tenants)
+        return [tenant.has[part][at] - self.own[part, at, u].at(slot) for u, tenant in tenants]
 
     # -- what is said --------------------------------------------------------------------------------------
     def statement(self) -> str:
@@ -258,9 +259,8 @@ class Judge:
             said.append(f"{len(plan.offers)} decisions, the prices and the order of which were not judged")
         else:
             near = f"{float(self.tolerance):g}"
-            said.append(
-                f"{len(plan.offers)} decisions at posted prices, up to {near}, in {len(plan.bases)} intervals"
-            )
+            decisions = f"{len(plan.offers)} decisions at posted prices, up to {near}"
+            said.append(f"{decisions}, in {len(plan.bases)} intervals")
             never = len(plan.jobs) - len({each.job for each in plan.offers})
             said.append(f"{never} jobs arrive after them and were never offered a place" if never else "")
             said.append("whether more intervals were due was not judged")
@@ -269,10 +269,6 @@ class Judge:
         said.append(payments if plan.payments else "no payments")
         sizes = f"{len(plan.jobs)} jobs, {len(plan.tenants)} tenants, {len(plan.servers)} servers"
         return f"{'; '.join(each for each in said if each)} [batch {plan.batch}: {sizes}]"
-
-
-def _shown(values: list[Fraction]) -> list[str]:
-    return [shown(value) for value in values]
 
 
 class OutOfOrder(Exception):
@@ -290,9 +286,8 @@ class Prices:
 
     def violations(self) -> Iterator[str]:
         """Yield where an offer is not the one that is due, or not at the price that is due."""
-        arrivals = [
-            max(job.arrival, 1).bit_length() for job in self.plan.jobs
-        ]  # in which interval each arrives
+        # in which interval each arrives
+        arrivals = [max(job.arrival, 1).bit_length() for job in self.plan.jobs]
         for number, base in enumerate(self.plan.bases, start=1):
             if (base.interval, base.rounds, base.slots) != (number, self.plan.bases[0].rounds, 2**number):
                 told = f"{base.interval}, {base.rounds} rounds, {base.slots} slots"
@@ -323,9 +318,8 @@ class Prices:
             if offer is None or not due or offer.job not in left:
                 raise OutOfOrder(place)
             left.remove(offer.job)
-            yield from (
-                f"{place}: {self.plan.jobs[offer.job].name!r}{what}" for what in self._priced(offer, base)
-            )
+            name = self.plan.jobs[offer.job].name
+            yield from (f"{place}: {name!r}{what}" for what in self._priced(offer, base))
             if offer.admitted:
                 self.waiting.remove(offer.job)
 
@@ -341,7 +335,7 @@ class Prices:
             return
         for part, cost in enumerate(offer.costs):
             at, taken = it.types[part], it.devices(part)
-            total = sum(server.has[part][at] for server in self.plan.servers)
+            total = in_all(self.plan.servers, part, at)
             usage, theta = self.use[part, at], float(base.theta[part][at])
             right = taken * summed_prices(usage.stretches(it.first, it.last), theta, total)
             so_far = taken * summed_prices(usage.stretches(origin + 1, it.last), theta, total)

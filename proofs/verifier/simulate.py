@@ -11,13 +11,102 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heappop, heappush
 from math import ceil, floor, inf
+from typing import Any
 
 from .reading import Number, shown
-from .rounds import ZERO, Came, JobRun, JobState, Told, happened
 from .trace import Job, Outage, Setting, Spots
+
+ZERO = Fraction(0)
+
+
+@dataclass
+class JobState:
+    """How a job stands at the beginning of round ``since``; from there on it goes on as it does."""
+
+    job: Job
+    row: int
+    fits: bool
+    remaining: Fraction
+    since: int = 0
+    attained: Fraction = ZERO
+    setup: Fraction = ZERO
+    speed: Fraction = ZERO
+    last: Spots = ()
+    running: bool = False
+    lease: Number = ZERO
+    said: int = -1  # the round in which the lease was said
+    started: Number = inf
+    token: int = 0  # of what is known of its completion
+
+
+@dataclass
+class Told:
+    """What a record says of a round that is not worked out, but chosen, or too close to call."""
+
+    placed: dict[str, Spots] = field(default_factory=dict)
+    stop: set[str] = field(default_factory=set)
+    lease: dict[str, Number] = field(default_factory=dict)
+    complete: set[str] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)
+    whole: bool = False  # whether what every job did is asked for
+    down: set[int] | None = None  # None: as before
+
+
+@dataclass
+class JobRun:
+    """What a job did in a round, by the keys of a record; a number may be off a part of its scale."""
+
+    until: Fraction
+    completed: bool
+    lost: bool
+    words: dict[str, Any]
+    numbers: dict[str, tuple[Fraction, Fraction]]
+
+
+@dataclass
+class Came:
+    """What came of a round; ``wrong`` says what was not allowed."""
+
+    index: int
+    begin: Fraction
+    wrong: list[str] = field(default_factory=list)
+    arrived: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    back: list[str] = field(default_factory=list)
+    misfits: list[str] = field(default_factory=list)
+    stop: list[str] = field(default_factory=list)
+    placed: dict[str, tuple[str, Spots, Spots]] = field(default_factory=dict)  # change, where, where before
+    ran: dict[str, JobRun] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> dict[str, Fraction]:
+        """The jobs that are completed, and when."""
+        return {name: ran.until for name, ran in self.ran.items() if ran.completed}
+
+    @property
+    def lost(self) -> dict[str, Fraction]:
+        """The jobs whose host failed, and when."""
+        return {name: ran.until for name, ran in self.ran.items() if ran.lost}
+
+    def happened(self) -> str:
+        """Return what happened in a round in which nobody was placed, in words."""
+        said = [words.format(name) for key, words in HAPPENED.items() for name in getattr(self, key)]
+        return ", ".join([*self.wrong, *said][:3])
+
+
+#: What may happen in a round without a decision.
+HAPPENED = {
+    "arrived": "job {!r} arrives",
+    "failed": "host {!r} fails",
+    "back": "host {!r} comes back",
+    "complete": "job {!r} is completed",
+    "lost": "job {!r} loses its host",
+    "stop": "job {!r} stops",
+}
 
 
 class Simulation:
@@ -34,22 +123,19 @@ class Simulation:
         self.on: dict[int, set[str]] = {}  # by host, the jobs that run there
         self.held: set[tuple[int, str]] = set()  # (host, dataset)
         self.coming: list[Job] = []
-        self._fetched: list[tuple[Job, Spots]] = []
         self._due: list[tuple[int, int, str]] = []  # (round, count, job): when it may be completed
         self._count = 0
-        self._open: list[Outage] = []  # those that may be on now
+        self._open: list[Outage] = []  # those that may be on in the round
         self._next = 0  # the first that may not
         moments = [each for outage in setting.outages for each in (outage.begin, outage.end) if each != inf]
-        self._watch = sorted(
-            {at for moment in moments for at in self._around(Fraction(moment))}, reverse=True
-        )
+        around = {at for moment in moments for at in self._around(Fraction(moment))}
+        self._watch = sorted(around, reverse=True)
 
     # -- time ------------------------------------------------------------------------------------------------
     def _around(self, moment: Fraction) -> range:
         """Return the rounds in which an outage that begins or ends then may be seen."""
-        return range(
-            floor((moment - self.slack) / self.length), ceil((moment + self.slack) / self.length) + 1
-        )
+        first, last = (moment - self.slack) / self.length, (moment + self.slack) / self.length
+        return range(floor(first), ceil(last) + 1)
 
     def at_most(self, one: Fraction, other: Fraction, told: bool) -> bool:
         """Return whether ``one`` <= ``other``; where they are too close to tell, what is ``told``."""
@@ -66,9 +152,8 @@ class Simulation:
         Rounds in which nothing can happen are not looked at.
         """
         while not self.idle and (at := self._next_event(until)) < until:
-            came = self.play(at, Told())
-            if came.changed:
-                yield f"round {at} has no line, and {happened(came)}"
+            if happened := self.play(at, Told()).happened():
+                yield f"round {at} has no line, and {happened}"
 
     def _next_event(self, until: int) -> int:
         """Return the next round in which something may happen by itself, ``until`` for none before."""
@@ -89,35 +174,28 @@ class Simulation:
         came = Came(index, index * self.length)
         self._hosts(came, told)
         self._arrive(came)
-        halted = self._halt(came)
-        self._stop(came, told, halted)
+        self._stop(came, told)
         for name, spots in told.placed.items():
             self._place(came, name, spots)
+        if self.setting.local_data:  # what is fetched is there from the next round on
+            for name, (_, spots, _) in came.placed.items():
+                self.held |= {(host, self.present[name].job.dataset) for host, _ in spots}
         self._leases(came, told)
         self._booked(came)
         self._happens(came, told)
-        self.held |= {
-            (host, one.dataset)
-            for one, spots in self._fetched
-            for host, _ in spots
-            if self.setting.local_data and one.dataset
-        }
-        self._fetched.clear()
         self.index = index + 1
         return came
 
     def _hosts(self, came: Came, told: Told) -> None:
         now, outages = came.begin, self.setting.outages
-        while self._next < len(outages) and outages[self._next].begin <= now + self.slack:
+        while self._next < len(outages) and outages[self._next].begin < now + self.length + self.slack:
             self._open.append(outages[self._next])
             self._next += 1
         self._open = [each for each in self._open if each.end > now - self.slack]
-        possible = {each.host for each in self._open}
-        certain = {
-            each.host for each in self._open if each.begin + self.slack <= now and now + self.slack < each.end
-        }
+        possible = {each.host for each in self._open if each.begin <= now + self.slack}
+        sure = [each for each in self._open if each.begin + self.slack <= now and now + self.slack < each.end]
         said = self.down if told.down is None else told.down
-        down = certain | (said & possible)
+        down = {each.host for each in sure} | (said & possible)
         names = self.setting.hosts
         came.failed = [names[host].name for host in sorted(down - self.down)]
         came.back = [names[host].name for host in sorted(self.down - down)]
@@ -128,9 +206,8 @@ class Simulation:
             if not self.at_most(job.arrival, came.begin, True):
                 came.wrong.append(f"job {job.name!r} arrives at {shown(job.arrival)}, after the round begins")
             if came.index and self.at_most(job.arrival, came.begin - self.length, False):
-                came.wrong.append(
-                    f"job {job.name!r} arrived at {shown(job.arrival)} and is not there before this round"
-                )
+                late = f"job {job.name!r} arrived at {shown(job.arrival)} and is not there before this round"
+                came.wrong.append(late)
             fits = self.setting.fits(job)
             self.present[job.name] = JobState(job, self.arrived, fits, job.work, came.index, lease=came.begin)
             self.arrived += 1
@@ -140,15 +217,11 @@ class Simulation:
                 came.misfits.append(job.name)
         self.coming = []
 
-    def _halt(self, came: Came) -> set[str]:
-        """Stop the jobs on hosts that are down: they neither go on nor hold a lease."""
+    def _stop(self, came: Came, told: Told) -> None:
         halted = {name for host in self.down for name in self.on.get(host, ())}
-        for name in halted:
+        for name in halted:  # a job on a host that is down neither goes on nor holds a lease
             self._leave(self.present[name], came.index)
-        return halted
-
-    def _stop(self, came: Came, told: Told, halted: set[str]) -> None:
-        stopping = {name for name in told.stop if name in self.running} - told.placed.keys()
+        stopping = (told.stop & self.running) - told.placed.keys()
         for name in stopping:
             self._keeps_lease(came, self.present[name])
             self._leave(self.present[name], came.index)
@@ -156,9 +229,8 @@ class Simulation:
 
     def _keeps_lease(self, came: Came, one: JobState) -> None:
         if one.running and one.lease > came.begin + self.slack:
-            came.wrong.append(
-                f"job {one.job.name!r} has a lease until {shown(one.lease)} and is not where it was"
-            )
+            lease = f"has a lease until {shown(one.lease)}"
+            came.wrong.append(f"job {one.job.name!r} {lease} and is not where it was")
 
     def _place(self, came: Came, name: str, spots: Spots) -> None:
         one = self.present.get(name)
@@ -167,9 +239,8 @@ class Simulation:
             return
         hosts, given = [host for host, _ in spots], sum(gpus for _, gpus in spots)
         if given != one.job.gpus or hosts != sorted(set(hosts)):
-            came.wrong.append(
-                f"job {name!r}: it needs {one.job.gpus} GPUs at once, hosts rising, and gets {given}"
-            )
+            needs = f"it needs {one.job.gpus} GPUs at once, hosts rising"
+            came.wrong.append(f"job {name!r}: {needs}, and gets {given}")
         suits = [self.setting.suits(one.job, kind) for kind in self.setting.kinds(spots)]
         if not spots or not one.fits or not all(suits):
             came.wrong.append(f"job {name!r}: it cannot run there")
@@ -184,7 +255,6 @@ class Simulation:
         one.setup, one.speed, one.last, one.running = setup, self.setting.speed(one.job, spots), spots, True
         one.lease, one.started = came.begin, min(one.started, came.begin)
         self.running.add(name)
-        self._fetched.append((one.job, spots))
         for host, gpus in spots:
             self.used[host] += gpus
             self.on.setdefault(host, set()).add(name)
@@ -273,14 +343,12 @@ class Simulation:
                 self._expect(self.present[name], came.index + 1)
 
     def _failing(self, now: Fraction) -> dict[int, Fraction]:
-        """Return the hosts that fail within the round, and when."""
-        found = {each.host: each.begin for each in self._open if each.begin > now - self.slack}
-        for at in range(self._next, len(self.setting.outages)):
-            outage = self.setting.outages[at]
-            if outage.begin >= now + self.length + self.slack:
-                break
-            found.setdefault(outage.host, outage.begin)
-        return {host: begin for host, begin in found.items() if host not in self.down}
+        """Return the hosts that fail within the round, and when: with its beginning, or else first."""
+        coming = [each for each in self._open if each.begin > now - self.slack and each.host not in self.down]
+        found = {each.host: each.begin for each in coming if each.begin <= now + self.slack}
+        for each in coming:
+            found.setdefault(each.host, each.begin)
+        return found
 
     def _ran(self, came: Came, one: JobState, told: Told, failing: dict[int, Fraction]) -> JobRun:
         """Return what a job that runs does in a round."""
@@ -296,21 +364,27 @@ class Simulation:
         progress = remaining if in_time else (until - now - spent) * one.speed
         progress = ZERO if failed is not None else progress
         change, _, before = came.placed.get(name, ("stay", one.last, one.last))
-        return JobRun(
-            *(one.last, before, change, one.speed, until, spent, progress, max(remaining - progress, ZERO)),
-            *(self.lease(one, came.index), in_time and failed is None, failed is not None),
-        )
+        completed, lost = in_time and failed is None, failed is not None
+        words = {
+            "types": self.setting.names(one.last),
+            "before": self.setting.names(before),
+            "change": change,
+        }
+        numbers = {
+            "begin": (now, self.length),
+            "end": (until, self.length),
+            "setup": (spent, self.length),
+            "speed": (one.speed, one.speed),
+            "progress": (progress, one.speed * self.length),
+            "remaining": (max(remaining - progress, ZERO), one.speed * self.length),
+        }
+        return JobRun(until, completed, lost, words | {"completed": completed, "lost": lost}, numbers)
 
     def _finish(self, came: Came, one: JobState, ran: JobRun) -> None:
         """Take a job that is completed, or whose host failed, from its GPUs."""
-        name, speed = one.job.name, one.speed
         self._leave(one, came.index)
+        one.attained += one.job.gpus * (ran.until - came.begin)
         if ran.completed:
-            came.complete[name] = ran.until
-            del self.present[name]
+            del self.present[one.job.name]
             self.completed += 1
             self.able -= 1
-            return
-        came.lost[name] = ran.until
-        one.attained += one.job.gpus * (ran.until - came.begin)
-        one.speed = speed

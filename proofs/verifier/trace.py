@@ -6,23 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
-from typing import Any
 
-from .reading import (
-    Number,
-    amount,
-    choice,
-    fields,
-    integer,
-    items,
-    names,
-    or_infinity,
-    position,
-    require,
-    text,
-    truth,
-    within,
-)
+from .reading import Entry, Number, distinct, require, within
 
 Spots = tuple[tuple[int, int], ...]  #: where a job runs: (host, GPUs there), hosts by index
 JOB = (
@@ -30,16 +15,6 @@ JOB = (
 )
 #: More outages than this are refused; each is looked at in a handful of rounds.
 MOST_OUTAGES = 200_000
-
-
-@dataclass(frozen=True)
-class Host:
-    """A host; ``kind`` is the index of its type."""
-
-    name: str
-    kind: int
-    gpus: int
-    bandwidth: Number
 
 
 @dataclass(frozen=True)
@@ -51,116 +26,81 @@ class Outage:
     host: int
 
 
-@dataclass(frozen=True)
+class Host:
+    """A host; ``kind`` is the index of its type."""
+
+    def __init__(self, entry: Entry, types: list[str]) -> None:
+        told = entry.fields("name type gpus bandwidth")
+        self.name, self.kind = told["name"].name(), told["type"].position(types)
+        self.gpus, self.bandwidth = told["gpus"].integer(1), told["bandwidth"].or_infinity()
+
+
 class Job:
     """A job as the trace has it."""
 
-    name: str
-    arrival: Fraction
-    gpus: int
-    work: Fraction
-    throughput: list[Fraction]
-    memory: Fraction
-    state_size: Fraction
-    pattern: str
-    dataset: str
-    dataset_size: Fraction
+    def __init__(self, entry: Entry, setting: Setting) -> None:
+        told = entry.fields(JOB)
+        self.name = told["name"].name()
+        told = told.at(f"job {self.name!r}")
+        require(told["tenant"].text() in setting.tenants, told.place, "its tenant is not in the trace")
+        told["priority"].integer()
+        told["weight"].amount(positive=True)
+        self.arrival, self.gpus = told["arrival"].amount(), told["gpus"].integer(1)
+        self.work, self.memory = told["work"].amount(positive=True), told["memory"].amount()
+        self.throughput = [each.amount() for each in told["throughput"].items(len(setting.types))]
+        self.pattern = told["pattern"].choice(("alone", "intra", "inter"))
+        self.dataset, self.dataset_size = told["dataset"].text(), told["dataset_size"].amount()
+        self.state_size = told["state_size"].amount()
 
 
 class Setting:
-    """The cluster, the outages and the mechanics; ``floats`` says whether numbers may be floats."""
+    """The cluster, the outages and the mechanics."""
 
-    def __init__(
-        self, length: Any, mechanics: Any, cluster: Any, trace: dict[str, Any], floats: bool
-    ) -> None:
-        self.floats = floats
-        self.length = amount(length, "length", positive=True, floats=floats)
-        costs = fields(mechanics, "mechanics", "restart launch spread local_data")
-        self.restart = amount(costs["restart"], "mechanics, restart", floats=floats)
-        self.launch = amount(costs["launch"], "mechanics, launch", floats=floats)
-        self.spread = amount(costs["spread"], "mechanics, spread", positive=True, floats=floats)
+    def __init__(self, run: Entry, trace: Entry) -> None:
+        self.length = run["length"].amount(positive=True)
+        costs = run["mechanics"].fields("restart launch spread local_data")
+        self.restart, self.launch = costs["restart"].amount(), costs["launch"].amount()
+        self.spread = costs["spread"].amount(positive=True)
         require(self.spread <= 1, "mechanics, spread", "above 1")
-        self.local_data = truth(costs["local_data"], "mechanics, local_data")
-        self._read_cluster(cluster)
-        require(trace["types"] == self.types, "trace, types", "not those of the cluster")
-        self.tenants = frozenset(self._tenants(trace["tenants"]))
+        self.local_data = costs["local_data"].truth()
+        self._read_cluster(run["cluster"].fields("types memory hosts"))
+        require(trace["types"].value == self.types, "trace, types", "not those of the cluster")
+        tenants = [each.fields("name weight") for each in trace["tenants"].items()]
+        for each in tenants:
+            each["weight"].amount(positive=True)
+        self.tenants = frozenset(distinct([each["name"].name() for each in tenants], "tenants"))
         self.outages = self._outages(trace["outages"])
 
-    def _read_cluster(self, data: Any) -> None:
-        told = fields(data, "cluster", "types memory hosts")
-        self.types = names(told["types"], "cluster, types")
-        sizes = items(told["memory"], "cluster, memory", len(self.types))
-        self.memory = [or_infinity(each, "cluster, memory", floats=self.floats) for each in sizes]
-        self.hosts = [self._host(each) for each in items(told["hosts"], "cluster, hosts")]
+    def _read_cluster(self, told: Entry) -> None:
+        self.types = distinct([each.name() for each in told["types"].items()], "cluster, types")
+        self.memory = [each.or_infinity() for each in told["memory"].items(len(self.types))]
+        self.hosts = [Host(each, self.types) for each in told["hosts"].items()]
         positive = all(each > 0 for each in [*self.memory, *(host.bandwidth for host in self.hosts)])
         require(positive, "cluster", "a memory or bandwidth is not positive")
-        known = names([host.name for host in self.hosts], "cluster, hosts")
+        known = distinct([host.name for host in self.hosts], "cluster, hosts")
         self.host = {name: at for at, name in enumerate(known)}
         self.whole = [0] * len(self.types)
         for host in self.hosts:
             self.whole[host.kind] += host.gpus
 
-    def _host(self, data: Any) -> Host:
-        told = fields(data, "host", "name type gpus bandwidth")
-        return Host(
-            text(told["name"], "host, name"),
-            position(told["type"], self.types, "host, type"),
-            integer(told["gpus"], "host, gpus", least=1),
-            or_infinity(told["bandwidth"], "host, bandwidth", floats=self.floats),
-        )
-
-    def _tenants(self, data: Any) -> list[str]:
-        told = [fields(each, "tenant", "name weight") for each in items(data, "tenants")]
-        for each in told:
-            amount(each["weight"], "tenant, weight", positive=True, floats=self.floats)
-        return names([each["name"] for each in told], "tenants")
-
-    def _outages(self, data: Any) -> list[Outage]:
+    def _outages(self, entry: Entry) -> list[Outage]:
         """Return the outages by rising beginning; those of one host that meet are one."""
-        within(len(items(data, "outages")), MOST_OUTAGES, "outages", "outages")
+        entries = entry.items()
+        within(len(entries), MOST_OUTAGES, "outages", "outages")
         by_host: dict[int, list[Outage]] = {}
-        for entry in data:
-            told = fields(entry, "outage", "host begin end")
-            begin = amount(told["begin"], "outage, begin", floats=self.floats)
-            end = or_infinity(told["end"], "outage, end", floats=self.floats)
-            require(begin < end, "outage", "it ends before it begins")
-            host = position(told["host"], self.host, "outage, host")
+        for each in entries:
+            told = each.fields("host begin end")
+            begin, end = told["begin"].amount(), told["end"].or_infinity()
+            require(begin < end, each.place, "it ends before it begins")
+            host = told["host"].position(self.host)
             by_host.setdefault(host, []).append(Outage(begin, end, host))
-        found = [each for own in by_host.values() for each in _merged(own)]
+        found = [outage for own in by_host.values() for outage in _merged(own)]
         return sorted(found, key=lambda each: (each.begin, each.host))
 
-    def job(self, data: Any) -> Job:
-        """Return a job that the file describes."""
-        told = fields(data, "job", JOB)
-        name = names([told["name"]], "job, name")[0]
-        place = f"job {name!r}"
-        require(told["tenant"] in self.tenants, place, "its tenant is not in the trace")
-        integer(told["priority"], f"{place}, priority")
-        amount(told["weight"], f"{place}, weight", positive=True, floats=self.floats)
-        speeds = items(told["throughput"], f"{place}, throughput", len(self.types))
-
-        def read(key: str, *, positive: bool = False) -> Fraction:
-            return amount(told[key], f"{place}, {key}", positive=positive, floats=self.floats)
-
-        return Job(
-            name,
-            read("arrival"),
-            integer(told["gpus"], f"{place}, gpus", least=1),
-            read("work", positive=True),
-            [amount(each, f"{place}, throughput", floats=self.floats) for each in speeds],
-            read("memory"),
-            read("state_size"),
-            choice(told["pattern"], f"{place}, pattern", ("alone", "intra", "inter")),
-            text(told["dataset"], f"{place}, dataset"),
-            read("dataset_size"),
-        )
-
-    def spots(self, data: Any, place: str) -> Spots:
+    def spots(self, entry: Entry) -> Spots:
         """Return where a job runs."""
-        pairs = [items(each, place, 2) for each in items(data, place)]
-        return tuple(
-            (position(host, self.host, place), integer(gpus, place, least=1)) for host, gpus in pairs
-        )
+        pairs = [each.items(2) for each in entry.items()]
+        return tuple((host.position(self.host), gpus.integer(1)) for host, gpus in pairs)
 
     # -- what follows for one job ----------------------------------------------------------------------------
     def suits(self, job: Job, kind: int) -> bool:
@@ -175,6 +115,10 @@ class Setting:
         """Return the types of GPUs at ``spots``."""
         return sorted({self.hosts[host].kind for host, _ in spots})
 
+    def names(self, spots: Spots) -> list[str]:
+        """Return the names of the types of GPUs at ``spots``."""
+        return [self.types[kind] for kind in self.kinds(spots)]
+
     def speed(self, job: Job, spots: Spots) -> Fraction:
         """Return the work per unit of time: that of the slowest type, less where a gang lies apart."""
         slowest = min(job.throughput[kind] for kind in self.kinds(spots))
@@ -182,8 +126,7 @@ class Setting:
 
     def pace(self, job: Job) -> Fraction:
         """Return the least speed that a job can have, by which its progress is judged while it waits."""
-        speeds = [each for each in job.throughput if each > 0]
-        return min(speeds, default=Fraction(1)) * self.spread
+        return min((each for each in job.throughput if each > 0), default=Fraction(1)) * self.spread
 
     def copying(self, size: Fraction, hosts: set[int]) -> Fraction:
         """Return the time to copy gigabytes between hosts and the network: the slowest link decides."""
@@ -192,13 +135,11 @@ class Setting:
 
 
 def _merged(outages: list[Outage]) -> Iterator[Outage]:
-    last: Outage | None = None
-    for each in sorted(outages, key=lambda each: each.begin):
-        if last is not None and each.begin <= last.end:
+    last, *more = sorted(outages, key=lambda each: each.begin)
+    for each in more:
+        if each.begin <= last.end:
             last = Outage(last.begin, max(last.end, each.end), each.host)
-            continue
-        if last is not None:
+        else:
             yield last
-        last = each
-    if last is not None:
-        yield last
+            last = each
+    yield last

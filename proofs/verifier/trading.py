@@ -29,12 +29,9 @@ def by_speed(market: Market) -> list[int]:
     Speedups are scaled to the whole cluster's worth to a user, and weighted.
     """
     worths = [dot(row, market.capacity) for row in market.speedup]
-
-    def mean(j: int) -> Fraction:
-        scaled = [weight / worth for weight, worth in zip(market.weight, worths, strict=True)]
-        return dot(scaled, [row[j] for row in market.speedup])
-
-    return sorted(range(len(market.types)), key=lambda j: (mean(j), j))
+    scaled = [weight / worth for weight, worth in zip(market.weight, worths, strict=True)]
+    means = [dot(scaled, list(column)) for column in zip(*market.speedup, strict=True)]
+    return sorted(range(len(means)), key=means.__getitem__)  # of two alike the first
 
 
 def _pair(market: Market, held: Table, fast: int, slow: int) -> Iterator[list[Any]]:

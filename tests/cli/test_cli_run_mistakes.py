@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ran_command import Ran
 
-from fairopt.cli import main
 from fairopt.cli.settings import configured
 from fairopt.datasets import dataset_path
 from fairopt.errors import BadInput
@@ -52,15 +52,12 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "trace.toml", tmp_path / "cluster.toml"
 
 
-def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object) -> tuple[int, str]:
+def said(fairopt: Callable[..., Ran], *words: object) -> tuple[int, str]:
     """Return the exit status and the one line on standard error; nothing may stand on standard output."""
-    monkeypatch.setattr("sys.argv", ["fairopt", *map(str, words)])
-    with pytest.raises(SystemExit) as end:
-        main()
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return int(end.value.code or 0), err
+    ran = fairopt(*words)
+    assert ran.out == ""
+    assert ran.err.count("\n") == 1
+    return ran.status, ran.err
 
 
 @pytest.mark.parametrize("json_", [(), ("--json",)])
@@ -77,24 +74,24 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *w
         (("--policy", "fft", "--backend", "ecos"), 3, "back end 'ecos' has no integer variables"),
     ],
 )
-def test_an_error_before_the_first_round_prints_nothing_else(capsys, monkeypatch, files, words, status, line, json_):
+def test_an_error_before_the_first_round_prints_nothing_else(fairopt, files, words, status, line, json_):
     trace, cluster = files
     policy = () if "--policy" in words else ("--policy", "srtf")
-    got = said(capsys, monkeypatch, "run", trace, "--cluster", cluster, *policy, *words, *json_)
+    got = said(fairopt, "run", trace, "--cluster", cluster, *policy, *words, *json_)
     assert got[0] == status
     assert line in got[1]
 
 
-def test_a_policy_of_rounds_is_none_of_shares(capsys, monkeypatch):
-    status, line = said(capsys, monkeypatch, "solve", dataset_path("gavel.toml"), "--policy", "fft")
+def test_a_policy_of_rounds_is_none_of_shares(fairopt):
+    status, line = said(fairopt, "solve", dataset_path("gavel.toml"), "--policy", "fft")
     assert status == 2
     assert "`fairopt run` takes it" in line
 
 
-def test_an_outage_of_an_unknown_host_names_the_file(capsys, monkeypatch, files):
+def test_an_outage_of_an_unknown_host_names_the_file(fairopt, files):
     trace, cluster = files
     trace.write_text(TRACE + "[[outage]]\nhost = 'x'\nbegin = 0\n")
-    status, line = said(capsys, monkeypatch, "run", trace, "--cluster", cluster, "--policy", "srtf")
+    status, line = said(fairopt, "run", trace, "--cluster", cluster, "--policy", "srtf")
     assert status == 2
     assert f"{trace}: outages: there is no host 'x'. Hosts: GPU-1" in line
 
@@ -105,7 +102,7 @@ KINDS = {"market": "gavel.toml", "cluster": "philly_cluster.toml", "batch": "ast
 @pytest.mark.parametrize(
     ("kind", "wanted"), [(kind, other) for kind in KINDS for other in ("trace", "cluster", "market") if kind != other]
 )
-def test_a_file_of_another_kind_is_named(capsys, monkeypatch, files, kind, wanted):
+def test_a_file_of_another_kind_is_named(fairopt, files, kind, wanted):
     given = KINDS[kind]
     path = dataset_path(given) if given else files[0]
     words = {
@@ -113,7 +110,7 @@ def test_a_file_of_another_kind_is_named(capsys, monkeypatch, files, kind, wante
         "cluster": ("run", files[0], "--cluster", path, "--policy", "srtf"),
         "market": ("solve", path, "--policy", "max-min"),
     }[wanted]
-    status, line = said(capsys, monkeypatch, *words)
+    status, line = said(fairopt, *words)
     assert status == 2
     assert f"is that of a {kind}. Give a {wanted}; `fairopt " in line
 
@@ -150,17 +147,12 @@ def test_options_that_fit_nothing_are_refused(policy, setting, problem):
 
 
 @pytest.mark.parametrize("policy", ["stride", "split-stride", "gandiva-fair"])
-def test_table_2_from_a_file(capsys, monkeypatch, files, tmp_path, policy):
+def test_table_2_from_a_file(fairopt, files, tmp_path, policy):
     trace = tmp_path / "table_2.csv"
     trace.write_text(TABLE_2)
-    monkeypatch.setattr(
-        "sys.argv",
-        ["fairopt", "run", str(trace), "--cluster", str(files[1]), "--policy", policy, "--rounds", "6", "--json"],
-    )
-    with pytest.raises(SystemExit) as end:
-        main()
-    ran = [each["job"] for record in json.loads(capsys.readouterr().out)["rounds"] for each in record["ran"]]
-    assert not end.value.code
+    played = fairopt("run", trace, "--cluster", files[1], "--policy", policy, "--rounds", 6, "--json")
+    assert played.status == 0
+    ran = [each["job"] for record in played.data["rounds"] for each in record["ran"]]
     assert {job: ran.count(job) for job in sorted({*ran})} == {"a1": 4, "a2": 4, "b1": 2, "b2": 2, "c1": 1, "c2": 1}
 
 
@@ -171,30 +163,26 @@ def test_table_2_from_a_file(capsys, monkeypatch, files, tmp_path, policy):
         ("duration_s = 600", "work = 0", "job 1 ('a'), work: got 0. Give a positive number"),
     ],
 )
-def test_a_job_s_length_is_named_as_the_file_names_it(capsys, monkeypatch, files, before, after, line):
+def test_a_job_s_length_is_named_as_the_file_names_it(fairopt, files, before, after, line):
     trace, cluster = files
     trace.write_text(TRACE.replace(before, after))
-    status, text = said(capsys, monkeypatch, "run", trace, "--cluster", cluster, "--policy", "srtf")
+    status, text = said(fairopt, "run", trace, "--cluster", cluster, "--policy", "srtf")
     assert status == 2
     assert line in text
 
 
-def test_a_column_without_a_use_is_not_suggested(capsys, monkeypatch, files):
+def test_a_column_without_a_use_is_not_suggested(fairopt, files):
     trace = files[0].with_suffix(".csv")
     trace.write_text("job_id,submit_s,duration_s,gpus,type\na,0,1,1,GPU\n")
-    status, text = said(capsys, monkeypatch, "run", trace, "--cluster", files[1], "--policy", "srtf")
+    status, text = said(fairopt, "run", trace, "--cluster", files[1], "--policy", "srtf")
     assert status == 2
     assert "column 5: unknown column 'type'. Known columns: job_id" in text
     assert "gpu_type" not in text
 
 
-def test_jobs_that_have_not_arrived_are_counted(capsys, monkeypatch, files):
+def test_jobs_that_have_not_arrived_are_counted(fairopt, files):
     trace, cluster = files
     trace.write_text(TRACE + TRACE.replace("schema = 1", "").replace('"a"', '"b"').replace("= 0", "= 9000"))
-    words = ["fairopt", "run", str(trace), "--cluster", str(cluster), "--policy", "srtf", "--rounds", "2"]
-    monkeypatch.setattr("sys.argv", words)
-    with pytest.raises(SystemExit):
-        main()
-    out = capsys.readouterr().out
+    out = fairopt("run", trace, "--cluster", cluster, "--policy", "srtf", "--rounds", 2).out
     assert "srtf: 1 of 2 jobs completed in 2 rounds" in out
     assert "not arrived when the run ended: 1 jobs" in out

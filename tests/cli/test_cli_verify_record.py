@@ -2,54 +2,39 @@
 
 from __future__ import annotations
 
-import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from fairopt.cli import main
+from ran_command import Ran
 
 DATA = Path(__file__).parents[2] / "fairopt" / "datasets"
 
 
-def command(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object
-) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["fairopt", *map(str, words)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    printed = capsys.readouterr()
-    return int(stop.value.code or 0), printed.out, printed.err
-
-
 @pytest.fixture
-def record(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def record(fairopt: Callable[..., Ran], tmp_path: Path) -> Path:
     path = tmp_path / "run.jsonl.gz"
     run = ["run", DATA / "philly_1000.csv", "--cluster", DATA / "philly_cluster.toml", "--policy", "fifo-quota"]
-    status, _, _ = command(capsys, monkeypatch, *run, "--rounds", 30, "--record", path)
-    assert status == 0
+    assert fairopt(*run, "--rounds", 30, "--record", path).status == 0
     return path
 
 
 def test_a_record_has_the_verdicts_that_a_comparison_gives_of_the_run(
-    record: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    record: Path, fairopt: Callable[..., Ran]
 ) -> None:
-    status, out, _ = command(capsys, monkeypatch, "verify", record, "--json")
-    assert status == 1
-    told = json.loads(out)["properties"]
+    verified = fairopt("verify", record, "--json")
+    assert verified.status == 1
+    told = verified.data["properties"]
     trace = ["compare", DATA / "philly_1000.csv", "--cluster", DATA / "philly_cluster.toml", "--rounds", 30]
-    _, out, _ = command(capsys, monkeypatch, *trace, "--policy", "fifo-quota", "--json")
-    assert told == json.loads(out)["policies"]["fifo-quota"]["properties"]
+    compared = fairopt(*trace, "--policy", "fifo-quota", "--json")
+    assert told == compared.data["policies"]["fifo-quota"]["properties"]
     assert told["work_conservation_over_time"]["answer"] == "FAILS"
     assert told["lease_kept"]["answer"] == "UNDECIDED"
     assert "not done" in told["lease_kept"]["reason"]
 
 
-def test_what_is_undecided_alone_has_a_status_of_its_own(
-    record: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    status, out, _ = command(capsys, monkeypatch, "verify", record, "--property", "lease_kept")
+def test_what_is_undecided_alone_has_a_status_of_its_own(record: Path, fairopt: Callable[..., Ran]) -> None:
+    status, out, _ = fairopt("verify", record, "--property", "lease_kept")
     assert status == 4
     assert "undecided: the run ends at 9000" in out
     assert "`fairopt check" in out
@@ -64,9 +49,7 @@ def test_what_is_undecided_alone_has_a_status_of_its_own(
         ([DATA / "oef_example.toml"], "OUTCOME: nothing says what is to be checked"),
     ],
 )
-def test_mistakes_are_named(
-    words: list[object], said: str, record: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    status, out, err = command(capsys, monkeypatch, "verify", *(record if word == "RECORD" else word for word in words))
+def test_mistakes_are_named(words: list[object], said: str, record: Path, fairopt: Callable[..., Ran]) -> None:
+    status, out, err = fairopt("verify", *(record if word == "RECORD" else word for word in words))
     assert (status, out) == (2, "")
     assert said in err

@@ -10,33 +10,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ran_command import Ran
 
-from fairopt.cli import main
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.ledger import Entry, Finding, Ruling, ledger, read_package
-from fairopt.proofs.ledger import readme
+from fairopt.proofs.ledger import page
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "fairopt" / "datasets" / "oef_example.toml"
 CLAIMS = Path("/work/shared/claims.toml")
 
 
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["fairopt", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        return int(stop.value.code or 0), printed.out, printed.err
-
-    return run
-
-
-def test_compare_is_exact_and_its_evidence_is_accepted(
-    command: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
-    status, out, err = command("compare", EXAMPLE, "--json", "--evaluations", 60, "--certificates", tmp_path)
+def test_compare_is_exact_and_its_evidence_is_accepted(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    status, out, err = fairopt("compare", EXAMPLE, "--json", "--evaluations", 60, "--certificates", tmp_path)
     assert status == 0
     for name, row in json.loads(out)["policies"].items():
         for of, verdict in row["properties"].items():
@@ -54,7 +40,7 @@ def test_compare_is_exact_and_its_evidence_is_accepted(
         assert (tmp_path / name / "decision.json").is_file()
     count = len(list(tmp_path.rglob("*.json")))
     assert f"{count} certificates" in err
-    status, out, _ = command("check", tmp_path)
+    status, out, _ = fairopt("check", tmp_path)
     assert status == 0
     assert out.count(": accepted: ") == count
     bare = subprocess.run(
@@ -66,29 +52,29 @@ def test_compare_is_exact_and_its_evidence_is_accepted(
     assert bare.stdout == out
 
 
-def test_floats_are_said_to_be_floats(command: Callable[..., tuple[int, str, str]]) -> None:
-    status, out, _ = command(
+def test_floats_are_said_to_be_floats(fairopt: Callable[..., Ran]) -> None:
+    status, out, _ = fairopt(
         "compare", EXAMPLE, "--json", "--floats", "--policy", "max-min", "--property", "envy_freeness"
     )
     assert status == 0
     assert json.loads(out)["policies"]["max-min"]["properties"]["envy_freeness"]["exact"] is False
 
 
-def test_check_says_what_is_wrong(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    assert command("compare", EXAMPLE, "--policy", "max-min", "--evaluations", 3, "--certificates", tmp_path)[0] == 0
+def test_check_says_what_is_wrong(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    assert fairopt("compare", EXAMPLE, "--policy", "max-min", "--evaluations", 3, "--certificates", tmp_path)[0] == 0
     path = tmp_path / "max-min" / "decision.json"
     data = json.loads(path.read_text())
     path.write_text(json.dumps(data | {"value": "2"}))
-    status, out, _ = command("check", path)
+    status, out, _ = fairopt("check", path)
     assert status == 1
     assert "REJECTED" in out
     path.write_text("{")
-    assert command("check", path)[0] == 2
-    assert command("check", tmp_path / "nothing.json")[0] == 2
+    assert fairopt("check", path)[0] == 2
+    assert fairopt("check", tmp_path / "nothing.json")[0] == 2
 
 
 def test_a_computation_that_stops_does_not_stop_the_others(
-    command: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from fairopt.proofs.verify import Rejected
 
@@ -100,39 +86,39 @@ def test_a_computation_that_stops_does_not_stop_the_others(
         return Finding(row.verdict, row.evidence), 0.0
 
     monkeypatch.setattr(Entry, "recompute", stopped)
-    status, out, _ = command("claims", "oef-eq6", "oef-fig2", "oef-eq2", "--run", "--json")
+    status, out, _ = fairopt("claims", "oef-eq6", "oef-fig2", "oef-eq2", "--run", "--json")
     assert status == 3
     rows = json.loads(out)
     assert [row["follows"] for row in rows] == [False, False, True]
     assert "changed" in rows[0]["error"]
-    assert command("claims", "oef-eq6", "oef-eq2", "--run")[0] == 1
+    assert fairopt("claims", "oef-eq6", "oef-eq2", "--run")[0] == 1
 
 
-def test_certificates_need_a_place(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+def test_certificates_need_a_place(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    status, _, err = command(
+    status, _, err = fairopt(
         "compare", EXAMPLE, "--policy", "equal-split", "--evaluations", 3, "--certificates", blocked
     )
     assert status == 2
     assert str(blocked) in err
     # what an earlier run has left would pass for this one's
-    status, _, err = command("compare", EXAMPLE, "--policy", "equal-split", "--certificates", tmp_path)
+    status, _, err = fairopt("compare", EXAMPLE, "--policy", "equal-split", "--certificates", tmp_path)
     assert status == 2
     assert "not empty" in err
-    status, _, err = command("solve", EXAMPLE, "--policy", "max-min", "--certificate", tmp_path / "no" / "c.json")
+    status, _, err = fairopt("solve", EXAMPLE, "--policy", "max-min", "--certificate", tmp_path / "no" / "c.json")
     assert status == 2
     assert "folder that exists" in err
 
 
-def test_claims_are_listed_and_shown(command: Callable[..., tuple[int, str, str]]) -> None:
-    status, out, _ = command("claims")
+def test_claims_are_listed_and_shown(fairopt: Callable[..., Ran]) -> None:
+    status, out, _ = fairopt("claims")
     assert status == 0
     assert all(row.id in out for row in ledger())
-    status, out, _ = command("claims", "oef-eq6")
+    status, out, _ = fairopt("claims", "oef-eq6")
     assert status == 0
     assert "fairopt claims oef-eq6 --run" in out
-    status, out, _ = command("claims", "--json", "--paper", "oef")
+    status, out, _ = fairopt("claims", "--json", "--paper", "oef")
     assert {"id", "paper", "where", "verdict", "evidence", "seconds"} <= json.loads(out)[0].keys()
     assert {row["paper"] for row in json.loads(out)} == {"oef"}
     for wrong, named in (
@@ -141,24 +127,24 @@ def test_claims_are_listed_and_shown(command: Callable[..., tuple[int, str, str]
         (("oef-fig7", "--paper", "gandiva"), "no claim fits"),
         (("--verdict", "open", "--run"), "recomputed"),
     ):
-        status, out, err = command("claims", *wrong)
+        status, out, err = fairopt("claims", *wrong)
         assert (status, out) == (2, "")
         assert named in err
-    assert command("claims", "oef-eq6", "oef-eq6")[1].count("verdict:") == 1
+    assert fairopt("claims", "oef-eq6", "oef-eq6")[1].count("verdict:") == 1
 
 
-def test_a_claim_is_recomputed(command: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    status, out, _ = command("claims", "oef-eq6", "--run", "--json")
+def test_a_claim_is_recomputed(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    status, out, _ = fairopt("claims", "oef-eq6", "--run", "--json")
     assert status == 0
     row = json.loads(out)[0]
     assert row["follows"] is True
     assert row["recomputed"] == {"verdict": row["verdict"], "evidence": row["evidence"]}
     # and one that no longer follows fails
     monkeypatch.setattr(row["run"].replace(":", "."), lambda: Finding(Ruling.REFUTED, "something else"))
-    status, out, _ = command("claims", "oef-eq6", "--run")
+    status, out, _ = fairopt("claims", "oef-eq6", "--run")
     assert status == 1
     assert "NO LONGER FOLLOWS" in out
-    status, _, err = command("claims", "fft-jct", "--run")
+    status, _, err = fairopt("claims", "fft-jct", "--run")
     assert status == 2
     assert "waits for" in err
 
@@ -210,45 +196,43 @@ def test_a_broken_ledger_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         list(read_package("broken_ledger"))
 
 
-def test_what_we_found_in_the_readme_is_what_the_ledger_says() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert readme.put_into(text, ledger()) == text, "run `make claims`"
+def test_the_page_of_the_ledger_is_what_the_ledger_says() -> None:
+    text = (ROOT / "docs/ledger.md").read_text(encoding="utf-8")
+    assert page.put_into(text, ledger()) == text, "run `make claims`"
 
 
-def test_a_lie_is_found_shrunk_and_proved(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+def test_a_lie_is_found_shrunk_and_proved(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
     small, proof = tmp_path / "small.toml", tmp_path / "proof.json"
     asked = ("lie", EXAMPLE, "--policy", "oef-cooperative", "--kind", "larger", "--evaluations", 60)
-    status, out, _ = command(*asked, "--shrink", "--markets", 60, "--out", small, "--certificate", proof, "--json")
+    status, out, _ = fairopt(*asked, "--shrink", "--markets", 60, "--out", small, "--certificate", proof, "--json")
     assert status == 1
     told = json.loads(out)
     assert told["found"]
     assert len(told["market"]["user"]) == 2  # nobody can gain alone
-    assert command("solve", small, "--policy", "oef-cooperative")[0] == 0
-    status, out, _ = command("check", proof)
+    assert fairopt("solve", small, "--policy", "oef-cooperative")[0] == 0
+    status, out, _ = fairopt("check", proof)
     assert status == 0
     assert "oef-cooperative rewards" in out
 
 
-def test_no_lie_is_found_where_none_can_pay(command: Callable[..., tuple[int, str, str]]) -> None:
-    status, out, _ = command("lie", EXAMPLE, "--policy", "equal-split", "--evaluations", 9)
+def test_no_lie_is_found_where_none_can_pay(fairopt: Callable[..., Ran]) -> None:
+    status, out, _ = fairopt("lie", EXAMPLE, "--policy", "equal-split", "--evaluations", 9)
     assert status == 0
     assert "no lie that pays was found" in out
-    status, _, err = command("lie", EXAMPLE, "--policy", "equal-spli")
+    status, _, err = fairopt("lie", EXAMPLE, "--policy", "equal-spli")
     assert status == 2
     assert "equal-split" in err
 
 
-def test_what_depends_on_the_choice_among_optima_is_said(
-    command: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_what_depends_on_the_choice_among_optima_is_said(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
     path = tmp_path / "alike.toml"
     path.write_text(
         'schema = 1\ntypes = ["A", "B"]\ncapacity = [1, 1]\n'
         '[[user]]\nname = "x"\nspeedup = [1, 2]\n[[user]]\nname = "y"\nspeedup = [1, 2]\n'
     )
     asked = ("compare", path, "--policy", "max-efficiency", "--evaluations", 3, "--every-optimum")
-    assert "sharing_incentive: holds for some optimum, not for all" in command(*asked)[1]
-    properties = json.loads(command(*asked, "--json")[1])["policies"]["max-efficiency"]["properties"]
+    assert "sharing_incentive: holds for some optimum, not for all" in fairopt(*asked)[1]
+    properties = json.loads(fairopt(*asked, "--json")[1])["policies"]["max-efficiency"]["properties"]
     by_optimum = properties["sharing_incentive"]["by_optimum"]
     assert (by_optimum["some"]["answer"], by_optimum["every"]["answer"]) == ("HOLDS", "FAILS")
     assert by_optimum["every"]["exact"] is True

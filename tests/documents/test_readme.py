@@ -15,7 +15,7 @@ from fairopt.discovery import BACKENDS, POLICIES, names, policies
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-
+POLICY_PAGE = (ROOT / "docs/policies.md").read_text(encoding="utf-8")
 
 #: The share policies that are installed.
 SHARES = {each.name for each in policies(Market)}
@@ -29,10 +29,15 @@ def marks(table: str) -> dict[str, list[str]]:
     return found
 
 
-def test_python_in_the_readme_runs() -> None:
-    found = doctest.testfile(str(ROOT / "README.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+@pytest.mark.parametrize("name", ["README.md", "docs/python.md", "docs/rounds.md", "docs/benchmarks.md"])
+def test_python_in_the_documents_runs(name: str) -> None:
+    found = doctest.testfile(str(ROOT / name), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.attempted > 5
     assert found.failed == 0
+
+
+def test_the_readme_is_read_in_ten_minutes() -> None:
+    assert len(README.split()) <= 1200
 
 
 def test_the_table_in_the_readme_is_what_the_command_prints(
@@ -50,9 +55,10 @@ def test_the_table_in_the_readme_is_what_the_command_prints(
     assert printed.keys() == SHARES - {"max-efficiency"}
 
 
-def test_the_market_file_in_the_readme_is_valid(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["README.md", "docs/command_line.md"])
+def test_the_market_file_in_the_documents_is_valid(tmp_path: Path, name: str) -> None:
     path = tmp_path / "readme.toml"
-    text = re.search(r"```toml\n(.*?)```", README, re.S)
+    text = re.search(r"```toml\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.S)
     assert text is not None
     path.write_text(text[1])
     market = read_market(path)
@@ -61,4 +67,4 @@ def test_the_market_file_in_the_readme_is_valid(tmp_path: Path) -> None:
 
 def test_all_policies_and_back_ends_are_listed() -> None:
     for group in (POLICIES, BACKENDS):
-        assert all(f"`{name}`" in README for name in names(group))
+        assert all(f"`{name}`" in text for text in (README, POLICY_PAGE) for name in names(group))

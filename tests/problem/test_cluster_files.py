@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from problem_files import put, refused
 
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster
@@ -48,21 +49,6 @@ memory = 12.0
 
 def same_cluster(one: Cluster, other: Cluster) -> bool:
     return all(np.array_equal(value, getattr(other, name)) for name, value in vars(one).items())
-
-
-def put(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
-    path.write_text(text)
-    return path
-
-
-def refused(error: pytest.ExceptionInfo[BadInput], path: Path, *words: str) -> None:
-    said = str(error.value)
-    assert error.value.file == str(path)
-    assert error.value.place, said
-    assert error.value.remedy, said
-    for word in words:
-        assert word in said, said
 
 
 def test_a_cluster_file_in_all_its_keys(tmp_path: Path) -> None:

@@ -292,7 +292,3 @@ def test_traces_match_their_cluster_and_survive_floats(pair: tuple[Cluster, Trac
         (each.host, each.begin, each.end) for each in floats.outages
     ]
     assert [type(each.begin) for each in floats.outages] == [float] * len(floats.outages)
-    for each in trace.outages:
-        assert each.meets(each.begin, each.end)
-        assert not each.meets(each.end, each.end + 1)
-        assert not each.meets(each.begin - 1, each.begin)

@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from problem_files import put, refused
 
 from fairopt import datasets
 from fairopt.errors import BadInput
@@ -76,21 +77,6 @@ def same_trace(one: Trace, other: Trace) -> bool:
         if not alike:
             return False
     return one.outages == other.outages
-
-
-def put(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
-    path.write_text(text)
-    return path
-
-
-def refused(error: pytest.ExceptionInfo[BadInput], path: Path, *words: str) -> None:
-    said = str(error.value)
-    assert error.value.file == str(path)
-    assert error.value.place, said
-    assert error.value.remedy, said
-    for word in words:
-        assert word in said, said
 
 
 # -- traces ----------------------------------------------------------------------------------------------------------

@@ -344,7 +344,7 @@ def variations(draw):
 def test_a_session_answers_as_a_fresh_solve(programs):
     session = Highs().opened()
     for program in programs:
-        warm, fresh = session.solve(program), Highs().solve(program)
+        warm, fresh = session(program), Highs().solve(program)
         assert warm.status is fresh.status
         if fresh.status is Status.OPTIMAL:
             assert warm.objective == pytest.approx(fresh.objective, abs=1e-7)
@@ -354,7 +354,7 @@ def test_a_session_answers_as_a_fresh_solve(programs):
 def test_a_session_takes_another_structure():
     session = Highs().opened()
     for program in (pairs(), mixed(), pairs()):
-        assert session.solve(program).objective == pytest.approx(Highs().solve(program).objective)
+        assert session(program).objective == pytest.approx(Highs().solve(program).objective)
 
 
 def test_gradient_and_value_with_logarithms():

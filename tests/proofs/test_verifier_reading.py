@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fairopt.proofs.verifier import reading
-from fairopt.proofs.verifier.reading import Unreadable
+from fairopt.proofs.verifier.reading import Entry, Unreadable
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from fairopt.proofs.verifier.reading import Unreadable
     [(3, 3), ("3", 3), ("-3/4", Fraction(-3, 4)), ("006/008", Fraction(3, 4)), ("-0", 0)],
 )
 def test_a_number_is_what_it_says(value: Any, means: object) -> None:
-    assert reading.number(value, "here") == means
+    assert Entry(value, "here").number() == means
 
 
 @pytest.mark.parametrize(
@@ -27,26 +27,26 @@ def test_a_number_is_what_it_says(value: Any, means: object) -> None:
 )
 def test_what_is_no_number_is_refused_by_place(value: Any) -> None:
     with pytest.raises(Unreadable, match="market, capacity: "):
-        reading.number(value, "market, capacity")
+        Entry(value, "market, capacity").number()
 
 
 def test_floats_stand_for_the_fractions_that_they_are_where_they_are_allowed() -> None:
-    assert reading.number(0.1, "here", floats=True) == Fraction(0.1)
+    assert Entry(0.1, "here", floats=True).number() == Fraction(0.1)
     for value in (float("nan"), float("inf")):
         with pytest.raises(Unreadable, match="no exact number"):
-            reading.number(value, "here", floats=True)
+            Entry(value, "here", floats=True).number()
 
 
 def test_long_numbers_are_read_and_only_absurd_ones_refused() -> None:
     """Python itself stops at 4,300 digits; an exact allocation may have more."""
     digits = "123456789" * 1000
-    assert reading.number(f"-{digits}/7", "here") * -7 == reading.whole(digits, "here")
+    assert Entry(f"-{digits}/7", "here").number() * -7 == reading.whole(digits, "here")
     assert reading.whole(digits, "here") % 10**9 == 123456789
     assert reading.parsed(digits[:4000]) == reading.whole(digits[:4000], "here")
     with pytest.raises(Unreadable, match="an integer that is no string: 9000 digits"):
         reading.parsed(digits)
     with pytest.raises(Unreadable, match=r"here: 20001 digits .* the limit is 20000"):
-        reading.number("9" * 20_001, "here")
+        Entry("9" * 20_001, "here").number()
 
 
 def test_long_numbers_are_printed_rounded_and_short_ones_exactly() -> None:
@@ -58,24 +58,24 @@ def test_long_numbers_are_printed_rounded_and_short_ones_exactly() -> None:
 
 def refusals() -> dict[str, Callable[[], object]]:
     return {
-        "here: 2 is no integer of at least 3": lambda: reading.integer(2, "here", least=3),
-        "here: True is no integer": lambda: reading.integer(True, "here"),
-        "here: 0 is too little": lambda: reading.amount(0, "here", positive=True),
-        "here: -1 is too little": lambda: reading.amount(-1, "here"),
-        "here: 7 is no string": lambda: reading.text(7, "here"),
-        "here: 1 is neither true nor false": lambda: reading.truth(1, "here"),
-        "here: 'c' is none of a, b": lambda: reading.choice("c", "here", ["a", "b"]),
-        "here: 'ab' is no list": lambda: reading.items("ab", "here"),
-        "here: it has 1 entries and needs 2": lambda: reading.items([1], "here", 2),
-        "here: missing keys: b; unknown keys: ..c..": lambda: reading.fields({"a": 1, "c": 1}, "here", "a b"),
-        "here: None is no object": lambda: reading.fields(None, "here", "a"),
-        "schema: True is not 1": lambda: reading.schema(True, ""),
-        "here: the name .*cannot be printed": lambda: reading.names(["a\nb"], "here"),
-        "here: the name ' ' cannot be printed": lambda: reading.names([" "], "here"),
-        "here: 201 characters of a name are too many": lambda: reading.names(["a" * 201], "here"),
-        "here: a name stands twice": lambda: reading.names(["a", "a"], "here"),
-        "here: 'c' is unknown": lambda: reading.position("c", ["a", "b"], "here"),
-        "here: 0 is unknown": lambda: reading.position(0, {"a": 0}, "here"),
+        "here: 2 is no integer of at least 3": lambda: Entry(2, "here").integer(3),
+        "here: True is no integer": lambda: Entry(True, "here").integer(),
+        "here: 0 is too little": lambda: Entry(0, "here").amount(positive=True),
+        "here: -1 is too little": lambda: Entry(-1, "here").amount(),
+        "here: 7 is no string": lambda: Entry(7, "here").text(),
+        "here: 1 is neither true nor false": lambda: Entry(1, "here").truth(),
+        "here: 'c' is none of a, b": lambda: Entry("c", "here").choice(["a", "b"]),
+        "here: 'ab' is no list": lambda: Entry("ab", "here").items(),
+        "here: it has 1 entries and needs 2": lambda: Entry([1], "here").items(2),
+        "here: missing keys: b; unknown keys: ..c..": lambda: Entry({"a": 1, "c": 1}, "here").fields("a b"),
+        "here: None is no object": lambda: Entry(None, "here").fields("a"),
+        "schema: True is not 1": lambda: Entry({"schema": True})["schema"].version(),
+        "here: the name .*cannot be printed": lambda: Entry("a\nb", "here").name(),
+        "here: the name ' ' cannot be printed": lambda: Entry(" ", "here").name(),
+        "here: 201 characters of a name are too many": lambda: Entry("a" * 201, "here").name(),
+        "here: a name stands twice": lambda: reading.distinct(["a", "a"], "here"),
+        "here: 'c' is unknown": lambda: Entry("c", "here").position(["a", "b"]),
+        "here: 0 is unknown": lambda: Entry(0, "here").position({"a": 0}),
         "here: 1000001 slots are too many": lambda: reading.within(1_000_001, 10**6, "here", "slots"),
         "document: not JSON": lambda: reading.parsed("{"),
         "document: not JSON that can be read: maximum recursion": lambda: reading.parsed("[" * 100_000),
@@ -90,7 +90,7 @@ def test_a_refusal_names_the_place_and_the_value(says: str) -> None:
 
 
 def test_absent_optional_keys_are_none() -> None:
-    assert reading.fields({"a": 1}, "here", "a", "b") == {"a": 1, "b": None}
+    assert Entry({"a": 1}, "here").fields("a", "b").value == {"a": 1, "b": None}
 
 
 def test_messages_stay_short() -> None:

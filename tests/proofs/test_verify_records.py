@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gzip
 import json
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -22,7 +23,7 @@ from fairopt.simulation import Mechanics, Setting, run
 from fairopt.simulation.recording import Recorder, header
 from fairopt.testing.round_samples import LENGTH, by_hand, documented, sample_settings
 from fairopt.testing.round_suite import Lender
-from fairopt.testing.tampering import changes, places
+from fairopt.testing.tampering import Tampering, changes, places
 
 NEAR = Fraction(1, 10**9)
 
@@ -75,6 +76,21 @@ def quietly_accepted(lines: list[dict[str, Any]]) -> bool:
         return not of_lines(lines)
     except Unreadable:
         return False
+
+
+@pytest.mark.parametrize("odd", [None, 7, [0], {"x": 1}], ids=str)
+def test_nothing_that_stands_anywhere_makes_it_stumble(odd: Any, tmp_path: Path) -> None:
+    """What is no run cannot be read, or is rejected; there is no other error."""
+    lines = recorded(ShortestRemainingTimeFirst(), by_hand(), tmp_path / "run.jsonl")
+    for at, line in enumerate(lines):
+        for place in places(line):
+            quietly_accepted([*lines[:at], Tampering(place, "odd", odd).of(line), *lines[at + 1 :]])
+        for key in {} if "job" in line else line:
+            quietly_accepted([*lines[:at], {**line, key: odd}, *lines[at + 1 :]])
+    data = documented(ShortestRemainingTimeFirst(), by_hand())
+    for place in list(places(data))[:120]:  # what a run begins with
+        with suppress(Unreadable):
+            decide(json.dumps(Tampering(place, "odd", odd).of(data)))
 
 
 def scaled(time: str, work: str, shift: str = "0") -> Setting:
@@ -169,6 +185,8 @@ def test_what_is_not_judged_is_said_and_the_outcome_is_judged() -> None:
     assert not found
     assert "Not judged: whether the policy that is said to be 'fair' decides so" in said
     assert "measures" in said.partition("Not judged")[2]
+    data["outcome"] = {"complete": True}  # why a run stopped need not be told
+    assert not decide(json.dumps(data))[0]
     data["outcome"]["complete"] = False
     assert decide(json.dumps(data))[0] == ["outcome: complete is False and should be True"]
 

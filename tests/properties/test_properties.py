@@ -76,7 +76,7 @@ class WrongWitness(EnvyFreeness):
 @pytest.mark.parametrize(
     ("each", "check"),
     [
-        (AlwaysYes(), "cited instances hold and fail"),
+        (AlwaysYes(), "instances hold and fail"),
         (AlwaysYes(), "witness refutes by the bare definition"),
         (WrongWitness(), "witness refutes by the bare definition"),
     ],

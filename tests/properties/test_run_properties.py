@@ -13,9 +13,10 @@ from fairopt.compare import verify
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Market
 from fairopt.properties import Answer, EnvyFreeness, Verdict
+from fairopt.properties.property import SlackCase
 from fairopt.properties.runs.lease_kept import LeaseKept, promised
 from fairopt.properties.runs.no_starvation import NoStarvation
-from fairopt.properties.runs.run_property import RunCase, RunProperty
+from fairopt.properties.runs.run_property import RunProperty
 from fairopt.properties.runs.scripted import BOTH, ONE, TWO_GPUS, jobs, scripted
 from fairopt.properties.runs.sharing_incentive_over_time import SharingIncentiveOverTime
 from fairopt.properties.runs.work_conservation_over_time import WorkConservationOverTime
@@ -226,17 +227,17 @@ class Optimist(WorkConservationOverTime):
 class Hasty(LeaseKept):
     """Takes a job that is not done yet for one that never will be."""
 
-    def cases(self, history: History) -> Iterator[RunCase]:
+    def cases(self, history: History) -> Iterator[SlackCase]:
         yield from super().cases(history)
         for name, done in history.completion.items():
             if done is None:
-                yield RunCase(Fraction(-1), 1, f"{name} is not done")
+                yield SlackCase(Fraction(-1), 1, f"{name} is not done")
 
 
 class Vague(WorkConservationOverTime):
     """Shows another round than the one that fails."""
 
-    def cases(self, history: History) -> Iterator[RunCase]:
+    def cases(self, history: History) -> Iterator[SlackCase]:
         for case in super().cases(history):
             shown = None if case.witness is None else replace(case.witness, free=case.witness.free + 1)
             yield case._replace(witness=shown)

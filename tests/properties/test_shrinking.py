@@ -27,14 +27,13 @@ from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Formulation, Sense
 from fairopt.properties import Answer, Effort, EnvyFreeness, Misreport, StrategyProofness
-from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Smaller
+from fairopt.properties.misreports.allowed import EVERY_KIND, LARGER, SMALLER, Misreports
 from fairopt.properties.misreports.exact_reports import ExactReports, candidates, simplest
 from fairopt.properties.misreports.minimal_misreport import shrink, shrinking_misreports
 from fairopt.properties.misreports.search import Found
 from fairopt.properties.misreports.shrinking import shrink_market, shrinks
 from fairopt.testing.samples import sample_markets
 
-KINDS: list[Misreports] = [Larger(), Smaller(), Anything()]
 THREE = Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1])
 
 
@@ -49,7 +48,7 @@ def test_simplest_fraction_has_the_least_denominator() -> None:
         simplest(Fraction(2), Fraction(1))
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", EVERY_KIND, ids=lambda kind: kind.name)
 def test_rational_reports_near_a_float_one_stay_of_its_kind(kind: Misreports) -> None:
     market = Market.of([["1.3", "2.71", 0], [1, 3, 1]], capacity=[1, 1, 1])
     truth = market.as_(float).speedup[0]
@@ -198,18 +197,18 @@ def least_total(policy: Policy, kind: Misreports, shape: tuple[int, int], below:
 @pytest.mark.parametrize(
     ("policy", "kind", "size"),
     [
-        pytest.param(CooperativeOEF(), Larger(), (2, 2, 0, 0, 13), marks=pytest.mark.slow),
-        pytest.param(CooperativeOEF(), Smaller(), (2, 2, 0, 0, 13), marks=pytest.mark.slow),
-        pytest.param(MaxMin(), Larger(), (2, 2, 0, 0, 13), marks=pytest.mark.slow),
-        pytest.param(MaxMin(), Smaller(), (2, 2, 0, 0, 12), marks=pytest.mark.slow),
-        pytest.param(WaterFilling(), Larger(), (2, 2, 0, 0, 13), marks=pytest.mark.slow),
-        pytest.param(WaterFilling(), Smaller(), (2, 2, 0, 0, 12), marks=pytest.mark.slow),
-        pytest.param(NashWelfare(), Larger(), (2, 2, 0, 0, 13), marks=pytest.mark.slow),
-        pytest.param(NashWelfare(), Smaller(), (2, 2, 0, 0, 13), marks=pytest.mark.slow),
-        pytest.param(MaxEfficiency(), Larger(), (2, 1, 0, 0, 9), marks=pytest.mark.slow),
-        pytest.param(SecondPriceTrading(), Larger(), (2, 2, 0, 0, 13), marks=pytest.mark.slow),
-        (NonCooperativeOEF(), Smaller(), (2, 1, 0, 0, 7)),
-        pytest.param(SecondPriceTrading(), Smaller(), (2, 2, 0, 0, 12), marks=pytest.mark.slow),
+        pytest.param(CooperativeOEF(), LARGER, (2, 2, 0, 0, 13), marks=pytest.mark.slow),
+        pytest.param(CooperativeOEF(), SMALLER, (2, 2, 0, 0, 13), marks=pytest.mark.slow),
+        pytest.param(MaxMin(), LARGER, (2, 2, 0, 0, 13), marks=pytest.mark.slow),
+        pytest.param(MaxMin(), SMALLER, (2, 2, 0, 0, 12), marks=pytest.mark.slow),
+        pytest.param(WaterFilling(), LARGER, (2, 2, 0, 0, 13), marks=pytest.mark.slow),
+        pytest.param(WaterFilling(), SMALLER, (2, 2, 0, 0, 12), marks=pytest.mark.slow),
+        pytest.param(NashWelfare(), LARGER, (2, 2, 0, 0, 13), marks=pytest.mark.slow),
+        pytest.param(NashWelfare(), SMALLER, (2, 2, 0, 0, 13), marks=pytest.mark.slow),
+        pytest.param(MaxEfficiency(), LARGER, (2, 1, 0, 0, 9), marks=pytest.mark.slow),
+        pytest.param(SecondPriceTrading(), LARGER, (2, 2, 0, 0, 13), marks=pytest.mark.slow),
+        (NonCooperativeOEF(), SMALLER, (2, 1, 0, 0, 7)),
+        pytest.param(SecondPriceTrading(), SMALLER, (2, 2, 0, 0, 12), marks=pytest.mark.slow),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )

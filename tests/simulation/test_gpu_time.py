@@ -22,7 +22,6 @@ from fairopt.simulation.gpu_time import (
     job_fairness,
     sharing_loss,
     tenant_fairness,
-    tenant_fairness_over,
 )
 from fairopt.simulation.steps import StepFunction, combine
 
@@ -89,10 +88,8 @@ def test_tenants_by_hand() -> None:
     assert tenant_fairness(done) == {"A": F(4 * 20 + 10, 4 * 20 + 10), "B": F(4 * 30, 2 * 30)}
     assert tenant_fairness(done, demand_cap=False) == {"A": F(90, 6 * 30), "B": 2}
     assert job_fairness(done) == {"j1": 1, "j2": 2, "j3": 1}
-    parts = list(tenant_fairness_over(done, 20))
-    assert parts == [((0, 20), {"A": 1, "B": 2}), ((20, 30), {"A": 1, "B": 2})]
-    with pytest.raises(BadInput, match="positive"):
-        next(tenant_fairness_over(done, 0))
+    for window in (Window(0, 20), Window(20, 30)):
+        assert tenant_fairness(done, window=window) == {"A": 1, "B": 2}
 
 
 def test_the_two_definitions_differ_for_one_tenant() -> None:

@@ -23,7 +23,7 @@ from fairopt.backends.exact.proofs import tightened
 from fairopt.backends.exact.refinement import FloatProgram
 from fairopt.backends.exact.sums import ZERO, excesses, finite, objective, reduced_cost
 from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, vertex_of
-from fairopt.program import INFINITY, Array, Program, Sense, entry_name, fractions
+from fairopt.program import INFINITY, Array, Program, Sense, fractions
 
 #: By how much bounds are moved inwards to find a point that breaks none: one is tried after the other.
 DEPTHS = tuple(Fraction(1, 2**power) for power in (30, 22, 14, 8))
@@ -73,9 +73,7 @@ def exact_bound(program: Program, x: Array, dual: Array | None = None) -> ExactB
     point = rational(x)
     variables = len(program.cost)
     violations = {
-        entry_name(
-            *((program.variable_blocks, place) if place < variables else (program.row_blocks, place - variables))
-        ): amount
+        program.column_name(place) if place < variables else program.row_name(place - variables): amount
         for place, amount in excesses(program, point).items()
     }
     for place in np.flatnonzero(program.integer):
@@ -105,9 +103,7 @@ def safe_dual(program: Program, dual: Array) -> Array | None:
 
 def _clipped(program: Program, dual: Array, sign: int) -> Array:
     """Return the multipliers with 0 for those that ask for a side which their row does not have."""
-    rises, falls = finite(program.rows.upper), finite(program.rows.lower)
-    if sign < 0:
-        rises, falls = falls, rises
+    rises, falls = (finite(side) for side in (program.rows.upper, program.rows.lower)[::sign])
     clipped = dual.copy()
     clipped[~rises & (dual > 0) | ~falls & (dual < 0)] = ZERO
     return clipped
@@ -121,14 +117,12 @@ class _Repair:
         self._rows = program.rows
         self._rate: Array = sign * reduced_cost(program, np.asarray(sign * multipliers))
         self._lower, self._upper = finite(program.lower), finite(program.upper)
-        self._sides = (finite(program.rows.upper), finite(program.rows.lower))
         positive = np.fromiter((value.numerator > 0 for value in self._rows.value), dtype=bool)
         column = self._rows.column
         # raising a row's multiplier lowers the rates of its positive entries; safe where all have the bound for it
         fits = np.where(positive, self._lower[column], self._upper[column])
         unfit = np.where(positive, self._upper[column], self._lower[column])
-        self._positive = positive
-        self._safe_up, self._safe_down = self._sides[0].copy(), self._sides[1].copy()
+        self._safe_up, self._safe_down = finite(program.rows.upper), finite(program.rows.lower)
         self._safe_up[self._rows.row[~fits]] = False
         self._safe_down[self._rows.row[~unfit]] = False
         self._by_column = np.argsort(column, kind="stable")
@@ -136,11 +130,13 @@ class _Repair:
 
     def once(self) -> bool:
         """Bring rates to 0 that ask for a bound which does not exist, where possible; return whether none is left."""
-        wrong = (self._rate > 0) & ~self._upper | (self._rate < 0) & ~self._lower
         # free variables first: mending one may break others, which have a bound to fall back on
-        for column in sorted(np.flatnonzero(wrong), key=lambda j: bool(self._upper[j] or self._lower[j])):
+        for column in sorted(np.flatnonzero(self._wrong()), key=lambda j: bool(self._upper[j] or self._lower[j])):
             self._mend(int(column))
-        return not ((self._rate > 0) & ~self._upper | (self._rate < 0) & ~self._lower).any()
+        return not self._wrong().any()
+
+    def _wrong(self) -> Array:
+        return np.asarray((self._rate > 0) & ~self._upper | (self._rate < 0) & ~self._lower)
 
     def _mend(self, column: int) -> None:
         rate = self._rate[column]
@@ -170,12 +166,8 @@ class _Repair:
 
 def best_bound(program: Program, candidates: list[Array]) -> tuple[Fraction, Array] | None:
     """Return the tightest bound that the candidates' multipliers can be made to prove, and those that prove it."""
-    proved = []
-    for candidate in candidates:
-        dual = safe_dual(program, candidate)
-        bound = None if dual is None else dual_bound(program, dual)
-        if dual is not None and bound is not None:
-            proved.append((bound, dual))
+    duals = [dual for each in candidates if (dual := safe_dual(program, each)) is not None]
+    proved = [(bound, dual) for dual in duals if (bound := dual_bound(program, dual)) is not None]
     sign = 1 if program.sense is Sense.MAXIMIZE else -1
     return min(proved, key=lambda pair: sign * pair[0], default=None)
 

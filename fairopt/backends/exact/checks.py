@@ -59,14 +59,14 @@ def refuted(program: Program, multipliers: Array) -> tuple[str, ...]:
     the bounds have less; signs are as in ``farkas`` of `fairopt.backends.solution.Solution`. Errors: `FairoptError`.
     """
     _require(contradict(program, multipliers), "the multipliers do not contradict the constraints")
-    product = np.asarray(program.cost - reduced_cost(program, multipliers))
+    product = program.cost - reduced_cost(program, multipliers)
     names = [program.row_name(int(row)) for row in nonzero(multipliers)]
     return (*names, *(f"bounds of {program.column_name(int(column))}" for column in nonzero(product)))
 
 
 def contradict(program: Program, multipliers: Array) -> bool:
     """Return whether multipliers prove that the program has no point."""
-    product = np.asarray(program.cost - reduced_cost(program, multipliers))
+    product = program.cost - reduced_cost(program, multipliers)
     demanded = worst(multipliers, program.rows.lower, program.rows.upper, -1)
     most = worst(product, program.lower, program.upper, 1)
     return demanded is not None and most is not None and most < demanded

@@ -17,10 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from flint import fmpq, fmpq_mat
-
-from fairopt.program import Array
 
 ZERO = fmpq(0)
 
@@ -111,7 +108,6 @@ class _Tableau:
         first = form.variables
         self.inner = sorted(j for j in basic if j < first)  # J
         self.tight = [r for r in range(len(form.matrix)) if first + r not in basic]  # R
-        self._place = {j: place for place, j in enumerate(self.inner)}
         self._kernel = _matrix(form, self.tight, self.inner)
         self._turned = self._kernel.transpose()
         self.x = self._primal()
@@ -130,9 +126,8 @@ class _Tableau:
         return PivotEnd.OPTIMAL
 
     def found(self, end: PivotEnd, pivots: int) -> PivotResult:
-        return PivotResult(
-            end, self.basic, pivots, self.x, self.proof if end is PivotEnd.INFEASIBLE else self.dual, self.ray
-        )
+        dual = self.proof if end is PivotEnd.INFEASIBLE else self.dual
+        return PivotResult(end, self.basic, pivots, self.x, dual, self.ray)
 
     def _infeasible(self, index: int) -> int:
         """Return the direction (1 or -1) in which a basic entry must move to hold its bound, 0 if it does."""
@@ -154,14 +149,8 @@ class _Tableau:
 
     def _leave(self, leaving: int, direction: int) -> PivotEnd | tuple[int, int]:
         form, first = self.form, self.form.variables
-        if leaving < first:
-            weight = [ZERO] * len(self.inner)
-            weight[self._place[leaving]] = fmpq(1)
-            own: dict[int, Any] = {}
-        else:
-            own = form.matrix[leaving - first]
-            weight = [own.get(j, ZERO) for j in self.inner]
-        multipliers = self._multipliers(weight)
+        own = {leaving: fmpq(1)} if leaving < first else form.matrix[leaving - first]
+        multipliers = self._multipliers([own.get(j, ZERO) for j in self.inner])
         effect = self._rates([own.get(j, ZERO) for j in range(first)], multipliers)
         for entering, change in enumerate(effect):
             if entering in self.basic or change == 0 or form.kind[entering] is BoundKind.FIXED:
@@ -176,15 +165,14 @@ class _Tableau:
 
     def _enter(self, entering: int, direction: int) -> PivotEnd | tuple[int, int]:
         form, first = self.form, self.form.variables
-        if entering < first:
-            move = self._solve([-form.matrix[r].get(entering, ZERO) * direction for r in self.tight])
-        else:
-            move = self._solve([fmpq(direction) if first + r == entering else ZERO for r in self.tight])
         ray = [ZERO] * first
-        for j, change in zip(self.inner, move, strict=True):
-            ray[j] = change
         if entering < first:
             ray[entering] = fmpq(direction)
+            side = [-form.matrix[r].get(entering, ZERO) * direction for r in self.tight]
+        else:
+            side = [fmpq(direction) if first + r == entering else ZERO for r in self.tight]
+        for j, change in zip(self.inner, _solved(self._kernel, side), strict=True):
+            ray[j] = change
         for leaving in sorted(self.basic):
             kind = form.kind[leaving]
             change = ray[leaving] if leaving < first else _dot(form.matrix[leaving - first], ray)
@@ -201,8 +189,8 @@ class _Tableau:
 
     def _primal(self) -> list[Any]:
         form, first = self.form, self.form.variables
-        x = [ZERO if j in self._place else form.bound[j] for j in range(first)]
-        solved = self._solve([form.bound[first + r] - _dot(form.matrix[r], x) for r in self.tight])
+        x = [ZERO if j in self.basic else form.bound[j] for j in range(first)]
+        solved = _solved(self._kernel, [form.bound[first + r] - _dot(form.matrix[r], x) for r in self.tight])
         for j, value in zip(self.inner, solved, strict=True):
             x[j] = value
         return x
@@ -223,9 +211,6 @@ class _Tableau:
                 for j, value in self.form.matrix[r].items():
                     rate[j] -= factor * value
         return rate + multipliers
-
-    def _solve(self, side: list[Any]) -> list[Any]:
-        return _solved(self._kernel, side)
 
 
 def _solved(matrix: Any, side: list[Any]) -> list[Any]:
@@ -262,10 +247,4 @@ def _repaired(form: OneSided, basic: set[int]) -> frozenset[int]:
 def _independent(matrix: Any) -> list[int]:
     """Return the places of columns that are independent and span the rest."""
     reduced, rank = matrix.rref()
-    columns = matrix.ncols()
-    table = np.array(reduced.entries(), dtype=object).reshape(matrix.nrows(), columns)
-    return [int(np.flatnonzero(_non_zero(table[row]))[0]) for row in range(rank)]
-
-
-def _non_zero(entries: Array) -> Array:
-    return np.array([entry != 0 for entry in entries], dtype=bool)
+    return [next(place for place, entry in enumerate(row) if entry != 0) for row in reduced.tolist()[:rank]]

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.backends.exact.sums import ZERO, totals, zeros
+from fairopt.backends.exact.sums import ZERO, finite, totals, zeros
 from fairopt.program import INFINITY, Array, Program, Rows, Sense, objects
 
 ONE = Fraction(1)
@@ -55,16 +55,10 @@ def nearest_point(program: Program, kept: Array) -> Program:
 
 def steepest_direction(program: Program) -> Program:
     """Return the program of the most improving direction, with entries up to 1, that no bound or row ever stops."""
-    lower, upper = (
-        objects([ZERO if isinstance(end, Fraction) else free for end in ends])
-        for ends, free in ((program.lower, -ONE), (program.upper, ONE))
-    )
-    least, most = (
-        objects([ZERO if isinstance(side, Fraction) else side for side in sides])
-        for sides in (program.rows.lower, program.rows.upper)
-    )
-    rows = replace(program.rows, lower=least, upper=most)
-    return replace(program, offset=ZERO, lower=lower, upper=upper, rows=rows)
+    rows, zero, one = program.rows, objects([ZERO]), objects([ONE])
+    lower, upper = np.where(finite(program.lower), zero, -one), np.where(finite(program.upper), zero, one)
+    least, most = (np.where(finite(sides), zero, sides) for sides in (rows.lower, rows.upper))
+    return replace(program, offset=ZERO, lower=lower, upper=upper, rows=replace(rows, lower=least, upper=most))
 
 
 def any_point(program: Program) -> Program:

@@ -56,7 +56,8 @@ class FloatProgram:
     def solve(self, interior: bool = False) -> Solution:
         """Return HiGHS's answer to the program itself, by its simplex or its interior-point method with a crossover."""
         self._highs.setOptionValue("solver", "ipm" if interior else "choose")
-        return self._scaled.back(self._run(self._scaled.program))
+        left = None if self.deadline == INFINITY else max(0.0, self.deadline - time.perf_counter())
+        return self._scaled.back(run(self._highs, self._scaled.program, left, thorough=False))
 
     def conflicting_rows(self) -> Array:
         """Return the rows to which HiGHS's proof of infeasibility gives multipliers; none where it has no proof."""
@@ -115,19 +116,12 @@ class FloatProgram:
         if present > variables:
             self._highs.deleteCols(present - variables, np.arange(variables, present, dtype=np.int32))
 
-    def _run(self, program: Program) -> Solution:
-        left = None if self.deadline == INFINITY else max(0.0, self.deadline - time.perf_counter())
-        return run(self._highs, program, left, thorough=False)
-
     def _start(self, basis: Basis) -> None:
         import highspy
 
-        words = highspy.HighsBasisStatus
-        known = {Position.LOWER: words.kLower, Position.BASIC: words.kBasic}
-        known |= {Position.UPPER: words.kUpper, Position.ZERO: words.kZero}
-        start = highspy.HighsBasis()
-        start.col_status = [known[Position(place)] for place in basis.columns.tolist()]
-        start.row_status = [known[Position(place)] for place in basis.rows.tolist()]
+        start = highspy.HighsBasis()  # its numbers are those of `Position`
+        start.col_status = list(map(highspy.HighsBasisStatus, basis.columns.tolist()))
+        start.row_status = list(map(highspy.HighsBasisStatus, basis.rows.tolist()))
         start.valid = True
         self._highs.setBasis(start)
 

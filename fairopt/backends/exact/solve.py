@@ -21,7 +21,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -62,49 +62,40 @@ class Exact(Backend):
     """
 
     name = "exact"
-    modules: ClassVar[tuple[str, ...]] = ("highspy", "flint")
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.DUALS, Capability.BASIS, Capability.TIME_LIMIT}
-    )
+    modules = ("highspy", "flint")
+    capabilities = frozenset({Capability.DUALS, Capability.BASIS, Capability.TIME_LIMIT})
     number: ClassVar[type] = Fraction
 
     def _solve(self, program: Program, options: Options) -> Solution:
-        began = time.perf_counter()
+        deadline = INFINITY if options.time_limit is None else time.perf_counter() + options.time_limit
         if trivial := settle(program, self.name, forgiven=0):
             return _with_ray(program, trivial)
-        deadline = INFINITY if options.time_limit is None else began + options.time_limit
         search = _Search(program, deadline)
         search.ask()
-        return replace(search.answer(), seconds=time.perf_counter() - began)
+        return search.answer()
 
     def from_basis(
-        self,
-        program: Program,
-        basis: Basis | None,
-        *,
-        deadline: float = INFINITY,
-        refinement: bool = True,
+        self, program: Program, basis: Basis | None, *, deadline: float = INFINITY, refinement: bool = True
     ) -> Solution:
         """Solve a program from a basis, of whatever quality; None starts from the slacks.
 
         ``deadline`` is on the clock of `time.perf_counter`. Without ``refinement`` exact pivots start from the basis
         at once, and HiGHS is never asked.
         """
-        began = time.perf_counter()
         program = program.as_(self.number)
         trivial = settle(program, self.name, forgiven=0)
         if trivial and trivial.status is Status.INFEASIBLE:
             return trivial
         search = _Search(program, deadline)
         search.proposed = replace(search.proposed, basis=slacks(program) if basis is None else basis)
-        return replace(search.answer(refinement), seconds=time.perf_counter() - began)
+        return search.answer(refinement)
 
 
 class _Search:
     """The way to the answer of one program, step by step; the steps are those of the module's docstring."""
 
     def __init__(self, program: Program, deadline: float) -> None:
-        self.program, self.deadline = program, deadline
+        self.program, self.deadline, self._began = program, deadline, time.perf_counter()
         self.proposed = Solution(Status.FAILED, "not asked", Exact.name)
         self._floats: FloatProgram | None = None
         self._vertex: Vertex | None = None
@@ -160,9 +151,8 @@ class _Search:
         """Return a proof that there is no optimum, where HiGHS suspects so and it can be proved."""
         status = self.proposed.status
         unclear = status in (Status.INFEASIBLE_OR_UNBOUNDED, Status.INACCURATE, Status.FAILED)
-        if (unclear or status is Status.INFEASIBLE) and (proved := self._infeasible()) is not None:
-            return proved
-        return self._unbounded() if unclear or status is Status.UNBOUNDED else None
+        proved = self._infeasible() if unclear or status is Status.INFEASIBLE else None
+        return self._unbounded() if proved is None and (unclear or status is Status.UNBOUNDED) else proved
 
     def _infeasible(self) -> Solution | None:
         rows = np.arange(len(self.program.rows))
@@ -220,54 +210,37 @@ class _Search:
         return np.asarray(-multipliers if self.program.sense is Sense.MAXIMIZE else multipliers)
 
     # -- answers, each checked against the program -------------------------------------------------------------------
-    def _raw(self, outcome: Status) -> str:
+    def _ended(self, status: Status, x: Array | None = None, more: str = "", **found: Any) -> Solution:
         done = f"{self._rounds} refinements and {self._pivots} exact pivots"
-        return f"{outcome.value} after {done}; HiGHS: {self._said or 'not asked'}"
+        raw = f"{status.value} after {done}; HiGHS: {self._said or 'not asked'}{more}"
+        value = None if x is None else objective(self.program, x)
+        seconds = time.perf_counter() - self._began
+        return Solution(status, raw, Exact.name, objective=value, x=x, seconds=seconds, **found)
 
     def _optimal(self, x: Array, dual: Array, basis: Basis) -> Solution:
         reduced = require_optimum(self.program, x, dual)
-        value = objective(self.program, x)
-        return Solution(
-            status=Status.OPTIMAL,
-            raw_status=self._raw(Status.OPTIMAL),
-            backend=Exact.name,
-            objective=value,
-            bound=value,
-            x=x,
-            dual=dual,
-            reduced_cost=reduced,
-            basis=basis,
-        )
+        found = self._ended(Status.OPTIMAL, x, dual=dual, reduced_cost=reduced, basis=basis)
+        return replace(found, bound=found.objective)
 
     def _refuted(self, multipliers: Array) -> Solution:
         conflict = refuted(self.program, multipliers)
-        raw = self._raw(Status.INFEASIBLE)
-        return Solution(Status.INFEASIBLE, raw, Exact.name, conflict=conflict, farkas=multipliers)
+        return self._ended(Status.INFEASIBLE, conflict=conflict, farkas=multipliers)
 
     def _endless(self, x: Array, ray: Array) -> Solution:
         require_endless(self.program, x, ray)
-        value = objective(self.program, x)
-        return Solution(Status.UNBOUNDED, self._raw(Status.UNBOUNDED), Exact.name, objective=value, x=x, ray=ray)
+        return self._ended(Status.UNBOUNDED, x, ray=ray)
 
     def _limit(self, reason: str, dual: Array | None = None) -> Solution:
         candidates = [self.proposed.dual, dual, self._vertex.dual if self._vertex else None]
         given = [each for each in candidates if each is not None] or [zeros(len(self.program.rows))]
-        proved = best_bound(self.program, given)
+        bound, proof = best_bound(self.program, given) or (None, None)
         point = self._point
         if point is None:
             point = feasible_point(self.program, self._vertex, self.deadline)
         # with all variables at a bound nothing need be solved: in many programs that is a point, if a poor one
         if point is None and (start := vertex_of(self.program, slacks(self.program))) and not start.infeasible:
             point = start.x
-        return Solution(
-            status=Status.LIMIT,
-            raw_status=f"{self._raw(Status.LIMIT)}; out of reach: {reason}",
-            backend=Exact.name,
-            objective=None if point is None else objective(self.program, point),
-            bound=proved and proved[0],
-            x=point,
-            dual=proved and proved[1],
-        )
+        return self._ended(Status.LIMIT, point, f"; out of reach: {reason}", bound=bound, dual=proof)
 
 
 def _with_ray(program: Program, trivial: Solution) -> Solution:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt.backends.exact.vertex import settled
 from fairopt.backends.solution import Basis, Position
 from fairopt.program import INFINITY, Array, Program, Sense, objects
 
@@ -50,9 +51,8 @@ class Standard:
                 kind.append(BoundKind.FROM_ABOVE if high != INFINITY else BoundKind.FREE)
             held = low if low != -INFINITY else high
             bound.append(fmpq(0) if held == INFINITY else rational(held))
-        self.above: dict[int, int] = {}
+        self.above = {entry: self.variables + self.rows + place for place, (entry, _) in enumerate(tops)}
         for entry, top in tops:
-            self.above[entry] = self.variables + len(matrix)
             matrix.append({entry: fmpq(1)} if entry < self.variables else matrix[entry - self.variables])
             kind.append(BoundKind.FROM_ABOVE)
             bound.append(top)
@@ -73,20 +73,10 @@ class Standard:
 
     def basis(self, found: PivotResult) -> Basis:
         """Return the program's basis of where pivoting ended."""
-        lows = [*self.program.lower, *self.program.rows.lower]
-        highs = [*self.program.upper, *self.program.rows.upper]
-        place = []
-        for entry, (low, high) in enumerate(zip(lows, highs, strict=True)):
-            if entry in self.above and self.above[entry] not in found.basic:
-                place.append(Position.UPPER)
-            elif entry in found.basic:
-                place.append(Position.BASIC)
-            elif low != -INFINITY:
-                place.append(Position.LOWER)
-            else:
-                place.append(Position.UPPER if high != INFINITY else Position.ZERO)
-        positions = np.array(place, dtype=np.int8)
-        return Basis(positions[: self.variables], positions[self.variables :])
+        place = np.full(self.variables + self.rows, Position.LOWER)
+        place[[entry for entry in found.basic if entry < len(place)]] = Position.BASIC
+        place[[entry for entry, top in self.above.items() if top not in found.basic]] = Position.UPPER
+        return settled(self.program, Basis(place[: self.variables], place[self.variables :]))
 
     def back(self, found: PivotResult) -> tuple[Array, Array]:
         """Return x and the rows' multipliers in Fractions; those of added rows join the row that they came from."""

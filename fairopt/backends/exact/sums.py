@@ -55,13 +55,15 @@ class UnreducedRatios:
 
     def distance(self, bound: Array) -> Array:
         """Return ``bound - number`` in floats, each rounded once; infinite bounds stay so."""
-        out = np.empty(len(self.top))
-        for place, (top, bottom, end) in enumerate(zip(self.top, self.bottom, bound, strict=True)):
-            if isinstance(end, Fraction):
-                out[place] = float_ratio(end.numerator * bottom - top * end.denominator, bottom * end.denominator)
-            else:
-                out[place] = end
-        return out
+        return np.array(
+            [
+                float_ratio(end.numerator * bottom - top * end.denominator, bottom * end.denominator)
+                if isinstance(end, Fraction)
+                else end
+                for top, bottom, end in zip(self.top, self.bottom, bound, strict=True)
+            ],
+            dtype=float,
+        )
 
     def reduced(self) -> Array:
         """Return the numbers as Fractions."""

@@ -11,23 +11,13 @@ of linear equations using p-adic expansions, 1982.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from fairopt.backends.exact.sums import (
-    ZERO,
-    UnreducedRatios,
-    activity,
-    excesses,
-    finite,
-    nonzero,
-    reduced_cost,
-    zeros,
-)
+from fairopt.backends.exact.sums import ZERO, UnreducedRatios, activity, excesses, finite, nonzero, reduced_cost, zeros
 from fairopt.backends.solution import Basis, Position
 from fairopt.program import Array, Program, Sense, objects
 
@@ -84,14 +74,11 @@ def vertex_of(program: Program, basis: Basis, deadline: float = float("inf")) ->
     side = _held(basis.rows[tight], program.rows.lower[tight], program.rows.upper[tight])
     if len(nonzero(x)):
         side = side - activity(program, x).reduced()[tight]
+    dual = zeros(len(program.rows))
     try:
-        solved = kernel.solve(side)
-        multipliers = kernel.solve_transposed(program.cost[inner])
+        x[inner], dual[tight] = kernel.solve(side), kernel.solve_transposed(program.cost[inner])
     except ZeroDivisionError:  # flint's error for a singular matrix
         return None
-    x[inner] = solved
-    dual = zeros(len(program.rows))
-    dual[tight] = multipliers
     reduced = reduced_cost(program, dual)
     values = activity(program, x)
     infeasible = max(excesses(program, x, values).values(), default=ZERO)
@@ -167,12 +154,8 @@ class _Kernel:
         kept = np.flatnonzero((row_place[given.row] >= 0) & (column_place[given.column] >= 0))
         rows: list[dict[int, Any]] = [{} for _ in tight]
         columns: list[dict[int, Any]] = [{} for _ in inner]
-        for r, j, value in zip(
-            row_place[given.row[kept]].tolist(),
-            column_place[given.column[kept]].tolist(),
-            given.value[kept],
-            strict=True,
-        ):
+        places = row_place[given.row[kept]].tolist(), column_place[given.column[kept]].tolist()
+        for r, j, value in zip(*places, given.value[kept], strict=True):
             rows[r][j] = columns[j][r] = fmpq(value.numerator, value.denominator)
         if not all(rows) or not all(columns):
             return None
@@ -207,7 +190,7 @@ def _peeled(rows: list[dict[int, Any]], columns: list[dict[int, Any]]) -> tuple[
     by_column: list[tuple[int, int]] = []
     queue = [(True, r) for r, left in enumerate(row_left) if len(left) == 1]
     queue += [(False, j) for j, left in enumerate(column_left) if len(left) == 1]
-    for of_row, index in _queued(queue):
+    for of_row, index in queue:  # it grows meanwhile
         left = row_left[index] if of_row else column_left[index]
         if len(left) != 1:
             continue  # taken meanwhile, with another pivot
@@ -225,14 +208,6 @@ def _peeled(rows: list[dict[int, Any]], columns: list[dict[int, Any]]) -> tuple[
         row_left[r].clear()
         column_left[j].clear()
     return by_row, by_column
-
-
-def _queued(queue: list[tuple[bool, int]]) -> Iterator[tuple[bool, int]]:
-    """Yield what is in the queue, also what is added meanwhile."""
-    place = 0
-    while place < len(queue):
-        yield queue[place]
-        place += 1
 
 
 def _substituted(

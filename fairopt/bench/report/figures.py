@@ -36,11 +36,6 @@ class Against:
     bound: bool = False
     failed: str = ""
 
-    @property
-    def faster(self) -> bool:
-        """Whether it took less time than we did, by more than noise, and did not run into its limit."""
-        return not self.bound and self.factor < 1 / SLOWER
-
 
 @dataclass(frozen=True)
 class InstanceTimes:
@@ -62,7 +57,7 @@ def goals(found: Iterable[Study]) -> str:
     for study in found:
         for each in outcomes(study):
             cells = [study.task, each.goal.text, each.measured, each.asked, _REACHED[each.reached]]
-            lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+            lines.append("| " + " | ".join(cell.replace("|", "/").replace("\n", " ") for cell in cells) + " |")
     return "\n".join(lines)
 
 
@@ -81,8 +76,8 @@ def speed(found: Iterable[Study]) -> str:
             most = max(tried, key=lambda each: (each.answers, each.instance.size), default=None)
             largest = max(tried, key=lambda each: each.instance.size, default=None)
             lines += [_row(study, each, each.against) for each in every if each in (most, largest)]
-            faster = [(each, [one for one in each.against if one.faster]) for each in every]
-            slower += [_row(study, each, those) for each, those in faster if those]
+            faster = [[one for one in each.against if not one.bound and one.factor < 1 / SLOWER] for each in every]
+            slower += [_row(study, each, those) for each, those in zip(every, faster, strict=True) if those]
     if not slower:
         return "\n".join([*lines, "", "No other contender was faster anywhere."])
     return "\n".join([*lines, "", "Who was faster, and took which part of fairopt's seconds:", "", *lines[:2], *slower])
@@ -170,12 +165,9 @@ def _against(study: Study, ours: str, instance: InstanceKey, seconds: float) -> 
 
 
 def _row(study: Study, of: InstanceTimes, against: Iterable[Against]) -> str:
-    said = ", ".join(_said(one) for one in sorted(against, key=_order))
+    ordered = sorted(against, key=lambda one: math.inf if math.isnan(one.factor) else one.factor)
+    said = ", ".join(map(_said, ordered))
     return f"| {study.task} | {_name(of.instance)} | {seconds_text(of.seconds)} | {said} |"
-
-
-def _order(one: Against) -> tuple[bool, float]:
-    return (math.isnan(one.factor), 0.0 if math.isnan(one.factor) else one.factor)
 
 
 def _said(one: Against) -> str:
@@ -186,10 +178,5 @@ def _said(one: Against) -> str:
 
 def _name(instance: InstanceKey) -> str:
     """Return family and parameters, large numbers with commas."""
-    large = {name: value for name, value in instance.parameters.items() if type(value) is int and value >= 1000}
-    given = {**instance.parameters, **{name: f"{value:,}" for name, value in large.items()}}
+    given = {name: f"{value:,}" if type(value) is int else value for name, value in instance.parameters.items()}
     return f"{instance.family} ({', '.join(f'{name} {value}' for name, value in given.items())})"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "/").replace("\n", " ")

@@ -45,18 +45,20 @@ def outcomes(study: Study) -> list[GoalResult]:
 
 
 def _outcome(study: Study, goal: Goal) -> GoalResult:
-    words, at_least = _WORDS[goal.statistic], goal.statistic is Statistic.RATIO
+    (measured, words), at_least = _MEASURED[goal.statistic], goal.statistic is Statistic.RATIO
     asked = f"{'at least' if at_least else 'at most'} {words(goal.limit)}"
     chosen = [each for each in study.instances if goal.chooses(each.family, each.size, each.parameters)]
     chosen = [each for each in chosen if study.cell(goal.contender, each).rows]
     if not chosen:
         return GoalResult(goal, asked, "not measured", "no measurement of this contender on these instances", None)
-    found = [_VALUES[goal.statistic](study, goal, each) for each in chosen]
+    cells = [study.cell(goal.contender, each) for each in chosen]
+    others = [(study.cell(goal.against, each), goal.against) if at_least else () for each in chosen]
+    found = [measured(cell, *other) for cell, other in zip(cells, others, strict=True)]
     failed = [place for place, each in enumerate(found) if math.isnan(each.value)]
-    over = f"{count(len(chosen), 'instance')}, {count(_repeats(study, goal, chosen), 'measurement')}"
+    over = f"{count(len(chosen), 'instance')}, {count(sum(len(cell.rows) for cell in cells), 'measurement')}"
     if failed:
         place = failed[0]
-        solved = study.cell(goal.contender, chosen[place]).solved
+        solved = cells[place].solved
         more = f" ({len(failed)} of {len(chosen)} instances)" if len(chosen) > 1 else ""
         return GoalResult(goal, asked, found[place].reason + more, over, None if solved else False, chosen[place])
     values = [each.value for each in found]
@@ -69,32 +71,22 @@ def _outcome(study: Study, goal: Goal) -> GoalResult:
     return GoalResult(goal, asked, ("more than " if bound else "") + words(values[place]), how, reached, chosen[place])
 
 
-def _seconds(study: Study, goal: Goal, instance: InstanceKey) -> _Value:
-    return _of(study.cell(goal.contender, instance))
-
-
-def _ratio(study: Study, goal: Goal, instance: InstanceKey) -> _Value:
-    ours, other = _of(study.cell(goal.contender, instance)), study.cell(goal.against, instance)
+def _ratio(cell: Cell, other: Cell, against: str) -> _Value:
+    ours, limit = _of(cell), other.ran_out_of
     if math.isnan(ours.value):
         return ours
-    theirs, limit = _of(other), other.ran_out_of
-    if limit is not None:
-        theirs = _Value(limit, bound=True)
+    theirs = _of(other) if limit is None else _Value(limit, bound=True)
     if math.isnan(theirs.value):
-        return _Value(math.nan, f"{goal.against}: {theirs.reason}")
+        return _Value(math.nan, f"{against}: {theirs.reason}")
     return _Value(theirs.value / ours.value if ours.value else math.inf, bound=theirs.bound)
 
 
-def _bytes(study: Study, goal: Goal, instance: InstanceKey) -> _Value:
-    return _largest(study.cell(goal.contender, instance), lambda measured: measured.peak_bytes, "not recorded")
+def _bytes(cell: Cell) -> _Value:
+    return _largest(cell, lambda measured: measured.peak_bytes, "not recorded")
 
 
-def _gap(study: Study, goal: Goal, instance: InstanceKey) -> _Value:
-    return _largest(
-        study.cell(goal.contender, instance),
-        lambda measured: None if measured.judgement is None else measured.judgement.gap,
-        "no gap is known",
-    )
+def _gap(cell: Cell) -> _Value:
+    return _largest(cell, lambda row: row.judgement.gap if row.judgement else None, "no gap is known")
 
 
 def _largest(cell: Cell, of: Callable[[Measurement], float | None], unknown: str) -> _Value:
@@ -111,19 +103,10 @@ def _of(cell: Cell) -> _Value:
     return _Value(math.nan, status_words(cell.statuses) if cell.rows else "not measured")
 
 
-def _repeats(study: Study, goal: Goal, chosen: list[InstanceKey]) -> int:
-    return sum(len(study.cell(goal.contender, each).rows) for each in chosen)
-
-
-_VALUES: Mapping[Statistic, Callable[[Study, Goal, InstanceKey], _Value]] = {
-    Statistic.SECONDS: _seconds,
-    Statistic.RATIO: _ratio,
-    Statistic.BYTES: _bytes,
-    Statistic.GAP: _gap,
-}
-_WORDS: Mapping[Statistic, Callable[[float], str]] = {
-    Statistic.SECONDS: seconds_text,
-    Statistic.RATIO: factor_text,
-    Statistic.BYTES: bytes_text,
-    Statistic.GAP: lambda value: f"{value:.2g}",
+#: How each statistic is measured in a cell (a ratio: in two), and written.
+_MEASURED: Mapping[Statistic, tuple[Callable[..., _Value], Callable[[float], str]]] = {
+    Statistic.SECONDS: (_of, seconds_text),
+    Statistic.RATIO: (_ratio, factor_text),
+    Statistic.BYTES: (_bytes, bytes_text),
+    Statistic.GAP: (_gap, lambda value: f"{value:.2g}"),
 }

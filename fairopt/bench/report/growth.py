@@ -7,13 +7,14 @@ measurement.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fairopt.bench.libraries import library
-from fairopt.bench.report.statistics import CLOCK_STEP, CONFIDENCE, Floats, seconds_of
+from fairopt.bench.report.statistics import CLOCK_STEP, CONFIDENCE, seconds_of
+from fairopt.bench.report.words import count
 from fairopt.errors import BadInput
 
 #: A line through two points fits always; with fewer distinct sizes than this, no exponent is given.
@@ -43,14 +44,12 @@ class Growth:
     def at(self, size: float) -> float:
         """Return the fitted seconds at a size within the measured range; `BadInput` beyond it."""
         if not self.smallest <= size <= self.largest:
-            raise BadInput(
-                f"size {size:g} is beyond what was measured, {self.smallest:g} to {self.largest:g}",
-                remedy="Measure it: an extrapolation is not a measurement",
-            )
+            problem = f"size {size:g} is beyond what was measured, {self.smallest:g} to {self.largest:g}"
+            raise BadInput(problem, remedy="Measure it: an extrapolation is not a measurement")
         return self.constant * math.pow(size, self.exponent)
 
 
-def fit(sizes: Sequence[float] | Floats, seconds: Sequence[float] | Floats) -> Growth:
+def fit(sizes: ArrayLike, seconds: ArrayLike) -> Growth:
     """Return the growth over instances of ``sizes`` (m,) solved in ``seconds`` (m,), several of a size allowed.
 
     Errors: `BadInput` for fewer than `FEWEST_SIZES` distinct sizes, a size that is not positive, lengths that differ.
@@ -62,23 +61,11 @@ def fit(sizes: Sequence[float] | Floats, seconds: Sequence[float] | Floats) -> G
         raise BadInput("a size is not positive", place="sizes", remedy="Growth is over counts of at least 1")
     distinct = np.unique(x)
     if distinct.size < FEWEST_SIZES:
-        raise BadInput(
-            f"solved at {distinct.size} distinct {'size' if distinct.size == 1 else 'sizes'}, "
-            f"and no growth can be told from fewer than {FEWEST_SIZES}",
-            place="growth",
-            remedy="Measure more sizes",
-        )
+        found = count(distinct.size, "distinct size")
+        problem = f"solved at {found}, and no growth can be told from fewer than {FEWEST_SIZES}"
+        raise BadInput(problem, place="growth", remedy="Measure more sizes")
     (slope, intercept), covariance = np.polyfit(np.log(x), np.log(np.maximum(times, CLOCK_STEP)), 1, cov=True)
     error = math.sqrt(covariance[0, 0])
     half = library("scipy.stats", "the growth of times").t.ppf((1 + CONFIDENCE) / 2, x.size - 2) * error
-    return Growth(
-        constant=math.exp(intercept),
-        exponent=float(slope),
-        error=error,
-        low=float(slope - half),
-        high=float(slope + half),
-        points=x.size,
-        sizes=int(distinct.size),
-        smallest=float(distinct[0]),
-        largest=float(distinct[-1]),
-    )
+    fitted = (math.exp(intercept), float(slope), error, float(slope - half), float(slope + half))
+    return Growth(*fitted, x.size, int(distinct.size), float(distinct[0]), float(distinct[-1]))

@@ -51,23 +51,19 @@ def report(records: Iterable[Record], title: str = "Benchmark", *, baseline: str
     found = studies(records)
     names = list(dict.fromkeys(name for study in found for name in study.contenders))
     if baseline is not None and baseline not in names:
-        raise BadInput(
-            f"there is no contender {baseline!r}", place="baseline", remedy=f"Measured were {', '.join(names)}"
-        )
+        remedy = f"Measured were {', '.join(names)}"
+        raise BadInput(f"there is no contender {baseline!r}", place="baseline", remedy=remedy)
     styles = {name: Style(number) for number, name in enumerate(names)}
-    text = (
-        _templates()
-        .get_template("page.html")
-        .render(
-            title=title,
-            summary=_summary(found),
-            studies=found,
-            baselines=[study.baseline(baseline) for study in found],
-            steadiness=list(tables.steadiness(found)),
-            environments=list(_environments(found)),
-            profile=partial(_profile, styles=styles),
-            growths=partial(_growths, styles=styles),
-        )
+    page = _templates().get_template("page.html")
+    text: str = page.render(
+        title=title,
+        summary=_summary(found),
+        studies=found,
+        baselines=[study.baseline(baseline) for study in found],
+        steadiness=list(tables.steadiness(found)),
+        environments=list(_environments(found)),
+        profile=partial(_profile, styles=styles),
+        growths=partial(_growths, styles=styles),
     )
     return UNWRITABLE.sub("\ufffd", text)
 
@@ -76,13 +72,8 @@ def report(records: Iterable[Record], title: str = "Benchmark", *, baseline: str
 def _templates() -> Any:
     """Return the templates, which escape every value; what they call are functions of a study."""
     jinja = library("jinja2", "a report")
-    made = jinja.Environment(
-        loader=jinja.PackageLoader(__package__),
-        autoescape=True,
-        undefined=jinja.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    layout = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja.StrictUndefined}
+    made = jinja.Environment(loader=jinja.PackageLoader(__package__), autoescape=True, **layout)
     made.filters |= {
         "seconds": words.seconds_text,
         "bytes": words.bytes_text,
@@ -180,8 +171,7 @@ def _growths(study: Study, styles: Mapping[str, Style]) -> Iterator[Grown]:
     for (group, _), of in study.columns.items():
         by_group.setdefault(group, []).extend(each for each in of if each.size > 0)
     for number, (group, of) in enumerate(by_group.items()):
-        series = [_points(study, name, of) for name in study.present]
-        series = [each for each in series if each.solved or each.failed]
+        series = [each for name in study.present if (each := _points(study, name, of)).solved or each.failed]
         if len({each.size for each in of}) < 2 or not series:
             continue
         fitted = {each.name: _fitted(each) for each in series}

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from fairopt.bench.report.growth import Growth
 from fairopt.bench.report.profiles import Profile
@@ -64,18 +65,9 @@ class Picture:
     id: str
     title: str
     description: str
-    axes_height: float
+    height: str
     shapes: Sequence[Shape]
-
-    @property
-    def width(self) -> str:
-        """The width in its own units."""
-        return f"{WIDTH:g}"
-
-    @property
-    def height(self) -> str:
-        """The height in its own units, names of axes included."""
-        return f"{TOP + self.axes_height + BELOW:g}"
+    width: str = f"{WIDTH:g}"
 
 
 @dataclass(frozen=True)
@@ -110,8 +102,7 @@ class Style:
         return Path(path, "mark", f"stroke:{self.colour};fill:none", title=title)
 
 
-@dataclass(frozen=True)
-class Points:
+class Points(NamedTuple):
     """A contender's times: ``solved`` are (size, seconds), ``failed`` the sizes with instances not solved."""
 
     name: str
@@ -119,8 +110,7 @@ class Points:
     failed: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class _End:
+class _End(NamedTuple):
     """The right end of a contender's line, and what stands behind its name there."""
 
     name: str
@@ -166,7 +156,7 @@ def profile_picture(named: Mapping[str, Profile], styles: Mapping[str, Style], i
         parts = f"{part_text(each.within(1))} first, {part_text(float(each.parts[-1]))} solved"
         ends.append(_End(name, parts, points[-1]))
         described.append(f"{name}: fastest on {parts}")
-    return Picture(id_, title, "; ".join(described), height, [*shapes, *_names(ends, styles, up)])
+    return Picture(id_, title, "; ".join(described), _whole(height), [*shapes, *_names(ends, styles, up)])
 
 
 def growth_picture(
@@ -190,9 +180,7 @@ def growth_picture(
         *_up(up, _ticks(up.low, up.high), across, "build and solve, wall"),
     ]
     ends, described = [], []
-    for each in series:
-        if not each.solved:
-            continue
+    for each in (each for each in series if each.solved):
         places = [(across.at(size), up.at(_above_zero(time))) for size, time in each.solved]
         style, grown, end, power = styles[each.name], fitted[each.name], places[-1], ""
         if isinstance(grown, Growth):
@@ -209,7 +197,12 @@ def growth_picture(
     if shown is not None:
         shapes += _failures(series, styles, across, up, shown)
     description = "; ".join(described) or "nothing was solved"
-    return Picture(id_, title, description, height, [*shapes, *_names(ends, styles, up, marked=True)])
+    return Picture(id_, title, description, _whole(height), [*shapes, *_names(ends, styles, up, marked=True)])
+
+
+def _whole(axes: float) -> str:
+    """Return the height of a picture from that of its axes; the names of axes are included."""
+    return f"{TOP + axes + BELOW:g}"
 
 
 def spread(places: Sequence[float], gap: float, least: float, most: float) -> list[float]:
@@ -288,12 +281,11 @@ def _up(axis: _Axis, ticks: Sequence[float], across: _Axis, label: str) -> Itera
 def _ticks(low: float, high: float) -> list[float]:
     """Return powers of ten within the range, or 1, 2, 5, 10, ... where those would be few; the ends for a short one."""
     decades = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
-    found: list[float] = []
-    for steps in ((1,), (1, 2, 5)):
-        found = [step * 10.0**power for power in decades for step in steps if low <= step * 10.0**power <= high]
-        if len(found) >= 4:
-            break
-    return found or [low, high]
+    powers, found = (
+        [step * 10.0**power for power in decades for step in steps if low <= step * 10.0**power <= high]
+        for steps in ((1,), (1, 2, 5))
+    )
+    return powers if len(powers) >= 4 else found or [low, high]
 
 
 def _short(words: str) -> str:

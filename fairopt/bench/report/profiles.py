@@ -10,12 +10,12 @@ Source: Dolan and More, Benchmarking optimization software with performance prof
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from fairopt.bench.report.statistics import CLOCK_STEP, Flags, Floats, seconds_of
+from fairopt.bench.report.statistics import CLOCK_STEP, Floats, seconds_of
 from fairopt.errors import BadInput
 
 
@@ -36,7 +36,7 @@ class Profile:
         return float(self.parts[place - 1]) if place else 0.0
 
 
-def to_the_best(seconds: Sequence[Sequence[float]] | Floats, solved: Sequence[Sequence[bool]] | Flags) -> Floats:
+def to_the_best(seconds: ArrayLike, solved: ArrayLike) -> Floats:
     """Return each time as a multiple of the best on its instance (contenders, instances); infinite where not solved.
 
     ``seconds`` and ``solved`` have that shape too; the time of what was not solved is not looked at. Ties are ties:
@@ -46,10 +46,8 @@ def to_the_best(seconds: Sequence[Sequence[float]] | Floats, solved: Sequence[Se
     """
     times, done = np.asarray(seconds, dtype=float), np.asarray(solved, dtype=bool)
     if times.ndim != 2 or times.shape != done.shape:
-        raise BadInput(
-            f"times of shape {times.shape} have statuses of shape {done.shape}",
-            remedy="Give both as (contenders, instances)",
-        )
+        problem = f"times of shape {times.shape} have statuses of shape {done.shape}"
+        raise BadInput(problem, remedy="Give both as (contenders, instances)")
     if not len(times):
         raise BadInput("there are no contenders", remedy="A profile compares at least one")
     times = np.where(done, np.maximum(seconds_of(np.where(done, times, 0.0)), CLOCK_STEP), np.inf)
@@ -57,7 +55,7 @@ def to_the_best(seconds: Sequence[Sequence[float]] | Floats, solved: Sequence[Se
     return np.asarray(np.divide(times, best, out=np.full_like(times, np.inf), where=done), dtype=float)
 
 
-def profiles(seconds: Sequence[Sequence[float]] | Floats, solved: Sequence[Sequence[bool]] | Flags) -> list[Profile]:
+def profiles(seconds: ArrayLike, solved: ArrayLike) -> list[Profile]:
     """Return the profile of each contender over the same instances; `BadInput` where there is no instance."""
     factors = to_the_best(seconds, solved)
     if not factors.shape[1]:

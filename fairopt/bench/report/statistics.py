@@ -11,12 +11,12 @@ Functions of arrays of seconds; nothing here knows contenders or files. The repo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from fairopt.bench.libraries import library
 from fairopt.errors import BadInput
@@ -68,19 +68,19 @@ class Noise:
     worst: float
 
 
-def seconds_of(values: Sequence[float] | Floats, what: str = "seconds") -> Floats:
+def seconds_of(values: ArrayLike, what: str = "seconds") -> Floats:
     """Return times as an array of floats; `BadInput` for a negative one, NaN, infinity, or what is no number."""
     try:
         found = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise BadInput(f"{values!r:.80} are not numbers", place=what, remedy="Give seconds") from error
-    if not np.all(np.isfinite(found)) or np.any(found < 0):
-        bad = found[~(np.isfinite(found) & (found >= 0))].flat[0]
-        raise BadInput(f"{bad} is not a time", place=what, remedy="Give finite seconds that are not negative")
+    bad = found[~(np.isfinite(found) & (found >= 0))]
+    if bad.size:
+        raise BadInput(f"{bad[0]} is not a time", place=what, remedy="Give finite seconds that are not negative")
     return found
 
 
-def shifted_geometric_mean(seconds: Sequence[float] | Floats, shift: float) -> float:
+def shifted_geometric_mean(seconds: ArrayLike, shift: float) -> float:
     """Return exp(mean(log(t + shift))) - shift of times t (n,), in their unit.
 
     The shift keeps times that are too short to matter from deciding the mean; 0 gives the plain geometric mean, which
@@ -101,7 +101,7 @@ def shifted_geometric_mean(seconds: Sequence[float] | Floats, shift: float) -> f
     return float(shift * np.expm1(np.log1p(times / shift).mean()))
 
 
-def penalised(seconds: Sequence[float] | Floats, solved: Sequence[bool] | Flags, limit: float) -> Floats:
+def penalised(seconds: ArrayLike, solved: ArrayLike, limit: float) -> Floats:
     """Return times (n,) in which what was not solved counts at ``limit``, and so does what took longer.
 
     Where ``solved`` is false, the time given is not looked at (it may be NaN). Errors: `BadInput` for a limit that is
@@ -109,33 +109,26 @@ def penalised(seconds: Sequence[float] | Floats, solved: Sequence[bool] | Flags,
     """
     if not (math.isfinite(limit) and limit > 0):
         raise BadInput(f"the time limit is {limit}", place="limit", remedy="Give the positive seconds of the run")
-    done = _flags(solved)
-    times = seconds_of(np.where(done, np.asarray(seconds, dtype=float), limit))
+    times = seconds_of(np.where(np.asarray(solved, dtype=bool), np.asarray(seconds, dtype=float), limit))
     return np.minimum(times, limit)
 
 
-def median_of(seconds: Sequence[float] | Floats) -> float:
+def median_of(seconds: ArrayLike) -> float:
     """Return the median of repeats; NaN where there is none."""
     times = seconds_of(seconds)
     return float(np.median(times)) if times.size else math.nan
 
 
-def ratios(
-    seconds: Sequence[float] | Floats,
-    baseline: Sequence[float] | Floats,
-    solved: Sequence[bool] | Flags,
-    baseline_solved: Sequence[bool] | Flags,
-) -> Ratios:
+def ratios(seconds: ArrayLike, baseline: ArrayLike, solved: ArrayLike, baseline_solved: ArrayLike) -> Ratios:
     """Return how a contender's times compare with a baseline's on the same instances (n,), in the same order.
 
     The interval is that of bootstrap samples of instances: what another draw of such instances might have given.
     """
-    ours, theirs = _flags(solved), _flags(baseline_solved)
+    ours, theirs = np.asarray(solved, dtype=bool), np.asarray(baseline_solved, dtype=bool)
     first, second = np.asarray(seconds, dtype=float), np.asarray(baseline, dtype=float)
     if len({ours.shape, theirs.shape, first.shape, second.shape}) > 1:
-        raise BadInput(
-            f"{first.size} times are compared with {second.size}", remedy="Give both for the same instances, in order"
-        )
+        remedy = "Give both for the same instances, in order"
+        raise BadInput(f"{first.size} times are compared with {second.size}", remedy=remedy)
     both = ours & theirs
     pairs = int(both.sum())
     only = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
@@ -149,18 +142,12 @@ def ratios(
 
 def bootstrap(values: Floats) -> tuple[float, float]:
     """Return the percentile bootstrap interval, at `CONFIDENCE`, of the mean of two or more values (n,)."""
-    found = _scipy().bootstrap(
-        (values,),
-        np.mean,
-        n_resamples=SAMPLES,
-        confidence_level=CONFIDENCE,
-        method="percentile",
-        rng=np.random.default_rng(SEED),
-    )
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+    drawn = {"n_resamples": SAMPLES, "rng": np.random.default_rng(SEED), "method": "percentile"}
+    found = _scipy().bootstrap((values,), np.mean, confidence_level=CONFIDENCE, **drawn).confidence_interval
+    return float(found.low), float(found.high)
 
 
-def noise(reference: Sequence[float] | Floats) -> Noise:
+def noise(reference: ArrayLike) -> Noise:
     """Return how much the seconds of one unchanging job varied; `BadInput` where there are none, or one is zero."""
     times = seconds_of(reference, "reference job")
     if not times.size or np.any(times == 0):
@@ -169,10 +156,6 @@ def noise(reference: Sequence[float] | Floats) -> Noise:
     low, high = np.percentile(times, (5, 95))
     least, most = float(times.min()), float(times.max())
     return Noise(times.size, median, least, most, float(high - low) / median, most / least)
-
-
-def _flags(solved: Sequence[bool] | Flags | Any) -> Flags:
-    return np.asarray(solved, dtype=bool)
 
 
 def _scipy() -> Any:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from fairopt.bench.records import Environment, InstanceKey, Measurement, MeasurementStatus, Record
+from fairopt.bench.records import PASSING, Environment, InstanceKey, Measurement, MeasurementStatus, Record
 from fairopt.bench.report.statistics import Flags, Floats, median_of, penalised, shifted_geometric_mean
 from fairopt.bench.report.words import count, plain, settings_text
 from fairopt.bench.spec import Goal, Spec
@@ -53,19 +54,14 @@ class Cell:
     @property
     def tried(self) -> Counter[MeasurementStatus]:
         """How often each status but "skipped" occurs: after a time-out, repeats are skipped."""
-        return Counter(
-            {status: often for status, often in self.statuses.items() if status is not MeasurementStatus.SKIPPED}
-        )
+        return Counter(each for each in self.statuses.elements() if each is not MeasurementStatus.SKIPPED)
 
     @property
     def ran_out_of(self) -> float | None:
         """The time limit, if it is known and every repeat that was tried ran out of it; else None."""
         limits = [row.measured.time_limit for row in self.rows]
-        return (
-            min(limits)
-            if self.tried.keys() == {MeasurementStatus.TIMEOUT} and all(map(math.isfinite, limits))
-            else None
-        )
+        timed_out = self.tried.keys() == {MeasurementStatus.TIMEOUT} and all(map(math.isfinite, limits))
+        return min(limits) if timed_out else None
 
     def median(self, seconds: Seconds) -> float:
         """Return the median over solved repeats; NaN where there is none that has these seconds."""
@@ -73,19 +69,50 @@ class Cell:
         return median_of([value for value in found if value is not None])
 
 
-@dataclass(frozen=True, eq=False)
 class Study:
-    """One specification on one machine: ``cells`` by contender's name, instance's name and its digest."""
+    """One specification on one machine: ``cells`` by contender's name, instance's name and its digest.
 
-    name: str
-    task: str
-    machine: str
-    contenders: tuple[str, ...]
-    instances: tuple[InstanceKey, ...]
-    cells: Mapping[tuple[str, str, str], Cell]
-    environments: tuple[Environment, ...]
-    spec: Spec | None
-    notes: tuple[str, ...] = ()
+    ``key`` is (specification, task, machine). ``read`` is what the specification of each environment was read as.
+    """
+
+    def __init__(
+        self,
+        key: tuple[str, str, str],
+        rows: list[NumberedMeasurement],
+        environments: Sequence[Environment],
+        read: Sequence[Spec | BadInput],
+    ) -> None:
+        self.name, self.task, self.machine = key
+        self.environments = environments
+        ours = (each for each in reversed(read) if isinstance(each, Spec) and each.name == self.name)
+        self.spec: Spec | None = next(ours, None)
+        names = _names(rows)
+        cells: dict[tuple[str, str, str], list[NumberedMeasurement]] = {}
+        instances: dict[tuple[str, str], InstanceKey] = {}
+        for row in rows:
+            instance = row.measured.instance
+            instances.setdefault((instance.name, instance.digest), instance)
+            cells.setdefault((names[_identity(row)], instance.name, instance.digest), []).append(row)
+        self.cells = {key: Cell(_standing(found)) for key, found in cells.items()}
+        #: All measurements that stand, in the order of the records.
+        self.rows = sorted((row for cell in self.cells.values() for row in cell.rows), key=lambda row: row.number)
+        self.instances = sorted(instances.values(), key=lambda each: (each.family, each.size, each.seed))
+        order = [] if self.spec is None else [each.label for each in self.spec.contenders]
+        listed = dict.fromkeys(names.values())
+        self.contenders = tuple(sorted(listed, key=lambda each: order.index(each) if each in order else len(order)))
+        self.notes = list(dict.fromkeys(self._notes(rows, read)))
+
+    def _notes(self, rows: Iterable[NumberedMeasurement], read: Iterable[Spec | BadInput]) -> Iterator[str]:
+        for each in read:
+            if isinstance(each, BadInput):
+                yield f"The specification cannot be read: {each}"
+        changing = {"specification": "spec_text", "commit": "commit", "Python": "python", "libraries": "libraries"}
+        values = {what: {plain(getattr(each, key)) for each in self.environments} for what, key in changing.items()}
+        if differing := ", ".join(what for what, found in values.items() if len(found) > 1):
+            yield f"Measured in {len(self.environments)} environments on this machine, which differ in: {differing}"
+        limits = sorted({row.measured.time_limit for row in rows})
+        if len(limits) > 1:
+            yield f"Time limits differ: {', '.join(f'{each:g}' for each in limits)} s; in means the largest counts"
 
     @property
     def title(self) -> str:
@@ -96,11 +123,6 @@ class Study:
     def anchor(self) -> str:
         """The anchor of the study in the page; it is unique, since the numbers of rows are."""
         return f"s{self.rows[0].number}"
-
-    @cached_property
-    def rows(self) -> list[NumberedMeasurement]:
-        """All measurements, in the order of the records."""
-        return sorted((row for cell in self.cells.values() for row in cell.rows), key=lambda row: row.number)
 
     @property
     def limit(self) -> float | None:
@@ -116,10 +138,8 @@ class Study:
     @cached_property
     def present(self) -> tuple[str, ...]:
         """The contenders that could run here: those with any status but "missing"."""
-        missing = MeasurementStatus.MISSING
-        return tuple(
-            name for name in self.contenders if any(row.measured.status is not missing for row in self.of(name))
-        )
+        found = {name: {row.measured.status for row in self.of(name)} for name in self.contenders}
+        return tuple(name for name in self.contenders if found[name] - {MeasurementStatus.MISSING})
 
     @property
     def absent(self) -> list[str]:
@@ -177,14 +197,8 @@ class Study:
         return next(iter(named), None) or max(self.present, key=lambda name: int(self.solved(name).sum()), default="")
 
 
-def to_answer(measured: Measurement) -> float | None:
-    """Wall seconds to the answer: build and solve."""
-    return measured.to_answer
-
-
-def to_evidence(measured: Measurement) -> float | None:
-    """Wall seconds to the answer and its evidence: build, solve and certify."""
-    return measured.to_evidence
+to_answer: Seconds = attrgetter("to_answer")
+to_evidence: Seconds = attrgetter("to_evidence")
 
 
 def wall(stage: str) -> Seconds:
@@ -217,56 +231,18 @@ def studies(records: Iterable[Record]) -> list[Study]:
         machine = machine_of(known[each.environment])
         together.setdefault((each.spec, each.task, machine), []).append(NumberedMeasurement(number, each))
     if not together:
-        raise BadInput(
-            "there are no measurements", place="records", remedy="Run `fairopt bench SPEC --json FILE` first"
-        )
-    return [_study(*key, rows, known, specs) for key, rows in together.items()]
+        remedy = "Run `fairopt bench SPEC --json FILE` first"
+        raise BadInput("there are no measurements", place="records", remedy=remedy)
+    found = []
+    for key, rows in together.items():
+        of = dict.fromkeys(row.measured.environment for row in rows)
+        found.append(Study(key, rows, [known[digest] for digest in of], [specs[digest] for digest in of]))
+    return found
 
 
 def machine_of(environment: Environment) -> str:
     """Return the machine as text; times of machines whose text differs are not compared."""
     return f"{environment.cpu}, {count(environment.cores, 'core')}, {environment.system}"
-
-
-def _study(
-    name: str,
-    task: str,
-    machine: str,
-    rows: list[NumberedMeasurement],
-    known: Mapping[str, Environment],
-    specs: Mapping[str, Any],
-) -> Study:
-    names = _names(rows)
-    cells: dict[tuple[str, str, str], list[NumberedMeasurement]] = {}
-    instances: dict[tuple[str, str], InstanceKey] = {}
-    for row in rows:
-        key = row.measured.instance.name, row.measured.instance.digest
-        instances.setdefault(key, row.measured.instance)
-        cells.setdefault((names[_identity(row)], *key), []).append(row)
-    of = {row.measured.environment: known[row.measured.environment] for row in rows}
-    read = [specs[digest] for digest in of]
-    spec = next((each for each in reversed(read) if isinstance(each, Spec) and each.name == name), None)
-    notes = [f"The specification cannot be read: {each}" for each in read if isinstance(each, BadInput)]
-    changing = {"specification": "spec_text", "commit": "commit", "Python": "python", "libraries": "libraries"}
-    differing = [what for what, key in changing.items() if len({plain(getattr(each, key)) for each in of.values()}) > 1]
-    if differing:
-        notes.append(f"Measured in {len(of)} environments on this machine, which differ in: {', '.join(differing)}")
-    limits = sorted({row.measured.time_limit for row in rows})
-    if len(limits) > 1:
-        notes.append(f"Time limits differ: {', '.join(f'{each:g}' for each in limits)} s; in means the largest counts")
-    order = {} if spec is None else {each.label: place for place, each in enumerate(spec.contenders)}
-    listed = sorted(dict.fromkeys(names.values()), key=lambda each: order.get(each, len(order)))
-    return Study(
-        name=name,
-        task=task,
-        machine=machine,
-        contenders=tuple(listed),
-        instances=tuple(sorted(instances.values(), key=lambda each: (each.family, each.size, each.seed))),
-        cells={key: Cell(_standing(found)) for key, found in cells.items()},
-        environments=tuple(of.values()),
-        spec=spec,
-        notes=tuple(dict.fromkeys(notes)),
-    )
 
 
 def _names(rows: Sequence[NumberedMeasurement]) -> dict[tuple[str, str], str]:
@@ -277,12 +253,8 @@ def _names(rows: Sequence[NumberedMeasurement]) -> dict[tuple[str, str], str]:
         settings.setdefault(called, {})[key] = row.measured.settings
     names: dict[tuple[str, str], str] = {}
     for called, kinds in settings.items():
-        changing = {
-            name
-            for each in kinds.values()
-            for name in each
-            if len({plain(other.get(name)) for other in kinds.values()}) > 1
-        }
+        used = {name for each in kinds.values() for name in each}
+        changing = {name for name in used if len({plain(each.get(name)) for each in kinds.values()}) > 1}
         for key, each in kinds.items():
             shown = ", ".join(f"{name}={plain(each[name])}" for name in sorted(changing & set(each)))
             names[called, key] = f"{called} ({shown or 'as it was'})" if len(kinds) > 1 else called
@@ -296,11 +268,8 @@ def _identity(row: NumberedMeasurement) -> tuple[str, str]:
 def _standing(rows: Sequence[NumberedMeasurement]) -> tuple[NumberedMeasurement, ...]:
     """Return the rows of a cell in order, without missing and skipped ones that were measured later."""
     ordered = sorted(rows, key=lambda row: (row.measured.repeat, row.number))
-    last = {row.measured.repeat: row.number for row in ordered}
-    passing = (MeasurementStatus.MISSING, MeasurementStatus.SKIPPED)
-    return tuple(
-        row for row in ordered if row.measured.status not in passing or row.number == last[row.measured.repeat]
-    )
+    last = {row.measured.repeat: row for row in ordered}
+    return tuple(row for row in ordered if row.measured.status not in PASSING or row is last[row.measured.repeat])
 
 
 def _spec_of(environment: Environment) -> Spec | BadInput:
@@ -313,11 +282,8 @@ def _spec_of(environment: Environment) -> Spec | BadInput:
 def _check(measured: Measurement, number: int, known: Mapping[str, Environment]) -> None:
     place = f"record {number} ({measured.called} on {measured.instance.name})"
     if measured.environment not in known:
-        raise BadInput(
-            f"its environment {measured.environment:.12} is not among the records",
-            place=place,
-            remedy="Give the whole file, with its environment lines",
-        )
+        problem = f"its environment {measured.environment:.12} is not among the records"
+        raise BadInput(problem, place=place, remedy="Give the whole file, with its environment lines")
     clocks = {**vars(measured.seconds), "reference job": measured.reference_job}
     for stage, clock in clocks.items():
         if clock is not None and not all(math.isfinite(value) and value >= 0 for value in (clock.wall, clock.cpu)):

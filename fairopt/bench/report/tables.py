@@ -17,7 +17,7 @@ from fairopt.errors import BadInput
 class SizeCell:
     """One contender on all instances of one size: seconds are medians, NaN where there are none.
 
-    ``peak`` is the largest memory of a solved run, 0 where none is known; ``fastest`` whether nobody was faster.
+    ``peak`` is the largest memory of a solved run, 0 where unknown; ``fastest`` whether nobody was faster.
     """
 
     rows: Sequence[NumberedMeasurement]
@@ -31,7 +31,8 @@ class SizeCell:
     @property
     def failures(self) -> dict[MeasurementStatus, list[NumberedMeasurement]]:
         """The runs that were not solved, by status."""
-        return _by_status(row for row in self.rows if not row.measured.solved)
+        found = {status: [row for row in self.rows if row.measured.status is status] for status in MeasurementStatus}
+        return {status: rows for status, rows in found.items() if rows and status is not MeasurementStatus.SOLVED}
 
 
 @dataclass(frozen=True)
@@ -80,17 +81,16 @@ def size_cells(study: Study) -> dict[str, list[SizeCell]]:
     found: dict[str, list[SizeCell]] = {name: [] for name in study.contenders}
     for of in study.columns.values():
         cells = {name: [study.cell(name, each) for each in of] for name in study.contenders}
-        solved = [each for each in cells.values() if all(cell.solved for cell in each)]
-        best = min((_median(each, to_answer) for each in solved), default=math.inf)
+        times = {name: _median(each, to_answer) for name, each in cells.items() if all(cell.solved for cell in each)}
+        best = min(times.values(), default=math.inf)
         for name, each in cells.items():
-            found[name].append(_size_cell(each, best if each in solved else math.nan))
+            found[name].append(_size_cell(each, times.get(name) == best))
     return found
 
 
 def means(study: Study, baseline: str) -> list[MeanRow]:
     """Return a row of each contender that could run here, the fastest first."""
-    beside = [row.measured.reference_job for row in study.rows if row.measured.reference_job is not None]
-    usual = median_of([each.wall for each in beside])
+    usual = median_of(_reference_walls(study))
 
     def corrected(measured: Measurement) -> float | None:
         clock, answer = measured.reference_job, measured.to_answer
@@ -100,26 +100,20 @@ def means(study: Study, baseline: str) -> list[MeanRow]:
     for name in study.present:
         solved = study.solved(name)
         untried = sum(set(study.cell(name, each).statuses) <= {MeasurementStatus.SKIPPED} for each in study.instances)
-        compared = None if name == baseline else speed(study, name, baseline)
-        rows.append(
-            MeanRow(
-                name=name,
-                solved=int(solved.sum()),
-                instances=solved.size,
-                untried=untried,
-                answer=study.mean(name, to_answer),
-                solve=study.mean(name, wall("solve")),
-                corrected=study.mean(name, corrected),
-                ratios=compared,
-            )
-        )
+        answer, solve, adjusted = (study.mean(name, of) for of in (to_answer, wall("solve"), corrected))
+        compared = None if name == baseline else _speed(study, name, baseline)
+        rows.append(MeanRow(name, int(solved.sum()), solved.size, untried, answer, solve, adjusted, compared))
     return sorted(rows, key=lambda row: math.inf if row.answer is None else row.answer)
 
 
-def speed(study: Study, name: str, baseline: str) -> Ratios:
+def _speed(study: Study, name: str, baseline: str) -> Ratios:
     """Return how many times as fast as the baseline a contender is: the baseline's seconds over its own."""
     ours, theirs = study.seconds(name, to_answer), study.seconds(baseline, to_answer)
     return ratios(theirs, ours, study.solved(baseline), study.solved(name))
+
+
+def _reference_walls(study: Study) -> list[float]:
+    return [row.measured.reference_job.wall for row in study.rows if row.measured.reference_job is not None]
 
 
 def unsolved(study: Study) -> list[Unsolved]:
@@ -138,8 +132,7 @@ def unsolved(study: Study) -> list[Unsolved]:
 def steadiness(studies: Iterable[Study]) -> Iterator[Steadiness]:
     """Yield how much the reference job varied in each study in which it was timed."""
     for study in studies:
-        walls = [row.measured.reference_job.wall for row in study.rows if row.measured.reference_job is not None]
-        if not walls:
+        if not (walls := _reference_walls(study)):
             continue
         try:
             found: Noise | BadInput = noise(walls)
@@ -154,25 +147,11 @@ def libraries(rows: Iterable[NumberedMeasurement]) -> Mapping[str, None]:
     return dict.fromkeys(f"{name} {each[name]}" for each in used for name in sorted(each))
 
 
-def _size_cell(cells: Sequence[Cell], best: float) -> SizeCell:
+def _size_cell(cells: Sequence[Cell], fastest: bool) -> SizeCell:
     rows = [row for cell in cells for row in cell.rows]
-    answer = _median(cells, to_answer)
-    return SizeCell(
-        rows=rows,
-        answer=answer,
-        build=_median(cells, wall("build")),
-        solve=_median(cells, wall("solve")),
-        certify=_median(cells, wall("certify")),
-        peak=max((row.measured.peak_bytes or 0 for row in rows if row.measured.solved), default=0),
-        fastest=answer == best,
-    )
-
-
-def _by_status(rows: Iterable[NumberedMeasurement]) -> dict[MeasurementStatus, list[NumberedMeasurement]]:
-    found: dict[MeasurementStatus, list[NumberedMeasurement]] = {status: [] for status in MeasurementStatus}
-    for row in rows:
-        found[row.measured.status].append(row)
-    return {status: each for status, each in found.items() if each}
+    peak = max((row.measured.peak_bytes or 0 for row in rows if row.measured.solved), default=0)
+    stages = {stage: _median(cells, wall(stage)) for stage in ("build", "solve", "certify")}
+    return SizeCell(rows, _median(cells, to_answer), **stages, peak=peak, fastest=fastest)
 
 
 def _median(cells: Sequence[Cell], of: Seconds) -> float:

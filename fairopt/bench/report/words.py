@@ -35,12 +35,10 @@ def digits(value: float) -> str:
 
 def seconds_text(value: float | None) -> str:
     """Return seconds in s, ms or µs; `NOTHING` for None and NaN."""
-    if value is None or math.isnan(value):
+    if value is None or not value >= 0:
         return NOTHING
-    for least, scale, unit in ((0.9995, 1.0, "s"), (0.9995e-3, 1e3, "ms"), (0.0, 1e6, "µs")):
-        if value >= least:
-            return f"{digits(value * scale)}\u00a0{unit}" if value else "0\u00a0s"
-    return NOTHING
+    scale, unit = (1.0, "s") if value >= 0.9995 or not value else (1e3, "ms") if value >= 0.9995e-3 else (1e6, "µs")
+    return f"{digits(value * scale)}\u00a0{unit}"
 
 
 def bytes_text(value: float | None) -> str:
@@ -99,9 +97,5 @@ def versions_text(versions: Mapping[str, str]) -> str:
 
 def status_words(statuses: Mapping[MeasurementStatus, int]) -> str:
     """Return how often each status but "solved" came, such as "time-out 2, wrong"."""
-    found = [
-        (each, statuses.get(each, 0))
-        for each in MeasurementStatus
-        if each is not MeasurementStatus.SOLVED and statuses.get(each)
-    ]
-    return ", ".join(WORDS[each] if number == 1 else f"{WORDS[each]} {number}" for each, number in found)
+    found = {WORDS[each]: statuses.get(each, 0) for each in MeasurementStatus if each is not MeasurementStatus.SOLVED}
+    return ", ".join(word if often == 1 else f"{word} {often}" for word, often in found.items() if often)

@@ -49,7 +49,7 @@ class Times:
 
     @classmethod
     def of(cls, batch: Batch, slots: int | None = None, in_slot_of_arrival: bool = False) -> Times:
-        """Return the times of a batch; ``slots`` None for as many as the optimum can need, see `needed_slots`.
+        """Return the times of a batch; ``slots`` None for as many as the optimum can need, see `_needed`.
 
         A job that arrives at r runs from slot r + 1 on, as slot r has passed: it is the interval (r - 1, r]. (3l) as
         printed allows slot r too: ``in_slot_of_arrival``. Errors: `BadInput` where ``slots`` is no whole number from
@@ -82,7 +82,7 @@ class Times:
         return bound if self.unit is None else bound // self.unit * self.unit
 
 
-def needed_slots(batch: Batch) -> int:
+def _needed(batch: Batch, ways: Sequence[Sequence[RunMode]]) -> int:
     """Return a number of slots within which some optimal schedule ends; 1 at least.
 
     No job runs for nothing, so that none completes after the last slot in which its utility is positive. And after the
@@ -90,22 +90,14 @@ def needed_slots(batch: Batch) -> int:
     from one completion to the next is at most the sum of the shortest durations of the jobs that are still to complete:
     else all of these would complete sooner when run one after the other. The least of the three is taken.
     """
-    return _needed(batch, [run_modes(batch, job) for job in range(len(batch.jobs))])
-
-
-def _needed(batch: Batch, ways: Sequence[Sequence[RunMode]]) -> int:
     durations = [[mode.slots for mode in each] for each in ways]
     runnable = [each for each in durations if each]
     latest = int(batch.jobs.arrival.max(initial=0))
     ranked = sorted(min(each) for each in runnable)
-    cap = latest + min(
-        sum(max(each) for each in runnable), sum(place * each for place, each in enumerate(ranked, start=1))
-    )
-    useful = 1
-    for job, each in enumerate(durations):
-        if each:
-            useful = max(useful, _last_positive(batch, job, cap))
-    return max(1, min(cap, useful))
+    one_by_one = sum(place * each for place, each in enumerate(ranked, start=1))
+    cap = latest + min(sum(max(each) for each in runnable), one_by_one)
+    useful = (_last_positive(batch, job, cap) for job, each in enumerate(durations) if each)
+    return max(1, min(cap, max(useful, default=1)))
 
 
 def run_modes(batch: Batch, job: int) -> tuple[RunMode, ...]:

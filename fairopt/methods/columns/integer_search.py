@@ -8,7 +8,7 @@ least set of jobs that does not is forbidden, with all that asks for at least as
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from fairopt.methods.columns.columns import RunMode, Spots, Times, hosts, ps_nee
 from fairopt.methods.columns.pricing import Pricing
 from fairopt.methods.columns.restricted_program import Relaxation, weighted_sums
 from fairopt.problem.batch import Batch, JobSchedule
-from fairopt.program import Array, Formulation, Program
+from fairopt.program import Array, Formulation
 
 #: What a float solver's optimum may be off by.
 SLACK = 1e-7
@@ -76,18 +76,18 @@ def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Session, m
         distance *= FARTHER
 
 
+@dataclass
 class _Best:
     """The best schedules so far."""
 
-    def __init__(self, times: Times) -> None:
-        self.schedules: tuple[JobSchedule, ...] = ()
-        self.revenue = Fraction(0)
-        self.cuts = 0
-        self._times = times
+    times: Times
+    schedules: tuple[JobSchedule, ...] = ()
+    revenue: Fraction = Fraction(0)
+    cuts: int = 0
 
     def offer(self, schedules: tuple[JobSchedule, ...]) -> None:
         """Keep schedules that earn more."""
-        revenue = sum((Fraction(self._times.worth[each.job][each.last - 1]) for each in schedules), start=Fraction(0))
+        revenue = sum((Fraction(self.times.worth[each.job][each.last - 1]) for each in schedules), start=Fraction(0))
         if revenue > self.revenue:
             self.schedules, self.revenue = schedules, revenue
 
@@ -153,7 +153,7 @@ def _choose(
     solution = solve(p.program())
     if solution.status is Status.LIMIT and solution.x is None:
         return float("inf"), []
-    solution = _known(solution)
+    solution = answer(solution)
     assert solution.bound is not None
     chosen = [slots[at] for at in np.flatnonzero(solution.point > 1 / 2).tolist()]
     return float(solution.bound) * float(unit), chosen
@@ -161,8 +161,6 @@ def _choose(
 
 #: A name, weights (rows, slots) and the most that each weighted sum of chosen slots may come to.
 Rows = tuple[str, Array, int]
-#: Where each slot's PS can be, by `hosts`: the server, the workers there and the PS there.
-HostsOf = Sequence[Sequence[tuple[int, int, int]]]
 
 
 def _rows(batch: Batch, times: Times, slots: Sequence[Slot], cuts: Sequence[tuple[Slot, ...]]) -> Iterator[Rows]:
@@ -173,36 +171,32 @@ def _rows(batch: Batch, times: Times, slots: Sequence[Slot], cuts: Sequence[tupl
     active = ((span[:, :1] <= now) & (now <= span[:, 1:])).T
     starts = np.unique(span[:, 0]) - 1  # use rises only where something starts
     spots = [list(hosts(batch, each.mode)) for each in slots]
-    for name, weight, most in (*_worker_rows(batch, slots, spots), *_ps_rows(batch, slots, spots)):
+    workers = np.array([each.mode.workers for each in slots])
+    beside = np.array([min(here for _, here, _ in each) for each in spots])  # workers on the server of the PS
+    fewest = np.array([min(ps for _, _, ps in each) for each in spots])
+    servers, worker_type, ps_type = batch.servers, *np.array([(each.mode.worker, each.mode.ps) for each in slots]).T
+    for name, weight, most in (
+        *_type_rows("workers", worker_type, servers.workers, workers, beside, servers.ps.sum(axis=1)),
+        *_type_rows("ps", ps_type, servers.ps, fewest, fewest, servers.ps.sum(axis=1)),
+    ):
         yield name, active[starts] * weight, most
     for number, cut in enumerate(cuts):
         asks = [any(_at_least(each, other) for other in cut) for each in slots]
         yield f"cut {number}", np.array([asks], dtype=np.int64), len(cut) - 1
 
 
-def _worker_rows(
-    batch: Batch, slots: Sequence[Slot], spots: Sequence[Sequence[tuple[int, int, int]]]
-) -> Iterator[Rows]:
-    """Yield for each type how many workers there are, and how many servers have so many beside a PS."""
-    beside = np.array([min(workers for _, workers, _ in each) for each in spots])  # on the server of the PS
-    workers = np.array([each.mode.workers for each in slots])
-    for type_, room in enumerate(batch.servers.workers.T):
-        of_type = np.array([each.mode.worker == type_ for each in slots])
-        yield f"workers {type_}", workers * of_type, int(room.sum())
-        alone = beside * of_type
+def _type_rows(name: str, types: Array, there: Array, asked: Array, on_one: Array, hosts: Array) -> Iterator[Rows]:
+    """Yield for each type how many there are of it, and how many servers have so many at once for a job.
+
+    Shapes: ``types``, ``asked`` in all and ``on_one`` server, one entry a slot; ``there`` (servers, types); ``hosts``
+    (servers,): the most jobs that can have their PS there.
+    """
+    for type_, room in enumerate(there.T):
+        yield f"{name} {type_}", asked * (types == type_), int(room.sum())
+        alone = on_one * (types == type_)
         for least in np.unique(alone[alone > 1]):
-            most = np.minimum(room // least, batch.servers.ps.sum(axis=1)).sum()
-            yield f"workers {type_} on one server, {least}", (alone >= least).astype(np.int64), int(most)
-
-
-def _ps_rows(batch: Batch, slots: Sequence[Slot], spots: HostsOf) -> Iterator[Rows]:
-    """Yield for each type how many PS there are, and how many servers have so many."""
-    fewest = np.array([min(ps for _, _, ps in each) for each in spots])
-    for type_, room in enumerate(batch.servers.ps.T):
-        needed = fewest * np.array([each.mode.ps == type_ for each in slots])
-        yield f"ps {type_}", needed, int(room.sum())
-        for least in np.unique(needed[needed > 1]):
-            yield f"ps {type_}, {least}", (needed >= least).astype(np.int64), int((room // least).sum())
+            most = np.minimum(room // least, hosts).sum()
+            yield f"{name} {type_} on one server, {least}", (alone >= least).astype(np.int64), int(most)
 
 
 def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) -> tuple[list[JobSchedule], bool]:
@@ -218,9 +212,8 @@ def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) ->
     together = np.array([each.mode.together for each in chosen])
     room = np.stack([servers.workers[:, each.mode.worker] for each in chosen])
     ps_room = np.stack([servers.ps[:, each.mode.ps] for each in chosen])
-    ratio = [
-        servers.worker_bandwidth[each.mode.worker] / servers.ps_bandwidth[each.mode.ps] for each in chosen
-    ]  # PS that a worker elsewhere asks for
+    # PS that a worker elsewhere asks for
+    ratio = [servers.worker_bandwidth[each.mode.worker] / servers.ps_bandwidth[each.mode.ps] for each in chosen]
     p = Formulation("where jobs run")
     o = p.variable("placed", (n,), lower=0, upper=1, integer=True)
     host = p.variable("host", (n, count), lower=0, upper=1, integer=True)
@@ -246,7 +239,7 @@ def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) ->
                 if len(counted):
                     p.constrain(f"{name} {type} in slot {start}", use[counted].sum(axis=0) <= there[:, type])
     program = p.program()
-    solution = answer(solve, program)
+    solution = answer(solve(program))
     point = solution.point
     placed, taken, given = (np.rint(program.variable(name, point)) for name in ("placed", "workers", "ps"))
     schedules = [
@@ -255,12 +248,8 @@ def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) ->
     return schedules, solution.status is Status.OPTIMAL
 
 
-def answer(solve: Session, program: Program) -> Solution:
+def answer(solution: Solution) -> Solution:
     """Return an optimum, or what was found up to a limit; errors: `NotSolved` where that is nothing."""
-    return _known(solve(program))
-
-
-def _known(solution: Solution) -> Solution:
     if solution.status is Status.LIMIT and solution.x is not None and solution.bound is not None:
         return solution
     return solution.require_optimal()
@@ -292,12 +281,11 @@ def _at_least(slot: Slot, other: Slot) -> bool:
 
 def _shortest(batch: Batch, slot: Slot, workers: Spots, ps: Spots) -> JobSchedule:
     """Return the schedule with no PS too many. Where all workers happen to be on one server, it takes fewer slots."""
-    mode = slot.mode
-    host = ps[0][0]
+    mode, host = slot.mode, ps[0][0]
     ps = ((host, ps_needed(batch, mode.worker, mode.ps, mode.workers - dict(workers).get(host, 0))),)
     schedule = JobSchedule(slot.job, slot.first, slot.last, workers, ps, mode.worker, mode.ps)
     slots = batch.duration(slot.job, mode.workers, schedule.together, mode.worker, mode.ps)
-    return JobSchedule(slot.job, slot.first, slot.first + slots - 1, workers, ps, mode.worker, mode.ps)
+    return replace(schedule, last=slot.first + slots - 1)
 
 
 def _spots(counts: Array) -> Spots:

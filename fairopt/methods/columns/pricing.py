@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -11,7 +12,7 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.methods.columns.columns import RunMode, Times, ps_needed
 from fairopt.problem.batch import Batch, JobSchedule
-from fairopt.program import Array
+from fairopt.program import Array, fractions, objects
 
 #: Sums of integers up to here are exact in 64 bits, with room for two of them.
 LARGEST = 2**61
@@ -29,27 +30,15 @@ class Prices:
 
     def rounded(self, bits: int = 24) -> Prices:
         """Return the prices as multiples of 2 to the power -``bits``, negative ones as 0: proofs need no more."""
-        scale = 2**bits
-
-        def fractions(table: Array) -> Array:
-            whole = np.maximum(np.rint(table.astype(float) * scale), 0.0).astype(np.int64)
-            return np.array([Fraction(int(each), scale) for each in whole.ravel()], dtype=object).reshape(table.shape)
-
-        return Prices(fractions(self.workers), fractions(self.ps))
+        tables = (np.maximum(np.rint(each.astype(float) * 2**bits), 0.0) / 2**bits for each in (self.workers, self.ps))
+        return Prices(*map(fractions, tables))
 
     def whole(self) -> tuple[Prices, int]:
         """Return integers and the number that they are to be divided by; floats are the fractions that they are."""
-        tables = [
-            np.array([Fraction(each) for each in table.ravel().tolist()], dtype=object).reshape(table.shape)
-            for table in (self.workers, self.ps)
-        ]
-        common = 1
-        for table in tables:
-            common = lcm(common, *{each.denominator for each in table.ravel()})
+        tables = [fractions(self.workers), fractions(self.ps)]
+        common = lcm(*{each.denominator for table in tables for each in table.ravel()})
         workers, ps = (
-            np.array([each.numerator * (common // each.denominator) for each in table.ravel()], dtype=object).reshape(
-                table.shape
-            )
+            objects(each.numerator * (common // each.denominator) for each in table.ravel()).reshape(table.shape)
             for table in tables
         )
         return Prices(workers, ps), common
@@ -83,10 +72,9 @@ class Pricing:
     def __init__(self, batch: Batch, times: Times, prices: Prices, every_slot: bool = False) -> None:
         servers = batch.servers
         for table, there, what in ((prices.workers, servers.workers, "workers"), (prices.ps, servers.ps, "ps")):
-            if table.shape != (*there.shape, times.slots):
-                raise BadInput(
-                    f"shape {table.shape}", place=f"prices, {what}", remedy=f"Give {(*there.shape, times.slots)}"
-                )
+            shape = (*there.shape, times.slots)
+            if table.shape != shape:
+                raise BadInput(f"shape {table.shape}", place=f"prices, {what}", remedy=f"Give {shape}")
         self.batch, self.times = batch, times
         self.income = (prices.workers * servers.workers[..., None]).sum() + (prices.ps * servers.ps[..., None]).sum()
         #: More than any schedule can cost, as none takes more than all there is.
@@ -113,10 +101,9 @@ class Pricing:
             [[ps_needed(batch, worker, ps, count) for count in range(largest + 1)] for ps in range(servers.ps.shape[1])]
             for worker in range(servers.workers.shape[1])
         ]
-        self._needed: dict[tuple[int, int], int] = {}
+        self._needed: dict[tuple[int, int], int] = defaultdict(int)
         for mode in (mode for each in self._modes for mode in each if not mode.together):
-            key = mode.worker, mode.slots
-            self._needed[key] = max(self._needed.get(key, 0), mode.workers)
+            self._needed[mode.worker, mode.slots] = max(self._needed[mode.worker, mode.slots], mode.workers)
         self._elsewhere: dict[tuple[int, int], Array] = {}
 
     def cheapest(self, job: int, only: int | None = None) -> Cheapest:
@@ -194,14 +181,6 @@ class Pricing:
                     out[at, count] = out[at, count - 1] + next_one
             self._elsewhere[key] = out
         return self._elsewhere[key]
-
-
-def exact_upper_bound(batch: Batch, prices: Prices, times: Times) -> Fraction:
-    """Return a bound on what any schedule within ``times`` earns, proved by ``prices`` of whatever origin.
-
-    It is `weak_duality`'s, rounded down to a multiple of `Times.unit`, as all revenues are multiples of it.
-    """
-    return times.rounded(weak_duality(batch, prices, times))
 
 
 def weak_duality(batch: Batch, prices: Prices, times: Times) -> Fraction:

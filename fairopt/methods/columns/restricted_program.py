@@ -82,8 +82,7 @@ def relax(batch: Batch, times: Times, solve: Session) -> Relaxation:
     Errors: `NotSolved`.
     """
     groups = groups_of_servers(batch)
-    servers = batch.servers
-    shapes = [(*there.shape, times.slots) for there in (servers.workers, servers.ps)]
+    shapes = [(*there.shape, times.slots) for there in (batch.servers.workers, batch.servers.ps)]
     prices = Prices(np.zeros(shapes[0]), np.zeros(shapes[1]))
     floors = np.zeros(len(batch.jobs))  # the duals of (5c)
     worth = [np.array([float(value) for value in row]) for row in times.worth]

@@ -7,8 +7,7 @@ from math import fsum, log
 
 import numpy as np
 
-from fairopt.methods.directed_rounding import ROUNDING
-from fairopt.program import INFINITY, Array
+from fairopt.program import INFINITY, ROUNDING, Array
 
 #: NumPy's logarithm is off by at most four units in the last place; here twice that.
 LOGARITHM = 16 * ROUNDING

@@ -55,36 +55,40 @@ class Equilibrium:
         """
         number = Fraction if self.exact else float
         market = market.as_(number)
-        found: list[str] = []
+        users, types = market.users, market.types
         utility = (market.speedup * shares).sum(axis=1)
         rents = self.budgets * 0 if self.rents is None else self.rents
-        unequal = np.abs(self.budgets - market.weight) > tolerance * market.weight
-        unbought = np.abs(self.spending - shares * self.prices) > tolerance * market.weight[:, None]
-        _report(found, unequal, "{} has another budget than its weight", market.users)
-        _report(found, unbought, "{} on {}: spending is not price times shares", market.users, market.types)
-        _report(found, shares < 0, "{} on {}: negative shares", market.users, market.types)
-        _report(found, self.prices < 0, "{} has a negative price", market.types)
-        _report(found, rents < 0, "{} has a negative rent", market.users)
-        rest = market.capacity - shares.sum(axis=0)
-        _report(found, rest < -tolerance * market.capacity, "{} is overbooked", market.types)
-        money = self.budgets.sum()
-        _report(found, np.abs(rest * self.prices) > tolerance * money, "{} has a price, but some is left", market.types)
+        rest, money = market.capacity - shares.sum(axis=0), self.budgets.sum()
         limited = market.limit < market.capacity.sum()
         limit = np.where(limited, market.limit, 0)
         room = np.where(limited, limit - shares.sum(axis=1), 0)
-        _report(found, limited & (room < -tolerance * limit), "{} is over its demand", market.users)
-        unpaid = np.where(limited, np.abs(room * rents) > tolerance * self.budgets, rents != 0)
-        _report(found, unpaid, "{} has a rent, but is not at its demand", market.users)
-        _report(found, utility <= 0, "{} gets nothing", market.users)
         # w_i v_ij <= u_i (p_j + q_i), with equality where i holds any of j
         worth, cost = market.speedup * self.budgets[:, None], (self.prices + rents[:, None]) * utility[:, None]
         scale = worth.max(axis=1, keepdims=True) * tolerance
-        _report(found, worth > cost + scale, "{} would rather buy {}", market.users, market.types)
+        unequal = np.abs(self.budgets - market.weight) > tolerance * market.weight
+        unbought = np.abs(self.spending - shares * self.prices) > tolerance * market.weight[:, None]
         overpaid = (cost - worth) * shares > scale * market.capacity
-        _report(found, overpaid, "{} holds {}, which is not its best buy", market.users, market.types)
-        return found
-
-
-def _report(found: list[str], broken: Array, text: str, *names: tuple[str, ...]) -> None:
-    for place in np.argwhere(np.asarray(broken, dtype=bool)):
-        found.append(text.format(*(name[int(at)] for name, at in zip(names, place, strict=True))))
+        unpaid = np.where(limited, np.abs(room * rents) > tolerance * self.budgets, rents != 0)
+        broken: tuple[tuple[str, Array, tuple[tuple[str, ...], ...]], ...] = (
+            ("{} has another budget than its weight", unequal, (users,)),
+            ("{} on {}: spending is not price times shares", unbought, (users, types)),
+            ("{} on {}: negative shares", shares < 0, (users, types)),
+            ("{} has a negative price", self.prices < 0, (types,)),
+            ("{} has a negative rent", rents < 0, (users,)),
+            ("{} is overbooked", rest < -tolerance * market.capacity, (types,)),
+            ("{} has a price, but some is left", np.abs(rest * self.prices) > tolerance * money, (types,)),
+            ("{} is over its demand", limited & (room < -tolerance * limit), (users,)),
+            ("{} has a rent, but is not at its demand", unpaid, (users,)),
+            ("{} gets nothing", utility <= 0, (users,)),
+            ("{} would rather buy {}", worth > cost + scale, (users, types)),
+            (
+                "{} holds {}, which is not its best buy",
+                overpaid,
+                (users, types),
+            ),
+        )
+        return [
+            text.format(*(name[int(at)] for name, at in zip(names, place, strict=True)))
+            for text, where, names in broken
+            for place in np.argwhere(np.asarray(where, dtype=bool))
+        ]

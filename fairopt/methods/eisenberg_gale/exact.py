@@ -71,10 +71,9 @@ def _bought(market: Market, floats: Market, prices: Array) -> tuple[Equilibrium,
         return None
     best = _best_buys(market, floats, prices, on_sale)
     patterns, group = np.unique(best, axis=0, return_inverse=True)
-    group = group.reshape(-1)
-    order = sorted(range(len(patterns)), key=lambda at: tuple(np.flatnonzero(patterns[at])))
-    wishes = [tuple(int(place) for place in np.flatnonzero(patterns[at])) for at in order]
-    members = [np.flatnonzero(group == at) for at in order]
+    of_pattern = [tuple(np.flatnonzero(pattern).tolist()) for pattern in patterns]
+    order = sorted(range(len(patterns)), key=of_pattern.__getitem__)
+    wishes, members = [of_pattern[at] for at in order], [np.flatnonzero(group.reshape(-1) == at) for at in order]
     weights = [Fraction(weight) for weight in market.weight]
     budgets = [sum((weights[i] for i in each), Fraction(0)) for each in members]
     flow = spend(budgets, wishes, [prices[j] * Fraction(market.capacity[j]) for j in on_sale])

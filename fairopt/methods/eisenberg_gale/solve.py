@@ -176,19 +176,18 @@ class _Problem:
 
     def error(self, point: _Point) -> float:
         """Return the error: complementarity, dual residuals and primal residuals, as parts of all money."""
-        return float(
-            self.slackness(point)
-            + np.abs(point.y * self.dual_gap(point) / self.copies[:, None]).max()
-            + np.abs((self.w - self.value(point.y) * point.v) / self.copies).max()
-            + np.abs(point.p * (self.rest(point.y) - point.z)).max()
-            + np.abs(point.q * (self.room(point.y) - point.r) / self.copies).max()
+        residuals = (
+            point.y * self.dual_gap(point) / self.copies[:, None],
+            (self.w - self.value(point.y) * point.v) / self.copies,
+            point.p * (self.rest(point.y) - point.z),
+            point.q * (self.room(point.y) - point.r) / self.copies,
         )
+        return float(sum((np.abs(each).max() for each in residuals), start=self.slackness(point)))
 
     def products(self, point: _Point) -> Array:
         """Return the product of each pair, for one copy of its user: equal on the central path, 0 at a solution."""
-        of_users = point.y * point.s / self.copies[:, None], point.q * point.r / self.copies
-        pairs = of_users[0][self.usable], point.p * point.z, of_users[1][self.limited]
-        return np.concatenate(pairs)
+        shares, demands = point.y * point.s / self.copies[:, None], point.q * point.r / self.copies
+        return np.concatenate([shares[self.usable], point.p * point.z, demands[self.limited]])
 
     def slackness(self, point: _Point) -> float:
         return float(self.products(point).mean())
@@ -208,16 +207,8 @@ class _Problem:
         reduced = point.p + point.q[:, None] * self.g - self.marginal(point.y)  # must be >= 0, and 0 where y > 0
         relative = np.where(self.usable, reduced / self.marginal(point.y).max(axis=1, keepdims=True), 0.0)
         rest, room = self.rest(point.y), np.where(self.limited, self.room(point.y), 1.0)
-        return float(
-            max(
-                -relative.min(),
-                (y * np.abs(reduced) / self.w[:, None]).max(),
-                -rest.min(),
-                np.abs(point.p * rest).max(),
-                -room.min(),
-                np.abs(point.q * room / self.w).max(),
-            )
-        )
+        unmet = y * np.abs(reduced) / self.w[:, None], np.abs(point.p * rest), np.abs(point.q * room / self.w)
+        return float(max(*(-each.min() for each in (relative, rest, room)), *(each.max() for each in unmet)))
 
     def advanced(self, point: _Point) -> _Point:
         """Return the next iterate: a predictor step tells how far to aim, a corrector step goes there."""
@@ -242,10 +233,8 @@ class _Problem:
     def longest(self, point: _Point, step: _Point) -> float:
         """Return the largest step, up to a little over 1, that keeps every variable positive."""
         # a step is zero where there is no such pair, price or demand
-        shrinking = max(
-            float((-change / value).max()) for value, change in zip(point.parts(), step.parts(), strict=True)
-        )
-        return 1 / max(shrinking, TO_BOUNDARY)
+        pairs = zip(point.parts(), step.parts(), strict=True)
+        return 1 / max(TO_BOUNDARY, *(float((-change / value).max()) for value, change in pairs))
 
 
 class _Newton:
@@ -302,9 +291,8 @@ class _Newton:
             to_r = to_r - part * affine.q * affine.r
             to_v = to_v - part * (problem.a * affine.y).sum(axis=1) * affine.v
         over_z, over_r = self.over_z, self.over_r
-        free = self.apply(
-            np.where(problem.usable, self.dual_gap + problem.a * (to_v / self.u)[:, None] + to_s / at.y, 0.0)
-        )
+        right = self.dual_gap + problem.a * (to_v / self.u)[:, None] + to_s / at.y
+        free = self.apply(np.where(problem.usable, right, 0.0))
         # g dy + dr = over_r and q dr + r dq = to_r, with dy = free - H^-1 (dp + g dq)
         need = (over_r - to_r / at.q)[limited]
         free_q = ((self.g * free[limited]).sum(axis=1) - need) / self.gamma

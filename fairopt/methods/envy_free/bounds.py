@@ -17,8 +17,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.methods.directed_rounding import ROUNDING, rounded_down, rounded_up
-from fairopt.program import INFINITY, Array
+from fairopt.methods.directed_rounding import rounded_down, rounded_up
+from fairopt.methods.envy_free.problem import MergedUsers
+from fairopt.program import INFINITY, ROUNDING, Array
 
 #: So many entries of the table of envy between all pairs are computed at a time.
 BLOCK = 4_000_000
@@ -40,10 +41,6 @@ class Bundles:
     holds: Array
     mixed: float
 
-    def of_users(self) -> Array:
-        """Return what each user holds per weight (n, k)."""
-        return np.asarray(self.bundle[self.holds])
-
 
 @dataclass(frozen=True, eq=False)
 class DualBound:
@@ -56,13 +53,7 @@ class DualBound:
 
 
 def upper_bound(
-    speedup: Array,
-    capacity: Array,
-    weight: Array,
-    demand: Array,
-    multipliers: tuple[Array, Array, Array],
-    prices: Array,
-    demand_duals: Array,
+    users: MergedUsers, multipliers: tuple[Array, Array, Array], prices: Array, demand_duals: Array
 ) -> DualBound:
     """Return a bound on the largest total throughput without envy.
 
@@ -73,71 +64,68 @@ def upper_bound(
 
     The ``prices`` (k,) and ``demand_duals`` (n,) of a solver are short of that by a rounding error, which is large per
     weight where a weight is tiny. For users who would pay more, the demand dual is raised, or else the price; or the
-    shortfall is moved to users of larger weight (`_relieved`). The least bound is taken. ``weight`` and ``demand`` may
-    be off by one rounding.
+    shortfall is moved to users of larger weight (`_relieved`). The least bound is taken. Weights and demands may be off
+    by one rounding.
     """
-    demand_duals = np.where(demand < INFINITY, demand_duals, 0.0)
-    pays = _pays(speedup, weight, multipliers)
-    above = _least(pays, capacity, demand, prices, demand_duals, multipliers)
-    more = _relieved(speedup, capacity, weight, pays, np.maximum(prices, 0.0), demand_duals, COSTS * above.bound)
+    demand_duals = np.where(users.demand < INFINITY, demand_duals, 0.0)
+    pays = _pays(users, multipliers)
+    above = _least(users, pays, prices, demand_duals, multipliers)
+    more = _relieved(users, pays, np.maximum(prices, 0.0), demand_duals, COSTS * above.bound)
     if not len(more[0]):
         return above
     envious, envied, y = (np.concatenate(both) for both in zip(multipliers, more, strict=True))
     multipliers = (envious, envied, y)
-    eased = _least(_pays(speedup, weight, multipliers), capacity, demand, prices, demand_duals, multipliers)
+    eased = _least(users, _pays(users, multipliers), prices, demand_duals, multipliers)
     return eased if eased.bound < above.bound else above
 
 
-def _pays(speedup: Array, weight: Array, multipliers: tuple[Array, Array, Array]) -> Array:
+def _pays(users: MergedUsers, multipliers: tuple[Array, Array, Array]) -> Array:
     """Return what everybody would pay for a GPU of each type (n, k) if there were no demand duals; roundings are up."""
-    envious, envied, y = multipliers
+    (envious, envied, y), speedup = multipliers, users.speedup
     n, k = speedup.shape
     own = np.bincount(envious, y, minlength=n)
     taken = np.zeros((n, k))
     for t in range(k):
         taken[:, t] = np.bincount(envied, y * speedup[envious, t], minlength=n)
     terms = np.maximum(np.bincount(envious, minlength=n), np.bincount(envied, minlength=n))
-    plus = speedup * (weight + own)[:, None]
+    plus = speedup * (users.weight + own)[:, None]
     off = ROUNDING * (terms + 8)[:, None] * (plus + taken)
-    return np.asarray(((plus - taken) + off) / weight[:, None])
+    return np.asarray(((plus - taken) + off) / users.weight[:, None])
 
 
 def _least(
-    pays: Array,
-    capacity: Array,
-    demand: Array,
-    prices: Array,
-    demand_duals: Array,
-    multipliers: tuple[Array, Array, Array],
+    users: MergedUsers, pays: Array, prices: Array, demand_duals: Array, multipliers: tuple[Array, Array, Array]
 ) -> DualBound:
     """Return the least of the bounds that raise prices or demand duals to what is paid."""
-    limited = demand < INFINITY
-    found = [_bound(pays, capacity, demand, limited, (pays - demand_duals[:, None]).max(axis=0))]
+    limited = users.demand < INFINITY
+    found = [_bound(users, pays, (pays - demand_duals[:, None]).max(axis=0))]
     # a dual costs by the demand, a price by the capacity: duals are raised for small demands only, or for all
-    for raised in (limited & (demand < capacity.max()), limited):
+    for raised in (limited & (users.demand < users.capacity.max()), limited):
         least = (pays - np.where(raised, INFINITY, demand_duals)[:, None]).max(axis=0)
-        found.append(_bound(pays, capacity, demand, limited, np.maximum(prices, least)))
+        found.append(_bound(users, pays, np.maximum(prices, least)))
     # NaN means no bound
     return DualBound(*min(found, key=lambda each: INFINITY if math.isnan(each[0]) else each[0]), multipliers)
 
 
-def _bound(pays: Array, capacity: Array, demand: Array, limited: Array, prices: Array) -> tuple[float, Array, Array]:
+def _bound(users: MergedUsers, pays: Array, prices: Array) -> tuple[float, Array, Array]:
     """Return the bound at these prices, the prices, and the demand duals that are still needed; roundings are up."""
+    demand, limited = users.demand, users.demand < INFINITY
     prices = rounded_up(np.maximum(prices, 0.0), 4)
     short = rounded_up(np.maximum((pays - prices).max(axis=1), 0.0), 4)
     demand_duals = np.where(limited, short, 0.0)
-    bound = math.fsum([*(prices * capacity).tolist(), *(demand_duals[limited] * demand[limited]).tolist()])
+    bound = math.fsum([*(prices * users.capacity).tolist(), *(demand_duals[limited] * demand[limited]).tolist()])
     return rounded_up(bound, 6), prices, demand_duals
 
 
 def _relieved(
-    speedup: Array, capacity: Array, weight: Array, pays: Array, prices: Array, demand_duals: Array, least: float
+    users: MergedUsers, pays: Array, prices: Array, demand_duals: Array, least: float
 ) -> tuple[Array, Array, Array]:
     """Return further multipliers (l, i, y) for users i who pay more than the prices, by more than ``least`` in all.
 
     The shortfall is moved to a user of larger weight: l takes off i what i is short of, and pays that by its own
     weight, where it is much less.
     """
+    speedup, capacity, weight = users.speedup, users.capacity, users.weight
     excess = np.maximum(pays - prices - demand_duals[:, None], 0.0)
     costs = (excess * capacity).max(axis=1)
     found: list[tuple[int, int, float]] = []
@@ -159,22 +147,20 @@ def _relieved(
     return envious.astype(np.int64), envied.astype(np.int64), y.astype(float)
 
 
-def lower_bound(
-    speedup: Array, capacity: Array, weight: Array, demand: Array, bundle: Array, holds: Array, direction: Array
-) -> tuple[float, Bundles]:
+def lower_bound(users: MergedUsers, bundle: Array, holds: Array) -> tuple[float, Bundles]:
     """Return a total that an envy-free allocation near the given bundles reaches, and these made to fit.
 
-    ``direction`` (n,) is the same number for users with proportional speedups. These must all value their bundles the
-    same: where they hold different ones (since demands differ), each is made smaller by a rounding error, to the least
-    of their values. Where they are proportional up to rounding only, envy between them is left to the mixture, which
-    may then consist of strict bundles alone.
+    Users with proportional speedups must all value their bundles the same: where they hold different ones (since
+    demands differ), each is made smaller by a rounding error, to the least of their values. Where they are proportional
+    up to rounding only, envy between them is left to the mixture, which may then consist of strict bundles alone.
     """
+    speedup, capacity, weight, direction = users.speedup, users.capacity, users.weight, users.direction
     k = speedup.shape[1]
     per_weight = np.where(capacity > 0, capacity, 1.0) / weight.sum()
     _, first, same = np.unique(np.round(bundle / per_weight / SAME), axis=0, return_index=True, return_inverse=True)
     bundle, holds = bundle[first], same.ravel()[holds]
-    bundle = bundle * _fit(weight[:, None] * bundle[holds], capacity, demand)
-    strict = _strict(speedup, capacity, weight, demand)
+    bundle = bundle * _fit(users, bundle[holds])
+    strict = _strict(users)
     value_strict = (speedup * strict).sum(axis=1)
     own = (speedup * bundle[holds]).sum(axis=1)
     unequal = _hold_different(direction, holds)
@@ -188,7 +174,7 @@ def lower_bound(
     elif len(bundle) > 1:
         bundle = bundle * _shrinking(speedup, bundle, holds, own)[:, None]
         own = (speedup * bundle[holds]).sum(axis=1)
-    mixed = _mixed(speedup, bundle, holds, own, strict, value_strict, direction, unequal)
+    mixed = _mixed(users, bundle, holds, own, strict, unequal)
     total = math.fsum((weight * ((1 - mixed) * own + mixed * value_strict)).tolist())
     return rounded_down(total, 2 * k + 20), Bundles(bundle, holds, mixed)
 
@@ -241,18 +227,11 @@ def _proportional(speedup: Array, direction: Array) -> bool:
     return True
 
 
-def _mixed(
-    speedup: Array,
-    bundle: Array,
-    holds: Array,
-    own: Array,
-    strict: Array,
-    value_strict: Array,
-    direction: Array,
-    unequal: Array,
-) -> float:
+def _mixed(users: MergedUsers, bundle: Array, holds: Array, own: Array, strict: Array, unequal: Array) -> float:
     """Return how much of the strict bundles must be mixed in so that, whatever was rounded, nobody envies anybody."""
+    speedup, direction = users.speedup, users.direction
     n, k = speedup.shape
+    value_strict = (speedup * strict).sum(axis=1)
     # for a product of k terms, and for the bundles made above
     rounding = ROUNDING * (2 * k + 20)
     order = np.argsort(holds, kind="stable")
@@ -278,24 +257,24 @@ def _mixed(
     return min(1.0, most)
 
 
-def _strict(speedup: Array, capacity: Array, weight: Array, demand: Array) -> Array:
+def _strict(users: MergedUsers) -> Array:
     """Return bundles per weight (n, k) that are right for their holders and nobody else."""
-    direction = speedup * capacity
+    direction = users.speedup * users.capacity
     # dividing by the largest first keeps squares in range
     direction = direction / direction.max(axis=1, keepdims=True)
     direction /= np.sqrt((direction * direction).sum(axis=1, keepdims=True))
-    bundle = direction * capacity / weight.sum()
-    return np.asarray(bundle * _fit(weight[:, None] * bundle, capacity, demand))
+    bundle = direction * users.capacity / users.weight.sum()
+    return np.asarray(bundle * _fit(users, bundle))
 
 
-def _fit(shares: Array, capacity: Array, demand: Array) -> float:
-    """Return the factor by which all shares must shrink to keep capacities and demands, every rounding counted."""
-    k = shares.shape[1]
+def _fit(users: MergedUsers, bundle: Array) -> float:
+    """Return the factor by which all bundles (n, k) must shrink to keep capacities and demands, rounding counted."""
+    shares, k = users.weight[:, None] * bundle, bundle.shape[1]
     used = np.array([math.fsum(shares[:, t].tolist()) for t in range(k)])
     there = used > 0
-    factor = float(np.min(capacity[there] / used[there], initial=1.0))
-    limited = demand < INFINITY
+    factor = float(np.min(users.capacity[there] / used[there], initial=1.0))
+    limited = users.demand < INFINITY
     held = shares[limited].sum(axis=1)
     some = held > 0
-    factor = min(factor, float(np.min(demand[limited][some] / held[some], initial=1.0)))
+    factor = min(factor, float(np.min(users.demand[limited][some] / held[some], initial=1.0)))
     return rounded_down(factor, 2 * k + 16)

@@ -22,21 +22,12 @@ Pairs = dict[int, tuple[Array, Array]]
 
 
 @dataclass(frozen=True, eq=False)
-class EnvyFreeOptimum:
-    """Bundles with multipliers: ``bundle`` (c, k) what is held per weight, ``holds`` (n,) which of these is whose.
+class EnvyFreeOptimum(RestrictedOptimum):
+    """The optimum of the whole program, in the units of the caller; ``end``: where the restricted program ended.
 
-    ``prices`` (k,) are the duals of the capacities, ``demand_duals`` (n,) those of the demands, a GPU; ``envious``,
-    ``envied``, ``envy`` those of the rows "v_l . b_l >= v_l . b_i". In the units of the caller. ``end``: where the
-    restricted program ended.
+    ``bundle`` (c, k): what is held per weight, ``holds`` (n,): which of these is whose; ``envied`` are users.
     """
 
-    bundle: Array
-    holds: Array
-    prices: Array
-    demand_duals: Array
-    envious: Array
-    envied: Array
-    envy: Array
     end: RestrictedStart
     effort: Mapping[str, float]
 
@@ -108,13 +99,11 @@ def _relax(
             break
         if there[j]:
             groups[j] = group_multipliers(users, single_type, j, found, own, near[j])
-    relaxed = False
-    for each in groups.values():
-        if len(each.leaving):
-            may_hold = each.takes & (users.value[each.leaving] > 0)
-            program.free(each.leaving, may_hold, each.envious, each.envied)
-            relaxed = True
-    return relaxed, groups
+    leaving = [each for each in groups.values() if len(each.leaving)]
+    for each in leaving:
+        may_hold = each.takes & (users.value[each.leaving] > 0)
+        program.free(each.leaving, may_hold, each.envious, each.envied)
+    return bool(leaving), groups
 
 
 def _allow_gainful_types(program: RestrictedLP, found: RestrictedOptimum, own: Array) -> bool:
@@ -127,10 +116,8 @@ def _allow_gainful_types(program: RestrictedLP, found: RestrictedOptimum, own: A
     cost = users.weight[:, None] * found.prices + (found.demand_duals / users.limit)[:, None] * users.size
     gains = worth - cost > ZERO * high_price(found) * users.weight[:, None]
     helps = gains & (users.value > 0) & ~program.may_hold & (program.single_type < 0)[:, None]
-    if not helps.any():
-        return False
-    program.allow(*np.nonzero(helps))
-    return True
+    program.may_hold |= helps
+    return bool(helps.any())
 
 
 def _free_over_demand(program: RestrictedLP, found: RestrictedOptimum) -> bool:

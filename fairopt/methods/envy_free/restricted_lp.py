@@ -29,6 +29,8 @@ AGAINST = 2
 OF_GROUP = 10
 #: Up to so many free users all rows among them are there from the start.
 FEW = 30
+#: The parts of `EnvyRows`.
+ROWS = ("envious", "envied", "tight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +79,6 @@ class EnvyRows:
         """Return no rows."""
         return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool))
 
-    def only(self, kept: Array) -> EnvyRows:
-        """Return the rows that the mask ``kept`` (q,) says."""
-        return EnvyRows(self.envious[kept], self.envied[kept], self.tight[kept])
-
 
 @dataclass(frozen=True, eq=False)
 class KeyedBasis:
@@ -117,24 +115,15 @@ class RestrictedStart:
 
 
 class RestrictedLP:
-    """The restricted program, solved and relaxed in turns.
-
-    ``single_type`` (n,): the type whose group each user is in, -1 for the free; ``may_hold`` (n, k): what free users
-    may hold.
-    """
+    """The restricted program, solved and relaxed in turns; ``single_type``, ``may_hold``: as in `RestrictedStart`."""
 
     def __init__(self, users: Users, start: RestrictedStart) -> None:
-        self.users = users
+        self.users, self.types = users, len(users.size)
         self.single_type, self.may_hold = start.single_type.copy(), start.may_hold.copy()
         self.rows = start.rows
         self._basis = start.basis
         self.rounds = self.iterations = 0
         self._set_known()
-
-    @property
-    def types(self) -> int:
-        """The number of types."""
-        return len(self.users.size)
 
     def as_start(self, givers: Array, takers: Array) -> RestrictedStart:
         """Return where a program of nearly the same users may begin."""
@@ -161,10 +150,6 @@ class RestrictedLP:
         of_freed = self.single_type[envied] < 0
         self._add(envious[of_freed], k + envied[of_freed])
 
-    def allow(self, members: Array, types: Array) -> None:
-        """Let free users hold further types."""
-        self.may_hold[members, types] = True
-
     # -- solving -------------------------------------------------------------------------------------------------------
     def solve(self) -> RestrictedOptimum:
         """Return the optimum; rows are added until nobody envies anybody."""
@@ -190,14 +175,11 @@ class RestrictedLP:
                 bundle = _table(column, program.polished(found).x)
                 break
         self.iterations += program.iterations
-        demand_duals = np.zeros(n)
-        first = k + len(limited)
+        demand_duals, first, rows = np.zeros(n), k + len(limited), self.rows
         demand_duals[limited] = found.dual[k:first]
-        envious, envied = self.rows.envious, self.rows.envied
+        envy = np.maximum(-found.dual[first:], 0.0)
         self._remember(program, exists, limited)
-        return RestrictedOptimum(
-            bundle, holds, found.dual[:k], demand_duals, envious, envied, np.maximum(-found.dual[first:], 0.0)
-        )
+        return RestrictedOptimum(bundle, holds, found.dual[:k], demand_duals, rows.envious, rows.envied, envy)
 
     def _load(self, exists: Array, column: Array, holds: Array, limited: Array) -> IncrementalLP:
         """Return the program with the rows of capacities, of the demands of ``limited`` users, and those known."""
@@ -214,33 +196,22 @@ class RestrictedLP:
         needs = np.where(column[k + limited] >= 0, users.size, 0.0) / users.limit[limited][:, None]
         against_envy = self._sparse(column, holds, self.rows.envious, self.rows.envied)
         limits, rows = np.ones(k + len(limited)), np.zeros(len(against_envy))
-        program = IncrementalLP(
-            rowwise(
-                "a restricted program of envy-free shares",
-                gain,
-                np.concatenate([np.full(len(limits), -INFINITY), rows]),
-                np.concatenate([limits, np.full(len(rows), INFINITY)]),
-                Sparse.joined([capacities, Sparse.of(column[k + limited], needs), against_envy]),
-            ),
-            strategy=CHOOSE,
-        )
+        lower = np.concatenate([np.full(len(limits), -INFINITY), rows])
+        upper = np.concatenate([limits, np.full(len(rows), INFINITY)])
+        table = Sparse.joined([capacities, Sparse.of(column[k + limited], needs), against_envy])
+        name = "a restricted program of envy-free shares"
+        program = IncrementalLP(rowwise(name, gain, lower, upper, table), strategy=CHOOSE)
         if self._basis is not None:
             basic = np.concatenate([self._basis.limits[:k], self._basis.limits[k + limited]])
-            positions = [
-                np.where(basic, BASIC, UPPER),
-                np.where(self.rows.tight, LOWER, BASIC),
-            ]
-            columns = np.where(self._basis.held[exists], BASIC, LOWER)
-            program.start(*_counted(columns, np.concatenate(positions)))
+            positions = np.concatenate([np.where(basic, BASIC, UPPER), np.where(self.rows.tight, LOWER, BASIC)])
+            program.start(*_counted(np.where(self._basis.held[exists], BASIC, LOWER), positions))
         return program
 
     def _sparse(self, column: Array, holds: Array, envious: Array, envied: Array) -> Sparse:
         """Return own bundle less the other's, at the envious user's speedups."""
         value = self.users.value[envious]
-        return Sparse.of(
-            np.concatenate([column[holds[envious]], column[envied]], axis=1),
-            np.concatenate([value, -value], axis=1),
-        )
+        index = np.concatenate([column[holds[envious]], column[envied]], axis=1)
+        return Sparse.of(index, np.concatenate([value, -value], axis=1))
 
     def _likely(self, groups: Array, free: Array) -> tuple[Array, Array]:
         """Return the rows that are likely to matter: the free against groups, groups against each other; all if few."""
@@ -273,10 +244,8 @@ class RestrictedLP:
         top = np.argpartition(-of_free, most - 1, axis=1)[:, :most] if len(free) else np.zeros((0, most), dtype=int)
         rows, places = np.nonzero(np.take_along_axis(of_free, top, axis=1) > 0)
         envious, envied = [free[rows]], [holders[top[rows, places]]]
-        for j in range(k):
+        for j in np.unique(self.single_type[self.single_type >= 0]):
             members = np.flatnonzero(self.single_type == j)
-            if not len(members):
-                continue
             of_group = envy[members]
             worst = of_group.argmax(axis=0)
             size = of_group[worst, np.arange(len(holders))]
@@ -297,19 +266,17 @@ class RestrictedLP:
 
     def _add(self, envious: Array, envied: Array, *, tight: bool = False) -> Array:
         """Add rows that are not there yet, and return a mask of those among the given."""
-        new = np.zeros(len(envious), dtype=bool)
-        for place, key in enumerate(self._keys(envious, envied)):
-            if key not in self._known:
-                self._known.add(key)
-                new[place] = True
+        keys, new = self._keys(envious, envied), np.zeros(len(envious), dtype=bool)
+        for place, key in enumerate(keys):
+            new[place] = key not in self._known
+            self._known.add(key)
         parts = self.rows, EnvyRows(envious[new], envied[new], np.full(int(new.sum()), tight))
-        names = ("envious", "envied", "tight")
-        self.rows = EnvyRows(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        self.rows = EnvyRows(*(np.concatenate([getattr(part, name) for part in parts]) for name in ROWS))
         return new
 
     def _keep(self, kept: Array) -> None:
         """Forget rows but for those that the mask ``kept`` says."""
-        self.rows = self.rows.only(kept)
+        self.rows = EnvyRows(*(getattr(self.rows, name)[kept] for name in ROWS))
         self._set_known()
 
     def _set_known(self) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.methods.envy_free.restricted_lp import RestrictedOptimum, Users
-from fairopt.methods.incremental_lp import PRIMAL, TOLERANCE, IncrementalLP, Sparse, rowwise
+from fairopt.methods.incremental_lp import PRIMAL, TOLERANCE, IncrementalLP, Sparse, places, rowwise
 from fairopt.program import INFINITY, Array
 
 #: Each member's multipliers may go to so many others, and come from so many, before any are priced.
@@ -37,14 +37,12 @@ ADDED = 3
 class GroupMultipliers:
     """Multipliers (envious user, envied user, value) within a group, and who should leave it.
 
-    ``excess`` is by how much they fall short, in parts of the prices. ``leaving`` are the members that should leave,
-    ``takes`` (q, k) the types that each of them would gain from.
+    ``leaving`` are the members that should leave, ``takes`` (q, k) the types that each of them would gain from.
     """
 
     envious: Array
     envied: Array
     value: Array
-    excess: float
     leaving: Array
     takes: Array
 
@@ -83,7 +81,6 @@ def group_multipliers(
         everyone[giver[positive]],
         members[taker[positive]],
         (multipliers * unit[giver])[positive],
-        float(excess.max()),
         members[leaving],
         takes[leaving],
     )
@@ -100,11 +97,8 @@ class _GroupLP:
         self.q, self.k = scale.shape
         cells, outsiders = self.q * self.k, len(speed) - self.q
         # an excess for each (i, t); the rows that add up an outsider's multipliers are empty as yet
-        rows = Sparse(
-            np.minimum(np.arange(cells + outsiders), cells).astype(np.int32),
-            np.arange(cells, dtype=np.int32),
-            -np.ones(cells),
-        )
+        start = np.minimum(np.arange(cells + outsiders), cells).astype(np.int32)
+        rows = Sparse(start, np.arange(cells, dtype=np.int32), -np.ones(cells))
         lower = np.concatenate([np.full(cells, -INFINITY), np.ones(outsiders)])
         upper = np.concatenate([room.ravel(), np.ones(outsiders)])
         program = rowwise("the multipliers of a single-type group", -np.ones(cells), lower, upper, rows)
@@ -121,17 +115,11 @@ class _GroupLP:
         amount = self.speed[giver] * self.unit[giver][:, None]
         cells = np.arange(self.k)
         own = np.where(inside, giver, 0)
-        place = np.concatenate(
-            [
-                np.where(inside[:, None], own[:, None] * self.k + cells, -1),
-                taker[:, None] * self.k + cells,
-                np.where(inside, -1, self.q * self.k + giver - self.q)[:, None],
-            ],
-            axis=1,
-        )
-        value = np.concatenate(
-            [amount / self.scale[own], -amount / self.scale[taker], np.ones((len(giver), 1))], axis=1
-        )
+        of_member = np.where(inside[:, None], own[:, None] * self.k + cells, -1)
+        of_outsider = np.where(inside, -1, self.q * self.k + giver - self.q)[:, None]
+        place = np.concatenate([of_member, taker[:, None] * self.k + cells, of_outsider], axis=1)
+        one = np.ones((len(giver), 1))
+        value = np.concatenate([amount / self.scale[own], -amount / self.scale[taker], one], axis=1)
         self._program.add_columns(np.zeros(len(giver)), Sparse.of(place, value))
         self.pairs = (np.concatenate([self.pairs[0], giver]), np.concatenate([self.pairs[1], taker]))
         return bool(len(giver))
@@ -158,9 +146,7 @@ def _known(everyone: Array, q: int, near: tuple[Array, Array]) -> tuple[Array, A
 
     Every outsider has a pair: one that has none in ``near`` gets one, as its multipliers must go somewhere.
     """
-    most = int(max(everyone.max(), near[0].max(), near[1].max())) + 1
-    place = np.full(most, -1)
-    place[everyone] = np.arange(len(everyone))
+    place = places(int(max(everyone.max(), near[0].max(), near[1].max())) + 1, everyone)
     giver, taker = place[near[0]], place[near[1]]
     there = (giver >= 0) & (taker >= 0) & (taker < q)
     giver, taker = giver[there], taker[there]
@@ -184,7 +170,5 @@ def _near(speed: Array, q: int, prices: Array, j: int) -> tuple[Array, Array]:
     count = min(NEAR, q)
     takers = np.argpartition(harm, count - 1, axis=1)[:, :count]
     givers = np.argpartition(harm, count - 1, axis=0)[:count]
-    return (
-        np.concatenate([np.repeat(np.arange(len(speed)), count), givers.ravel()]),
-        np.concatenate([takers.ravel(), np.tile(np.arange(q), count)]),
-    )
+    giver = np.concatenate([np.repeat(np.arange(len(speed)), count), givers.ravel()])
+    return giver, np.concatenate([takers.ravel(), np.tile(np.arange(q), count)])

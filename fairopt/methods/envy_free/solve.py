@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from fairopt.methods.envy_free.problem import MergedUsers
 from fairopt.methods.envy_free.relaxation import envy_free_optimum
 from fairopt.methods.envy_free.warm_start import EnvyFreeWarmStart, cold_start, everybody_free
 from fairopt.methods.grouping import shared_out
-from fairopt.methods.result import SharesResult
+from fairopt.methods.result import SharesResult, StageClock
 from fairopt.program import Array
 
 #: Gives prices (k,) of an equilibrium, for users of these speedups, capacities and weights.
@@ -57,7 +56,7 @@ def envy_free_shares(
     asked for prices where there are many users and no start of use. Errors: `NotSolved` where HiGHS fails on a part of
     the program.
     """
-    begun = perf_counter()
+    clock = StageClock()
     merged = MergedUsers.of(users, speedup, capacity, weight, demand)
     instance, there = merged.instance, merged.capacity
     value, size = instance.direction * there, there / merged.weights.sum()
@@ -67,15 +66,15 @@ def envy_free_shares(
         at = everybody_free(value)
     else:
         at = cold_start(value, size, instance.limit, begin(instance.direction, there, merged.weights) * there)
-    built = perf_counter()
+    clock.lap("build")
     found = envy_free_optimum(instance.direction, merged.gain, there, merged.weights, instance.limit, at)
-    solved = perf_counter()
-    amounts = merged.speedup, there, merged.weight, merged.demand
-    proof = upper_bound(*amounts, merged.multipliers(found), found.prices, found.demand_duals[merged.merged])
-    lower, bundles = lower_bound(*amounts, found.bundle, found.holds[merged.merged], merged.direction)
+    clock.lap("solve")
+    proof = upper_bound(merged, merged.multipliers(found), found.prices, found.demand_duals[merged.merged])
+    lower, bundles = lower_bound(merged, found.bundle, found.holds[merged.merged])
     bundle, prices = np.zeros(speedup.shape), np.zeros(len(capacity))
-    bundle[:, merged.types] = bundles.of_users()[merged.group]
+    bundle[:, merged.types] = bundles.bundle[bundles.holds[merged.group]]
     prices[merged.types] = proof.prices
+    clock.lap("certify")
     return EnvyFreeResult(
         # bundles that were almost the same are one; what a user cannot run on is of no use to it
         shares=np.where(speedup > 0, bundle * weight[:, None], 0.0),
@@ -85,7 +84,7 @@ def envy_free_shares(
         prices=prices,
         demand_duals=proof.demand_duals[merged.group],
         effort={**found.effort, "groups": float(len(merged.weights)), "mixed": bundles.mixed},
-        seconds={"build": built - begun, "solve": solved - built, "certify": perf_counter() - solved},
+        seconds=clock.stages,
         warm_start=EnvyFreeWarmStart(instance, found.end, proof.prices * there),
         _users=merged,
         _proof=proof,

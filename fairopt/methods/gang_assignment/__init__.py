@@ -1,7 +1,4 @@
-"""Which gangs run on which type of GPU in one round, at least cost, proven: `solve_gangs`.
-
-`usable_gpus` tells how many GPUs can be kept busy at once, and `exact_bound` what multipliers prove in exact numbers.
-"""
+"""Which gangs run on which type of GPU in one round, at least cost, proven: `solve_gangs`."""
 
 from fairopt.methods.gang_assignment.bounds import exact_bound
 from fairopt.methods.gang_assignment.problem import IDLE, GangAssignment, GangResult, Multipliers

@@ -14,10 +14,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.methods.directed_rounding import ROUNDING
 from fairopt.methods.gang_assignment.groups import Groups
 from fairopt.methods.gang_assignment.problem import GangAssignment, Multipliers
-from fairopt.program import Array
+from fairopt.program import ROUNDING, Array
 
 #: About so many groups are looked at where a sample of them will do.
 SAMPLE = 6000

@@ -123,11 +123,8 @@ def solve_deviations(
     unit = UNIT / deviations.largest if deviations.largest > TINY else 1.0
     program = _program(deviations, deviations.priced.groups.count if jobs is None else jobs, unit, integer)
     highs = instance(Options())
-    settings: dict[str, bool | str | float] = {
-        "mip_rel_gap": 0.0,
-        "mip_abs_gap": max(slack * unit, 1e-9),
-        "parallel": "off",
-    }
+    gap = max(slack * unit, 1e-9)
+    settings: dict[str, bool | str | float] = {"mip_rel_gap": 0.0, "mip_abs_gap": gap, "parallel": "off"}
     if not integer or count <= SMALL:
         settings |= AT_ONCE
     if time_limit is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from time import perf_counter
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from fairopt.methods.gang_assignment.bounds import EVERYTHING, SAMPLE, Priced, s
 from fairopt.methods.gang_assignment.deviations import Deviations, solve_deviations
 from fairopt.methods.gang_assignment.groups import Groups
 from fairopt.methods.gang_assignment.problem import Multipliers
+from fairopt.methods.result import StageClock
 from fairopt.program import Array
 
 #: The soft dual: each temperature is this part of the last, with so many Newton steps at most, so many narrowings.
@@ -23,31 +23,6 @@ LINEAR, GROWTH = 600, 4
 NEAR, TRIALS = 100, 2
 #: Duals are optimal where no better ones are in sight by this part of the dual's terms.
 NEGLIGIBLE = 1e-11
-
-
-class StageClock:
-    """The seconds since the start, by stage, and what is left of a limit; None for no limit."""
-
-    def __init__(self, limit: float | None) -> None:
-        self._began = self._last = perf_counter()
-        self._limit = limit
-        self.stages: dict[str, float] = {}
-
-    def lap(self, stage: str) -> None:
-        """Count the time since the last lap as that of ``stage``."""
-        now = perf_counter()
-        self.stages[stage] = self.stages.get(stage, 0.0) + now - self._last
-        self._last = now
-
-    @property
-    def left(self) -> float | None:
-        """What is left of the limit, None where there is none."""
-        return None if self._limit is None else max(0.0, self._limit - (perf_counter() - self._began))
-
-    @property
-    def over(self) -> bool:
-        """Whether the limit has passed."""
-        return self.left == 0.0
 
 
 def best_duals(groups: Groups, start: Multipliers | None, clock: StageClock) -> tuple[Priced, int]:
@@ -118,13 +93,12 @@ def smooth_duals(groups: Groups) -> Array:
         undecided = np.unique(priced.near(limit)[0])
         if limit == EVERYTHING or not len(undecided):
             break
-        demand = np.bincount(
-            priced.base[undecided], weights=groups.weight[undecided], minlength=len(groups.capacity) + 1
-        )[:-1]
+        base, weight = priced.base[undecided], groups.weight[undecided]
+        demand = np.bincount(base, weights=weight, minlength=len(groups.capacity) + 1)[:-1]
         target = groups.capacity - (priced.demand - demand)
         unit = groups.cost[:, undecided] / groups.size[undecided]
         heat = limit / float(np.median(groups.size[undecided])) / COOLING ** np.arange(1, 4)
-        duals = _newton(unit, groups.weight[undecided], target, priced.duals, groups.waiting, heat)
+        duals = _newton(unit, weight, target, priced.duals, groups.waiting, heat)
         better = Priced.at(groups, duals)
         if better.value > priced.value:
             priced, columns = better, SAMPLE

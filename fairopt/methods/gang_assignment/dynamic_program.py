@@ -13,7 +13,6 @@ from time import perf_counter
 import numpy as np
 
 from fairopt.backends.solution import Status
-from fairopt.methods.directed_rounding import ROUNDING
 from fairopt.methods.gang_assignment.deviations import (
     SAME,
     SMALL,
@@ -22,7 +21,7 @@ from fairopt.methods.gang_assignment.deviations import (
     merged_alike,
     spread_out,
 )
-from fairopt.program import Array
+from fairopt.program import ROUNDING, Array
 
 #: States kept after a group: more where fewer prove nothing.
 WIDTHS = (60, 600, 6400)
@@ -89,13 +88,12 @@ def solve_by_states(
     best = np.inf if start is None else float(start @ deviations.regret)
     moved, bound = start, 0.0
     for width in WIDTHS:
-        found = _search(few, steps, tables, width, best - slack, ends)
-        bound = max(bound, found.bound * (1 - SUMMED))
-        if found.loss < best:
-            if (np.bincount(few.group, weights=found.moved, minlength=len(jobs)) > jobs).any():
+        found, loss, above = _search(few, steps, tables, width, best - slack, ends)
+        bound = max(bound, above * (1 - SUMMED))
+        if loss < best:
+            if (np.bincount(few.group, weights=found, minlength=len(jobs)) > jobs).any():
                 break  # a group has moved more jobs than it has, to two types; the loss is a bound still
-            best, moved = found.loss, found.moved
-            moved = moved if column is None else spread_out(deviations, moved, column)
+            moved = found if column is None else spread_out(deviations, found, column)
             best = float(moved @ deviations.regret)
         # a merged deviation counts the least of its regrets, which differ by this much
         same = 0.0 if column is None or moved is None else SAME * deviations.largest * float(moved.sum())
@@ -178,19 +176,13 @@ class Tables:
         return np.asarray(np.maximum(alone[lack].max(axis=0), shared[lack].sum(axis=0)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """The moves of least loss that a search found, and the least bound of all states that it gave up."""
-
-    moved: Array
-    loss: float
-    bound: float
-
-
 def _search(
     deviations: Deviations, steps: list[JobStep], tables: Tables, width: int, ceiling: float, ends: float | None
-) -> _Found:
-    """Look for a loss below ``ceiling``, with at most ``width`` states after each step."""
+) -> tuple[Array, float, float]:
+    """Look for a loss below ``ceiling``, with at most ``width`` states after each step.
+
+    Returns the moves of least loss found, that loss, and the least bound of all states that were given up.
+    """
     types = len(tables.residual)
     lacks = 2 * tables.zero + 1
     lack = (tables.residual + tables.zero + np.arange(types) * lacks)[:, None]
@@ -200,7 +192,7 @@ def _search(
     for at, step in enumerate(steps):
         if ends is not None and perf_counter() > ends:
             bound = float((loss + tables.bound(at, lack)).min(initial=np.inf))
-            return _Found(nothing, np.inf, min(least, bound))
+            return nothing, np.inf, min(least, bound)
         states = len(loss)
         lack = (lack[:, None, :] + step.change).reshape(types, -1)
         key = (key + step.turn).ravel()
@@ -208,7 +200,7 @@ def _search(
         reach = loss + tables.bound(at + 1, lack)
         kept = (reach < ceiling).nonzero()[0]
         if not len(kept):
-            return _Found(nothing, np.inf, least)
+            return nothing, np.inf, least
         kept = _cheapest(kept[np.lexsort((loss[kept], key[kept]))], key, lack)
         if len(kept) > width:
             part = np.argpartition(reach[kept], width)
@@ -223,7 +215,7 @@ def _search(
         if way[place]:
             moved[step.place[way[place] - 1]] += step.pieces
         place = int(before[place])
-    return _Found(moved, total, min(least, total))
+    return moved, total, min(least, total)
 
 
 def _cheapest(order: Array, key: Array, lack: Array) -> Array:

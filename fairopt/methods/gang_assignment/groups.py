@@ -47,10 +47,7 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Groups of jobs and the way back.
-
-    ``jobs``: the jobs that fit somewhere, sorted by group; ``first`` (g + 1,): where each group's jobs begin there.
-    """
+    """Groups and the way back: ``jobs`` that fit somewhere, by group, and where each begins, ``first`` (g + 1,)."""
 
     groups: Groups
     jobs: Array
@@ -75,12 +72,12 @@ class Grouping:
 def grouped(problem: GangAssignment) -> Grouping:
     """Return the groups of a tightened problem: jobs with the same gang, allowed types and costs are one group."""
     allowed, types = problem.allowed, len(problem.capacity)
-    everywhere = bool(allowed.all())
-    cost = problem.cost if everywhere else np.where(allowed, problem.cost, np.inf)
-    some = np.ones(len(cost), dtype=bool) if everywhere else allowed.any(axis=1)
-    jobs = np.arange(len(cost)) if some.all() else np.flatnonzero(some)
-    gang = problem.gangs if len(jobs) == len(cost) else problem.gangs[jobs]
-    cost = cost if len(jobs) == len(cost) else cost[jobs]
+    some = allowed.any(axis=1)
+    jobs, cost, gang = np.flatnonzero(some), problem.cost, problem.gangs
+    if not allowed.all():
+        cost = np.where(allowed, cost, np.inf)
+    if len(jobs) < len(gang):
+        cost, gang = cost[jobs], gang[jobs]
     first = np.arange(len(jobs) + 1)
     order, starts = _alike(cost, gang)
     if len(starts) < len(jobs):

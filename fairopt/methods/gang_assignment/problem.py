@@ -1,10 +1,8 @@
-"""FFT's program of one round: which jobs run on which type of GPU, at least cost and with all usable GPUs busy.
-
-`GangAssignment` is the problem as data, `GangAssignment.program` the same as a program for any back end.
-"""
+"""FFT's program of one round: which jobs run on which type of GPU, at least cost and with all usable GPUs busy."""
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,7 +72,10 @@ class GangAssignment:
         allowed = self.allowed
         if len(self.gangs) and self.gangs.max() > capacity.min():
             allowed = allowed & (self.gangs[:, None] <= capacity)
-        return _unchecked(self, capacity, -(-self.least // step) * step, allowed)
+        tight = copy(self)  # not made anew: a check reads every cost
+        for name, value in (("capacity", capacity), ("least", -(-self.least // step) * step), ("allowed", allowed)):
+            object.__setattr__(tight, name, value)
+        return tight
 
     def program(self) -> Program:
         """Return the problem as a program in binary ``x``, one entry a job and type."""
@@ -99,15 +100,6 @@ class GangAssignment:
         if busy.sum() < self.least:
             found.append(f"{busy.sum()} GPUs are busy, {self.least} must be")
         return tuple(found)
-
-
-def _unchecked(problem: GangAssignment, capacity: Array, least: int, allowed: Array) -> GangAssignment:
-    """Return the problem with other numbers that need no checking; a check reads every cost."""
-    changed = object.__new__(GangAssignment)
-    given = {"cost": problem.cost, "gangs": problem.gangs, "capacity": capacity, "least": least, "allowed": allowed}
-    for name, value in given.items():
-        object.__setattr__(changed, name, value)
-    return changed
 
 
 def _whole(values: object, place: str, count: int, least: int) -> Array:

@@ -18,11 +18,12 @@ from fairopt.backends.solution import Status
 from fairopt.errors import BadInput, NotSolved
 from fairopt.methods.gang_assignment.bounds import EVERYTHING, SUMMED, Priced, safe_value
 from fairopt.methods.gang_assignment.deviations import DeviationOptimum, Deviations, solve_merged
-from fairopt.methods.gang_assignment.duals import GROWTH, StageClock, best_duals
+from fairopt.methods.gang_assignment.duals import GROWTH, best_duals
 from fairopt.methods.gang_assignment.dynamic_program import solve_by_states
 from fairopt.methods.gang_assignment.groups import Grouping, Groups, grouped
 from fairopt.methods.gang_assignment.problem import GangAssignment, GangResult, Multipliers
-from fairopt.methods.gang_assignment.usable_gpus import GangClasses, greedy_filling, most_busy
+from fairopt.methods.gang_assignment.usable_gpus import most_busy
+from fairopt.methods.result import StageClock
 from fairopt.program import Array
 
 #: About so many deviations are looked at first, where ties alone may do, and second, which mostly finds a point near
@@ -36,11 +37,7 @@ TOLERANCE = 1e-9
 
 
 def solve_gangs(
-    problem: GangAssignment,
-    *,
-    start: Multipliers | None = None,
-    gap: float = 0.0,
-    time_limit: float | None = None,
+    problem: GangAssignment, *, start: Multipliers | None = None, gap: float = 0.0, time_limit: float | None = None
 ) -> GangResult:
     """Return an assignment of least cost, and the proof of it as a bound.
 
@@ -62,7 +59,7 @@ def solve_gangs(
     classes = problem.classes()
     tight = problem.tightened(classes)
     try:
-        usable = _usable(classes, tight, clock)
+        usable = most_busy(classes, tight.capacity, clock.left, tight.least)
     except NotSolved:  # the time limit has passed: the status says so
         return GangResult(status=Status.LIMIT)
     if usable < tight.least:
@@ -77,12 +74,6 @@ def solve_gangs(
     search = _Search(problem, grouping, priced, gap, clock)
     search.effort |= {"groups": float(len(grouping.first) - 1), "linear": float(linear)}
     return search.run()
-
-
-def _usable(classes: GangClasses, tight: GangAssignment, clock: StageClock) -> int:
-    """Return the most GPUs that can be busy, or less where that is enough already."""
-    enough = max(greedy_filling(classes, tight.capacity, freedom) for freedom in (False, True))
-    return enough if enough >= tight.least else most_busy(classes, tight.capacity, clock.left)
 
 
 class _Search:
@@ -106,7 +97,6 @@ class _Search:
 
     def run(self) -> GangResult:
         """Look within wider and wider limits until a cost is proved, time is over or nothing is left to try."""
-        status = None
         for limit in self._limits():
             if self.clock.over:
                 status = Status.LIMIT
@@ -115,9 +105,11 @@ class _Search:
             if self._proved():
                 status = Status.OPTIMAL
                 break
+        else:
+            status = Status.LIMIT if self._limited else Status.INACCURATE
         self.clock.lap("solve")
         return GangResult(
-            status=status or (Status.LIMIT if self._limited else Status.INACCURATE),
+            status=status,
             type_of=self.type_of,
             lower=min(self.bound, self.cost),
             upper=self.cost,
@@ -203,12 +195,10 @@ def _best_moves(
 
 def _grain(groups: Groups) -> float:
     """Return a number that all costs are whole multiples of, 0 where they are not whole."""
-    finite = groups.cost[:, :64][np.isfinite(groups.cost[:, :64])]
-    if (finite != np.rint(finite)).any():
-        return 0.0
-    finite = groups.cost[np.isfinite(groups.cost)]
-    if (finite != np.rint(finite)).any() or np.abs(finite).max(initial=0.0) >= 2.0**53:
-        return 0.0
+    for some in (groups.cost[:, :64], groups.cost):  # a few first: mostly these tell
+        finite = some[np.isfinite(some)]
+        if (finite != np.rint(finite)).any() or np.abs(finite).max(initial=0.0) >= 2.0**53:
+            return 0.0
     return float(np.gcd.reduce(np.abs(finite).astype(np.int64)))
 
 
@@ -219,11 +209,8 @@ def _whole(bound: float, grain: float) -> float:
 
 def _multipliers(priced: Priced) -> Multipliers:
     """Return the duals as prices and a reward."""
-    groups, duals = priced.groups, priced.duals
-    reward = max(0.0, float(duals.max()))
-    if not groups.waiting:
-        # nobody waits: the prices are relative, and the reward is what makes every job's best choice worth it
-        level = float(duals.max())
-        reward = max(0.0, float((priced.reduced / groups.size).max()) + level)
-        return Multipliers(level - duals, reward)
-    return Multipliers(reward - duals, reward)
+    groups, level = priced.groups, float(priced.duals.max())
+    if groups.waiting:
+        return Multipliers(max(0.0, level) - priced.duals, max(0.0, level))
+    # nobody waits: the prices are relative, and the reward is what makes every job's best choice worth it
+    return Multipliers(level - priced.duals, max(0.0, float((priced.reduced / groups.size).max()) + level))

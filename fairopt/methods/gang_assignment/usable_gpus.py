@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.backends.highs import Highs
 from fairopt.backends.solution import Status
 from fairopt.errors import BadInput, NotSolved
-from fairopt.program import Array
+from fairopt.program import INFINITY, Array, Formulation
 
 #: Masks of allowed types are packed into one integer together with the gang's number.
 MOST_TYPES = 40
@@ -16,10 +17,7 @@ MOST_TYPES = 40
 
 @dataclass(frozen=True, eq=False)
 class GangClasses:
-    """Classes of jobs with the same gang size and the same allowed types.
-
-    Shapes: ``gang`` (GPUs) and ``count`` (jobs) have one entry a class, ``allowed`` a row a class and a column a type.
-    """
+    """Jobs with the same ``gang`` (c,) GPUs and ``allowed`` (c, k) types are one class of ``count`` (c,) jobs."""
 
     gang: Array
     count: Array
@@ -61,10 +59,7 @@ def _distinct(gangs: Array) -> tuple[Array, Array]:
 
 
 def largest_filling(gang: Array, count: Array, capacity: int) -> int:
-    """Return the most GPUs, up to ``capacity``, that some of the gangs fill exactly: a subset sum, in bits.
-
-    Shapes: ``gang`` and ``count`` one entry a class.
-    """
+    """Return the most GPUs, up to ``capacity``, that some of the gangs fill exactly: a subset sum, in bits."""
     if int(gang @ count) <= capacity:
         return int(gang @ count)
     within = (1 << (capacity + 1)) - 1
@@ -82,10 +77,8 @@ def largest_filling(gang: Array, count: Array, capacity: int) -> int:
 
 def fillable(classes: GangClasses, capacity: Array) -> Array:
     """Return, for each type, the most of its GPUs that the gangs allowed there can fill; shape (k,)."""
-    filled = [
-        largest_filling(classes.gang[own], classes.count[own], most)
-        for own, most in zip(classes.allowed.T, capacity.tolist(), strict=True)
-    ]
+    pairs = zip(classes.allowed.T, capacity.tolist(), strict=True)
+    filled = [largest_filling(classes.gang[own], classes.count[own], most) for own, most in pairs]
     return np.array(filled, dtype=np.int64)
 
 
@@ -99,16 +92,15 @@ def usable_gpus(gangs: Array, allowed: Array, capacity: Array, *, time_limit: fl
     Source: FFT (2025), Sec. 4.2.4, K(t) of Eq. (7).
     """
     capacity = np.asarray(capacity, dtype=np.int64)
-    return most_busy(gang_classes(np.asarray(gangs), np.asarray(allowed, dtype=bool), capacity), capacity, time_limit)
+    classes = gang_classes(np.asarray(gangs), np.asarray(allowed, dtype=bool), capacity)
+    return most_busy(classes, fillable(classes, capacity), time_limit)
 
 
-def most_busy(classes: GangClasses, capacity: Array, time_limit: float | None = None) -> int:
-    """Return `usable_gpus` for the classes of jobs; errors as there."""
-    room = fillable(classes, capacity)
+def most_busy(classes: GangClasses, room: Array, time_limit: float | None, enough: float = INFINITY) -> int:
+    """Return `usable_gpus` of classes that can fill ``room`` (k,), or less if that is ``enough``; errors as there."""
     most = min(int(room.sum()), int(classes.gang @ classes.count))
-    if max(greedy_filling(classes, room, freedom) for freedom in (False, True)) == most:
-        return most
-    return _by_milp(classes, room, most, time_limit)
+    greedy = max(greedy_filling(classes, room, freedom) for freedom in (False, True))
+    return greedy if greedy >= min(most, enough) else _by_milp(classes, room, most, time_limit)
 
 
 def greedy_filling(classes: GangClasses, capacity: Array, freedom_first: bool) -> int:
@@ -129,15 +121,11 @@ def greedy_filling(classes: GangClasses, capacity: Array, freedom_first: bool) -
 
 
 def _by_milp(classes: GangClasses, capacity: Array, most: int, time_limit: float | None) -> int:
-    from fairopt.backends.highs import Highs
-    from fairopt.program import Formulation
-
     p = Formulation("usable GPUs")
     placed = np.argwhere(classes.allowed)
     gang, count = classes.gang[placed[:, 0]], classes.count[placed[:, 0]]
-    x = p.variable(
-        "jobs", (len(placed),), lower=0, upper=np.minimum(count, capacity[placed[:, 1]] // gang), integer=True
-    )
+    most_there = np.minimum(count, capacity[placed[:, 1]] // gang)
+    x = p.variable("jobs", (len(placed),), lower=0, upper=most_there, integer=True)
     p.maximize((gang * x).sum(), equation="sum_gi d_g x_gi")
     own = (placed[:, :1] == np.arange(len(classes.gang))).T.astype(np.int64)
     p.constrain("jobs_once", own @ x <= classes.count, equation="sum_i x_gi <= m_g")
@@ -152,6 +140,3 @@ def _by_milp(classes: GangClasses, capacity: Array, most: int, time_limit: float
     if (at @ jobs > capacity).any() or (own @ jobs > classes.count).any() or float(solution.bound) >= gang @ jobs + 1:
         raise NotSolved("how many GPUs can be kept busy was not decided: HiGHS's answer does not hold", solution)
     return int(gang @ jobs)
-
-
-__all__ = ["GangClasses", "fillable", "gang_classes", "largest_filling", "most_busy", "usable_gpus"]

@@ -64,11 +64,9 @@ class BestResponse:
         """Return the levels between which what ``users`` (a mask) hold by their choice is not negative."""
         if self.low is None or problem.demand is None:
             return -np.inf, np.inf
+        pairs = [(share.start, share.slope) for share in self.shares]
         # what is left of the demand must not become negative for users with one type
-        pairs = [
-            *((share.start, share.slope) for share in self.shares),
-            (problem.demand - self.high.start, -self.high.slope),
-        ]
+        pairs.append((problem.demand - self.high.start, -self.high.slope))
         low, high = -np.inf, np.inf
         for start, slope in pairs:
             falls, rises = users & (slope < 0), users & (slope > 0)
@@ -115,31 +113,22 @@ def choose(problem: LevelProblem, prices: Array, level: float) -> BestResponse:
     np.minimum(margin, np.abs(free), out=margin)
     tight = np.flatnonzero(free < 0)
     if len(tight):
-        pair = _walk(problem, tight, first[tight], prices, level)
-        two = pair.low != pair.high  # a user whose cheapest type is its fastest can only be short by rounding
+        pairs = _walk(problem, tight, first[tight], prices, level)
+        two = pairs[0] != pairs[1]  # a user whose cheapest type is its fastest can only be short by rounding
         margin[tight[~two]] = 0.0
-        tight, pair_low, pair_high = tight[two], pair.low[two], pair.high[two]
+        tight, (pair_low, pair_high, value, pair_dual, pair_margin) = tight[two], (each[two] for each in pairs)
         s_low, s_high = 1 / problem.need[pair_low, tight], 1 / problem.need[pair_high, tight]
         demand, apart = problem.demand[tight], s_high - s_low
         start_low[tight] = (demand * s_high - problem.floor[tight]) / apart
         start[tight] = (problem.floor[tight] - demand * s_low) / apart
         slope_low[tight], slope[tight] = -problem.rate[tight] / apart, problem.rate[tight] / apart
         low[tight], first[tight] = pair_low, pair_high
-        best[tight], demand_dual[tight], margin[tight] = pair.value[two], pair.demand_dual[two], pair.margin[two]
+        best[tight], demand_dual[tight], margin[tight] = value, pair_dual, pair_margin
     return BestResponse(TypeShare(first, start, slope), TypeShare(low, start_low, slope_low), best, demand_dual, margin)
 
 
-@dataclass(frozen=True, eq=False)
-class _Pairs:
-    low: Array
-    high: Array
-    value: Array
-    demand_dual: Array
-    margin: Array
-
-
-def _walk(problem: LevelProblem, users: Array, first: Array, prices: Array, level: float) -> _Pairs:
-    """Return the pairs of types for ``users`` whose demand is too small for their cheapest type.
+def _walk(problem: LevelProblem, users: Array, first: Array, prices: Array, level: float) -> tuple[Array, ...]:
+    """Return low and high type, value, demand dual and margin of ``users`` with too small demands for their cheapest.
 
     Each walks up the lower convex envelope of (speed, price) from its cheapest type to where its target lies.
     """
@@ -173,4 +162,4 @@ def _walk(problem: LevelProblem, users: Array, first: Array, prices: Array, leve
         margin = (reduced / cost).min(axis=0) / 2
         for side in (speed[high, count] - aim, aim - speed[low, count]):
             margin = np.minimum(margin, np.abs(side) / room)
-    return _Pairs(low, high, value, demand_dual, margin)
+    return low, high, value, demand_dual, margin

@@ -1,33 +1,49 @@
-"""What shares and prices prove of the largest common level, all rounding counted.
-
-How, see `fairopt.methods.directed_rounding`: every step is moved to the safe side by a few roundings more than it
-can be off.
-"""
+"""What shares and prices prove of the largest common level, every step rounded to the safe side."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import fsum
+from typing import Any
 
 import numpy as np
 
 from fairopt.errors import NotSolved
 from fairopt.methods.directed_rounding import rounded_down, rounded_up
-from fairopt.methods.level.problem import BLOCK
+from fairopt.methods.level.problem import BLOCK, AskedLevel
+from fairopt.methods.level.warm_start import LevelWarmStart
+from fairopt.methods.result import SharesResult
 from fairopt.program import Array
 
 #: No price is less than this: divided by a speed of 0 it gives infinity, where 0 would give NaN.
 LEAST = 1e-250
 
 
-def upper_bound(
-    speedup: Array,
-    capacity: Array,
-    rate: Array,
-    floor: Array | None,
-    demand: Array | None,
-    prices: Array,
-    demand_duals: Array,
-) -> tuple[float, Array, Array, Array]:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LevelResult(SharesResult):
+    """A common level, who holds what, and what proves it.
+
+    All users reach the level ``lower`` with the ``shares`` (n, k), and the largest level is at most ``upper``. Duals:
+    ``prices`` (k,), ``demand_duals`` (n,) and ``values`` (n,) are the level gained by one GPU more of a type, by one
+    more of demand, and lost by one unit of throughput more that a user must have.
+    """
+
+    values: Array
+
+    @property
+    def warm_start(self) -> LevelWarmStart:
+        """Where a market of the same types can begin."""
+        return LevelWarmStart(self.prices, self.lower)
+
+    @classmethod
+    def proved(cls, asked: AskedLevel, shares: Array, prices: Array, demand_duals: Array, **told: Any) -> LevelResult:
+        """Return what ``shares`` and duals prove, with what is ``told`` of effort and seconds."""
+        upper, prices, demand_duals, values = upper_bound(asked, prices, demand_duals)
+        told |= {"lower": lower_bound(asked, shares), "upper": upper, "values": values}
+        return cls(shares=shares, prices=prices, demand_duals=demand_duals, **told)
+
+
+def upper_bound(asked: AskedLevel, prices: Array, demand_duals: Array) -> tuple[float, Array, Array, Array]:
     """Return what any ``prices`` (k,) and ``demand_duals`` (n,) prove that no level is above, and normalised duals.
 
     The value y of a user's throughput is the least of ``(price_j + demand_dual) / speedup_j``; then by weak duality no
@@ -35,6 +51,7 @@ def upper_bound(
     demand duals and values such that ``rate @ values`` is 1. A type without GPUs has the price at which nobody would
     want it.
     """
+    speedup, capacity, rate, floor, demand = asked
     n = len(speedup)
     there = capacity > 0
     price = np.where(there, np.maximum(prices, LEAST), np.inf)
@@ -49,8 +66,7 @@ def upper_bound(
             part = slice(first, first + BLOCK)
             cost = price if limits is None else price + demand_dual[part, None]
             value[part] = (cost / speedup[part]).min(axis=1)
-    needs = rate > 0 if floor is None else (rate > 0) | (floor > 0)
-    value = rounded_down(np.where(needs | np.isfinite(value), value, 0.0), 4)
+    value = rounded_down(np.where(asked.needy | np.isfinite(value), value, 0.0), 4)
     gain = rounded_down(fsum((rate * value).tolist()), 4)
     if not gain > 0:
         raise NotSolved("the prices found bound no level")
@@ -65,22 +81,20 @@ def upper_bound(
     return rounded_up(most / gain, 4), price / gain, demand_dual / gain, value / gain
 
 
-def lower_bound(
-    shares: Array, speedup: Array, capacity: Array, rate: Array, floor: Array | None, demand: Array | None
-) -> float:
+def lower_bound(asked: AskedLevel, shares: Array) -> float:
     """Scale each user's row of ``shares`` (n, k), in place, to one level that all can have; return that level.
 
     There is an allocation that differs from the scaled shares by rounding only, keeps capacities and demands exactly,
     and reaches the level exactly. A user that is not to be raised is left at its floor.
     Errors: `NotSolved` where a user has nothing.
     """
+    speedup, capacity, rate, floor, demand = asked
     n, k = shares.shape
     reached = np.empty(n)
     for first in range(0, n, BLOCK):
         part = slice(first, first + BLOCK)
         np.einsum("ij,ij->i", shares[part], speedup[part], out=reached[part])
-    rising = rate > 0
-    least = rising if floor is None else rising | (floor > 0)
+    rising, least = rate > 0, asked.needy
     if not (reached[least] > 0).all():
         raise NotSolved("a user has been given nothing")
     safe = k + 12

@@ -24,12 +24,11 @@ ROUGH, FINE = 1e-4, 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """Prices (k,), a level and ``shares`` (k, n) near the optimum, after ``steps``; ``gap``: relative to the level."""
+    """Prices (k,), a level and ``shares`` (k, n) near the optimum, after ``steps``."""
 
     prices: Array
     level: float
     shares: Array
-    gap: float
     steps: int
 
 
@@ -39,21 +38,6 @@ def interior(problem: LevelProblem, held: Array, rising: Array, prices: Array, l
     ``prices`` and ``level`` are where to begin. It stops at a relative gap of ``tolerance``, or where no step helps.
     """
     return _Iterate(problem, held, rising, prices, level).run(tolerance)
-
-
-@dataclass(frozen=True, eq=False)
-class _Factors:
-    """The Newton system without the users: k + 1 equations in prices and level, and what brings the users back.
-
-    ``shift`` and ``inverse`` (n,) are of the demands, None where there are none.
-    """
-
-    D: Array
-    V: Array
-    e: Array
-    shift: Any
-    inverse: Any
-    system: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +78,8 @@ class _Iterate:
         mu = worth / (2 * k)
         self.x = mu * self.part / self.z
         self.w = mu / (k * prices)
+        self.shift: Any = None
+        self.inverse: Any = None
         self.limited: Any = None  # which users have a demand (n,), if any has
         if problem.demand is not None:
             self.limited = np.isfinite(problem.demand)
@@ -126,7 +112,7 @@ class _Iterate:
                     break
                 steps += 1
         prices, level, x = kept
-        return Guess(prices, level, x if self.can is None else x * self.can, best, steps)
+        return Guess(prices, level, x if self.can is None else x * self.can, steps)
 
     def residuals(self) -> float:
         """Set what the rows lack, and return the largest of gap and residuals, relative."""
@@ -152,11 +138,11 @@ class _Iterate:
 
     def step(self) -> None:
         """Make one predictor-corrector step."""
-        factors = self.factors()
+        self.eliminate()
         k = len(self.p)
         # the predictor aims at products of 0, and tells how far products can fall
         rho_u = None if self.limited is None else -self.u * self.q
-        ahead = self.direction(factors, -self.products, -self.w * self.p, rho_u)
+        ahead = self.direction(-self.products, -self.w * self.p, rho_u)
         aim = self.mu * min(max(self.reached(ahead) / (self.mu * self.count), 0.0) ** 3, 1.0)
         even = aim * self.part
         rho = even - self.products - ahead.x * ahead.z
@@ -165,7 +151,7 @@ class _Iterate:
         rho_w = aim / k - self.w * self.p - ahead.w * ahead.p
         if self.limited is not None:
             rho_u = np.where(self.limited, even - self.u * self.q - ahead.u * ahead.q, 0.0)
-        d = self.direction(factors, rho, rho_w, rho_u)
+        d = self.direction(rho, rho_w, rho_u)
         a, b = (min(1.0, SHORT * length) for length in self.lengths(d))
         self.x = self.x + a * d.x
         self.w = self.w + a * d.w
@@ -174,21 +160,24 @@ class _Iterate:
         if self.limited is not None:
             self.u, self.q = self.u + a * d.u, self.q + b * d.q
 
-    def factors(self) -> _Factors:
-        """Eliminate the users from the Newton system."""
+    def eliminate(self) -> None:
+        """Set the Newton system without the users: k + 1 equations in prices and level, and what brings users back.
+
+        ``shift`` and ``inverse`` (n,) are of the demands, None where there are none.
+        """
         D = self.x / self.z
         if self.can is not None:
             D *= self.can
         total = D.sum(axis=1) + self.w / self.p
         DS = D * self.speed
         if self.limited is None:
-            shift = inverse = None
             V, e = DS, np.einsum("ij,ij->j", DS, self.speed)
             matrix = -np.diag(total)
         else:
             slack = self.u / np.where(self.limited, self.q, 1.0)
             inverse = np.where(self.limited, 1.0 / (D.sum(axis=0) + slack), 0.0)
             shift = DS.sum(axis=0) * inverse
+            self.shift, self.inverse = shift, inverse
             apart = self.speed - shift
             V = D * apart
             e = (V * apart).sum(axis=0) + shift**2 * np.where(self.limited, slack, 0.0)
@@ -200,11 +189,11 @@ class _Iterate:
         system[:k, :k] = matrix + Ve @ V.T
         system[:k, k] = system[k, :k] = Ve @ rate + self.rising
         system[k, k] = float(rate @ (rate / e))
-        return _Factors(D, V, e, shift, inverse, system)
+        self.D, self.V, self.e, self.system = D, V, e, system
 
-    def direction(self, factors: _Factors, rho: Array, rho_w: Array, rho_u: Any) -> _Direction:
+    def direction(self, rho: Array, rho_w: Array, rho_u: Any) -> _Direction:
         """Solve the k + 1 equations that are left, and return what all unknowns change by."""
-        D, V, e, shift, inverse = factors.D, factors.V, factors.e, factors.shift, factors.inverse
+        D, V, e, shift, inverse = self.D, self.V, self.e, self.shift, self.inverse
         r = rho / self.z
         g_y = self.lack_y - np.einsum("ij,ij->j", self.speed, r)
         g_p = self.lack_cap - r.sum(axis=1) - rho_w / self.p
@@ -216,7 +205,7 @@ class _Iterate:
         side = g_p - V @ he
         if shift is not None:
             side -= D @ (inverse * g_q)
-        answer = np.linalg.solve(factors.system, np.append(side, self.lack_t - float(self.problem.rate @ he)))
+        answer = np.linalg.solve(self.system, np.append(side, self.lack_t - float(self.problem.rate @ he)))
         dp, dt = answer[:-1], answer[-1]
         dy = he + (self.problem.rate * dt + dp @ V) / e
         dz = dp[:, None] - self.speed * dy

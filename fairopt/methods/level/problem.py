@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,21 @@ BLOCK = 8192
 SAMPLED = 2000
 #: Duplicates are merged where the sample has fewer distinct users than this part of it.
 DISTINCT = 0.9
+
+
+class AskedLevel(NamedTuple):
+    """What a caller of `raise_level` asks, in its own units; see there."""
+
+    speedup: Array
+    capacity: Array
+    rate: Array
+    floor: Array | None
+    demand: Array | None
+
+    @property
+    def needy(self) -> Array:
+        """Which users (n,) are to have anything."""
+        return self.rate > 0 if self.floor is None else (self.rate > 0) | (self.floor > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,18 +150,28 @@ class Units:
     types: Array
     users: Array | None
 
+    @property
+    def rows(self) -> Array | slice:
+        """The caller's rows that the users of the problem stand in."""
+        return slice(None) if self.users is None else self.users
 
-def without_units(
-    speedup: Array, capacity: Array, rate: Array, floor: Array | None, demand: Array | None
-) -> tuple[LevelProblem, Units]:
-    """Return the problem of arrays in the caller's units; types without GPUs and users that need nothing are left out.
+    def duals(self, asked: AskedLevel, prices: Array, demand_dual: Array | None, by: float) -> tuple[Array, Array]:
+        """Return prices and demand duals, divided ``by`` a number, of all types and users that the caller knows."""
+        all_prices, demand_duals = np.zeros(len(asked.capacity)), np.zeros(len(asked.rate))
+        all_prices[self.types] = prices / by
+        if demand_dual is not None:
+            demand_duals[self.rows] = demand_dual / by
+        return all_prices, demand_duals
 
-    Shapes: ``speedup`` (n, k), ``capacity`` (k,), the others (n,). Errors: `BadInput` where a user that is to be raised
-    cannot run anywhere, or nobody is to be raised.
+
+def without_units(asked: AskedLevel) -> tuple[LevelProblem, Units]:
+    """Return the problem without units; types without GPUs and users that need nothing are left out.
+
+    Errors: `BadInput` where a user that is to be raised cannot run anywhere, or nobody is to be raised.
     """
+    speedup, capacity, rate, floor, demand = asked
     types = np.flatnonzero(capacity > 0)
-    needy = rate > 0 if floor is None else (rate > 0) | (floor > 0)
-    users = None if needy.all() else np.flatnonzero(needy)
+    users = None if asked.needy.all() else np.flatnonzero(asked.needy)
     if len(types) < len(capacity):
         speedup = speedup[:, types]
     if users is not None:

@@ -13,20 +13,17 @@ interior point and simplex methods, 1992 (sifting); the prices are the dual of O
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from time import perf_counter
-
 import numpy as np
 
 from fairopt.errors import NotSolved
 from fairopt.methods.level.best_response import choose, floored
-from fairopt.methods.level.bounds import lower_bound, upper_bound
+from fairopt.methods.level.bounds import LevelResult, upper_bound
 from fairopt.methods.level.box import NEGLIGIBLE, Box, Raised, nearest, one_demand_dual, precision
 from fairopt.methods.level.interior_point import ROUGH, interior
-from fairopt.methods.level.problem import LevelProblem, Units, without_units
+from fairopt.methods.level.problem import AskedLevel, LevelProblem, Units, without_units
 from fairopt.methods.level.vertex import FixedUsers, vertex
 from fairopt.methods.level.warm_start import LevelWarmStart
-from fairopt.methods.result import SharesResult
+from fairopt.methods.result import StageClock
 from fairopt.program import Array
 
 #: Problems of up to so many pairs of a user and a type are one small program.
@@ -35,23 +32,6 @@ WHOLE = 160
 DIRECT, SAMPLED = 3000, 4
 #: Users whose demands allow levels higher by no more than this part are tried as those that limit the level.
 ABOVE = 0.01, 1e-4
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LevelResult(SharesResult):
-    """A common level, who holds what, and what proves it.
-
-    All users reach the level ``lower`` with the ``shares`` (n, k), and the largest level is at most ``upper``. Duals:
-    ``prices`` (k,), ``demand_duals`` (n,) and ``values`` (n,) are the level gained by one GPU more of a type, by one
-    more of demand, and lost by one unit of throughput more that a user must have.
-    """
-
-    values: Array
-
-    @property
-    def warm_start(self) -> LevelWarmStart:
-        """Where a market of the same types can begin."""
-        return LevelWarmStart(self.prices, self.lower)
 
 
 def raise_level(
@@ -70,32 +50,18 @@ def raise_level(
     of the work. Where they mislead, prices are found anew.
     Errors: `BadInput` where somebody cannot run or nobody is to be raised; `NotSolved`.
     """
-    begun = perf_counter()
-    problem, units = without_units(speedup, capacity, rate, floor, demand)
-    built = perf_counter()
+    clock, asked = StageClock(), AskedLevel(speedup, capacity, rate, floor, demand)
+    problem, units = without_units(asked)
+    clock.lap("build")
     effort = {"steps": 0.0, "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
     fits = start is not None and start.prices.shape == capacity.shape
-    guess = start.guess(problem, units) if start is not None and fits else None
-    found = _solve(problem, effort, guess)
-    solved = perf_counter()
+    found = _solve(problem, effort, start.guess(problem, units) if start is not None and fits else None)
+    clock.lap("solve")
     shares = _all_shares(found, units, speedup.shape)
-    prices, demand_duals = np.zeros(len(capacity)), np.zeros(len(rate))
-    prices[units.types] = found.prices / units.level
-    if found.demand_dual is not None:
-        demand_duals[_rows(units)] = found.demand_dual / units.level
-    upper, prices, demand_duals, values = upper_bound(speedup, capacity, rate, floor, demand, prices, demand_duals)
-    lower = lower_bound(shares, speedup, capacity, rate, floor, demand)
-    seconds = {"build": built - begun, "solve": solved - built, "certify": perf_counter() - solved}
-    return LevelResult(
-        shares=shares,
-        prices=prices,
-        demand_duals=demand_duals,
-        values=values,
-        lower=lower,
-        upper=upper,
-        effort=effort,
-        seconds=seconds,
-    )
+    duals = units.duals(asked, found.prices, found.demand_dual, units.level)
+    result = LevelResult.proved(asked, shares, *duals, effort=effort, seconds=clock.stages)
+    clock.lap("certify")
+    return result
 
 
 def bound_level(
@@ -112,20 +78,12 @@ def bound_level(
     The other arguments are those of `raise_level`, and so are the values and errors. It is much less work, as nobody's
     shares are computed.
     """
-    problem, units = without_units(speedup, capacity, rate, floor, demand)
-    found, level = _guess(problem, {"steps": 0.0}, tolerance)
-    prices, demand_duals = np.zeros(len(capacity)), np.zeros(len(rate))
-    prices[units.types] = found
-    demand_dual = choose(problem, found, min(level, problem.highest)).demand_dual
-    if demand_dual is not None:
-        demand_duals[_rows(units)] = demand_dual
-    upper, _, _, values = upper_bound(speedup, capacity, rate, floor, demand, prices, demand_duals)
+    asked = AskedLevel(speedup, capacity, rate, floor, demand)
+    problem, units = without_units(asked)
+    prices, level = _guess(problem, {"steps": 0.0}, tolerance)
+    demand_dual = choose(problem, prices, min(level, problem.highest)).demand_dual
+    upper, _, _, values = upper_bound(asked, *units.duals(asked, prices, demand_dual, 1.0))
     return upper, values
-
-
-def _rows(units: Units) -> Array | slice:
-    """Return the caller's rows that the users of the problem stand in."""
-    return slice(None) if units.users is None else units.users
 
 
 def _solve(problem: LevelProblem, effort: dict[str, float], start: tuple[Array, float] | None) -> Raised:
@@ -228,7 +186,7 @@ def _fits(problem: LevelProblem, shares: Array) -> bool:
 def _all_shares(found: Raised, units: Units, shape: tuple[int, ...]) -> Array:
     """Return the shares (n, k) of all users and types that the caller knows."""
     shares = np.zeros(shape)
-    users = np.arange(shape[0])[_rows(units)]
+    users = np.arange(shape[0])[units.rows]
     fixed = np.ones(len(users), dtype=bool)
     fixed[found.active] = False
     for share in found.choice.shares:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.methods.grouping import equal_users
-from fairopt.methods.incremental_lp import BASIC, LOWER, ZERO, Blocks, IncrementalLP
+from fairopt.methods.incremental_lp import BASIC, LOWER, ZERO, Blocks, IncrementalLP, places
 from fairopt.methods.level.problem import LevelProblem
 from fairopt.program import INFINITY, Array
 
@@ -77,10 +77,9 @@ def vertex(problem: LevelProblem, usable: Array, others: FixedUsers, level: floa
     lp.entries(reaches_target, np.repeat(rise, members), -groups.rate * unit)
     lp.entries(within_capacity[type_], amounts, part[type_, group] / unit)
     lp.entries(reaches_target[group], amounts, np.ones(len(type_)))
-    demand_row = np.full(members, -1)
-    demand_row[limited] = within_demand
-    has_row = demand_row[group] >= 0
-    lp.entries(demand_row[group][has_row], amounts[has_row], groups.relative[type_, group][has_row])
+    row = places(members, limited)[group]
+    some = row >= 0
+    lp.entries(within_demand[row[some]], amounts[some], groups.relative[type_, group][some])
     if others.box is not None:
         cheap, dear = others.box
         buys, sells = lp.columns(-dear * capacity), lp.columns(cheap * capacity)

@@ -1,7 +1,4 @@
-"""The caps that demands set: up to which level users are to be raised where many have caps below it.
-
-A user's cap is the ratio that it has when it spends all of its demand on the fastest type that it may use.
-"""
+"""Caps: the ratios that users have when they spend all of their demand on the fastest type that they may use."""
 
 from __future__ import annotations
 
@@ -35,10 +32,7 @@ def ceiling(
 
 
 def affordable(price: Array, spent: float, cap: Array, open_: Array) -> float:
-    """Return the level at which the ``open_`` users, each up to its ``cap``, pay ``spent`` together.
-
-    ``price`` (n,): what each pays for one unit of its ratio.
-    """
+    """Return the level at which ``open_`` users, up to their caps, pay ``spent``, at a ``price`` (n,) by ratio."""
     price, caps = price[open_], cap[open_]
     order = np.argsort(caps, kind="stable")
     price, caps = price[order], caps[order]

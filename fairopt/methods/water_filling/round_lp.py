@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.methods.incremental_lp import Blocks, IncrementalLP
-from fairopt.methods.level.bounds import lower_bound, upper_bound
-from fairopt.methods.level.solve import LevelResult
+from fairopt.methods.incremental_lp import Blocks, IncrementalLP, places
+from fairopt.methods.level.bounds import LevelResult
+from fairopt.methods.level.problem import AskedLevel
 from fairopt.program import INFINITY, Array
 
 
@@ -37,10 +37,9 @@ def raise_by_program(
     lp.entries(within_capacity[type_], parts, np.ones(len(user)))
     lp.entries(reaches_target[user], parts, worth[user, type_] / unit[user])
     lp.entries(reaches_target, np.repeat(level, n), -rates / scale)
-    demand_row = np.full(n, -1)
-    demand_row[limited] = within_demand
-    has_row = demand_row[user] >= 0
-    lp.entries(demand_row[user][has_row], parts[has_row], (capacity[type_] / (n * limits[user]))[has_row])
+    row = places(n, limited)[user]
+    some = row >= 0
+    lp.entries(within_demand[row[some]], parts[some], (capacity[type_] / (n * limits[user]))[some])
 
     found = IncrementalLP(lp.program("a round of water filling"), presolve=True).solve()
     shares = np.zeros((n, k))
@@ -50,6 +49,4 @@ def raise_by_program(
     # the bound holds for any prices, so that their common unit does not matter
     prices[there] = np.maximum(found.dual[within_capacity], 0.0)[there] / capacity[there]
     demand_duals[limited] = np.maximum(found.dual[within_demand], 0.0) / (n * limits[limited])
-    upper, prices, demand_duals, values = upper_bound(speedup, capacity, rate, floor, demand, prices, demand_duals)
-    lower = lower_bound(shares, speedup, capacity, rate, floor, demand)
-    return LevelResult(lower=lower, upper=upper, shares=shares, prices=prices, demand_duals=demand_duals, values=values)
+    return LevelResult.proved(AskedLevel(speedup, capacity, rate, floor, demand), shares, prices, demand_duals)

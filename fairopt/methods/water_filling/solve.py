@@ -21,12 +21,12 @@ from time import perf_counter
 import numpy as np
 
 from fairopt.errors import NotSolved
-from fairopt.methods.directed_rounding import ROUNDING, rounded_down, rounded_up
-from fairopt.methods.level.solve import LevelResult, raise_level
+from fairopt.methods.directed_rounding import rounded_down, rounded_up
+from fairopt.methods.level import LevelResult, raise_level
 from fairopt.methods.result import MethodResult
 from fairopt.methods.water_filling.caps import MOST_STEPS, affordable, ceiling
 from fairopt.methods.water_filling.round_lp import raise_by_program
-from fairopt.program import INFINITY, Array
+from fairopt.program import INFINITY, ROUNDING, Array
 
 #: A user is fixed at a level where its ratio is proved to be able to gain no more than this part.
 TIGHT = 1e-9
@@ -109,25 +109,20 @@ class _Target:
 
 
 @dataclass(frozen=True, eq=False)
-class _Raised:
-    """The level of a round: who is ``capped`` (n,), who is ``rising`` (n,), and the ``speedup`` (n, k) of use to them.
-
-    Fixed users keep their levels less the part ``given_up``.
-    """
-
-    result: LevelResult
-    given_up: float
-    capped: Array
-    rising: Array
-    speedup: Array
-
-
-@dataclass(frozen=True, eq=False)
 class _Attempt:
     """A level at which fixed users keep what they have less the part ``given_up``."""
 
     result: LevelResult
     given_up: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Raised(_Attempt):
+    """The level of a round: who is ``capped`` (n,), who is ``rising`` (n,), the ``speedup`` (n, k) of use to them."""
+
+    capped: Array
+    rising: Array
+    speedup: Array
 
 
 class _Filling:
@@ -172,7 +167,9 @@ class _Filling:
     def _round(self, open_: Array) -> Array:
         """Fix the next users, and return shares with which all have their levels or that of the round."""
         speedup = np.where(self.usable, self.speedup, 0.0)
-        cap = self._caps(speedup, open_)
+        # what the GPUs of the fastest types allow is left to prices
+        limit = INFINITY if self.demand is None else self.demand * speedup.max(axis=1) / self.fair
+        cap = np.where(open_, limit, INFINITY)
         top = self._ceiling(speedup, open_, cap) if np.isfinite(cap[open_]).any() else 0.0
         raised = self._raise_open(speedup, open_, cap, top)
         result, capped, number = raised.result, raised.capped, len(self.rounds) + 1
@@ -292,12 +289,6 @@ class _Filling:
         values[users] = np.maximum((price / fast)[:, 0], step.max(axis=1))
         demand_duals[users] = np.maximum(values[users] * fast[:, 0] - price[:, 0], 0.0)
         return replace(result, values=values, demand_duals=demand_duals)
-
-    def _caps(self, speedup: Array, open_: Array) -> Array:
-        """Return the caps (n,): what the GPUs of the fastest types allow is left to prices."""
-        if self.demand is None:
-            return np.full(len(self.fair), INFINITY)
-        return np.where(open_, self.demand * speedup.max(axis=1) / self.fair, INFINITY)
 
     def _ceiling(self, speedup: Array, open_: Array, cap: Array) -> float:
         """Return a level, at most a little too high, that the open users cannot all be above."""

@@ -6,7 +6,7 @@ there. What is no number, or has no place in the market, is bad input.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -28,25 +28,8 @@ from fairopt.program import Array, objects
 
 #: What `fairopt solve --json` prints, and so what may stand beside an allocation.
 SOLVE_KEYS = (
-    "schema",
-    "policy",
-    "backend",
-    "status",
-    "objective",
-    "users",
-    "types",
-    "allocation",
-    "utilities",
-    "unique",
-    "unique_utilities",
-    "solver",
-    "proven",
-    "owners",
-    "evidence",
-    "seconds",
-    "properties",
-    "metrics",
-    "certificate",
+    *("schema", "policy", "backend", "status", "objective", "users", "types", "allocation", "utilities", "unique"),
+    *("unique_utilities", "solver", "proven", "owners", "evidence", "seconds", "properties", "metrics", "certificate"),
 )
 
 
@@ -86,14 +69,10 @@ def _exact_rows(values: Any, users: Sequence[str], types: Sequence[str]) -> Arra
             place="allocation",
             remedy="Give a row for each user of the market, with a number for each type",
         )
+    called = [f"allocation, user {number} ({user!r})" for number, user in enumerate(users, start=1)]
     return _table(
-        [
-            [
-                exact(value, f"allocation, user {i + 1} ({users[i]!r}), type {types[j]!r}", tiny=True)
-                for j, value in enumerate(row)
-            ]
-            for i, row in enumerate(rows)
-        ]
+        [exact(value, f"{place}, type {name!r}", tiny=True) for name, value in zip(types, row, strict=True)]
+        for place, row in zip(called, rows, strict=True)
     )
 
 
@@ -114,26 +93,23 @@ def _from_csv(text: str, market: Market) -> Array:
             remedy = nearest(row.name, market.users)
             raise BadInput("there is no such user in the market", place=row.place, remedy=remedy)
     check_labels(users, market.users, "user", "column 'user'")
-    return _sorted(_table([[number(row, name, tiny=True) for name in types] for row in rows]), users, types, market)
+    return _sorted(_table([number(row, name, tiny=True) for name in types] for row in rows), users, types, market)
 
 
-def _table(rows: list[list[Fraction]]) -> Array:
-    return objects(value for row in rows for value in row).reshape(len(rows), -1)
+def _table(rows: Iterable[list[Fraction]]) -> Array:
+    given = list(rows)
+    return objects(value for row in given for value in row).reshape(len(given), -1)
 
 
 def _from_json(text: str, market: Market) -> Array:
     data = parse_json(text)
     check_keys(data, SOLVE_KEYS, ["allocation"], TOP)
     if data.get("schema", VERSION) != VERSION:
-        raise BadInput(
-            f"got version {shown(data['schema'])}", place="schema", remedy=f"This fairopt understands schema {VERSION}"
-        )
+        remedy = f"This fairopt understands schema {VERSION}"
+        raise BadInput(f"got version {shown(data['schema'])}", place="schema", remedy=remedy)
     if data["allocation"] is None:
-        raise BadInput(
-            f"there is none; the status is {shown(data.get('status'))}",
-            place="allocation",
-            remedy="Verify an allocation that was solved",
-        )
+        remedy = "Verify an allocation that was solved"
+        raise BadInput(f"there is none; the status is {shown(data.get('status'))}", place="allocation", remedy=remedy)
     users = _names(data, "users", market.users, "user")
     types = _names(data, "types", market.types, "type")
     return _sorted(_exact_rows(data["allocation"], users, types), users, types, market)

@@ -38,12 +38,11 @@ Where there are several types, one number stands for all of them. Numbers are ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from functools import partial
 from os import fspath
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.problem.batch import Batch
@@ -74,53 +73,30 @@ from fairopt.problem.files.groups import expanded, grouped
 from fairopt.problem.files.storage import AnyPath, documents, naming, read_file, read_text, write_file
 from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import amount, exact, shown, written
-from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
-
-
-class _Form(NamedTuple):
-    """A form of utility: its class, what makes one from its numbers, and how many these are; None for one or more."""
-
-    of: type[CompletionUtility]
-    make: Callable[..., CompletionUtility]
-    numbers: int | None
-
-
-_FORMS: Mapping[str, _Form] = MappingProxyType(
-    {
-        "linear": _Form(Linear, Linear, 2),
-        "power": _Form(Power, Power, 2),
-        "steps": _Form(Steps, lambda *values: Steps(values), None),
-    }
-)
+from fairopt.problem.utilities import FORMS, CompletionUtility, Steps, form_of
 
 
 def _read_utility(value: Any, place: str) -> CompletionUtility:
     """Return the utility that a table of one key describes: its form, with its numbers."""
     if not isinstance(value, Mapping):
         raise BadInput(f"got {type(value).__name__}", place=place, remedy="Give a table of keys and values")
-    check_keys(value, list(_FORMS), [], place)
+    check_keys(value, list(FORMS), [], place)
     if len(value) != 1:
-        remedy = f"Give one of {', '.join(_FORMS)}: linear = [-2, 100]"
+        remedy = f"Give one of {', '.join(FORMS)}: linear = [-2, 100]"
         raise BadInput(f"{len(value)} forms", place=place, remedy=remedy)
     form, numbers = next(iter(value.items()))
-    given, many = listed(numbers, f"{place}, {form}"), _FORMS[form].numbers
-    if many is not None and len(given) != many:
-        raise BadInput(f"{len(given)} numbers", place=f"{place}, {form}", remedy=f"Give {many}")
+    given, kind = listed(numbers, f"{place}, {form}"), FORMS[form]
+    if kind is not Steps and len(given) != 2:
+        raise BadInput(f"{len(given)} numbers", place=f"{place}, {form}", remedy="Give 2")
     read = [exact(each, f"{place}, {form}, number {at}") for at, each in enumerate(given, start=1)]
     try:
-        return _FORMS[form].make(*read)
+        return Steps(tuple(read)) if kind is Steps else kind(*read)
     except BadInput as error:  # it knows what is wrong, and we know where
         raise BadInput(error.problem, place=f"{place}: {error.place}", remedy=error.remedy) from error
 
 
 def _written_utility(utility: Any, place: str) -> dict[str, Any]:
-    form = next((name for name, form in _FORMS.items() if type(utility) is form.of), None)
-    if form is None:
-        raise BadInput(
-            f"got a {type(utility).__name__}",
-            place=place,
-            remedy="Write it as Steps, slot by slot: a file cannot hold a class of your own",
-        )
+    form = form_of(utility, place, "a file cannot hold a class of your own")
     numbers = utility.values if isinstance(utility, Steps) else astuple(utility)
     return {form: [written(each, place) for each in numbers]}
 
@@ -136,7 +112,7 @@ def _read_types(values: Any, place: str) -> list[str]:
 
 
 _TYPES = ValueType(_read_types, NAMES.write, NAMES.schema)
-_FORM_SCHEMAS = {form: {"type": "array", "minItems": 1, "items": number_schema()} for form in _FORMS}
+_FORM_SCHEMAS = {form: {"type": "array", "minItems": 1, "items": number_schema()} for form in FORMS}
 _UTILITY = ValueType(
     _read_utility,
     _written_utility,

@@ -201,9 +201,8 @@ def tables(table: TableType) -> ValueType:
 
 def _listed_tables(value: object, place: str, table: TableType) -> Sequence[object]:
     if not isinstance(value, list | tuple):
-        raise BadInput(
-            f"got {type(value).__name__}", place=place, remedy=f"Give a list of {table.called}, each a table"
-        )
+        remedy = f"Give a list of {table.called}, each a table"
+        raise BadInput(f"got {type(value).__name__}", place=place, remedy=remedy)
     if not value:
         raise BadInput(f"no {table.called}", place=place, remedy="Give at least one")
     if len(value) > table.most:
@@ -275,9 +274,8 @@ def check_unique(rows: Sequence[TableRow], key: str) -> None:
     first: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
         if first.setdefault(row.name, number) != number:
-            raise BadInput(
-                f"{key} {first[row.name]} has the same name", place=row.place, remedy="Give each a name of its own"
-            )
+            remedy = "Give each a name of its own"
+            raise BadInput(f"{key} {first[row.name]} has the same name", place=row.place, remedy=remedy)
 
 
 # -- JSON Schema ---------------------------------------------------------------------------------------------------

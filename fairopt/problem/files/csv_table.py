@@ -101,6 +101,5 @@ def _records(text: str) -> list[tuple[int, list[str]]]:
     try:
         return [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if cells]
     except csv.Error as error:
-        raise BadInput(
-            f"not CSV: {error}", place=f"line {reader.line_num}", remedy="Check the quotes in this line"
-        ) from error
+        remedy = "Check the quotes in this line"
+        raise BadInput(f"not CSV: {error}", place=f"line {reader.line_num}", remedy=remedy) from error

@@ -26,9 +26,8 @@ def parse_toml(text: str) -> dict[str, Any]:
         found = _TOML_PLACE.search(message)
         line, column = (found[1], found[2]) if found and found[1] else (str(_lines(text)), "end")
         problem = _TOML_PLACE.sub("", message)
-        raise BadInput(
-            f"not TOML: {problem}", place=f"line {line}, column {column}", remedy="Correct the syntax there"
-        ) from error
+        remedy = "Correct the syntax there"
+        raise BadInput(f"not TOML: {problem}", place=f"line {line}, column {column}", remedy=remedy) from error
     except RecursionError as error:
         raise _too_deep(text) from error
     except BadInput:  # a ValueError too, and already said well
@@ -88,11 +87,8 @@ def _decimal_in(text: str) -> Callable[[str], Decimal]:
         try:
             return Decimal(literal)
         except InvalidOperation as error:  # an exponent that no Decimal can hold
-            raise BadInput(
-                f"got {shown(literal)}",
-                place=_line_of(literal, text),
-                remedy="Choose units in which the numbers are of ordinary size",
-            ) from error
+            remedy = "Choose units in which the numbers are of ordinary size"
+            raise BadInput(f"got {shown(literal)}", place=_line_of(literal, text), remedy=remedy) from error
 
     return decimal
 
@@ -109,9 +105,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         name = next((value for key, value in pairs if key == "name"), None)
         whose = f" of {shown(name)}" if isinstance(name, str) else ""
-        raise BadInput(
-            "the key stands twice in one object", place=f"key {shown(twice)}{whose}", remedy="Leave one of them out"
-        )
+        remedy = "Leave one of them out"
+        raise BadInput("the key stands twice in one object", place=f"key {shown(twice)}{whose}", remedy=remedy)
     return table
 
 

@@ -1,11 +1,14 @@
-"""What a file describes, told by a key that no other type of file has: to explain a wrong argument."""
+"""What a file describes, told by a key that no other type of file has: for commands that take several types."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from fairopt.errors import BadInput
+from fairopt.problem.files.documents import parse_json, parse_toml
+from fairopt.problem.files.storage import AnyPath, naming, read_text, suffix_of
 
 MARKET = "market"
 #: By key at the top level: the type of file that has it, and who takes such a file. Of several keys the first tells.
@@ -28,3 +31,25 @@ def check_file_type(data: Mapping[str, object], wanted: str, place: str) -> None
         if file_type == wanted:
             return
         raise BadInput(f"the key {key!r} is that of a {file_type}", place=place, remedy=f"Give a {wanted}; {taker}")
+
+
+#: What tells the type of a CSV text: the column that names its rows.
+_COLUMNS: Mapping[str, str] = MappingProxyType({"user": MARKET, "job_id": "trace"})
+_SUFFIXES = dict.fromkeys((".toml", ".json", ".csv", ".csv.gz"))
+
+
+def file_type(path: AnyPath) -> str:
+    """Return what a file describes by its contents: "market", "trace", "batch" or "cluster".
+
+    A market where nothing tells: its reader then says what is missing. Errors: `BadInput` where it cannot be read.
+    """
+    with naming(path):
+        suffix, text = suffix_of(path, _SUFFIXES), read_text(path)
+        if suffix.startswith(".csv"):
+            header = next(csv.reader(text.splitlines()[:1]), [])
+            return next((_COLUMNS[name.strip()] for name in header if name.strip() in _COLUMNS), MARKET)
+        possible = {key: TYPES[key][0] for key in TYPES if key in text}
+        if set(possible.values()) <= {MARKET}:  # so that a large file is not read twice
+            return MARKET
+        data = {".toml": parse_toml, ".json": parse_json}[suffix](text)
+        return next((possible[key] for key in possible if key in data), MARKET)

@@ -23,11 +23,8 @@ def expanded(
     for group in groups:
         name, count = group["name"], group["count"]
         if len(where) + count > MOST_HOSTS:
-            raise BadInput(
-                f"{len(where) + count} {called}s up to here",
-                place=group.at("count"),
-                remedy=f"Give at most {MOST_HOSTS}",
-            )
+            remedy = f"Give at most {MOST_HOSTS}"
+            raise BadInput(f"{len(where) + count} {called}s up to here", place=group.at("count"), remedy=remedy)
         start = f"{name}-" if name else prefix(group)
         first = 1 if name else before[start] + 1
         before[prefix(group)] += count

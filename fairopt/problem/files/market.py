@@ -145,11 +145,8 @@ def _lines(user: TableRow) -> Iterator[_Line]:
     parts = [job["weight"] or Fraction(1) for job in jobs]
     for job, part in zip(jobs, parts, strict=True):
         if job["demand"] is not None and demand is not None:
-            raise BadInput(
-                "a demand here and one of the whole user",
-                place=job.at("demand"),
-                remedy="Give demand to the user, which divides it as its weight, or to its jobs",
-            )
+            remedy = "Give demand to the user, which divides it as its weight, or to its jobs"
+            raise BadInput("a demand here and one of the whole user", place=job.at("demand"), remedy=remedy)
         share = part / sum(parts)
         limit = job["demand"] if demand is None else demand * share
         yield _Line(f"{name}/{job['name']}", name, job.place, job["speedup"], weight * share, limit)
@@ -170,11 +167,8 @@ def market_to_dict(market: Market) -> dict[str, Any]:
     ):
         rows = list(group)
         if owner in seen:
-            raise BadInput(
-                f"the rows of {owner!r} do not stand together",
-                place=_place(market, rows[0]),
-                remedy="Reorder them with Market.select",
-            )
+            remedy = "Reorder them with Market.select"
+            raise BadInput(f"the rows of {owner!r} do not stand together", place=_place(market, rows[0]), remedy=remedy)
         seen.add(owner)
         values = _with_jobs(market, owner, rows) if virtual else _values(market, rows[0], owner)
         users.append(values)
@@ -202,11 +196,8 @@ def _with_jobs(market: Market, owner: str, rows: list[int]) -> dict[str, Any]:
     for row in rows:
         start, _, job = market.users[row].partition(f"{owner}/")
         if start or not job:
-            raise BadInput(
-                f"the row belongs to {owner!r}",
-                place=_place(market, row),
-                remedy=f"A file can hold it when it is called {owner + '/...'!r} or when it belongs to itself",
-            )
+            remedy = f"A file can hold it when it is called {owner + '/...'!r} or when it belongs to itself"
+            raise BadInput(f"the row belongs to {owner!r}", place=_place(market, row), remedy=remedy)
         own = _values(market, row, job)
         jobs.append(own | {"weight": None} if len(set(weights)) == 1 else own)
     return {"name": owner, "weight": sum(weights, Fraction(0)), "job": jobs}
@@ -220,11 +211,8 @@ def market_from_csv(text: str) -> Market:
         raise BadInput("no GPU types", place="line 1", remedy="Give a column for each type, after the header user")
     capacity = next((row for row in table.rows if row.name == CAPACITY), None)
     if capacity is None:
-        raise BadInput(
-            "no row is called 'capacity'",
-            place=f"line {text.rstrip().count(chr(10)) + 1}",
-            remedy="Add the row capacity,... with the GPUs of each type",
-        )
+        remedy = "Add the row capacity,... with the GPUs of each type"
+        raise BadInput("no row is called 'capacity'", place=f"line {text.rstrip().count(chr(10)) + 1}", remedy=remedy)
     for name in _OPTIONAL:
         if capacity.values.get(name):
             raise BadInput(f"got {shown(capacity[name])}", place=capacity.at(name), remedy="Leave the cell blank")
@@ -250,29 +238,23 @@ def market_from_csv(text: str) -> Market:
 def check_column(name: str, place: str) -> None:
     """Refuse a header that does not begin with ``user``, and the known columns in capital letters."""
     if place.endswith(", column 1") and name != "user":
-        raise BadInput(
-            f"the first column is {shown(name)}",
-            place=place.removesuffix(", column 1"),
-            remedy="Start with the header user,<type>,...",
-        )
+        remedy = "Start with the header user,<type>,..."
+        raise BadInput(f"the first column is {shown(name)}", place=place.removesuffix(", column 1"), remedy=remedy)
     if name.casefold() in ("user", *_OPTIONAL) and name != name.casefold():
-        raise BadInput(
-            f"unknown column {shown(name)}", place=place, remedy=f"Write {name.casefold()}, in small letters"
-        )
+        remedy = f"Write {name.casefold()}, in small letters"
+        raise BadInput(f"unknown column {shown(name)}", place=place, remedy=remedy)
 
 
 def market_to_csv(market: Market) -> str:
     """Return the CSV text of a market; `BadInput` where the names or job types cannot be told from CSV's own words."""
     if market.owner != market.users:
-        raise BadInput(
-            "a market with job types", place="owner", remedy="Write it as .toml or .json; CSV has no job types"
-        )
+        remedy = "Write it as .toml or .json; CSV has no job types"
+        raise BadInput("a market with job types", place="owner", remedy=remedy)
     for names, words in ((market.types, ("user", *_OPTIONAL)), (market.users, (CAPACITY,))):
         for name in names:
             if name.casefold() in words or name != name.strip():
-                raise BadInput(
-                    f"the name {shown(name)}", place="names", remedy="Write it as .toml or .json, or rename it"
-                )
+                remedy = "Write it as .toml or .json, or rename it"
+                raise BadInput(f"the name {shown(name)}", place="names", remedy=remedy)
     there = {"weight": any(market.weight != 1), "demand": any(market.limit != INFINITY)}
     optional = [name for name in _OPTIONAL if there[name]]
     rows: list[list[object]] = []

@@ -88,9 +88,14 @@ def write_text(path: AnyPath, text: str) -> None:
     try:
         Path(path).write_bytes(data)
     except OSError as error:
-        raise BadInput(
-            f"cannot write: {error.strerror or error}", remedy="Check that the folder exists and is yours to write"
-        ) from error
+        remedy = "Check that the folder exists and is yours to write"
+        raise BadInput(f"cannot write: {error.strerror or error}", remedy=remedy) from error
+
+
+def require_place(path: Path | None, place: str) -> None:
+    """Refuse, before anything is computed, a file that cannot be written; ``place`` is the option that names it."""
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        raise BadInput(f"{path} cannot be written", place=place, remedy="Name a file in a folder that exists")
 
 
 def _read_bytes(path: AnyPath) -> bytes:

@@ -262,11 +262,8 @@ def _speeds(own: list[str] | None, jobs: Sequence[TableRow], types: Sequence[str
             remedy = "Give it for every job, or for none"
             raise BadInput("the key 'throughput' is missing", place=job.place, remedy=remedy)
         if len(given) != len(own):
-            raise BadInput(
-                f"{len(given)} throughputs for {len(own)} types",
-                place=job.at("throughput"),
-                remedy=f"Give one for each of {', '.join(own[:20])}; 0 where the job cannot run",
-            )
+            remedy = f"Give one for each of {', '.join(own[:20])}; 0 where the job cannot run"
+            raise BadInput(f"{len(given)} throughputs for {len(own)} types", place=job.at("throughput"), remedy=remedy)
     columns = [own.index(name) for name in types]
     return [[job["throughput"][column] for column in columns] for job in jobs]
 

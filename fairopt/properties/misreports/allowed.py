@@ -2,77 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from fairopt.problem import Market
 from fairopt.program import Array
 
-
-class Misreports(Protocol):
-    """A set of reports that a user may make instead of the truth."""
-
-    name: ClassVar[str]
-
-    def allows(self, truth: Array, report: Array) -> Array:
-        """Whether a report (..., k) belongs to the set (...,)."""
-        ...
-
-    def into(self, truth: Array, report: Array) -> Array:
-        """Return a report (..., k) moved into the set."""
-        ...
+Entry = TypeVar("Entry")
 
 
-class Larger:
-    """No entry is smaller than the truth.
+@dataclass(frozen=True)
+class Misreports:
+    """A set of reports (..., k) that a user may make instead of the truth (k,).
 
-    Source: OEF Sec. 2.3.1 (1).
+    ``allows(truth, report)`` says whether a report belongs to it (...,), ``into(truth, report)`` is the report moved
+    into it.
     """
 
-    name: ClassVar[str] = "larger"
-
-    def allows(self, truth: Array, report: Array) -> Array:
-        """Whether no entry is smaller than the truth."""
-        return np.asarray(np.all(report >= truth, axis=-1))
-
-    def into(self, truth: Array, report: Array) -> Array:
-        """Return the report with smaller entries raised to the truth."""
-        return np.maximum(truth, report)
+    name: str
+    allows: Callable[[Array, Array], Any]
+    into: Callable[[Array, Array], Array]
 
 
-class Smaller:
-    """No entry is larger than the truth.
-
-    Source: OEF Theorem 5.4 asks for larger ones only; slowing a job down is Gandiva_fair's example in Sec. 3.4.
-    """
-
-    name: ClassVar[str] = "smaller"
-
-    def allows(self, truth: Array, report: Array) -> Array:
-        """Whether no entry is larger than the truth."""
-        return np.asarray(np.all(report <= truth, axis=-1))
-
-    def into(self, truth: Array, report: Array) -> Array:
-        """Return the report with larger entries lowered to the truth."""
-        return np.minimum(truth, report)
+#: No entry is smaller than the truth. Source: OEF Sec. 2.3.1 (1).
+LARGER = Misreports("larger", lambda truth, report: (report >= truth).all(axis=-1), np.maximum)
+#: No entry is larger than the truth. Source: OEF Theorem 5.4 asks for larger ones only; slowing a job down is
+#: Gandiva_fair's example in Sec. 3.4.
+SMALLER = Misreports("smaller", lambda truth, report: (report <= truth).all(axis=-1), np.minimum)
+#: Every entry where the user can run is positive.
+ANYTHING = Misreports(
+    "any",
+    lambda truth, report: ((report > 0) | ((truth == 0) & (report == 0))).all(axis=-1),
+    lambda truth, report: report,
+)
+#: All kinds, the narrow ones first.
+EVERY_KIND = (LARGER, SMALLER, ANYTHING)
 
 
-class Anything:
-    """Every positive report."""
-
-    name: ClassVar[str] = "any"
-
-    def allows(self, truth: Array, report: Array) -> Array:
-        """Whether every entry where the user can run is positive."""
-        return np.asarray(np.all((report > 0) | ((truth == 0) & (report == 0)), axis=-1))
-
-    def into(self, truth: Array, report: Array) -> Array:
-        """Return the report as it is."""
-        return report
+def in_turn(*streams: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield an entry of each stream in turn, as long as any has one."""
+    return (entry for turn in zip_longest(*streams) for entry in turn if entry is not None)
 
 
 @dataclass(frozen=True)
@@ -101,44 +74,32 @@ class CandidateReports:
         """The columns that may be misreported by a factor: where the user can run, the fixed one left out."""
         return [j for j in range(len(self.truth)) if j != self.fixed and self.truth[j] > 0]
 
-    def pretended(self) -> Iterator[Array]:
-        """Yield reports of running where the user cannot run."""
-        for j in np.flatnonzero(self.truth == 0):
-            for size in (self.truth.max(), self.truth[self.truth > 0].min() / 10):
-                if j != self.fixed:
-                    report = self.truth.copy()
-                    report[j] = size
-                    yield report
-
     def coordinate(self) -> Iterator[Array]:
-        """Yield reports that change one entry, or all free entries together."""
-        yield from self.pretended()
+        """Yield reports of running where the user cannot run, then those that change one entry, or all free ones."""
+        for j in np.flatnonzero(self.truth == 0).tolist():
+            if j != self.fixed:
+                yield self._with(j, self.truth.max())
+                yield self._with(j, self.truth[self.truth > 0].min() / 10)
         for factor in self.factors:
             for j in self.free:
-                yield self._scaled([j], factor)
+                yield self._with(j, self.truth[j] * factor)
             if len(self.free) > 1:
-                yield self._scaled(self.free, factor)
+                yield self._with(self.free, self.truth[self.free] * factor)
 
     def boundary(self) -> Iterator[Array]:
         """Yield reports just past another user's ratio of two types, where the order of users by it changes."""
-        for other in range(len(self.market.users)):
-            theirs = self.market.speedup[other]
-            if other == self.user:
-                continue
-            for j in self.free:
-                for base in range(len(self.truth)):
-                    if base == j or not self.truth[base] > 0 or not theirs[base] > 0 or not theirs[j] > 0:
-                        continue
-                    same = self.truth[base] * theirs[j] / theirs[base]
-                    for side in (1 - self.nudge, 1 + self.nudge):
-                        report = self.truth.copy()
-                        report[j] = same * side
-                        yield report
+        for other, theirs in enumerate(self.market.speedup):
+            for j in self.free if other != self.user else ():
+                for base in np.flatnonzero((self.truth > 0) & (theirs > 0)):
+                    if base != j and theirs[j] > 0:
+                        same = self.truth[base] * theirs[j] / theirs[base]
+                        yield self._with(j, same * (1 - self.nudge))
+                        yield self._with(j, same * (1 + self.nudge))
 
-    def structured(self) -> Iterator[Array]:
-        """Yield boundary and coordinate moves, one of each in turn."""
-        for pair in zip_longest(self.boundary(), self.coordinate()):
-            yield from (report for report in pair if report is not None)
+    def structured(self, kind: Misreports) -> Iterator[Array]:
+        """Yield boundary and coordinate moves of a kind, one of each in turn."""
+        moves = in_turn(self.boundary(), self.coordinate())
+        return (report for report in moves if kind.allows(self.truth, report))
 
     def random(self, generator: np.random.Generator, count: int) -> Array:
         """Return random reports (count, k): the free entries scaled, most of them by little."""
@@ -158,7 +119,7 @@ class CandidateReports:
             near[2 * place + 1, j] /= 1 + step
         return near
 
-    def _scaled(self, columns: list[int], factor: float) -> Array:
+    def _with(self, columns: Any, value: Any) -> Array:
         report = self.truth.copy()
-        report[columns] = report[columns] * factor
+        report[columns] = value
         return report

@@ -26,10 +26,9 @@ PARTS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(1))
 class Misreport:
     """A misreport that pays: the true speedups, the report, the gain by the true speedups, and both allocations.
 
-    ``gain`` and the utilities are those of the decisions shown, in the user's own units. Where a policy's optimum is
-    not unique, the same report could gain less with other optima. ``least_gain`` is the user's worst throughput over
-    the optima on the report, minus its best over the optima on the truth (None where that was not decided).
-    ``every_optimum`` says whether even this is positive, so that the gain does not depend on the choice of optima.
+    ``gain`` and the utilities are those of the decisions shown, in the user's own units. Other optima may gain less:
+    ``least_gain`` is the user's worst throughput over the optima on the report, minus its best over those on the truth
+    (None where that was not decided), and ``every_optimum`` says whether even this is positive.
     """
 
     user: str
@@ -43,6 +42,22 @@ class Misreport:
     every_optimum: bool = False
     least_gain: Number | None = None
 
+    @classmethod
+    def of(cls, market: Market, user: int, report: Array, truth: Allocation, after: Allocation) -> Misreport:
+        """Return what ``report`` (k,) does for ``user``, by the true ``market``, in its numbers, whether it pays."""
+        kind = object if market.exact else float
+        own, reached = (market.utility(each.shares.astype(kind)).tolist()[user] for each in (truth, after))
+        return cls(
+            user=market.users[user],
+            truth=market.speedup[user],
+            report=report,
+            truthful_utility=own,
+            utility=reached,
+            gain=reached - own,
+            truthful_allocation=truth.shares,
+            allocation=after.shares,
+        )
+
     def __str__(self) -> str:
         said = ", ".join(number_text(value) for value in self.report)
         true = ", ".join(number_text(value) for value in self.truth)
@@ -53,9 +68,8 @@ class Misreport:
 class ExactReports:
     """A policy's exact decisions on an exact market, on the truth and on misreports.
 
-    ``truth`` is the exact decision when all tell the truth; one is made where none is given. The results are None where
-    the policy has no exact decision on a market: it is irrational, it is not a linear program, or the exact solver
-    fails.
+    ``truth`` is that when all tell the truth; one is made where none is given. The results are None where the policy
+    has no exact decision on a market.
     """
 
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
@@ -65,22 +79,10 @@ class ExactReports:
 
     def misreport(self, user: int, report: Array) -> Misreport | None:
         """Return the result of a report (k,) of Fractions, whether the user gains or loses."""
-        if self.truth is None:
+        after = exact_or_none(self.policy, self.problem.misreport(user, report)) if self.truth is not None else None
+        if self.truth is None or after is None:
             return None
-        after = exact_or_none(self.policy, self.problem.misreport(user, report))
-        if after is None:
-            return None
-        own, reached = (self.problem.utility(decision.shares)[user] for decision in (self.truth, after))
-        return Misreport(
-            user=self.problem.users[user],
-            truth=self.problem.speedup[user],
-            report=report,
-            truthful_utility=own,
-            utility=reached,
-            gain=reached - own,
-            truthful_allocation=self.truth.shares,
-            allocation=after.shares,
-        )
+        return Misreport.of(self.problem, user, report, self.truth, after)
 
     def for_every_optimum(self, found: Misreport) -> Misreport:
         """Return the misreport with ``least_gain`` and ``every_optimum`` decided, where they can be."""
@@ -150,8 +152,7 @@ def simplest(low: Fraction, high: Fraction) -> Fraction:
     """
     if not 0 <= low <= high:
         raise BadInput(f"got {low} and {high}", place="simplest fraction", remedy="Give 0 <= low <= high")
-    whole = math.ceil(low)
-    if whole <= high:
-        return Fraction(whole)
+    if math.ceil(low) <= high:
+        return Fraction(math.ceil(low))
     below = math.floor(low)
     return below + 1 / simplest(1 / (high - below), 1 / (low - below))

@@ -13,7 +13,7 @@ from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties.effort import Effort
-from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Smaller
+from fairopt.properties.misreports.allowed import EVERY_KIND, Misreports
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.shrinking import Shrunk, burden, last, shrinks
@@ -45,9 +45,8 @@ def shrink(
     """
     best = last(shrinking_misreports(policy, market, misreport, kind=kind, effort=effort))
     if best is None:
-        raise BadInput(
-            f"{misreport} pays nothing in exact decisions", place="shrink", remedy="Give an exact witness of a search"
-        )
+        problem = f"{misreport} pays nothing in exact decisions"
+        raise BadInput(problem, place="shrink", remedy="Give an exact witness of a search")
     return best
 
 
@@ -63,7 +62,7 @@ def shrinking_misreports(
     truth = market.speedup[market.index(misreport.user)]
     told = np.array([Fraction(value) for value in misreport.report.tolist()], dtype=object)
     if kind is None:
-        kind = next(each for each in (Larger(), Smaller(), Anything()) if each.allows(truth, told))
+        kind = next(each for each in EVERY_KIND if each.allows(truth, told))
     misreports = _Misreports(policy, kind, every_optimum=misreport.every_optimum)
     given = misreports.decided(ExactReports(policy, market), market.index(misreport.user), told)
 
@@ -96,28 +95,22 @@ class _Misreports:
 
     def _searched(self, market: Market) -> Misreport | None:
         verdict = StrategyProofness().search(self.policy, market, effort=WIDE).by_misreport[self.kind.name]
-        if not verdict.exact or verdict.witness is None:
-            return None
-        witness: Misreport = verdict.witness
-        return witness if witness.every_optimum or not self.every_optimum else None
+        witness: Misreport | None = verdict.witness if verdict.exact else None
+        return witness if witness and (witness.every_optimum or not self.every_optimum) else None
 
     def _simple(self, market: Market) -> Misreport | None:
         asked = Reports(self.policy, market)
-        reports = [
-            (user, report)
-            for user in range(len(market.users))
-            for report in self._reports(market.speedup[user], every=asked.screened)
-        ]
+        truths = enumerate(market.speedup)
+        reports = [(user, told) for user, truth in truths for told in self._reports(truth, every=asked.screened)]
         reports.sort(key=lambda pair: burden(pair[1]))
         users = np.array([user for user, _ in reports])
         gains = asked.gains(users, np.array([report for _, report in reports]).astype(float))
         pays = np.flatnonzero(gains > TOLERANCE * asked.fair[users])
-        exactly = ExactReports(self.policy, market) if len(pays) else None
-        for place in pays[:DECIDED]:
-            assert exactly is not None
-            if found := self.decided(exactly, *reports[place]):
-                return found
-        return None
+        if not len(pays):
+            return None
+        exactly = ExactReports(self.policy, market)
+        decided = (self.decided(exactly, *reports[place]) for place in pays[:DECIDED])
+        return next(filter(None, decided), None)
 
     def _reports(self, truth: Array, *, every: bool) -> Iterator[Array]:
         """Yield the reports of a user in simple numbers: of ``every`` entry, else of one entry at a time."""

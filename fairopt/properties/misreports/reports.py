@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -29,15 +30,15 @@ SAME = 1e-12
 class Reports:
     """What misreports gain under a policy, on a market in floats.
 
-    ``truth`` is the policy's decision when all tell the truth; all other decisions are made by the same solver. Where
-    none is given, one is made, to a vertex if the policy is a linear program. ``own`` (n,) is each user's throughput in
-    it, ``fair`` (n,) that on its equal share.
+    ``truth`` is the decision when all tell the truth; all others are made by the same solver. Where none is given, one
+    is made, to a vertex if the policy is a linear program. ``own`` (n,) is each user's throughput in it, ``fair`` (n,)
+    that on its equal share.
     """
 
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
         self.policy, self.market = policy, problem.as_(float)
         self._solver = chosen(policy, vertex=True) if truth is None else truth.solver
-        self.truth = self.decide(self.market) if truth is None else truth
+        self.truth = decide(policy, self.market, self._solver) if truth is None else truth
         self.own = self.market.utility(self.truth.shares.astype(float))
         self.fair = self.market.fair_utility()
         self._like = self._template()
@@ -51,33 +52,33 @@ class Reports:
 
     @property
     def screened(self) -> bool:
-        """Whether gains may come from another optimum than the one that `decide` finds, where optima tie."""
+        """Whether gains may come from another optimum than the one that `misreported` finds, where optima tie."""
         return self._like is not None
 
-    def decide(self, market: Market) -> Allocation:
-        """Return the policy's decision on ``market``, by the solver of the truth."""
-        return decide(self.policy, market, self._solver)
-
     def misreported(self, user: int, report: Array) -> Allocation:
-        """Return the decision on a market in which one user misreports."""
-        return self.decide(self.market.misreport(user, report))
+        """Return the decision on a market in which one user misreports, by the solver of the truth."""
+        return decide(self.policy, self.market.misreport(user, report), self._solver)
+
+    def gain(self, user: int, report: Array) -> float:
+        """Return what one misreport (k,) gains, decided like the truth."""
+        decision = self.misreported(user, report)
+        return float(self.market.utility(decision.shares.astype(float))[user] - self.own[user])
 
     def gains(self, users: Array, reports: Array, over: Callable[[], bool] = lambda: False) -> Array:
         """Return what each of the misreports (cases, k) by ``users`` (cases,) gains, in the user's own units.
 
         NaN where the policy has no answer. When ``over`` returns True no more are decided, and the result is shorter.
         """
-        nothing = np.full(len(users), np.nan)
-        found = nothing if self._like is None else self._solved_together(*self._like, users, reports)
+        reached = np.full(len(users), np.nan)
+        if self._like is not None:
+            reached = self._solved_together(*self._like, users, reports)
+        found: Array = reached - self.own[users]
         for place in np.flatnonzero(np.isnan(found)):
             if over():
-                return found[:place] - self.own[users[:place]]
-            try:
-                decision = self.misreported(int(users[place]), reports[place])
-            except NotSolved:
-                continue  # a report that the policy cannot answer gains nothing
-            found[place] = self.market.utility(decision.shares.astype(float))[users[place]]
-        return np.asarray(found - self.own[users])
+                return found[:place]
+            with suppress(NotSolved):  # a report that the policy cannot answer gains nothing
+                found[place] = self.gain(int(users[place]), reports[place])
+        return found
 
     def _template(self) -> tuple[Program, Basis] | None:
         """Return the truth's program with an optimal basis to solve the others from; None where that is no use."""
@@ -132,14 +133,10 @@ class Reports:
 
 def _same(one: Program, other: Program) -> bool:
     """Whether two programs have the same structure and, up to rounding, the same numbers."""
-    pairs = (
-        (one.cost, other.cost),
-        (one.lower, other.lower),
-        (one.upper, other.upper),
-        (one.rows.value, other.rows.value),
-        (one.rows.lower, other.rows.lower),
-        (one.rows.upper, other.rows.upper),
-    )
-    return one.same_structure(other) and all(
-        np.allclose(a.astype(float), b.astype(float), rtol=SAME, atol=0) for a, b in pairs
-    )
+    return one.same_structure(other) and np.allclose(_numbers(one), _numbers(other), rtol=SAME, atol=0)
+
+
+def _numbers(program: Program) -> Array:
+    rows = program.rows
+    parts = (program.cost, program.lower, program.upper, rows.value, rows.lower, rows.upper)
+    return np.concatenate(parts).astype(float)

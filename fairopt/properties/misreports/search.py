@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, repeat
 from time import monotonic
 
 import numpy as np
 
-from fairopt.program import INFINITY, Array
+from fairopt.program import Array
 from fairopt.properties.effort import KINDS, Effort
-from fairopt.properties.misreports.allowed import CandidateReports, Misreports
+from fairopt.properties.misreports.allowed import CandidateReports, Misreports, in_turn
 from fairopt.properties.misreports.reports import Reports
 
 #: So many of the best misreports, of different users, are improved side by side.
@@ -38,7 +38,6 @@ class MisreportSearch:
         moves = [CandidateReports(asked.market, user, fixed) for user in range(len(asked.market.users))]
         self._moves = {each.user: each for each in moves if each.free}
         self._random = np.random.default_rng(effort.seed)
-        self._ends = INFINITY
         self.tried: dict[str, int] = {}
         self.stopped: set[str] = set()
 
@@ -48,8 +47,7 @@ class MisreportSearch:
         ``structured`` begins with coordinate and boundary moves; random ones follow. ``start`` is also improved.
         """
         self.tried[kind.name] = 0
-        if self.effort.seconds is not None:
-            self._ends = monotonic() + self.effort.seconds / KINDS
+        self._ends = self.effort.ends(KINDS)
         best = {} if start is None else {start.user: start}
         # most of the effort samples everywhere, user by user in turn; the rest improves the best samples
         wide = budget - budget // 4
@@ -72,9 +70,7 @@ class MisreportSearch:
         for each in candidates:
             if best is not None and best.share >= each.share:
                 break
-            decision = self.asked.misreported(each.user, each.report)
-            utility = self.asked.market.utility(decision.shares.astype(float))[each.user]
-            gain = float(utility - self.asked.own[each.user])
+            gain = self.asked.gain(each.user, each.report)
             true = replace(each, gain=gain, share=gain / float(self.asked.fair[each.user]))
             best = true if best is None or true.share > best.share else best
         return best
@@ -82,20 +78,15 @@ class MisreportSearch:
     def _everywhere(self, kind: Misreports, budget: int, structured: bool) -> Iterator[tuple[int, Array]]:
         """Yield (user, report) without end, users in turn: structured moves first, then random ones."""
         if structured:
-            streams = [(user, islice(_allowed(moves, kind), budget)) for user, moves in self._moves.items()]
-            while streams:
-                turn = [(user, stream, next(stream, None)) for user, stream in streams]
-                yield from ((user, report) for user, _, report in turn if report is not None)
-                streams = [(user, stream) for user, stream, report in turn if report is not None]
+            yield from in_turn(*(zip(repeat(user), each.structured(kind)) for user, each in self._moves.items()))
         each = max(1, min(self.asked.chunk, budget) // max(1, len(self._moves)))
         while self._moves:
             drawn = []
             for user, moves in self._moves.items():
                 reports = kind.into(moves.truth, moves.random(self._random, each))
                 lies = (reports != moves.truth).any(axis=1) & kind.allows(moves.truth, reports)
-                drawn.append([(user, report) for report in reports[lies]])
-            for place in range(each):
-                yield from (reports[place] for reports in drawn if place < len(reports))
+                drawn.append(zip(repeat(user), reports[lies]))
+            yield from in_turn(*drawn)
 
     def _chunks(self, stream: Iterator[tuple[int, Array]], budget: int) -> Iterator[tuple[Array, Array]]:
         """Yield ``budget`` reports in chunks as users (cases,) and reports (cases, k)."""
@@ -135,21 +126,10 @@ class MisreportSearch:
                         step |= dict.fromkeys(islice(waiting, 1), FIRST_STEP)
 
     def _over(self, kind: Misreports) -> bool:
-        if monotonic() > self._ends:
+        over = monotonic() > self._ends
+        if over:
             self.stopped.add(kind.name)
-            return True
-        return False
-
-
-def _allowed(moves: CandidateReports, kind: Misreports) -> Iterator[Array]:
-    return (report for report in moves.structured() if kind.allows(moves.truth, report))
-
-
-def better(one: Found | None, other: Found | None) -> Found | None:
-    """Return the one that gains more, relative to the user's throughput on its equal share."""
-    if one is None or other is None:
-        return one or other
-    return other if other.share > one.share else one
+        return over
 
 
 def _take(best: dict[int, Found], found: Found) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from time import monotonic
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -26,22 +26,19 @@ WIDTHS = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 10), Fraction(1, 50))
 INTEGERS = range(1, 7)
 
 Witness = TypeVar("Witness")
-#: How hard numbers are to handle: the count of non-integers, and the sum of all numerators and denominators.
-Burden: TypeAlias = tuple[int, int]
 
 
-def burden(values: Iterable[Any]) -> Burden:
-    """Return how hard some Fractions are to handle by hand."""
+def burden(values: Iterable[Any]) -> tuple[int, int]:
+    """Return how hard numbers are to handle: the count of non-integers, the sum of all numerators and denominators."""
     numbers = [Fraction(value) for value in values]
     return sum(v.denominator > 1 for v in numbers), sum(v.numerator + v.denominator - 1 for v in numbers)
 
 
 @dataclass(frozen=True, eq=False)
 class Shrunk(Generic[Witness]):
-    """A market on which something fails, the witness, and the size of both.
+    """A market on which something fails, the witness, and the size of both, by which they are compared.
 
-    ``size`` is (users, types, whether there are demands, count of non-integers, sum of numerators and denominators);
-    sizes are compared in this order.
+    It is (users, types, whether there are demands, count of non-integers, sum of numerators and denominators).
     """
 
     market: Market
@@ -52,8 +49,8 @@ class Shrunk(Generic[Witness]):
 def shrink_market(market: Market, fails: Callable[[Market], bool], effort: Effort | None = None) -> Market:
     """Return the smallest market found on which ``fails`` is still true; ``market`` must be exact.
 
-    ``fails`` is called at most ``effort.evaluations`` times (1,000 by default). Zeros stay and none is added, so that
-    the assumption that every user runs on every type is kept. Errors: `BadInput` where ``market`` itself does not fail.
+    ``fails`` is called at most ``effort.evaluations`` times (1,000 by default). Zeros stay and none is added. Errors:
+    `BadInput` where ``market`` itself does not fail.
 
     >>> market = Market.of([[1, 3], [2, 5], [2, "7/3"]], capacity=[4, 9])
     >>> small = shrink_market(market, lambda each: len(each.users) > 1 and each.speedup.max() >= 2)
@@ -73,10 +70,9 @@ def shrinks(
     *,
     numbers: Callable[[Witness], Iterable[Any]] = lambda witness: (),
 ) -> Iterator[Shrunk[Witness]]:
-    """Yield smaller and smaller markets for which ``attempt`` returns a witness, not None.
+    """Yield smaller and smaller markets for which ``attempt`` returns a witness; none where it has none for ``market``.
 
-    ``numbers`` of a witness are also made small. The same effort yields the same markets, unless the limit of seconds
-    is reached. Nothing is yielded where ``attempt`` has no witness for ``market`` itself.
+    ``numbers`` of a witness are also made small. The same effort yields the same markets, unless time runs out.
     """
     if not market.exact:
         raise BadInput("the market is in floats", place="shrinks", remedy="Give market.as_(Fraction)")
@@ -96,14 +92,11 @@ class _Shrinker(Generic[Witness]):
     """Takes a step to the first smaller market that still fails, until there is none."""
 
     def __init__(
-        self,
-        attempt: Callable[[Market], Witness | None],
-        numbers: Callable[[Witness], Iterable[Any]],
-        effort: Effort,
+        self, attempt: Callable[[Market], Witness | None], numbers: Callable[[Witness], Iterable[Any]], effort: Effort
     ) -> None:
         self._attempt, self._numbers = attempt, numbers
         self._left = effort.evaluations
-        self._ends = INFINITY if effort.seconds is None else monotonic() + effort.seconds
+        self._ends = effort.ends()
         self._known: dict[Any, Shrunk[Witness] | None] = {}
         self._best: Shrunk[Witness] | None = None
 
@@ -114,30 +107,22 @@ class _Shrinker(Generic[Witness]):
             return
         yield self._best
         for stage in (_fewer_users, _fewer_types, _plainer, _simpler):
-            progress = True
-            while progress:
-                progress = False
-                for smaller in stage(self._best.market):
-                    if self._over():
-                        return
-                    if self._better(smaller):
-                        yield self._best
-                        progress = True
-                        break
+            while any(map(self._better, itertools.takewhile(self._goes_on, stage(self._best.market)))):
+                yield self._best
         for integers in _all_integers(self._best.market):
-            least = (*_shape(integers), *burden(_entries(integers)))
-            if self._over() or least >= self._best.size:
+            if not self._goes_on() or _size(integers) >= self._best.size:
                 return
             if self._better(integers):
                 yield self._best
 
-    def _over(self) -> bool:
-        return self._left <= 0 or monotonic() > self._ends
+    def _goes_on(self, _: object = None) -> bool:
+        return self._left > 0 and monotonic() <= self._ends
 
     def _better(self, market: Market) -> bool:
+        """Whether a market has a witness and is smaller than the best; it is the best then."""
         assert self._best is not None
         # the market alone is a lower bound on its size with a witness
-        if (*_shape(market), *burden(_entries(market))) > self._best.size:
+        if _size(market) > self._best.size:
             return False
         found = self._tried(market)
         if found is None or found.size >= self._best.size:
@@ -150,16 +135,13 @@ class _Shrinker(Generic[Witness]):
         if key not in self._known:
             self._left -= 1
             witness = self._attempt(market)
-            if witness is None:
-                self._known[key] = None
-            else:
-                total = burden([*_entries(market), *self._numbers(witness)])
-                self._known[key] = Shrunk(market, witness, (*_shape(market), *total))
+            size = () if witness is None else _size(market, self._numbers(witness))
+            self._known[key] = None if witness is None else Shrunk(market, witness, size)
         return self._known[key]
 
 
-def _shape(market: Market) -> tuple[int, int, int]:
-    return (*market.shape, int(market.demand is not None))
+def _size(market: Market, more: Iterable[Any] = ()) -> tuple[int, ...]:
+    return (*market.shape, int(market.demand is not None), *burden([*_entries(market), *more]))
 
 
 def _entries(market: Market) -> list[Fraction]:
@@ -170,8 +152,7 @@ def _entries(market: Market) -> list[Fraction]:
 
 def _fewer_users(market: Market) -> Iterator[Market]:
     """Yield the market with fewer users: the smallest subsets first, or with one user less where there are many."""
-    for kept in _subsets(len(market.users)):
-        yield market.select(kept)
+    return map(market.select, _subsets(len(market.users)))
 
 
 def _fewer_types(market: Market) -> Iterator[Market]:
@@ -182,10 +163,8 @@ def _fewer_types(market: Market) -> Iterator[Market]:
 
 
 def _subsets(size: int) -> Iterator[list[int]]:
-    sizes = range(1, size) if size <= SUBSETS_UP_TO else [size - 1]
-    for count in sizes:
-        for kept in itertools.combinations(range(size), count):
-            yield list(kept)
+    for count in range(1 if size <= SUBSETS_UP_TO else size - 1, size):
+        yield from map(list, itertools.combinations(range(size), count))
 
 
 def _plainer(market: Market) -> Iterator[Market]:
@@ -223,11 +202,8 @@ def _simpler(market: Market) -> Iterator[Market]:
 
 def _simples(value: Fraction) -> Iterator[Fraction]:
     """Yield numbers that are simpler than a positive one."""
-    tried = {value}
-    for simple in [*map(Fraction, INTEGERS), *(_rounded(value, width) for width in WIDTHS)]:
-        if simple not in tried and burden([simple]) < burden([value]):
-            tried.add(simple)
-            yield simple
+    simples = dict.fromkeys([*map(Fraction, INTEGERS), *(_rounded(value, width) for width in WIDTHS)])
+    return (simple for simple in simples if burden([simple]) < burden([value]))
 
 
 def _rounded(value: Fraction, width: Fraction) -> Fraction:
@@ -256,15 +232,14 @@ def _all_integers(market: Market) -> Iterator[Market]:
     if market.demand is not None or (market.weight != 1).any():
         return
     n, k = market.shape
-    free = np.flatnonzero(np.array([*market.speedup.ravel(), *market.capacity]) != 0)
-    weights = [Fraction(1)] * n
+    free = np.flatnonzero(np.array(_values(market)[: n * k + k]) != 0)
     for total in itertools.count(len(free)):
         for parts in _compositions(total, len(free)):
             numbers: Array = np.full(n * k + k, Fraction(0), dtype=object)
-            numbers[free] = [Fraction(part) for part in parts]
+            numbers[free] = list(map(Fraction, parts))
             rows = [tuple(row) for row in numbers[: n * k].reshape(n, k).tolist()]
             if rows == sorted(rows) or len(free) < n * k + k:
-                yield _changed(market, [*numbers, *weights])
+                yield _changed(market, [*numbers, *market.weight])
 
 
 def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:

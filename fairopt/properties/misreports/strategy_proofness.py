@@ -9,10 +9,10 @@ import numpy as np
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
 from fairopt.properties.effort import Effort
-from fairopt.properties.misreports.allowed import Anything, Larger, Misreports, Smaller
+from fairopt.properties.misreports.allowed import ANYTHING, LARGER, SMALLER, Misreports
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import Found, MisreportSearch, better
+from fairopt.properties.misreports.search import Found, MisreportSearch
 from fairopt.properties.property import MechanismProperty
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 
@@ -27,13 +27,13 @@ PROMISING = 3
 class StrategyProofness(MechanismProperty):
     """No user gains by its true speedups when it reports others.
 
-    Papers differ in which reports they allow. ``by_misreport`` has a verdict each for larger, smaller and any reports;
+    Papers differ in which reports they allow: ``by_misreport`` has a verdict each for larger, smaller and any reports;
     the verdict itself is the one for any. With ``normalised`` the report on the slowest type is kept, for speedups that
-    are measured relative to that type (OEF Sec. 2.3). Where a policy's optimum is not unique, the solver's choice
-    counts as the policy's. A witness says whether its gain holds for every choice (`Misreport.every_optimum`).
+    are measured relative to that type (OEF Sec. 2.3). Where optima tie, the solver's choice counts as the policy's; a
+    witness says whether its gain holds for every choice (`Misreport.every_optimum`).
 
-    An ``exact`` FAILS is a proof: the gain is that of two exact decisions. An ``exact`` NOT_REFUTED is not a proof: its
-    margin is the exact loss of the misreport that came nearest to a gain, and another may gain.
+    An ``exact`` FAILS is a proof: the gain is that of two exact decisions. An ``exact`` NOT_REFUTED is none: its margin
+    is the exact loss of the misreport that came nearest to a gain.
 
     Source: OEF Sec. 2.3.1 (1).
     """
@@ -50,38 +50,32 @@ class StrategyProofness(MechanismProperty):
     def search(
         self, policy: Policy, problem: Market, *, effort: Effort | None = None, truth: Allocation | None = None
     ) -> Verdict:
-        """Search user by user and kind by kind in floats; the best misreports are then decided like the truth.
-
-        With an exact truth these are rational reports in small numbers, where the policy can decide them exactly.
-        """
+        """Search kind by kind in floats; the best are then decided like the truth, exactly as rational reports."""
         effort = effort or Effort()
         if truth is None and problem.exact:
             truth = exact_or_none(policy, problem)
         exactly = ExactReports(policy, problem, truth) if truth is not None and truth.exact else None
         asked = Reports(policy, problem, None if exactly else truth)
         search = MisreportSearch(asked, effort, fixed=problem.type_order()[0] if self.normalised else None)
-        kinds: tuple[Misreports, ...] = (Larger(), Smaller(), Anything())
-        found: dict[str, Found | None] = {}
-        for number, one in enumerate(kinds[:2]):
-            found[one.name] = search.confirmed(search.best(one, effort.part(number), structured=True))
+        found: dict[Misreports, Found | None] = {}
+        for number, one in enumerate((LARGER, SMALLER)):
+            found[one] = search.confirmed(search.best(one, effort.part(number), structured=True))
         # a larger or smaller report is also one of any kind: the search for any starts from the better one
-        start = better(*found.values())
-        found[Anything.name] = search.confirmed(search.best(Anything(), effort.part(2), structured=False, start=start))
+        start = max(filter(None, found.values()), key=lambda each: each.share, default=None)
+        found[ANYTHING] = search.confirmed(search.best(ANYTHING, effort.part(2), structured=False, start=start))
         decided = _Decided(search, exactly, self.tolerance)
-        witnesses = {kind.name: decided.witness(found[kind.name], kind) for kind in kinds}
-        witnesses[Anything.name] = _most(*witnesses.values())
-        verdicts = {kind.name: self._verdict(search, kind, witnesses[kind.name], found[kind.name]) for kind in kinds}
-        overall = verdicts[Anything.name]
+        witnesses = {kind: decided.witness(each, kind) for kind, each in found.items()}
+        witnesses[ANYTHING] = _most(*witnesses.values())
+        verdicts = {kind.name: self._verdict(search, kind, witness) for kind, witness in witnesses.items()}
+        overall = verdicts[ANYTHING.name]
         tried = f"{sum(search.tried.values())} misreports in all; {overall.effort}"
         return replace(overall, by_misreport=verdicts, effort=tried)
 
-    def _verdict(
-        self, search: MisreportSearch, kind: Misreports, witness: Misreport | None, found: Found | None
-    ) -> Verdict:
+    def _verdict(self, search: MisreportSearch, kind: Misreports, witness: Misreport | None) -> Verdict:
         where = "the slowest type's speedup kept" if self.normalised else "all speedups"
         stopped = ", stopped by the time limit" if kind.name in search.stopped else ""
         effort = f"{search.tried[kind.name]} misreports ({kind.name}; {where}), seed {search.effort.seed}{stopped}"
-        if witness is None or found is None:  # nothing was misreported: one type, whose speedup is kept, say
+        if witness is None:  # nothing was misreported: one type, whose speedup is kept, say
             return Verdict(self.name, Answer.NOT_REFUTED, None, "", False, effort)
         unit = f"throughput of {witness.user}"
         exact = witness.report.dtype == object
@@ -104,7 +98,7 @@ class _Decided:
         """Return the misreport to show for one kind, which may gain nothing; None where none was tried."""
         if found is None:
             return None
-        exact = None if self._exactly is None else self._exact(self._exactly, found, kind)
+        exact = self._exact(self._exactly, found, kind) if self._exactly else None
         return exact or self._in_floats(found)
 
     def _exact(self, exactly: ExactReports, found: Found, kind: Misreports) -> Misreport | None:
@@ -118,12 +112,8 @@ class _Decided:
         if exactly.problem.speedup.size > EXACT_UP_TO:
             near = near[-1:]
         gains = self._search.asked.gains(np.full(len(near), found.user), np.array(near).astype(float))
-        promising = np.argsort(-np.nan_to_num(gains, nan=-np.inf), kind="stable")[:PROMISING]
-        fallback = [near[place] for place in promising]
-        if found.share <= self._tolerance:
-            return _most(*(exactly.misreport(found.user, report) for report in fallback))
         best: Misreport | None = None
-        for report, gain in zip(near, gains, strict=True):
+        for report, gain in zip(near, gains, strict=True) if found.share > self._tolerance else ():
             if gain * WORTH < found.gain and report is not near[-1]:
                 continue
             decided = exactly.misreport(found.user, report)
@@ -135,24 +125,14 @@ class _Decided:
                     best = decided
             if best is not None and best.every_optimum and best.gain * WORTH >= found.gain:
                 break
-        return best or _most(*(exactly.misreport(found.user, report) for report in fallback))
+        promising = np.argsort(-np.nan_to_num(gains, nan=-np.inf), kind="stable")[:PROMISING]
+        return best or _most(*(exactly.misreport(found.user, near[place]) for place in promising))
 
     def _in_floats(self, found: Found) -> Misreport:
         """Return the misreport, decided in floats; the truthful decision is the verdict's own, exact or not."""
-        asked, i = self._search.asked, found.user
-        truth = asked.truth if self._exactly is None or self._exactly.truth is None else self._exactly.truth
-        after = asked.misreported(i, found.report)
-        own, reached = (float(asked.market.utility(each.shares.astype(float))[i]) for each in (truth, after))
-        return Misreport(
-            user=asked.market.users[i],
-            truth=asked.market.speedup[i],
-            report=found.report,
-            truthful_utility=own,
-            utility=reached,
-            gain=reached - own,
-            truthful_allocation=truth.shares,
-            allocation=after.shares,
-        )
+        asked, exact = self._search.asked, self._exactly.truth if self._exactly else None
+        after = asked.misreported(found.user, found.report)
+        return Misreport.of(asked.market, found.user, found.report, exact or asked.truth, after)
 
 
 def _most(*misreports: Misreport | None) -> Misreport | None:

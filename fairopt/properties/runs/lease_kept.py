@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from fairopt.program import Number, number_text
-from fairopt.properties.runs.run_property import RunCase, RunInstance, RunProperty
+from fairopt.properties.property import SlackCase
+from fairopt.properties.runs.run_property import RunInstance, RunProperty
 from fairopt.properties.runs.scripted import ONE, jobs, scripted
 from fairopt.properties.verdict import Answer
-from fairopt.simulation import History, JobRun, Round
+from fairopt.simulation import History
 
 
 @dataclass(frozen=True)
@@ -62,22 +63,17 @@ class LeaseKept(RunProperty):
         ),
     )
 
-    def cases(self, history: History) -> Iterator[RunCase]:
+    def cases(self, history: History) -> Iterator[SlackCase]:
         """Yield the leases that go on beyond a round which another follows."""
         for record, after in pairwise(history.rounds):
             then = {ran.job: ran for ran in after.ran}
             for ran in record.ran:
                 failed = ran.lost or any(host in after.down for host, _ in ran.spots)
                 if ran.lease > record.end and not (ran.completed or failed):
-                    until = min(_held(ran, then.get(ran.job), record), ran.lease)
-                    yield RunCase(
-                        until - ran.lease, ran.lease - ran.begin, LeaseBroken(ran.job, ran.begin, until, ran.lease)
-                    )
-
-
-def _held(ran: JobRun, then: JobRun | None, record: Round) -> Number:
-    """Return until when a job has its GPUs, by what the next round says."""
-    return then.lease if then is not None and then.spots == ran.spots else record.end
+                    held = then.get(ran.job)
+                    until = min(held.lease if held and held.spots == ran.spots else record.end, ran.lease)
+                    broken = LeaseBroken(ran.job, ran.begin, until, ran.lease)
+                    yield SlackCase(until - ran.lease, ran.lease - ran.begin, broken)
 
 
 def promised(history: History, lease: int) -> History:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from fairopt.errors import BadInput
 from fairopt.problem import Queue, exact
 from fairopt.program import Number, number_text
-from fairopt.properties.runs.run_property import RunCase, RunInstance, RunProperty
+from fairopt.properties.property import SlackCase
+from fairopt.properties.runs.run_property import RunInstance, RunProperty
 from fairopt.properties.runs.scripted import BOTH, ONE, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
@@ -52,9 +53,9 @@ class NoStarvation(RunProperty):
     """No job that can run waits without GPUs for longer than a bound, from the first round on that passes it over.
 
     The bound is ``longest`` where it is given, in the trace's unit of time; else what the job would take from
-    beginning to end on its own 1/N part of the cluster (``ideal``), N being the mean number of jobs that were present
-    while it waited. That is asked at every moment of the wait; it is looked at whenever N changes, and at the end,
-    since the bound grows ever less than the wait in between. ``ideal`` must not fall in N.
+    beginning to end on its own 1/N part of the cluster (``ideal``, which must not fall in N), N being the mean number
+    of jobs present while it waited. It is looked at whenever N changes, and at the end: in between the bound grows less
+    than the wait.
 
     Source: starvation freedom, OEF Sec. 4.3; the part, FFT Sec. 6.1.5 after Themis.
     """
@@ -87,7 +88,7 @@ class NoStarvation(RunProperty):
                 raise BadInput(f"got {longest}", place="longest", remedy="Give a time, positive, or None")
             object.__setattr__(self, "longest", longest)
 
-    def cases(self, history: History) -> Iterator[RunCase]:
+    def cases(self, history: History) -> Iterator[SlackCase]:
         """Yield moments of waits, the most pressing waits first; those that are not as pressing are left out."""
         if not history.rounds:
             return
@@ -103,7 +104,7 @@ class NoStarvation(RunProperty):
                 waited = moment - wait.begin
                 bound = self._bound(queue, wait.row, present.integral(wait.begin, moment) / waited)
                 tightest = 1 - waited / bound if tightest is None else min(tightest, 1 - waited / bound)
-                yield RunCase(bound - waited, bound, Starved(jobs.names[wait.row], wait.begin, moment, bound))
+                yield SlackCase(bound - waited, bound, Starved(jobs.names[wait.row], wait.begin, moment, bound))
 
     def _bound(self, queue: Queue, row: int, present: Number) -> Number:
         if self.longest is None:
@@ -119,9 +120,9 @@ def waits(history: History) -> Iterator[Wait]:
         if name in history.misfits:
             continue
         done = history.completion[name]
-        ends = [(each.begin, each.end) for each in ran]
         last = history.until if done is None else done
-        for (_, free), (end, _) in pairwise([(last, history.arrival[name]), *ends, (last, last)]):
+        held = [(each.begin, each.end) for each in ran]
+        for (_, free), (end, _) in pairwise([(last, history.arrival[name]), *held, (last, last)]):
             decided = bisect_left(rounds, free)  # nobody decides between two rounds
             if decided < len(rounds) and rounds[decided] < end:
                 yield Wait(row[name], rounds[decided], end)

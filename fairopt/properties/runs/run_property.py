@@ -6,27 +6,15 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 from fairopt.program import Number
-from fairopt.properties.property import OutcomeProperty, slack_allowed
+from fairopt.properties.property import OutcomeProperty, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.simulation import History, Setting
 
 #: How many names of jobs a reason shows.
 SHOWN = 5
-
-
-class RunCase(NamedTuple):
-    """One of the cases that a property is made of.
-
-    ``slack`` is negative where it fails, by that much; ``size`` is what a tolerance is a part of, positive; ``witness``
-    shows a failure.
-    """
-
-    slack: Number
-    size: Number
-    witness: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +34,15 @@ class RunInstance:
 class RunProperty(OutcomeProperty):
     """A property of a run: anybody's, however its rounds were decided.
 
-    It fails where a case fails, also of a run that ended before all jobs were done: no failure is undone by what comes
-    later. Where none has failed yet, such a run is UNDECIDED. A witness has a method ``refutes(history)`` that decides
-    by the bare definition. ``instances``: at least one holds and one fails.
+    It fails where a case fails: no failure is undone by what comes later. Where none has failed and not all jobs are
+    done, it is UNDECIDED. A witness has a method ``refutes(history)`` that decides by the bare definition.
+    ``instances``: at least one holds and one fails. ``looked_at`` says what the cases are; their sizes are positive.
     """
 
     problem = Setting
     of = "run"
     unit: ClassVar[str]
+    looked_at: ClassVar[str] = "cases"
     instances: ClassVar[tuple[RunInstance, ...]]
 
     def verify(self, problem: Setting, outcome: History, *, tolerance: Number | None = None) -> Verdict:
@@ -65,29 +54,14 @@ class RunProperty(OutcomeProperty):
 
         Exact runs are decided exactly unless a ``tolerance`` is given, relative to each case's own size.
         """
-        exact = history.trace.jobs.exact
-        allowed = slack_allowed(tolerance, exact=exact)
         cases = list(self.cases(history))
         worst = min(cases, key=lambda case: case.slack / case.size, default=None)
-        fails = worst is not None and worst.slack < -allowed * worst.size
-        reason = "" if fails else why_not_over(history)
-        answer = Answer.FAILS if fails else Answer.UNDECIDED if reason else Answer.HOLDS
-        return Verdict(
-            property=self.name,
-            answer=answer,
-            margin=None if worst is None else worst.slack + 0,
-            unit=self.unit,
-            exact=not reason and exact and bool(fails or worst is None or worst.slack >= 0),
-            effort=f"{len(cases)} {self.looked_at}",
-            witness=worst.witness if fails and worst is not None else None,
-            reason=reason,
-        )
-
-    #: What the cases are, in the plural.
-    looked_at: ClassVar[str] = "cases"
+        exact, effort = history.trace.jobs.exact, f"{len(cases)} {self.looked_at}"
+        why = why_not_over(history)
+        return self._by_tightest(worst, tolerance, exact=exact, unit=self.unit, effort=effort, reason=why)
 
     @abstractmethod
-    def cases(self, history: History) -> Iterable[RunCase]:
+    def cases(self, history: History) -> Iterable[SlackCase]:
         """Yield the cases; those that cannot be the tightest may be left out."""
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fairopt.program import Number, number_text
-from fairopt.properties.runs.run_property import RunCase, RunInstance, RunProperty
+from fairopt.properties.property import SlackCase
+from fairopt.properties.runs.run_property import RunInstance, RunProperty
 from fairopt.properties.runs.scripted import BOTH, ONE, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
@@ -62,10 +63,10 @@ class SharingIncentiveOverTime(RunProperty):
     )
     ideal: Ideal = field(default_factory=OwnPart)
 
-    def cases(self, history: History) -> Iterator[RunCase]:
+    def cases(self, history: History) -> Iterator[SlackCase]:
         """Yield the jobs that are done."""
         for name, rho in finish_time_fairness(history, self.ideal).items():
             done = history.completion[name]
             assert done is not None
             took = done - history.arrival[name]
-            yield RunCase(1 - rho, 1, Delayed(name, rho, took, took / rho))
+            yield SlackCase(1 - rho, 1, Delayed(name, rho, took, took / rho))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,10 +9,11 @@ import numpy as np
 
 from fairopt.problem import Queue
 from fairopt.program import Number, number_text
-from fairopt.properties.runs.run_property import RunCase, RunInstance, RunProperty
+from fairopt.properties.property import SlackCase
+from fairopt.properties.runs.run_property import RunInstance, RunProperty
 from fairopt.properties.runs.scripted import BOTH, ONE, jobs, scripted
 from fairopt.properties.verdict import Answer
-from fairopt.simulation import History, Round
+from fairopt.simulation import History
 
 
 @dataclass(frozen=True)
@@ -83,34 +83,25 @@ class WorkConservationOverTime(RunProperty):
         ),
     )
 
-    def cases(self, history: History) -> Iterator[RunCase]:
+    def cases(self, history: History) -> Iterator[SlackCase]:
         """Yield the rounds, each with the largest gang that would fit."""
         jobs, cluster = history.trace.jobs, history.cluster
         suits = Queue.fresh(jobs, cluster, length=1).suits
         rows = {name: row for row, name in enumerate(jobs.names)}
-        kinds = dict(zip(cluster.hosts, cluster.gpu_type.tolist(), strict=True))
-        there = dict(zip(cluster.hosts, cluster.gpus.tolist(), strict=True))
+        hosts = {host: at for at, host in enumerate(cluster.hosts)}
         for record in history.rounds:
-            free = _free(record, kinds, there, len(cluster.types))
+            left = cluster.gpus * [host not in record.down for host in cluster.hosts]
+            for host, gpus in (spot for ran in record.ran for spot in ran.spots):
+                left[hosts[host]] -= gpus
+            free = np.bincount(cluster.gpu_type, weights=left, minlength=len(cluster.types)).astype(np.int64)
             waiting = [rows[name] for name in record.waiting if name not in record.misfits]
             fits = {row: np.flatnonzero(suits[row] & (jobs.gpus[row] <= free)) for row in waiting}
             able = [row for row in waiting if len(fits[row])]
             length = record.end - record.begin
             if not able:
-                yield RunCase(0 * length, length)
+                yield SlackCase(0 * length, length)
                 continue
             row = max(able, key=lambda row: int(jobs.gpus[row]))
             size, kind = int(jobs.gpus[row]), int(fits[row][0])
             witness = IdleGpus(jobs.names[row], record.begin, cluster.types[kind], size, int(free[kind]))
-            yield RunCase(-size * length, size * length, witness)
-
-
-def _free(record: Round, kinds: dict[str, int], there: dict[str, int], types: int) -> np.ndarray:
-    """Return the free GPUs of each type (k,) at the beginning of a round."""
-    left = Counter({host: gpus for host, gpus in there.items() if host not in record.down})
-    for ran in record.ran:
-        left.subtract(dict(ran.spots))
-    free = np.zeros(types, dtype=np.int64)
-    for host, gpus in left.items():
-        free[kinds[host]] += gpus
-    return free
+            yield SlackCase(-size * length, size * length, witness)

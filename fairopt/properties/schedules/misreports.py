@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from itertools import islice
+from itertools import combinations, islice, product
 from time import monotonic
 from typing import Any
 
@@ -52,19 +52,15 @@ class BatchLie:
 
     def of(self, batch: Batch) -> Batch:
         """Return the batch as it is told."""
-        jobs, changed = batch.jobs, {}
-        for key in DEMANDS:
-            column = getattr(jobs, key).copy()
-            for job, what in self.told.items():
-                column[job] = what.get(key, column[job])
-            changed[key] = column
-        utility = list(jobs.utility)
+        jobs = batch.jobs
+        changed = {key: getattr(jobs, key).copy() for key in DEMANDS} | {"utility": list(jobs.utility)}
         for job, what in self.told.items():
-            told = what.get("utility", utility[job])
-            if not isinstance(told, CompletionUtility):
+            for key, column in changed.items():
+                column[job] = what.get(key, column[job])
+            if not isinstance(changed["utility"][job], CompletionUtility):
+                told = changed["utility"][job]
                 raise BadInput(f"got {told!r}", place=f"lie, job {job}", remedy="Give a CompletionUtility")
-            utility[job] = told
-        return replace(batch, jobs=replace(jobs, utility=tuple(utility), **changed))
+        return replace(batch, jobs=replace(jobs, **{**changed, "utility": tuple(changed["utility"])}))
 
 
 def _shown(value: int | CompletionUtility) -> str:
@@ -76,10 +72,7 @@ def _shown(value: int | CompletionUtility) -> str:
 
 @dataclass(frozen=True)
 class ScheduleMisreport:
-    """A lie that pays: what its tenant gains by the truth and by the lie, its true utilities counted in both.
-
-    ``told``: the lie in words, with the jobs' names.
-    """
+    """A lie: what its tenant gains by the truth and by the lie (true utilities in both), and ``told``, it in words."""
 
     tenant: str
     misreport: BatchLie
@@ -93,9 +86,8 @@ class ScheduleMisreport:
         return self.misreported - self.honest
 
     def __str__(self) -> str:
-        return (
-            f"{self.tenant} gains {self.gain} ({self.honest} in truth, {self.misreported} by the lie) with {self.told}"
-        )
+        both = f"{self.honest} in truth, {self.misreported} by the lie"
+        return f"{self.tenant} gains {self.gain} ({both}) with {self.told}"
 
 
 @dataclass(frozen=True)
@@ -116,33 +108,27 @@ class SmallMisreports:
         single = {job: list(self._about(batch, job)) for job in range(len(batch.jobs))}
         for job, told in single.items():
             yield from (BatchLie({job: what}) for what in told)
-        if self.together:
-            for job, told in single.items():
-                for other in range(job + 1, len(batch.jobs)):
-                    if batch.jobs.tenant[job] == batch.jobs.tenant[other]:
-                        yield from (BatchLie({job: a, other: b}) for a in told for b in single[other])
+        for job, other in combinations(single, 2) if self.together else ():
+            if batch.jobs.tenant[job] == batch.jobs.tenant[other]:
+                yield from (BatchLie({job: a, other: b}) for a, b in product(single[job], single[other]))
 
     def _about(self, batch: Batch, job: int) -> Iterable[dict[str, Any]]:
         jobs = batch.jobs
         truth = (int(jobs.epochs[job]), int(jobs.chunks[job]))
-        for epochs in range(1, self.most + 1):
-            for chunks in range(1, self.most + 1):
-                if (epochs, chunks) != truth and (not self.keep_work or epochs * chunks == truth[0] * truth[1]):
-                    yield {"epochs": epochs, "chunks": chunks}
-        for utility in self.utilities:
-            if utility != jobs.utility[job]:
-                yield {"utility": utility}
+        for epochs, chunks in product(range(1, self.most + 1), repeat=2):
+            if (epochs, chunks) != truth and (not self.keep_work or epochs * chunks == truth[0] * truth[1]):
+                yield {"epochs": epochs, "chunks": chunks}
+        yield from ({"utility": utility} for utility in self.utilities if utility != jobs.utility[job])
 
 
 @dataclass(frozen=True)
 class ScheduleStrategyProofness(MechanismProperty):
     """Nobody gains by misreporting; decided over the lies that are given.
 
-    What a misreported demand yields: the true job runs on what was granted, from the first slot on, each worker on one
-    chunk at a time, so that more workers than the true chunks are of no use (3e); it needs as many slots as its true
-    work takes there. If that is within what was granted, it is worth its true utility, counted from its true arrival,
-    else nothing: there is no second try and no preemption. It pays what was asked, for all that was granted, and a job
-    that starts before its true arrival does nothing until then.
+    What a misreported demand yields: the true job runs on what was granted, not before its true arrival, each worker on
+    one chunk at a time, so that more workers than the true chunks are of no use (3e). If its true work is done within
+    what was granted, it is worth its true utility, counted from its true arrival, else nothing: there is no second try
+    and no preemption. It pays what was asked, for all that was granted.
 
     * ``misreports``: which ones a search tries, in their order, as far as its effort goes.
     * ``early``: a job that is done before its last slot is done then; False (default): when its schedule ends, as
@@ -179,7 +165,7 @@ class ScheduleStrategyProofness(MechanismProperty):
         The margin is minus the most that one gains, the witness that one.
         """
         honest, tried, best = self.gains(batch, truth or decide(policy, batch)), 0, None
-        ends = INFINITY if effort is None or effort.seconds is None else monotonic() + effort.seconds
+        ends = INFINITY if effort is None else effort.ends()
         for misreport in misreports if effort is None else islice(misreports, effort.evaluations):
             tried, found = tried + 1, self.misreport(policy, batch, misreport, honest)
             best = found if best is None or found.gain > best.gain else best
@@ -212,14 +198,7 @@ class ScheduleStrategyProofness(MechanismProperty):
 
     def gains(self, truth: Batch, plan: Plan) -> tuple[Number, ...]:
         """Return what a plan, made from whatever was told, is worth to each tenant (U,) in truth."""
-        total: list[Number] = [Fraction(0)] * len(truth.tenants)
-        for each in plan.schedules:
-            total[truth.jobs.tenant[each.job]] += self._worth(truth, each)
-        for payment in plan.payments:
-            total[truth.jobs.tenant[payment.job]] -= payment.workers + payment.ps
-            for tenant, income in enumerate(payment.incomes):
-                total[tenant] += income
-        return tuple(total)
+        return plan.gains_by({each.job: self._worth(truth, each) for each in plan.schedules})
 
     def _worth(self, truth: Batch, one: JobSchedule) -> Number:
         jobs, job = truth.jobs, one.job

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
@@ -13,10 +13,10 @@ from fairopt.errors import FairoptError
 from fairopt.methods.columns.columns import Times, columns
 from fairopt.policy import Plan
 from fairopt.problem.batch import Batch, JobSchedule
-from fairopt.program import INFINITY, Number
-from fairopt.properties.property import OutcomeProperty, slack_allowed
+from fairopt.program import INFINITY, Array, Number
+from fairopt.properties.property import OutcomeProperty, SlackCase
 from fairopt.properties.schedules.plan_property import SOURCE
-from fairopt.properties.verdict import Answer, Verdict
+from fairopt.properties.verdict import Verdict
 
 #: All schedules that a job may have, or enough of them: `fairopt.methods.columns.columns.columns` is such a function.
 Columns = Callable[[Batch, int], Iterable[JobSchedule]]
@@ -45,8 +45,8 @@ class TooMany(FairoptError, RuntimeError):
 class ScheduleParetoEfficiency(OutcomeProperty):
     """No other feasible schedules of the same jobs leave every tenant at least its revenue, and one more.
 
-    Revenue is utility plus what is paid to a tenant minus what it pays. Payments are left as they are in the plan: a
-    dominating plan then needs nobody's agreement to other payments, so that a failure here is one in any sense.
+    Revenue is utility plus what is paid to a tenant minus what it pays. Payments stay as in the plan, so that a
+    dominating plan needs nobody's agreement to others.
 
     * ``columns``: which schedules a job may have; with those of some slots only, it is efficiency within these slots.
       None for all that can be of use, in as many slots.
@@ -84,17 +84,9 @@ class ScheduleParetoEfficiency(OutcomeProperty):
         after = search.tenants(best)
         had: Number = sum(before, start=Fraction(0))
         grown = sum(after) - had
-        exact = not isinstance(grown, float)
-        fails = bool(grown > slack_allowed(tolerance, exact=exact) * max(had, -had))
-        return Verdict(
-            property=self.name,
-            answer=Answer.FAILS if fails else Answer.HOLDS,
-            margin=-grown,
-            unit="revenue",
-            exact=exact and (fails or grown <= 0),
-            effort=f"{search.looked} packings of {sum(map(len, search.choices))} schedules",
-            witness=DominatingSchedules(best, before, after) if fails else None,
-        )
+        case = SlackCase(-grown, max(had, -had), DominatingSchedules(best, before, after))
+        effort = f"{search.looked} packings of {sum(map(len, search.choices))} schedules"
+        return self._by_tightest(case, tolerance, exact=not isinstance(grown, float), unit="revenue", effort=effort)
 
 
 def all_columns(batch: Batch) -> Columns:
@@ -114,14 +106,12 @@ class Exhaustive:
             left = None if most is None else most + 1 - sum(map(len, self.choices))
             of_job = list(islice(columns(batch, job), left))
             if left is not None and len(of_job) == left:
-                raise TooMany(
-                    f"there are more than {most} schedules that jobs may have; it is decided for small batches"
-                )
+                what = f"there are more than {most} schedules that jobs may have"
+                raise TooMany(f"{what}; it is decided for small batches")
             self.choices.append(sorted(of_job, key=lambda one: (-worth(one), one.first)))
         slots = max((one.last for each in self.choices for one in each), default=0)
-        self.free = tuple(
-            np.repeat(there[..., None], slots, axis=2) for there in (batch.servers.workers, batch.servers.ps)
-        )
+        servers = batch.servers
+        self.free = tuple(np.repeat(there[..., None], slots, axis=2) for there in (servers.workers, servers.ps))
         self.best_left = self._best_left()
 
     def largest(self, least: Sequence[Number] | None = None) -> tuple[JobSchedule, ...]:
@@ -145,12 +135,15 @@ class Exhaustive:
                 return
             tenant = int(self.batch.jobs.tenant[job])
             for one in self.choices[job]:
-                if self._fits(one):
-                    self._use(one, 1)
+                needs = list(self._needs(one))
+                if all(free.min() >= count for free, count in needs):
+                    for free, count in needs:
+                        free -= count
                     has[tenant] += self.worth(one)
                     go(job + 1, (*taken, one))
                     has[tenant] -= self.worth(one)
-                    self._use(one, -1)
+                    for free, count in needs:
+                        free += count
             go(job + 1, taken)
 
         go(0, ())
@@ -173,16 +166,8 @@ class Exhaustive:
             left.insert(0, first)
         return left
 
-    def _fits(self, one: JobSchedule) -> bool:
-        span = slice(one.first - 1, one.last)
-        return all(
-            free[server, kind, span].min() >= count
-            for free, spots, kind in zip(self.free, (one.workers, one.ps), (one.worker_type, one.ps_type), strict=True)
-            for server, count in spots
-        )
-
-    def _use(self, one: JobSchedule, sign: int) -> None:
-        span = slice(one.first - 1, one.last)
-        for free, spots, kind in zip(self.free, (one.workers, one.ps), (one.worker_type, one.ps_type), strict=True):
-            for server, count in spots:
-                free[server, kind, span] -= sign * count
+    def _needs(self, one: JobSchedule) -> Iterator[tuple[Array, int]]:
+        """Yield what is free in the slots and at each place of a schedule, to be changed there, and what it takes."""
+        span, kinds = slice(one.first - 1, one.last), (one.worker_type, one.ps_type)
+        for free, spots, kind in zip(self.free, (one.workers, one.ps), kinds, strict=True):
+            yield from ((free[server, kind, span], count) for server, count in spots)

@@ -10,8 +10,8 @@ from typing import ClassVar
 from fairopt.policy import Plan
 from fairopt.problem.batch import Batch
 from fairopt.program import Number
-from fairopt.properties.property import OutcomeProperty, slack_allowed
-from fairopt.properties.verdict import Answer, Verdict
+from fairopt.properties.property import OutcomeProperty, SlackCase
+from fairopt.properties.verdict import Verdict
 
 #: How papers' properties of schedules are cited.
 SOURCE = "Astraea (posted prices)"
@@ -49,21 +49,12 @@ class PlanProperty(OutcomeProperty):
         Errors: `NotCapable` where the plan lacks what the property is about.
         """
         cases = list(self.cases(plan))
-        slack, witness = min(cases, key=lambda case: case[0], default=(None, None))
-        exact = not isinstance(slack, float)
-        fails = False
-        if slack is not None and witness is not None:
-            size = max(witness.has, -witness.has, witness.needs, -witness.needs)
-            fails = bool(slack < -slack_allowed(tolerance, exact=exact) * size)
-        return Verdict(
-            property=self.name,
-            answer=Answer.FAILS if fails else Answer.HOLDS,
-            margin=slack,
-            unit=self.unit,
-            exact=exact and bool(fails or slack is None or slack >= 0),
-            effort=f"{len(cases)} cases",
-            witness=witness if fails else None,
-        )
+        worst = None
+        if cases:
+            slack, case = min(cases, key=lambda case: case[0])
+            worst = SlackCase(slack, max(case.has, -case.has, case.needs, -case.needs), case)
+        exact = worst is None or not isinstance(worst.slack, float)
+        return self._by_tightest(worst, tolerance, exact=exact, unit=self.unit, effort=f"{len(cases)} cases")
 
     @abstractmethod
     def cases(self, plan: Plan) -> Iterable[tuple[Number, Shortfall]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from fairopt.errors import NotCapable
 from fairopt.policy import Admission, Plan, Policy, decide
@@ -78,30 +77,21 @@ class GainAsYouContribute(PlanProperty):
         _admitted(plan)
         for each in plan.payments:
             one = types[each.job]
-            left = [
-                self._unused(plan, each.slot, one.worker_type, batch.worker_quota, workers=True),
-                self._unused(plan, each.slot, one.ps_type, batch.ps_quota, workers=False),
-            ]
-            for tenant, name in enumerate(batch.tenants):
-                right = sum(
-                    (
-                        cost * part[tenant] / max(sum(part), 1)
-                        for cost, part in zip((each.workers, each.ps), left, strict=True)
-                    ),
-                    start=Fraction(0),
-                )
-                got = each.incomes[tenant]
+            workers, ps = self._unused(plan, each.slot, one.worker_type, one.ps_type)
+            for name, got, free_w, free_p in zip(batch.tenants, each.incomes, workers, ps, strict=True):
+                right = each.workers * free_w / max(sum(workers), 1) + each.ps * free_p / max(sum(ps), 1)
                 yield -abs(got - right), Shortfall(name, got, right, each.slot)
 
-    def _unused(self, plan: Plan, slot: int, kind: int, quota: Any, *, workers: bool) -> list[int]:
-        left = [int(owned) for owned in quota[:, kind]]
+    def _unused(self, plan: Plan, slot: int, worker_type: int, ps_type: int) -> tuple[list[int], list[int]]:
+        """Return the workers and the PS of a type that each tenant leaves unused in a slot."""
+        batch = plan.batch
+        workers, ps = batch.worker_quota[:, worker_type].tolist(), batch.ps_quota[:, ps_type].tolist()
         for each in _admitted(plan):
-            one = each.schedule
-            if one is None or not each.own or not one.first <= slot <= one.last:
-                continue
-            used = one.count()[0 if workers else 1] if kind == (one.worker_type if workers else one.ps_type) else 0
-            left[int(plan.batch.jobs.tenant[each.job])] -= used
-        return left
+            one, tenant = each.schedule, batch.jobs.tenant[each.job]
+            if one is not None and each.own and one.first <= slot <= one.last:
+                workers[tenant] -= one.count()[0] * (one.worker_type == worker_type)
+                ps[tenant] -= one.count()[1] * (one.ps_type == ps_type)
+        return workers, ps
 
 
 @dataclass(frozen=True)
@@ -132,17 +122,12 @@ def fairness_ratios(plan: Plan) -> tuple[Number | None, ...]:
     Source: Astraea (posted prices) Sec. 5.1.
     """
     total = plan.revenue
-    parts = []
-    for tenant in range(len(plan.batch.tenants)):
-        both = []
-        for quota in (plan.batch.worker_quota, plan.batch.ps_quota):
-            kinds = [
-                Fraction(int(own), int(whole))
-                for own, whole in zip(quota[tenant], quota.sum(axis=0), strict=True)
-                if whole
-            ]
-            both.append(sum(kinds, start=Fraction(0)) / max(len(kinds), 1))
-        parts.append(sum(both, start=Fraction(0)) / 2)
+    parts = [Fraction(0)] * len(plan.batch.tenants)
+    for quota in (plan.batch.worker_quota, plan.batch.ps_quota):
+        there = [column for column in quota.T.tolist() if sum(column)]
+        for column in there:
+            for tenant, own in enumerate(column):
+                parts[tenant] += Fraction(own, 2 * sum(column) * len(there))
     return tuple(gain / total / part if total and part else None for gain, part in zip(plan.gains, parts, strict=True))
 
 
@@ -172,8 +157,6 @@ class BatchSharingIncentive(PlanProperty):
 def _admitted(plan: Plan) -> list[Admission]:
     found = [each for each in plan.admissions if each.admitted]
     if {each.job for each in found} != {each.job for each in plan.schedules}:
-        raise NotCapable(
-            f"{len(plan.schedules)} jobs run and {len(found)} were admitted; give a plan of a policy that admits jobs "
-            "one by one"
-        )
+        counts = f"{len(plan.schedules)} jobs run and {len(found)} were admitted"
+        raise NotCapable(f"{counts}; give a plan of a policy that admits jobs one by one")
     return found

@@ -14,9 +14,11 @@ from fairopt.policy import Optima
 from fairopt.policy.optima import extended
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
-from fairopt.properties.over_optima import MOST_FACES, found, search
+from fairopt.properties.over_optima import by_support
 from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
 from fairopt.properties.verdict import Answer, Verdict
+
+THREE_TYPES = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1])
 
 
 @dataclass(frozen=True)
@@ -54,14 +56,11 @@ class AdjacentTypes(AllocationProperty):
     definition = "if x_la > 0 and x_lc > 0 for types a < c, then x_lb > 0 for every type b between them"
     instances = (
         CitedInstance(
-            "each user's types follow one another",
-            Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1]),
-            [[1, "1/2", 0], [0, "1/2", 1]],
-            Answer.HOLDS,
+            "each user's types follow one another", THREE_TYPES, [[1, "1/2", 0], [0, "1/2", 1]], Answer.HOLDS
         ),
         CitedInstance(
             "the optimum of OEF Eq. (9) on this market, against OEF Theorem 5.2",
-            Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1]),
+            THREE_TYPES,
             [[1, 0, "4/5"], [0, 1, "1/5"]],
             Answer.FAILS,
         ),
@@ -99,9 +98,8 @@ class AdjacentTypes(AllocationProperty):
     def _columns(self, market: Market) -> list[int]:
         names = market.types if self.order is None else self.order
         if sorted(names) != sorted(market.types):
-            raise BadInput(
-                f"got {', '.join(names)}", place="order", remedy=f"Name each of {', '.join(market.types)} once"
-            )
+            remedy = f"Name each of {', '.join(market.types)} once"
+            raise BadInput(f"got {', '.join(names)}", place="order", remedy=remedy)
         return [j for j in map(market.types.index, names) if market.capacity[j] > 0]
 
     def over(self, optima: Optima) -> OverOptima:
@@ -120,16 +118,7 @@ class AdjacentTypes(AllocationProperty):
             return None
 
         places = {optima.column(i, j) for i in users for j in columns}
-        having, count = search(optima, optima.choices, places, ways_out)
-        return found(
-            self,
-            optima,
-            having,
-            lacking,
-            f"{count} faces",
-            f"{len(gaps)} gaps",
-            complete=(count <= MOST_FACES, True),
-        )
+        return by_support(self, optima, lacking, f"{len(gaps)} gaps", optima.choices, places, ways_out)
 
 
 def _with_gap(optima: Optima, user: int, left: int, skipped: int, right: int) -> Array | None:

@@ -1,7 +1,4 @@
-"""The instances that several properties cite: OEF's running example and what its equations allocate on it.
-
-Source: OEF Sec. 2.4 and 3.1.
-"""
+"""What several properties cite: OEF's running example and what its equations allocate (OEF Sec. 2.4 and 3.1)."""
 
 from __future__ import annotations
 

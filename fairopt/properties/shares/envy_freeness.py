@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.certificates import Certificate
-from fairopt.certificates import EnvyProof as EnvyProof
+from fairopt.certificates import Certificate, EnvyProof
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms
 from fairopt.problem import Market, worth
 from fairopt.program import INFINITY, Array, Number, number_text
-from fairopt.properties.over_optima import Slack, Used, linear
+from fairopt.properties.over_optima import Slack, linear
 from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_2, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Verdict
@@ -69,7 +68,7 @@ class EnvyFreeness(AllocationProperty):
         n = len(own)
         if n > 1:  # a user is not compared with itself, where the slack is always 0
             relative = np.where(np.eye(n, dtype=bool), relative.max() + 1, relative)
-        i, other = (int(part) for part in np.unravel_index(int(np.argmin(relative)), relative.shape))
+        i, other = divmod(int(np.argmin(relative)), n)
         return self._by_slack(
             market,
             slack[i, other],
@@ -87,16 +86,17 @@ class EnvyFreeness(AllocationProperty):
         for i, other in permutations(range(len(market.users)), 2):
             own, scale = optima.worth(i, i, 1 / optima.fair[i]), market.weight[i] / market.weight[other]
             slack = Slack(own | optima.worth(i, other, -scale / optima.fair[i]), Fraction(0))
-            slacks.append(replace(slack, used=_used(optima, i, other, scale)) if i in limited else slack)
+            slacks.append(_within_demand(optima, slack, i, other, scale) if i in limited else slack)
         return linear(self, optima, slacks, f"{len(slacks)} pairs of users")
 
 
-def _used(optima: Optima, user: int, other: int, scale: Any) -> Used:
-    """Return the slack of a pair: own throughput minus that of the best use of the other's shares within demand."""
+def _within_demand(optima: Optima, slack: Slack, user: int, other: int, scale: Any) -> Slack:
+    """Return the slack with own throughput minus that of the best use of the other's shares within the demand."""
     first, types = len(optima.choices.cost), range(optima.market.shape[1])
     rows: list[tuple[Terms, Any, Any]] = [
         ({first + j: 1, optima.column(other, j): -scale}, -INFINITY, 0) for j in types
     ]
     rows.append(({first + j: 1 for j in types}, -INFINITY, optima.market.limit[user]))
     theirs = {first + j: -speed / optima.fair[user] for j, speed in enumerate(optima.market.speedup[user]) if speed}
-    return Used(optima.worth(user, user, 1 / optima.fair[user]) | theirs, [(0, INFINITY)] * len(types), rows)
+    used = optima.worth(user, user, 1 / optima.fair[user]) | theirs
+    return replace(slack, used=used, variables=[(0, INFINITY)] * len(types), rows=rows)

@@ -24,10 +24,10 @@ class Overbooked:
 
     def refutes(self, market: Market, shares: Array) -> bool:
         """Whether the type is overbooked, or the user's share is negative."""
-        column = shares[:, market.types.index(self.type)]
+        j = market.types.index(self.type)
         if self.user is not None:
-            return bool(column[market.users.index(self.user)] < 0)
-        return bool(sum(column.tolist()) > market.capacity[market.types.index(self.type)])
+            return bool(shares[market.users.index(self.user), j] < 0)
+        return bool(sum(shares[:, j].tolist()) > market.capacity[j])
 
     def __str__(self) -> str:
         if self.user is not None:
@@ -36,7 +36,7 @@ class Overbooked:
 
 
 def sizes(market: Market) -> Array:
-    """Return the size (k,) to which a tolerance on each type is relative: the type's own number of GPUs.
+    """Return the size (k,) to which a tolerance on each type is relative: its GPUs.
 
     For a type without GPUs it is one GPU, or the least capacity of the others if that is smaller.
     """
@@ -68,27 +68,16 @@ class Feasibility(AllocationProperty):
         left = market.capacity - shares.sum(axis=0)
         size = sizes(market)
         tight = int(np.argmin(left / size))
-        lowest = np.unravel_index(int(np.argmin(shares / size)), shares.shape)
-        i, j = int(lowest[0]), int(lowest[1])
-        effort = f"{shares.size} shares and {len(left)} types"
+        i, j = divmod(int(np.argmin(shares / size)), len(size))
+        user, slack, given = None, left[tight], market.capacity[tight] - left[tight]
         if shares[i, j] / size[j] < min(0, left[tight] / size[tight]):
-            witness = Overbooked(market.types[j], shares[i, j], market.capacity[j], market.users[i])
-            return self._by_slack(
-                market,
-                shares[i, j],
-                size[j],
-                tolerance,
-                unit=f"GPUs of {market.types[j]}",
-                effort=effort,
-                witness=witness,
-            )
-        witness = Overbooked(market.types[tight], market.capacity[tight] - left[tight], market.capacity[tight])
+            tight, user, slack, given = j, market.users[i], shares[i, j], shares[i, j]
         return self._by_slack(
             market,
-            left[tight],
+            slack,
             size[tight],
             tolerance,
             unit=f"GPUs of {market.types[tight]}",
-            effort=effort,
-            witness=witness,
+            effort=f"{shares.size} shares and {len(left)} types",
+            witness=Overbooked(market.types[tight], given, market.capacity[tight], user),
         )

@@ -15,8 +15,8 @@ from fairopt.certificates import Certificate, Dominance, ParetoProof, PropertyPr
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms, extended
 from fairopt.problem import Market, worth
-from fairopt.program import INFINITY, Array, Formulation, Number, Program, Rows, number_text
-from fairopt.properties.over_optima import MOST_FACES, found, search
+from fairopt.program import INFINITY, Array, Formulation, Number, Program, number_text
+from fairopt.properties.over_optima import by_support
 from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
@@ -25,7 +25,7 @@ from fairopt.properties.verdict import Answer, Verdict
 
 @dataclass(frozen=True, eq=False)
 class DominatingAllocation:
-    """An allocation (n, k) that gives every user at least as much, and its gains (n,) in the units of the users."""
+    """An allocation (n, k) that gives every user at least as much, and its gains (n,) in the users' units."""
 
     allocation: Array
     gains: Array
@@ -34,11 +34,10 @@ class DominatingAllocation:
     def refutes(self, market: Market, shares: Array) -> bool:
         """Whether the other allocation is feasible, hurts nobody and gives somebody more."""
         fits = all(sum(column) <= m for column, m in zip(self.allocation.T.tolist(), market.capacity, strict=True))
-        before = [worth(market, i, row) for i, row in enumerate(shares)]
-        after = [worth(market, i, row) for i, row in enumerate(self.allocation)]
         positive = all(share >= 0 for share in self.allocation.ravel())
-        pairs = list(zip(before, after, strict=True))
-        return fits and positive and all(b <= a for b, a in pairs) and any(b < a for b, a in pairs)
+        rows = enumerate(zip(shares, self.allocation, strict=True))
+        gains = [worth(market, i, after) - worth(market, i, before) for i, (before, after) in rows]
+        return fits and positive and min(gains) >= 0 and max(gains) > 0
 
     def __str__(self) -> str:
         gainer = int(np.argmax(self.gains))
@@ -74,21 +73,18 @@ class ParetoWeights:
 
     def violations(self, market: Market, shares: Array, tolerance: Number = 0) -> list[str]:
         """Return the conditions of the proof that fail; empty for a valid proof. Nothing is solved."""
-        found = []
         value = (self.weights * market.utility(shares)).sum()
         rooms = np.where(market.limit < INFINITY, market.limit, 0 * self.weights)  # no float among Fractions
         bound = (self.prices * market.capacity).sum() + (self.demand_prices * rooms).sum()
-        if not (self.weights > 0).all():
-            found.append("a weight is not positive")
-        if (self.prices < -tolerance).any() or (self.demand_prices < -tolerance).any():
-            found.append("a price is negative")
-        if ((market.limit == INFINITY) & (self.demand_prices != 0)).any():
-            found.append("a price is put on a demand that there is not")
-        if not (self.weights[:, None] * market.speedup <= self.prices + self.demand_prices[:, None] + tolerance).all():
-            found.append("a GPU is worth more to a user than its prices")
-        if value < bound - tolerance:
-            found.append("the weighted throughput is below the dual bound")
-        return found
+        worth, paid = self.weights[:, None] * market.speedup, self.prices + self.demand_prices[:, None]
+        broken = {
+            "a weight is not positive": ~(self.weights > 0),
+            "a price is negative": np.append(self.prices, self.demand_prices) < -tolerance,
+            "a price is put on a demand that there is not": (market.limit == INFINITY) & (self.demand_prices != 0),
+            "a GPU is worth more to a user than its prices": ~(worth <= paid + tolerance),
+            "the weighted throughput is below the dual bound": value < bound - tolerance,
+        }
+        return [condition for condition, where in broken.items() if np.any(where)]
 
 
 class ParetoEfficiency(AllocationProperty):
@@ -122,14 +118,15 @@ class ParetoEfficiency(AllocationProperty):
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         fitted = _fit(market, shares, tolerance)
         if fitted is None:
+            left = market.capacity - shares.sum(axis=0)
             return Verdict(
                 property=self.name,
                 answer=Answer.FAILS,
-                margin=min((market.capacity - shares.sum(axis=0)).min(), shares.min()),
+                margin=min(left.min(), shares.min()),
                 unit="GPUs",
                 exact=market.exact,
                 effort="none: the allocation is not feasible, and only feasible ones are efficient",
-                witness=Infeasible(market.types[int(np.argmin(market.capacity - shares.sum(axis=0)))]),
+                witness=Infeasible(market.types[int(np.argmin(left))]),
             )
         own = market.utility(fitted)
         fair = market.fair_utility()
@@ -140,7 +137,6 @@ class ParetoEfficiency(AllocationProperty):
         gains = market.utility(better) - own
         # the tolerance is for each user's gain, so that the sum of many rounding errors does not count as a gain
         relative = min(gain, (gains / fair).max())
-        witness = DominatingAllocation(better, gains, market.users)
         verdict = self._by_slack(
             market,
             -gain if gain > 0 else 0 * gain,
@@ -148,26 +144,28 @@ class ParetoEfficiency(AllocationProperty):
             tolerance,
             unit="sum over users of gain over own-partition throughput",
             effort=f"all feasible allocations (a linear program solved by {solution.backend})",
-            witness=witness,
+            witness=DominatingAllocation(better, gains, market.users),
         )
         if verdict.answer is Answer.FAILS:
             return verdict
         untouched = market.exact and bool((fitted == shares).all())
         evidence = _weights(program, solution, fair)
-        return Verdict(**{**vars(verdict), "evidence": evidence, "exact": verdict.exact and untouched})
+        return replace(verdict, evidence=evidence, exact=verdict.exact and untouched)
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide over all optima; see `fairopt.properties.over_optima`."""
-        lacking = _dominated(optima)
-        program, places = _with_slacks(optima)
+        lacking, balances, first = _dominated(optima), _balances(optima), len(optima.choices.cost)
+        slacks = range(first, first + len(balances))
+        rows = [(terms, total, total) for terms, total in balances]
+        program = extended(optima.choices, [(0, INFINITY)] * len(slacks), rows)
+        places = {column for i in range(len(optima.fair)) for column in optima.worth(i, i)} | set(slacks)
 
         def ways_out(positive: set[int]) -> list[set[int]] | None:
-            given_up = _improving(optima, program, places, positive)
+            given_up = _improving(optima, balances, sorted(places), positive)
             return [{column} for column in given_up] or None
 
-        having, count = search(optima, program, places, ways_out)
         every = "all pairs of an optimum and an allocation that gives nobody less (a linear program)"
-        return found(self, optima, having, lacking, f"{count} faces", every, complete=(count <= MOST_FACES, True))
+        return by_support(self, optima, lacking, every, program, places, ways_out)
 
 
 def largest_gain(market: Market, own: Array, fair: Array) -> Program:
@@ -185,9 +183,9 @@ def largest_gain(market: Market, own: Array, fair: Array) -> Program:
 
 
 def _weights(program: Program, solution: Solution, fair: Array) -> ParetoWeights | None:
-    if solution.dual is None:
-        return None
     dual = solution.dual
+    if dual is None:
+        return None
     demand_prices = 0 * fair
     block = program.row_block("demand")
     demand_prices[block.kept] = dual[block.span]
@@ -205,8 +203,6 @@ def _fit(market: Market, shares: Array, tolerance: Number) -> Array | None:
     shares = np.maximum(shares, 0)
     given = shares.sum(axis=0)
     over = given > market.capacity
-    if not over.any():
-        return shares
     return np.asarray(shares * np.where(over, market.capacity / np.where(over, given, 1), 1))
 
 
@@ -228,58 +224,32 @@ def _dominated(optima: Optima) -> Array | None:
     return optima.allocation(found[1]) if found[0] > 0 else None
 
 
-def _with_slacks(optima: Optima) -> tuple[Program, set[int]]:
-    """Return the face with the slack of types and demands as variables, and the columns that may be positive."""
+def _balances(optima: Optima) -> list[tuple[Terms, Number]]:
+    """Return for each type and each demand its shares with its slack, an extra variable, and what they add up to."""
     (n, k), first = optima.market.shape, len(optima.choices.cost)
-    limited = optima.limited()
-    rows = []
-    for j in range(k):
-        rows.append(({optima.column(i, j): 1 for i in range(n)} | {first + j: 1}, *[optima.market.capacity[j]] * 2))
-    for place, i in enumerate(limited):
-        rows.append(
-            ({optima.column(i, j): 1 for j in range(k)} | {first + k + place: 1}, *[optima.market.limit[i]] * 2)
-        )
-    extra = range(first, first + k + len(limited))
-    shares = {optima.column(i, j) for i in range(n) for j in range(k) if optima.market.speedup[i, j]}
-    return extended(optima.choices, [(0, INFINITY)] * len(extra), rows), shares | set(extra)
+    given = [([(i, j) for i in range(n)], optima.market.capacity[j]) for j in range(k)]
+    given += [([(i, j) for j in range(k)], optima.market.limit[i]) for i in optima.limited()]
+    return [({optima.column(*at): 1 for at in held} | {first + place: 1}, t) for place, (held, t) in enumerate(given)]
 
 
-def _improving(optima: Optima, program: Program, places: set[int], positive: set[int]) -> list[int]:
+def _improving(optima: Optima, balances: list[tuple[Terms, Number]], order: list[int], positive: set[int]) -> list[int]:
     """Return the variables that decrease in some trade that hurts nobody and helps somebody; empty if there is none.
 
     A trade is a direction that may lower only positive variables. An allocation with these variables positive can
     follow it a little way, so it is dominated. If there is no such direction, it is Pareto-efficient.
     """
-    (n, k), first = optima.market.shape, len(optima.choices.cost)
-    order = sorted(places)
     at = {column: number for number, column in enumerate(order)}
-    rows: list[tuple[Terms, Any, Any]] = []
-    for j in range(k):
-        terms = {at[optima.column(i, j)]: 1 for i in range(n) if optima.column(i, j) in at}
-        rows.append((terms | {at[first + j]: 1}, 0, 0))
-    for place, i in enumerate(optima.limited()):
-        terms = {at[optima.column(i, j)]: 1 for j in range(k) if optima.column(i, j) in at}
-        rows.append((terms | {at[first + k + place]: 1}, 0, 0))
+    rows: list[tuple[Terms, Any, Any]] = [
+        ({at[column]: 1 for column in terms if column in at}, 0, 0) for terms, _ in balances
+    ]
     objective: Terms = {}
-    for i in range(n):
+    for i in range(len(optima.market.users)):
         gain = {at[column]: rate for column, rate in optima.worth(i, i, 1 / optima.fair[i]).items()}
         rows.append((gain, 0, INFINITY))
         objective |= gain
-    bounds = [(Fraction(-1 if column in positive else 0), INFINITY) for column in order]
-    empty = np.array([], dtype=int)
-    none = np.array([], dtype=object)
-    start = replace(
-        program,
-        name="trades that hurt nobody",
-        cost=none,
-        lower=none,
-        upper=none,
-        integer=np.array([], dtype=bool),
-        rows=Rows(empty, empty, none, none, none),
-        variable_blocks=(),
-        row_blocks=(),
-    )
-    found = optima.most(objective, extended(start, bounds, rows))
+    bounds = [(-1 if column in positive else 0, INFINITY) for column in order]
+    nothing = Formulation("trades that hurt nobody").program().as_(Fraction)
+    found = optima.most(objective, extended(nothing, bounds, rows))
     assert found is not None
     if not found[0] > 0:
         return []

@@ -59,8 +59,7 @@ class WorkConservation(AllocationProperty):
         # the tolerance is relative to the type's capacity, or to the user's demand
         relative = np.where(market.speedup > 0, idle / sizes(market), 0)
         relative[limited] = np.minimum(relative[limited], (room[limited] / market.limit[limited])[:, None])
-        worst = np.unravel_index(int(np.argmax(relative)), market.shape)
-        i, j = int(worst[0]), int(worst[1])
+        i, j = divmod(int(np.argmax(relative)), len(idle))
         wasted = min(idle[j], room[i])
         waste = relative[i, j] > 0
         return self._by_slack(

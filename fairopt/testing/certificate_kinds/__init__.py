@@ -18,8 +18,13 @@ _TOPICS = [
     for found in pkgutil.iter_modules(__path__)
     if hasattr(module := import_module(f"{__name__}.{found.name}"), "TRUTH")
 ]
-#: Examples of all kinds, by name.
-BY_HAND: dict[str, Json] = {name: data for topic in _TOPICS for name, data in topic.EXAMPLES.items()}
+#: Examples of all kinds, by name: all certificates that the topics hold.
+BY_HAND: dict[str, Json] = {
+    name: data
+    for topic in _TOPICS
+    for name, data in vars(topic).items()
+    if isinstance(data, dict) and "certificate" in data
+}
 _TRUTH: dict[str, Truth] = {kind: truth for topic in _TOPICS for kind, truth in topic.TRUTH.items()}
 
 

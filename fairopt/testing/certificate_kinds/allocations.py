@@ -14,9 +14,11 @@ from fairopt.testing.certificate_kinds.examples import (
     ALIKE,
     CANNOT_RUN,
     PAIR,
-    Json,
     certificate,
+    extreme,
     market,
+    optimality,
+    prices,
 )
 from fairopt.testing.certificate_kinds.truth import (
     Truth,
@@ -40,62 +42,31 @@ WEIGHTED = certificate(
     property="envy_freeness",
     answer="HOLDS",
 )
-#: Each can use one GPU only: of the three halves that are its own partition it uses the two that are fastest.
-DEMANDING = certificate(
-    "property",
-    market=market({"A": [1, 2], "B": [1, 5]}, [2, 1], A={"demand": 1}, B={"demand": 1}),
-    allocation=[["1/2", "1/2"], ["1/2", "1/2"]],
-    property="sharing_incentive",
-    answer="HOLDS",
-)
+#: Each can use one GPU only, so that half of the three are of no use.
+ONE_EACH = market({"A": [1, 2], "B": [1, 5]}, [2, 1], A={"demand": 1}, B={"demand": 1})
+#: Of the three halves that are its own partition each uses the two that are fastest.
+HALVES = [["1/2", "1/2"], ["1/2", "1/2"]]
+DEMANDING = certificate("property", market=ONE_EACH, allocation=HALVES, property="sharing_incentive", answer="HOLDS")
 ENVY = certificate("envy", market=PAIR, allocation=[[1, 0], [0, 1]], user="A", envied="B")
 DOMINANCE = certificate("dominance", market=ALIKE, allocation=[["1/2"], [0]], better=[["1/2"], ["1/2"]])
-EQUAL = certificate(
-    "optimality",
-    market=CANNOT_RUN,
-    policy="oef-noncooperative",
-    allocation=[[0, 1], [1, 0]],
-    value=2,
-    duals=[["capacity", 0, 2], ["equal_efficiency", 0, 1], ["equal_efficiency", 1, -1]],
-    variables={"level": 1},
-)
+#: One of the second type is left idle.
+IDLE, LEVEL = [[0, 1], [1, 0]], {"level": 1}
+EQUALITY = [["equal_efficiency", 0, 1], ["equal_efficiency", 1, -1]]
+EQUAL = optimality("oef-noncooperative", CANNOT_RUN, IDLE, 2, [*prices(2), *EQUALITY], variables=LEVEL)
 DOMINANCE_OVER_ALL = certificate(
     "dominance",
     market=CANNOT_RUN,
-    allocation=[[0, 1], [1, 0]],
+    allocation=IDLE,
     better=[[0, 2], [1, 0]],
     optima=[
-        certificate(
-            "extreme",
-            of=EQUAL,
-            sense="maximize",
-            weights=[[1, 1], [0, 0]],
-            allocation=[[0, 1], [1, 0]],
-            value=1,
-            duals=[["capacity", 0, 1], ["equal_efficiency", 0, 1], ["equal_efficiency", 1, -1]],
-            variables={"level": 1},
-        ),
-        certificate(
-            "extreme",
-            of=EQUAL,
-            sense="maximize",
-            weights=[[0, 0], [1, 0]],
-            allocation=[[0, 1], [1, 0]],
-            value=1,
-            duals=[["capacity", 0, 1]],
-            variables={"level": 1},
-        ),
+        extreme(EQUAL, "maximize", [[1, 1], [0, 0]], IDLE, 1, [*prices(1), *EQUALITY], variables=LEVEL),
+        extreme(EQUAL, "maximize", [[0, 0], [1, 0]], IDLE, 1, prices(1), variables=LEVEL),
     ],
 )
 PARETO = certificate("pareto_weights", market=PAIR, allocation=[[1, 0], [0, 1]], weights=[1, 1], prices=[1, 5])
-#: Each can use one GPU only, so that half of them are of no use; the right to use one more is worth something.
+#: The right to use one GPU more is worth something.
 PARETO_DEMANDS = certificate(
-    "pareto_weights",
-    market=market({"A": [1, 2], "B": [1, 5]}, [2, 1], A={"demand": 1}, B={"demand": 1}),
-    allocation=[[1, 0], [0, 1]],
-    weights=[1, 1],
-    prices=[0, 4],
-    rents=[1, 1],
+    "pareto_weights", market=ONE_EACH, allocation=[[1, 0], [0, 1]], weights=[1, 1], prices=[0, 4], rents=[1, 1]
 )
 
 
@@ -138,15 +109,4 @@ TRUTH: dict[str, Truth] = {
     "envy": _envy,
     "dominance": _dominance,
     "pareto_weights": _pareto_weights,
-}
-EXAMPLES: dict[str, Json] = {
-    "FAIR": FAIR,
-    "WEIGHTED": WEIGHTED,
-    "DEMANDING": DEMANDING,
-    "ENVY": ENVY,
-    "DOMINANCE": DOMINANCE,
-    "DOMINANCE_OVER_ALL": DOMINANCE_OVER_ALL,
-    "PARETO": PARETO,
-    "PARETO_DEMANDS": PARETO_DEMANDS,
-    "EQUAL": EQUAL,
 }

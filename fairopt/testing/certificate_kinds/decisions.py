@@ -15,7 +15,10 @@ from fairopt.testing.certificate_kinds.examples import (
     SAYS_4,
     Json,
     certificate,
+    extreme,
     market,
+    optimality,
+    prices,
 )
 from fairopt.testing.certificate_kinds.truth import (
     Truth,
@@ -31,59 +34,26 @@ from fairopt.testing.certificate_kinds.truth import (
 from fairopt.testing.certificate_samples import fractions
 
 # -- worked out by hand ------------------------------------------------------------------------------------------------
-EFFICIENT = certificate(
-    "optimality",
-    market=PAIR,
-    policy="max-efficiency",
-    allocation=[[1, 0], [0, 1]],
-    value=6,
-    duals=[["capacity", 0, 1], ["capacity", 1, 5]],
+#: What leaves nobody envious, and is in equilibrium.
+SHARES = [[1, "1/4"], [0, "3/4"]]
+EFFICIENT = optimality("max-efficiency", PAIR, [[1, 0], [0, 1]], 6, prices(1, 5))
+COOPERATIVE = optimality("oef-cooperative", PAIR, SHARES, "21/4", [*prices("7/4", "7/2"), ["envy_free", 0, 1, "-3/4"]])
+COOPERATIVE_4 = optimality(
+    "oef-cooperative", SAYS_4, [[1, "3/8"], [0, "5/8"]], "45/8", [*prices("9/8", "9/2"), ["envy_free", 0, 1, "-1/8"]]
 )
-COOPERATIVE = certificate(
-    "optimality",
-    market=PAIR,
-    policy="oef-cooperative",
-    allocation=[[1, "1/4"], [0, "3/4"]],
-    value="21/4",
-    duals=[["capacity", 0, "7/4"], ["capacity", 1, "7/2"], ["envy_free", 0, 1, "-3/4"]],
-)
-COOPERATIVE_4 = certificate(
-    "optimality",
-    market=SAYS_4,
-    policy="oef-cooperative",
-    allocation=[[1, "3/8"], [0, "5/8"]],
-    value="45/8",
-    duals=[["capacity", 0, "9/8"], ["capacity", 1, "9/2"], ["envy_free", 0, 1, "-1/8"]],
-)
-NONCOOPERATIVE = certificate(
-    "optimality",
-    market=PAIR,
-    policy="oef-noncooperative",
-    allocation=[[1, "4/7"], [0, "3/7"]],
-    value="30/7",
-    duals=[
-        ["capacity", 0, "10/7"],
-        ["capacity", 1, "20/7"],
-        ["equal_efficiency", 0, "-3/7"],
-        ["equal_efficiency", 1, "3/7"],
-    ],
+NONCOOPERATIVE = optimality(
+    "oef-noncooperative",
+    PAIR,
+    [[1, "4/7"], [0, "3/7"]],
+    "30/7",
+    [*prices("10/7", "20/7"), ["equal_efficiency", 0, "-3/7"], ["equal_efficiency", 1, "3/7"]],
     variables={"level": "15/7"},
 )
-LEAST = [["capacity", 0, "10/27"], ["capacity", 1, "20/27"], ["least_ratio", 0, "-5/9"], ["least_ratio", 1, "-4/9"]]
-MAX_MIN = certificate(
-    "optimality",
-    market=PAIR,
-    policy="max-min",
-    allocation=[[1, "1/3"], [0, "2/3"]],
-    value="10/9",
-    duals=LEAST,
-    variables={"least_ratio": "10/9"},
-)
+LEVELLED = [[1, "1/3"], [0, "2/3"]]
+LEAST = [*prices("10/27", "20/27"), ["least_ratio", 0, "-5/9"], ["least_ratio", 1, "-4/9"]]
+MAX_MIN = optimality("max-min", PAIR, LEVELLED, "10/9", LEAST, variables={"least_ratio": "10/9"})
 LEVELS = certificate(
-    "levels",
-    market=PAIR,
-    allocation=[[1, "1/3"], [0, "2/3"]],
-    rounds=[{"level": "10/9", "fixed": ["A", "B"], "duals": LEAST}],
+    "levels", market=PAIR, allocation=LEVELLED, rounds=[{"level": "10/9", "fixed": ["A", "B"], "duals": LEAST}]
 )
 #: A runs on the first type only, B and C on the second only: A reaches 3 times its own partition, the others 3/2.
 TWO_LEVELS = certificate(
@@ -99,7 +69,7 @@ TWO_LEVELS = certificate(
         {"level": 3, "fixed": ["A"], "duals": [["capacity", 0, 3], ["least_ratio", 0, -1]]},
     ],
 )
-SHARED = {"allocation": [[1, "1/4"], [0, "3/4"]], "prices": ["2/3", "4/3"]}
+SHARED = {"allocation": SHARES, "prices": ["2/3", "4/3"]}
 EQUILIBRIUM = certificate("equilibrium", market=PAIR, **SHARED)
 PARTIAL = certificate(
     "partial",
@@ -107,10 +77,7 @@ PARTIAL = certificate(
     allocation=[["5/8", "5/32"], [0, "3/8"]],
     kept=["5/8", "1/2"],
     together=SHARED,
-    apart=[
-        {"allocation": [[1, 1]], "prices": ["1/6", "5/6"]},
-        {"allocation": [[1, 1]], "prices": ["1/3", "2/3"]},
-    ],
+    apart=[{"allocation": [[1, 1]], "prices": alone} for alone in (["1/6", "5/6"], ["1/3", "2/3"])],
 )
 EQUAL_SPLIT = certificate("trace", market=PAIR, allocation=[["1/2", "1/2"], ["1/2", "1/2"]])
 
@@ -123,26 +90,9 @@ def trade(price: Any, fast_amount: Any, slow_amount: Any) -> Json:
 
 TRADING = certificate("trace", market=PAIR, allocation=[[1, "5/14"], [0, "9/14"]], trades=[trade("7/2", "1/7", "1/2")])
 TRADING_3 = certificate("trace", market=SAYS_3, allocation=[[1, "3/8"], [0, "5/8"]], trades=[trade(4, "1/8", "1/2")])
-ANY_SPLIT = certificate(
-    "optimality",
-    market=ALIKE,
-    policy="max-efficiency",
-    allocation=[["1/2"], ["1/2"]],
-    value=1,
-    duals=[["capacity", 0, 1]],
-)
-MOST = certificate(
-    "extreme",
-    of=ANY_SPLIT,
-    sense="maximize",
-    weights=[[1], [0]],
-    allocation=[[1], [0]],
-    value=1,
-    duals=[["capacity", 0, 1]],
-)
-LEAST_OF_A = certificate(
-    "extreme", of=ANY_SPLIT, sense="minimize", weights=[[1], [0]], allocation=[[0], [1]], value=0, duals=[]
-)
+ANY_SPLIT = optimality("max-efficiency", ALIKE, [["1/2"], ["1/2"]], 1, prices(1))
+MOST = extreme(ANY_SPLIT, "maximize", [[1], [0]], [[1], [0]], 1, prices(1))
+LEAST_OF_A = extreme(ANY_SPLIT, "minimize", [[1], [0]], [[0], [1]], 0, [])
 
 
 # -- whether what they state is so -------------------------------------------------------------------------------------
@@ -192,21 +142,4 @@ TRUTH: dict[str, Truth] = {
     "partial": _same_utilities("partial-allocation", GRAIN),
     "trace": _trace,
     "extreme": _extreme,
-}
-EXAMPLES: dict[str, Json] = {
-    "EFFICIENT": EFFICIENT,
-    "COOPERATIVE": COOPERATIVE,
-    "COOPERATIVE_4": COOPERATIVE_4,
-    "NONCOOPERATIVE": NONCOOPERATIVE,
-    "MAX_MIN": MAX_MIN,
-    "LEVELS": LEVELS,
-    "TWO_LEVELS": TWO_LEVELS,
-    "EQUILIBRIUM": EQUILIBRIUM,
-    "PARTIAL": PARTIAL,
-    "EQUAL_SPLIT": EQUAL_SPLIT,
-    "TRADING": TRADING,
-    "TRADING_3": TRADING_3,
-    "ANY_SPLIT": ANY_SPLIT,
-    "MOST": MOST,
-    "LEAST_OF_A": LEAST_OF_A,
 }

@@ -21,6 +21,24 @@ def certificate(kind: str, **body: Any) -> Json:
     return {"schema": 1, "certificate": kind} | body
 
 
+def prices(*of: Any) -> list[list[Any]]:
+    """Return the duals of the capacities of as many types."""
+    return [["capacity", j, price] for j, price in enumerate(of)]
+
+
+def optimality(policy: str, market: Json, allocation: Any, value: Any, duals: list[Any], **more: Any) -> Json:
+    """Return a certificate of a policy's optimum; ``more`` may tell the other ``variables`` of its program."""
+    return certificate(
+        "optimality", market=market, policy=policy, allocation=allocation, value=value, duals=duals, **more
+    )
+
+
+def extreme(of: Json, sense: str, weights: Any, allocation: Any, value: Any, duals: list[Any], **more: Any) -> Json:
+    """Return a certificate of the extreme of a sum of shares over the optima ``of`` a decision."""
+    body = {"allocation": allocation, "value": value, "duals": duals}
+    return certificate("extreme", of=of, sense=sense, weights=weights, **body, **more)
+
+
 PAIR = market({"A": [1, 2], "B": [1, 5]}, [1, 1])
 #: A says that it runs at 4 (or 3) on the second type.
 SAYS_4 = market({"A": [1, 4], "B": [1, 5]}, [1, 1])

@@ -11,73 +11,34 @@ from fairopt.problem import worth
 from fairopt.program import Sense
 from fairopt.testing.certificate_kinds import decisions, programs
 from fairopt.testing.certificate_kinds.decisions import COOPERATIVE, COOPERATIVE_4, TRADING, TRADING_3
-from fairopt.testing.certificate_kinds.examples import (
-    PAIR,
-    Json,
-    certificate,
-    market,
-)
+from fairopt.testing.certificate_kinds.examples import PAIR, Json, certificate, extreme, market, prices
 from fairopt.testing.certificate_kinds.programs import OF_OTHERS, of_others
-from fairopt.testing.certificate_kinds.truth import (
-    Truth,
-    extreme_of,
-    market_of,
-    policy_of,
-    require,
-    shares_of,
-)
+from fairopt.testing.certificate_kinds.truth import Truth, extreme_of, market_of, policy_of, require, shares_of
 from fairopt.testing.certificate_samples import fractions
 
+
 # -- worked out by hand ------------------------------------------------------------------------------------------------
-LIE = certificate(
-    "misreport",
-    market=PAIR,
-    policy="second-price-trading",
-    user="A",
-    report=[1, 3],
-    gain="1/28",
-    truth=TRADING,
-    lie=TRADING_3,
-)
-LIE_WHATEVER_OPTIMUM = certificate(
-    "misreport",
-    market=PAIR,
-    policy="oef-cooperative",
-    user="A",
-    report=[1, 4],
-    gain="1/4",
-    truth=certificate(
-        "extreme",
-        of=COOPERATIVE,
-        sense="maximize",
-        weights=[[1, 2], [0, 0]],
-        allocation=[[1, "1/4"], [0, "3/4"]],
-        value="3/2",
-        duals=[["capacity", 0, "5/3"], ["capacity", 1, "10/3"], ["optimum", "-2/3"]],
-    ),
-    lie=certificate(
-        "extreme",
-        of=COOPERATIVE_4,
-        sense="minimize",
-        weights=[[1, 2], [0, 0]],
-        allocation=[[1, "3/8"], [0, "5/8"]],
-        value="7/4",
-        duals=[["capacity", 0, "3/2"], ["capacity", 1, 8], ["envy_free", 0, 1, "-1/2"], ["optimum", -2]],
-    ),
-)
+def misreport(policy: str, report: list[int], gain: Any, truth: Json, lie: Json) -> Json:
+    """Return a certificate of what A gains from a policy by a report."""
+    proofs = {"truth": truth, "lie": lie}
+    return certificate("misreport", market=PAIR, policy=policy, user="A", report=report, gain=gain, **proofs)
 
 
+LIE = misreport("second-price-trading", [1, 3], "1/28", TRADING, TRADING_3)
+#: What A has of GPUs at its true speedups.
+OWN = [[1, 2], [0, 0]]
+BEST = [*prices("5/3", "10/3"), ["optimum", "-2/3"]]
+WORST = [*prices("3/2", 8), ["envy_free", 0, 1, "-1/2"], ["optimum", -2]]
+LIE_WHATEVER_OPTIMUM = misreport(
+    "oef-cooperative",
+    [1, 4],
+    "1/4",
+    extreme(COOPERATIVE, "maximize", OWN, COOPERATIVE["allocation"], "3/2", BEST),
+    extreme(COOPERATIVE_4, "minimize", OWN, COOPERATIVE_4["allocation"], "7/4", WORST),
+)
+SAYS_6 = market({"A": [1, 6], "B": [1, 5]}, [1, 1])
 #: A says that it runs at 6 on the second type, and then gets all of it.
-LIE_TO_OTHERS = certificate(
-    "misreport",
-    market=PAIR,
-    policy="by-somebody-else",
-    user="A",
-    report=[1, 6],
-    gain=2,
-    truth=OF_OTHERS,
-    lie=of_others(market({"A": [1, 6], "B": [1, 5]}, [1, 1]), [1, 6, 1, 5], [1, 1, 0, 0]),
-)
+LIE_TO_OTHERS = misreport("by-somebody-else", [1, 6], 2, OF_OTHERS, of_others(SAYS_6, [1, 6, 1, 5], [1, 1, 0, 0]))
 
 
 # -- whether what they state is so -------------------------------------------------------------------------------------
@@ -99,11 +60,4 @@ def _misreport(data: Mapping[str, Any]) -> None:
     require(made[1] - made[0] == Fraction(data["gain"]) > 0, "the gain is another")
 
 
-TRUTH: dict[str, Truth] = {
-    "misreport": _misreport,
-}
-EXAMPLES: dict[str, Json] = {
-    "LIE": LIE,
-    "LIE_WHATEVER_OPTIMUM": LIE_WHATEVER_OPTIMUM,
-    "LIE_TO_OTHERS": LIE_TO_OTHERS,
-}
+TRUTH: dict[str, Truth] = {"misreport": _misreport}

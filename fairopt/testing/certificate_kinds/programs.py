@@ -13,102 +13,49 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.discovery import POLICIES, load
 from fairopt.policy import Formulated
-from fairopt.program import INFINITY, Array, Formulation, Number, Sense, between
-from fairopt.testing.certificate_kinds.examples import (
-    PAIR,
-    Json,
-    certificate,
-)
-from fairopt.testing.certificate_kinds.truth import (
-    Truth,
-    market_of,
-    point_of,
-    require,
-    require_feasible,
-    shares_of,
-)
+from fairopt.program import INFINITY, Formulation, Number, Sense, between, objects
+from fairopt.testing.certificate_kinds.examples import PAIR, Json, certificate, prices
+from fairopt.testing.certificate_kinds.truth import Truth, market_of, point_of, require, require_feasible, shares_of
 from fairopt.testing.certificate_samples import sharing
 
+
 # -- worked out by hand ------------------------------------------------------------------------------------------------
+def program(sense: str, costs: list[int], rows: list[Json], *, offset: int = 0, **bounds: Any) -> Json:
+    """Return a bare program of variables that are not negative; ``bounds`` says what else they all are."""
+    variables = [{"cost": cost, "lower": 0, "upper": None, "integer": False} | bounds for cost in costs]
+    return {"sense": sense, "offset": offset, "variables": variables, "rows": rows}
+
+
+def row(*terms: list[int], lower: int | None = None, upper: int | None = None) -> Json:
+    """Return a row of a bare program; a term is a column and its rate."""
+    return {"terms": list(terms), "lower": lower, "upper": upper}
+
+
+def bound(value: Any, limit: Any, gap: Any, duals: list[Any], **about: Any) -> Json:
+    """Return a certificate of a point's distance from a bound."""
+    return certificate("bound", value=value, bound=limit, gap=gap, duals=duals, **about)
+
+
 NO_POINT = certificate(
-    "infeasibility",
-    program={
-        "sense": "maximize",
-        "offset": 0,
-        "variables": [{"cost": 0, "lower": 0, "upper": 1, "integer": False}],
-        "rows": [{"terms": [[0, 1]], "lower": 2, "upper": None}],
-    },
-    duals=[["row", 0, -1]],
+    "infeasibility", program=program("maximize", [0], [row([0, 1], lower=2)], upper=1), duals=[["row", 0, -1]]
 )
 OUT_OF_REACH = certificate(
-    "infeasibility",
-    market=PAIR,
-    at_least=[["A", 4]],
-    duals=[["at_least", 0, -1], ["capacity", 0, 1], ["capacity", 1, 2]],
+    "infeasibility", market=PAIR, at_least=[["A", 4]], duals=[["at_least", 0, -1], *prices(1, 2)]
 )
-WHOLE = certificate(
-    "bound",
-    program={
-        "sense": "maximize",
-        "offset": 0,
-        "variables": [{"cost": 1, "lower": 0, "upper": None, "integer": True}],
-        "rows": [{"terms": [[0, 2]], "lower": None, "upper": 3}],
-    },
-    point=[1],
-    value=1,
-    bound="3/2",
-    gap="1/2",
-    duals=[["row", 0, "1/2"]],
-)
-CHEAPEST = certificate(
-    "bound",
-    program={
-        "sense": "minimize",
-        "offset": 1,
-        "variables": [{"cost": 3, "lower": 0, "upper": None, "integer": False}],
-        "rows": [{"terms": [[0, 1]], "lower": 2, "upper": None}],
-    },
-    point=[2],
-    value=7,
-    bound=7,
-    gap=0,
-    duals=[["row", 0, -3]],
-)
-
-
-HALFWAY = certificate(
-    "bound",
-    market=PAIR,
-    policy="max-efficiency",
-    allocation=[[1, 0], [0, 0]],
-    value=1,
-    bound=6,
-    gap=5,
-    duals=[["capacity", 0, 1], ["capacity", 1, 5]],
-)
+HALVED = program("maximize", [1], [row([0, 2], upper=3)], integer=True)
+WHOLE = bound(1, "3/2", "1/2", [["row", 0, "1/2"]], program=HALVED, point=[1])
+AT_LEAST_2 = program("minimize", [3], [row([0, 1], lower=2)], offset=1)
+CHEAPEST = bound(7, 7, 0, [["row", 0, -3]], program=AT_LEAST_2, point=[2])
+HALFWAY = bound(1, 6, 5, prices(1, 5), market=PAIR, policy="max-efficiency", allocation=[[1, 0], [0, 0]])
 
 
 def of_others(told: Json, cost: list[int], point: list[int]) -> Json:
     """Return the optimum of a program by somebody else: the sum of costs times shares, one GPU of either type."""
     value = sum(c * x for c, x in zip(cost, point, strict=True))
-    prices = [max(cost[0], cost[2]), max(cost[1], cost[3])]
-    return certificate(
-        "bound",
-        market=told,
-        policy="by-somebody-else",
-        program={
-            "sense": "maximize",
-            "offset": 0,
-            "variables": [{"cost": c, "lower": 0, "upper": None, "integer": False} for c in cost],
-            "rows": [{"terms": [[j, 1], [j + 2, 1]], "lower": None, "upper": 1} for j in (0, 1)],
-        },
-        point=point,
-        shares=[[0, 1], [2, 3]],
-        value=value,
-        bound=value,
-        gap=0,
-        duals=[["row", j, price] for j, price in enumerate(prices)],
-    )
+    duals = [["row", j, max(cost[j], cost[j + 2])] for j in (0, 1)]
+    written = program("maximize", cost, [row([j, 1], [j + 2, 1], upper=1) for j in (0, 1)])
+    about = {"market": told, "policy": "by-somebody-else", "program": written, "point": point}
+    return bound(value, value, 0, duals, shares=[[0, 1], [2, 3]], **about)
 
 
 OF_OTHERS = of_others(PAIR, [1, 2, 1, 5], [1, 0, 0, 1])
@@ -181,10 +128,10 @@ def _best(data: Mapping[str, Any]) -> Number | None:
             matrix[r, j] = Fraction(rate)
     p = Formulation("as written")
     x = p.variable(
-        "x", (len(bounds),), lower=_array(low for low, _ in bounds), upper=_array(high for _, high in bounds)
+        "x", (len(bounds),), lower=objects(low for low, _ in bounds), upper=objects(high for _, high in bounds)
     )
-    p.maximize((_array(Fraction(entry["cost"]) for entry in data["variables"]) * x).sum() + Fraction(data["offset"]))
-    p.constrain("row", between(_array(low for low, _ in sides), matrix @ x, _array(high for _, high in sides)))
+    p.maximize((objects(Fraction(entry["cost"]) for entry in data["variables"]) * x).sum() + Fraction(data["offset"]))
+    p.constrain("row", between(objects(low for low, _ in sides), matrix @ x, objects(high for _, high in sides)))
     program = replace(p.program(), sense=Sense(data["sense"]))
     solution = Exact().solve(program)
     if solution.status is Status.UNBOUNDED:
@@ -192,22 +139,4 @@ def _best(data: Mapping[str, Any]) -> Number | None:
     return None if solution.status is Status.INFEASIBLE else Fraction(program.value(solution.require_optimal().point))
 
 
-def _array(values: Any) -> Array:
-    listed = list(values)
-    out = np.empty(len(listed), dtype=object)
-    out[:] = listed
-    return out
-
-
-TRUTH: dict[str, Truth] = {
-    "infeasibility": _infeasibility,
-    "bound": _bound,
-}
-EXAMPLES: dict[str, Json] = {
-    "NO_POINT": NO_POINT,
-    "OUT_OF_REACH": OUT_OF_REACH,
-    "WHOLE": WHOLE,
-    "CHEAPEST": CHEAPEST,
-    "HALFWAY": HALFWAY,
-    "OF_OTHERS": OF_OTHERS,
-}
+TRUTH: dict[str, Truth] = {"infeasibility": _infeasibility, "bound": _bound}

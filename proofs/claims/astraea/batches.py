@@ -15,6 +15,7 @@ from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
 from fairopt.proofs.verifier.schedules import decide
 from fairopt.schedules.document import document
+from fairopt.testing.batch_samples import quotas
 
 NAMES, OWNERS, CHUNKS = ("j11", "j12", "j21", "j22"), ("u1", "u1", "u2", "u2"), (2, 3, 2, 30)
 
@@ -59,8 +60,8 @@ def random_batch(
     return Batch.of(
         workers=workers,
         ps=ps,
-        worker_quota=_quotas(random, workers, names),
-        ps_quota=_quotas(random, ps, names),
+        worker_quota=quotas(random, workers, names),
+        ps_quota=quotas(random, ps, names),
         worker_types=[f"worker{number}" for number in range(kinds_w)],
         ps_types=[f"ps{number}" for number in range(kinds_p)],
         worker_bandwidth=random.choice([1, 2]),
@@ -75,14 +76,6 @@ def random_batch(
         gradient=[Fraction(random.randint(0, 3), 2) for _ in range(jobs)],
         utility=[_utility(random) for _ in range(jobs)],
     )
-
-
-def _quotas(random: Random, there: list[list[int]], names: list[str]) -> dict[str, list[int]]:
-    quota = {name: [0] * len(there[0]) for name in names}
-    for kind in range(len(there[0])):
-        for _ in range(sum(row[kind] for row in there)):
-            quota[random.choice(names)][kind] += 1
-    return quota
 
 
 def _utility(random: Random) -> CompletionUtility:
@@ -129,8 +122,8 @@ class Deviating:
         if one is None or not self.least_used:
             return one
         span = slice(start - 1, start - 1 + one.schedule.duration)
-        room = (state.free_workers[:, worker, span] >= workers) & (state.free_ps[:, ps, span] >= 1)
-        free = [int(each.sum()) for each in state.free_workers]
+        room = (state.workers.free[:, worker, span] >= workers) & (state.ps.free[:, ps, span] >= 1)
+        free = [int(each.sum()) for each in state.workers.free]
         able = [server for server in range(len(free)) if room[server].all()]
         best = min(able, key=lambda server: (-free[server], server))
         # prices are the same on all servers, and so is the cost

@@ -161,7 +161,7 @@ def every_schedule(state: RoundState, job: int) -> Iterator[JobSchedule]:
             slots = batch.duration(job, total, together, worker, ps)
             for start in range(state.slots - slots + 1):
                 span = slice(start, start + slots)
-                room = state.free_workers[:, worker, span].min(axis=1), state.free_ps[:, ps, span].min(axis=1)
+                room = state.workers.free[:, worker, span].min(axis=1), state.ps.free[:, ps, span].min(axis=1)
                 if (room[0] < y).any() or (room[1] < z).any():
                     continue
                 if own[span].min() >= total and own_ps[span].min() >= sum(z):

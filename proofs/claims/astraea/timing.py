@@ -66,7 +66,8 @@ class Size:
             ps_bandwidth=self.chunks,
         )
         state = RoundState.fresh(batch, 0, self.slots, np.array([16.0]), np.array([16.0]))
-        state.free_workers, state.free_ps = (each.view(Counted) for each in (state.free_workers, state.free_ps))
+        for each in (state.workers, state.ps):
+            each.free = each.free.view(Counted)
         Counted.reads = 0
         found(Reference().best(state, 0), "a schedule")
         return Counted.reads

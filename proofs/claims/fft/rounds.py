@@ -19,7 +19,7 @@ from fairopt.methods.gang_assignment import usable_gpus
 from fairopt.models.fft.fairness import AfterLoading, FluidPart, WholeGpusPart
 from fairopt.models.fft.fft import FFT
 from fairopt.models.fft.placement import HierarchicalPlacement
-from fairopt.models.fft.program import RoundChoices, smaller_total
+from fairopt.models.fft.program import choices, smaller_total
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import Array, Number
@@ -227,12 +227,12 @@ def program() -> Finding:
         count += 1
         policy = FFT(restart=Fraction(1, 4))
         best, most = _by_trying_all(queue, policy.terms(queue, state).cost)
-        room = RoundChoices.of(queue)
-        require(usable_gpus(queue.jobs.gpus, room.allowed, room.capacity) == most, "K(t) is the most that can be busy")
+        allowed = choices(queue)
+        require(usable_gpus(queue.jobs.gpus, allowed, queue.room) == most, "K(t) is the most that can be busy")
         without_gap = [decide(policy, queue, each, state=state, options=Options(gap=0)) for each in solvers]
         for schedule in (decide(policy, queue, state=state), *without_gap):
             worst = max(worst, abs(Fraction(sum(schedule.costs.values())) - best))
-        plain = smaller_total(queue.jobs.gpus, room.allowed, room.capacity)
+        plain = smaller_total(queue.jobs.gpus, allowed, queue.room)
         more += plain > most
         infeasible += _refused(FFT(usable=smaller_total), queue)
     switches = _switching_again()

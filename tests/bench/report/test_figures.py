@@ -182,7 +182,8 @@ def test_the_command_writes_into_each_file(
 
 
 @pytest.mark.parametrize(
-    ("file", "name"), [("README.md", "speed"), ("docs/benchmarks.md", "goals"), ("docs/benchmarks.md", "resolves")]
+    ("file", "name"),
+    [("docs/benchmarks.md", "speed"), ("docs/benchmarks.md", "goals"), ("docs/benchmarks.md", "resolves")],
 )
 def test_our_documents_have_a_place_for_them(file: str, name: str) -> None:
     text = (ROOT / file).read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from fairopt.errors import BadInput, NotSolved
 from fairopt.methods.gang_assignment import usable_gpus
 from fairopt.models.fft.fairness import AfterLoading, FFTState, FluidPart, WholeGpusPart, advance, refreshed
 from fairopt.models.fft.fft import FFT
-from fairopt.models.fft.program import RoundChoices, nothing, smaller_total
+from fairopt.models.fft.program import choices, nothing, smaller_total
 from fairopt.policy import decide
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Jobs, Queue, Trace
@@ -77,13 +77,13 @@ def test_terms_by_hand():
     assert got.switching.tolist() == [[0, F(15 + 30, 30)], [0, 0]]
     assert got.compensation.tolist() == [[6, 12], [0, 0]]
     # any schedule, term by term: A on the fast host and B nowhere; both on one type each
-    assert dict(FFT().costs(queue, state, {0: ((1, 1),)})) == {
+    assert dict(FFT().terms(queue, state).of(queue, {0: ((1, 1),)})) == {
         "age": F(1, 2),
         "volume": 4,
         "switching": 1,
         "compensation": -12,
     }
-    both = FFT().costs(queue, state, {0: ((0, 1),), 1: ((1, 2),)})
+    both = FFT().terms(queue, state).of(queue, {0: ((0, 1),), 1: ((1, 2),)})
     assert sum(both.values()) == F(1, 4) + 8 - 6 + F(1, 2) + 8
 
 
@@ -238,9 +238,9 @@ def test_demand_alone_is_no_work_conservation():
     # two gangs of 3 on two types of 2 + 3 GPUs: 5 GPUs, demand of 6, and 3 that can be busy
     jobs = Jobs.of(types=["a", "b"], gpus=[3, 3], work=[4, 4])
     queue = Queue.fresh(jobs, Cluster.uniform({"a": (1, 2), "b": (1, 3)}), length=1)
-    room = RoundChoices.of(queue)
-    assert smaller_total(jobs.gpus, room.allowed, room.capacity) == 5
-    assert usable_gpus(jobs.gpus, room.allowed, room.capacity) == 3
+    allowed = choices(queue)
+    assert smaller_total(jobs.gpus, allowed, queue.room) == 5
+    assert usable_gpus(jobs.gpus, allowed, queue.room) == 3
     for solve in (None, Highs()):
         with pytest.raises(NotSolved):
             decide(FFT(usable=smaller_total), queue, solve, state=FFTState())

@@ -1,4 +1,4 @@
-"""The README's section "What we found", made from the ledger: ``python -m fairopt.proofs.ledger.readme README.md``."""
+"""The page "What we found", made from the ledger: ``python -m fairopt.proofs.ledger.page docs/ledger.md``."""
 
 from __future__ import annotations
 

@@ -1,0 +1,87 @@
+"""The pictures of the README: ``python docs/readme_pictures.py`` writes docs/_static/compare.svg and finding.svg."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+
+from fairopt import discovery
+from fairopt.backends.exact import Exact
+from fairopt.cli import comparison_tables
+from fairopt.compare import compare
+from fairopt.datasets import oef_example
+from fairopt.models import CooperativeOEF
+from fairopt.plot import COLOURS
+from fairopt.policy import allocate
+from fairopt.problem import Market
+from fairopt.properties import ParetoEfficiency
+
+STATIC = Path(__file__).parent / "_static"
+#: Dark grey on white, and a red and a green that colour-blind people tell apart by their lightness.
+THEME = TerminalTheme(
+    (255, 255, 255),
+    (36, 41, 47),
+    [(36, 41, 47), (176, 58, 0), (0, 110, 80)] + [(36, 41, 47)] * 5,
+)
+
+
+def table() -> str:
+    """Return the picture of the comparison that the README begins with."""
+    market = oef_example()
+    properties = discovery.properties(Market)
+    rows = list(compare(market, discovery.policies(Market), properties))
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        comparison_tables.markets(rows, market, properties)
+    lines = [line.rstrip() for line in printed.getvalue().splitlines()]
+    end = next(at for at, line in enumerate(lines) if line.startswith("AT "))
+    console = Console(record=True, width=max(map(len, lines[:end])) + 1, file=io.StringIO())
+    for line in lines[:end]:
+        text = Text(line)
+        text.highlight_regex(r"\bNO -?[\d.e+-]+", "bold red")
+        text.highlight_regex(r"\byes\b", "green")
+        console.print(text, soft_wrap=True)
+    return console.export_svg(title="fairopt compare oef_example.toml", theme=THEME)
+
+
+def finding() -> Figure:
+    """Return the picture of an allocation of cooperative OEF, and of one that nobody likes less and somebody more."""
+    market = Market.of([[1, 1, 3], [1, 2, 2], [1, 3, 5]], capacity=[1, 1, 1])
+    decided = allocate(CooperativeOEF(), market, Exact())
+    witness = ParetoEfficiency().check(market, decided.shares).witness
+    better = market.utility(witness.allocation)
+    figure = Figure(figsize=(7.5, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for at, (label, values, colour) in enumerate(
+        (("cooperative OEF", decided.utilities, COLOURS[0]), ("another allocation", better, COLOURS[1]))
+    ):
+        places = [row + 0.4 * at - 0.2 for row in range(len(market.users))]
+        bars = axes.barh(places, [float(each) for each in values], 0.38, color=colour, label=label)
+        axes.bar_label(bars, [str(each) for each in values], padding=4)
+    axes.set_yticks(range(len(market.users)), market.users)
+    axes.invert_yaxis()
+    axes.set_xlabel("throughput")
+    axes.margins(x=0.12)
+    axes.set_title("Speedups (1, 1, 3), (1, 2, 2), (1, 3, 5), one GPU of each type", loc="left", fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="upper right")
+    return figure
+
+
+def main() -> None:
+    """Write both."""
+    STATIC.mkdir(exist_ok=True)
+    (STATIC / "compare.svg").write_text(table(), encoding="utf-8")
+    with mpl.rc_context({"svg.hashsalt": "fairopt"}):
+        finding().savefig(STATIC / "finding.svg", metadata={"Date": None}, facecolor="white")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""What the suites ask of all policies, whatever they decide: of what they declare and claim, and of their solvers."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fairopt.backends import Backend
+from fairopt.compare import answered
+from fairopt.discovery import BACKENDS, PROPERTIES, load, names, property_
+from fairopt.errors import NotCapable
+from fairopt.policy import Claim, Policy, Trait, decide
+from fairopt.properties import Answer, Effort, Verdict
+from fairopt.testing.suite import Suite, Traits, checks_of, requires
+
+#: The relative difference allowed between two computations: ten times the tolerance of the loosest back end.
+AGREE = 1e-6
+#: What a suite is told of failures: a policy's name to {check: measured reason}.
+Known = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyChecks(ABC):
+    """Checks of all policies."""
+
+    #: How hard to search for a misreport where a claim is said to hold, and where it is said to be refuted.
+    _where_it_holds: ClassVar[Effort] = Effort(15)
+    _where_it_fails: ClassVar[Effort] = Effort(150)
+
+    def says_what_it_is(self, policy: Policy) -> None:
+        """Guards against plug-ins without a name or source, and against claims about properties that nobody defines."""
+        assert policy.name
+        assert policy.source
+        assert all(isinstance(trait, Trait) for trait in policy.traits)
+        unknown = {claim.property for claim in policy.checkable_claims} - set(names(PROPERTIES))
+        assert not unknown, f"claims about {unknown}, which no installed property is called"
+        assert all(claim.source and claim.said() for claim in policy.claims), "a claim without source, or without words"
+
+    @requires("claims")
+    def claims_hold(self, policy: Policy) -> None:
+        """Guards against claims that are taken over from a paper and do not hold: they do on generated problems."""
+        for claim in policy.checkable_claims:
+            for problem, outcome in self._tried(policy, claim) if claim.refuted_by is None else ():
+                verdict = _verdict(claim, policy, problem, outcome, self._where_it_holds)
+                assert verdict.answer is not Answer.FAILS, f"{claim.source} fails on {self._shown(problem)}: {verdict}"
+
+    @requires("refuted claims")
+    def refuted_claims_stay_refuted(self, policy: Policy) -> None:
+        """Guards against counterexamples that a change of the policy made meaningless."""
+        for claim in policy.checkable_claims:
+            if claim.refuted_by is not None:
+                outcome = self._decided(policy, claim.refuted_by)
+                verdict = _verdict(claim, policy, claim.refuted_by, outcome, self._where_it_fails)
+                assert verdict.answer is Answer.FAILS, f"{claim.source} was refuted, and now: {verdict}"
+
+    def _declared(self, policy: Policy) -> set[Any]:
+        """Return what a policy declares, which checks may require."""
+        standing = ("claims" if claim.refuted_by is None else "refuted claims" for claim in policy.checkable_claims)
+        return {*policy.traits, *standing}
+
+    def _decided(self, policy: Policy, problem: Any) -> Any:
+        return answered(problem, policy).outcome
+
+    def _shown(self, problem: Any) -> str:
+        return repr(problem)
+
+    @abstractmethod
+    def _tried(self, policy: Policy, claim: Claim) -> Iterable[tuple[Any, Any]]:
+        """Return problems on which a claim must hold, and what the policy makes of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampledChecks(PolicyChecks):
+    """Checks of what policies make of sampled problems, which is made once a policy and kept."""
+
+    _made: dict[int, tuple[Policy, list[Any]]] = field(default_factory=dict, init=False)
+
+    def says_what_it_is(self, policy: Policy) -> None:
+        """Guards against plug-ins without name, source or defaults, and states that cannot be written down."""
+        super().says_what_it_is(policy)
+        for kind in (type(policy), *policy.states):
+            assert is_dataclass(kind), f"{kind.__name__} is no dataclass"
+            assert kind.__dataclass_params__.frozen, f"{kind.__name__} is not frozen"  # type: ignore[attr-defined]
+        bare = [each.name for each in fields(policy) if each.default is each.default_factory is MISSING]  # type: ignore[arg-type]
+        assert not bare, f"options without default: {bare}"
+
+    @abstractmethod
+    def _sampled(self, policy: Policy) -> Iterable[Any]:
+        """Return what the policy makes of the sampled problems, anew."""
+
+    def _outcomes(self, policy: Policy) -> list[Any]:
+        if id(policy) not in self._made:
+            self._made[id(policy)] = policy, list(self._sampled(policy))
+        return self._made[id(policy)][1]
+
+
+def suite_of(title: str, checks: PolicyChecks, expected_failures: Known | None) -> Suite[Policy]:
+    """Return the suite of these checks."""
+    known = expected_failures or {}
+
+    def traits(policy: Policy) -> Traits:
+        return Traits(policy.name, frozenset(checks._declared(policy)), "", known.get(policy.name, {}))
+
+    return Suite(title, checks_of(checks), traits)
+
+
+def decided(policy: Policy, problem: Any, state: Any = None) -> Any:
+    """Return what a pristine copy of a policy decides, after its own first state where none is given."""
+    return decide(copy.deepcopy(policy), problem, state=state)
+
+
+def solvers() -> Iterator[Backend]:
+    """Yield the back ends that are installed."""
+    for name in names(BACKENDS):
+        backend = load(BACKENDS, name)
+        if backend.available():
+            yield backend()
+
+
+def answers(policy: Policy, problem: Any, *, state: Any = None) -> Iterator[Any]:
+    """Yield what the installed back ends and the policy's own methods make of a problem; who cannot is not asked."""
+    for way in (*solvers(), *policy.methods):
+        with suppress(NotCapable):
+            yield decide(policy, problem, way, state=state)
+
+
+def check_agreement(found: Mapping[str, float], problem: object) -> None:
+    """Fail where answers to one problem, by the name of who gave them, differ."""
+    least, most = min(found.values(), default=0.0), max(found.values(), default=0.0)
+    assert most - least <= AGREE * (1 + abs(most)), f"{problem!r}: {found}"
+
+
+def check_unchanged(now: Any, before: Any, name: str) -> None:
+    """Fail where what a policy was given can be written or is not what it was."""
+    if isinstance(now, np.ndarray):
+        assert not now.flags.writeable, f"{name} can be written"
+        assert now.dtype == before.dtype, f"{name} has changed"
+        assert np.array_equal(now, before), f"{name} has changed"
+    elif is_dataclass(now):
+        for each in fields(now):
+            check_unchanged(getattr(now, each.name), getattr(before, each.name), f"{name}.{each.name}")
+    else:
+        assert now == before, f"{name} has changed"
+
+
+def backwards(found: Sequence[str], letter: str) -> tuple[str, ...]:
+    """Return as many names, in the reverse of alphabetical order where the names were in order."""
+    return tuple(f"{letter}{len(found) - at:04}" for at in range(len(found)))
+
+
+def _verdict(claim: Claim, policy: Policy, problem: Any, outcome: Any, effort: Effort) -> Verdict:
+    verdict = property_(claim.property).judge(policy, problem, outcome, effort=effort)
+    return verdict.by_misreport.get(claim.misreport, verdict)
