@@ -107,4 +107,4 @@ release: .venv/ready ## build wheel and source package, try both in new environm
 	@touch $@
 
 clean:
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build docs/_generated dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

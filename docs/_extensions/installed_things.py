@@ -65,7 +65,8 @@ def properties() -> Iterator[tuple[str, ...]]:
 def datasets() -> Iterator[tuple[str, ...]]:
     """Yield a row for each data set."""
     for name in discovery.names(discovery.DATASETS):
-        yield f"`{name}`", first_line(discovery.load(discovery.DATASETS, name))
+        about = first_line(discovery.load(discovery.DATASETS, name)).removeprefix("Return ")
+        yield f"`{name}`", about[:1].upper() + about[1:]
 
 
 POLICY = ("Name", "What it does", "Source", "What the source claims", "Options")
