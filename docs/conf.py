@@ -7,6 +7,7 @@ import shutil
 import sys
 from importlib.metadata import version as installed
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -18,10 +19,6 @@ os.environ["COLUMNS"] = "118"
 # A kernel asks for colours, which are no text; nobody's own settings come in.
 SETTINGS = ROOT / "build" / "docs-ipython"
 STARTUP = SETTINGS / "profile_default" / "startup" / "plain.py"
-STARTUP.parent.mkdir(parents=True, exist_ok=True)
-STARTUP.write_text(
-    'import os\nfor name in ("FORCE_COLOR", "CLICOLOR_FORCE", "CLICOLOR"):\n    os.environ.pop(name, None)\n'
-)
 os.environ["IPYTHONDIR"] = str(SETTINGS)
 
 from freshness import digest  # noqa: E402
@@ -90,11 +87,6 @@ toc_object_entries = False
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "unsrt"
 
-MADE = HERE / "_generated"  # pages of the reference, and pictures, which sphinx-gallery makes anew for new scripts only
-if not (MADE / CODE).exists():
-    shutil.rmtree(MADE, ignore_errors=True)
-    MADE.mkdir()
-    (MADE / CODE).touch()
 sphinx_gallery_conf = {
     "examples_dirs": "pictures",
     "gallery_dirs": "_generated/pictures",
@@ -142,3 +134,28 @@ html_context = {"default_mode": "auto"}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
+
+PLAIN = """
+import os
+for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "CLICOLOR"):
+    os.environ.pop(name, None)
+"""
+
+
+def prepare(app: Any, config: Any) -> None:
+    """Write the kernel's settings, and drop what was made or kept for another state of the code."""
+    STARTUP.parent.mkdir(parents=True, exist_ok=True)
+    STARTUP.write_text(PLAIN, encoding="utf-8")
+    for kept in KEPT.glob("*"):
+        if kept.name != CODE:
+            shutil.rmtree(kept)
+    made = HERE / "_generated"  # pages of the reference, and pictures, which are made anew for new scripts only
+    if not (made / CODE).exists():
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir()
+        (made / CODE).touch()
+
+
+def setup(app: Any) -> None:
+    """Register with Sphinx; before other extensions look at the settings."""
+    app.connect("config-inited", prepare, priority=1)

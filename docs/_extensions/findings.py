@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from building import folded, html, paragraph, section, table
 from docutils import nodes
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -96,8 +97,19 @@ class Findings(SphinxDirective):
         rows = ledger()
         made: list[nodes.Node] = [html('<div id="finding-filter" hidden></div>')]
         for paper in papers(rows):
-            made.append(section(title(paper), f"of-{paper}", *(box(row) for row in rows if row.paper == paper)))
+            boxes = [box(row) for row in rows if row.paper == paper]
+            made.append(section(title(paper), f"of-{paper}", *notebook(paper), *boxes))
         return made
+
+
+def notebook(paper: str) -> list[nodes.Node]:
+    """Return a line that links the paper's notebook, where there is one."""
+    if paper not in PAPERS:
+        return []
+    target = f"/notebooks/{PAPERS[paper].notebook}"
+    link = pending_xref(refdomain="std", reftype="doc", reftarget=target, refexplicit=False, refwarn=True)
+    link += nodes.inline(text=target)
+    return [nodes.paragraph("", "", nodes.Text("Notebook: "), link)]
 
 
 class FindingCounts(SphinxDirective):

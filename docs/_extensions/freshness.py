@@ -11,10 +11,10 @@ KINDS = {".py", ".toml", ".csv", ".json", ".v"}
 
 
 def digest(root: Path) -> str:
-    """Return a short SHA-256 over names and contents of all code and data below the root's rooms."""
+    """Return a short SHA-256 over all code and data below the root's rooms, and the versions of libraries."""
     found = hashlib.sha256()
-    for room in ROOMS:
-        for path in sorted((root / room).rglob("*")):
-            if path.suffix in KINDS and path.is_file():
-                found.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
+    files = [path for room in ROOMS for path in sorted((root / room).rglob("*")) if path.suffix in KINDS]
+    for path in [root / "constraints.txt", *files]:
+        if path.is_file():
+            found.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
     return found.hexdigest()[:16]
