@@ -10,6 +10,9 @@ from typing import Any
 from myst_nb.core import render
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
 
 
 def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
@@ -17,6 +20,9 @@ def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
     made: list[NotebookNode] = []
     streams: dict[str, NotebookNode] = {}
     for output in outputs:
+        shown = output.get("data", {})
+        if shown.get("text/plain", "").startswith("<Figure") and not any(kind.startswith("image/") for kind in shown):
+            logger.warning("a picture is shown as text only; begin the cell with %%matplotlib inline")
         if output["output_type"] == "stream" and output["name"] in streams:
             streams[output["name"]]["text"] += output["text"]
         else:
