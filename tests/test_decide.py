@@ -8,8 +8,9 @@ from fairopt.backends.exact import Exact
 from fairopt.compare import compare
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.models import CooperativeOEF, EqualSplit, MaxMin, NonCooperativeOEF, WaterFilling
-from fairopt.policy import Optima, Uniqueness, allocate, chosen, decide, follow, uniqueness
+from fairopt.policy import Optima, Uniqueness, allocate, chosen, decide, exactly, follow, uniqueness
 from fairopt.problem import Market
+from fairopt.properties import Answer
 
 MARKET = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
 POLICIES = discovery.policies()
@@ -89,3 +90,36 @@ def test_a_decision_stands_where_its_uniqueness_is_not_known(monkeypatch):
     (row,) = compare(MARKET, [MaxMin()], [], exact=False)
     assert row.error is None
     assert row.decision.exact is False
+
+
+# -- numbers that are far apart ---------------------------------------------------------------------------------------
+#: More GPUs of one type than floats can hold beside those of the other, and users who differ in the other only.
+FAR_APART = Market.of([[1, 2], [1, 3]], capacity=["1e15", "1e-9"])
+
+
+@pytest.mark.parametrize("name", ["max-min", "water-filling", "oef-noncooperative"])
+def test_what_floats_cannot_hold_is_decided_in_rationals_and_says_so(name: str) -> None:
+    policy = discovery.policy(name)
+    decision = decide(policy, FAR_APART)
+    assert decision.backend == "exact"
+    assert decision.exact
+    fair = FAR_APART.fair_utility()
+    assert min(decision.utilities / fair) >= min(exactly(policy, FAR_APART).utilities / fair)
+
+
+def test_a_back_end_that_was_named_is_never_replaced() -> None:
+    policy = discovery.policy("max-min")
+    method = policy.methods[0]
+    with pytest.raises(NotSolved, match="numerically out of range for HiGHS"):
+        decide(policy, FAR_APART, method)
+    assert decide(policy, FAR_APART, Highs()).backend == "highs"
+
+
+def test_rows_of_numbers_far_apart_are_whole_and_their_witnesses_can_be_read() -> None:
+    for exact in (True, False):
+        for row in compare(FAR_APART, discovery.policies(Market), discovery.properties(Market), exact=exact):
+            assert row.error is None
+            for verdict in row.verdicts.values():
+                assert verdict.answer is not Answer.UNDECIDED
+                gets, _, instead = str(verdict.witness or "").rpartition(" instead of ")
+                assert not instead or not gets.endswith(f" gets {instead}")

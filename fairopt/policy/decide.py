@@ -13,16 +13,18 @@ from typing import Any, TypedDict, Unpack, overload
 
 from fairopt.backends import Backend, Highs, Method, Options, Session, Solver
 from fairopt.backends.exact import Exact
-from fairopt.errors import BadInput, NotCapable
+from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision
 from fairopt.policy.optima import lexicographic
 from fairopt.policy.plan import Plan
-from fairopt.policy.policy import Policy
+from fairopt.policy.policy import Policy, Trait
 from fairopt.policy.schedule import Schedule
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 
+#: The most speedups of a market that is decided in rationals where floats failed: seconds, not hours.
+MOST_EXACT = 1_000
 #: Who may solve: a back end, or one of the policy's methods.
 Chosen = Solver | Method
 
@@ -109,7 +111,8 @@ def decide(
 ) -> Decision:
     """Return what ``policy`` decides on ``problem`` in ``state`` (None: its initial state).
 
-    ``solver`` None means the policy's best way; `How` says what else may be asked. Errors: `NotSolved` (carries what
+    ``solver`` None means the policy's best way, and rationals where floats fail on a market of at most `MOST_EXACT`
+    speedups; `How` says what else may be asked. Errors: `NotSolved` (carries what
     was found), `NotCapable`, `NotInstalled`, `BadInput`.
     """
     if not isinstance(problem, policy.problem):
@@ -119,7 +122,18 @@ def decide(
     if at is None:
         exact, vertex = how.get("exact", False), how.get("vertex", False)
         at = session(policy, solver, how.get("options"), exact=exact, vertex=vertex)
-    decision = policy.decide(problem, policy.start(problem) if state is None else state, at)
+    state = policy.start(problem) if state is None else state
+    try:
+        decision = policy.decide(problem, state, at)
+    except NotSolved:
+        options = how.get("options") or Options()
+        if solver is not None or "at" in how or options.given() or at.solver.number is not float:
+            raise
+        if not isinstance(problem, Market) or problem.speedup.size > MOST_EXACT or Trait.EXACT not in policy.traits:
+            raise
+        # what floats say of numbers far apart is no fact about the market
+        at = session(policy, exact=True)
+        decision = policy.decide(problem, state, at)
     return replace(decision, solver=at.solver)
 
 

@@ -268,6 +268,8 @@ class _Filling:
         needy = (rate > 0) | (floor > 0)
         if (taken > self.capacity * (1 + REACHED)).any() or not ((speedup[needy] > 0) & (left > 0)).any(axis=1).all():
             raise NotSolved("users are to keep more than there is")
+        if not (rate > 0).any():
+            raise NotSolved("numbers too far apart for floats: nobody is left to be raised")
         result = method(speedup, left, rate, floor=floor if floor.any() else None, demand=target.demand)
         result.shares[users, type_] = gpus
         return result

@@ -62,7 +62,8 @@ class Misreport:
         said = ", ".join(number_text(value) for value in self.report)
         true = ", ".join(number_text(value) for value in self.truth)
         got, gets = number_text(self.truthful_utility), number_text(self.utility)
-        return f"{self.user} has speedups {true}, reports {said}, and gets {gets} instead of {got}"
+        gets = f"{gets} instead of" if gets != got else f"{number_text(self.gain)} more than"
+        return f"{self.user} has speedups {true}, reports {said}, and gets {gets} {got}"
 
 
 class ExactReports:

@@ -9,6 +9,7 @@ from time import monotonic
 
 import numpy as np
 
+from fairopt.errors import NotSolved
 from fairopt.program import Array
 from fairopt.properties.effort import KINDS, Effort
 from fairopt.properties.misreports.allowed import CandidateReports, Misreports, in_turn
@@ -70,7 +71,10 @@ class MisreportSearch:
         for each in candidates:
             if best is not None and best.share >= each.share:
                 break
-            gain = self.asked.gain(each.user, each.report)
+            try:
+                gain = self.asked.gain(each.user, each.report)
+            except NotSolved:  # a report that the policy cannot answer gains nothing
+                continue
             true = replace(each, gain=gain, share=gain / float(self.asked.fair[each.user]))
             best = true if best is None or true.share > best.share else best
         return best

@@ -13,6 +13,7 @@ from fairopt.certificates import Certificate, EnvyProof
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms
 from fairopt.problem import Market, worth
+from fairopt.problem.utility import capped_value
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.properties.over_optima import Slack, linear
 from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
@@ -37,6 +38,8 @@ class Envy:
 
     def __str__(self) -> str:
         got, theirs = number_text(self.throughput), number_text(self.with_others_shares)
+        if theirs == got:
+            theirs = f"{number_text(self.with_others_shares - self.throughput)} more"
         return f"{self.user} gets {got}; with the shares of {self.envied}, by weight, it would get {theirs}"
 
 
@@ -61,22 +64,19 @@ class EnvyFreeness(AllocationProperty):
         return EnvyProof(market, shares, verdict.witness.user, verdict.witness.envied)
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
-        values = market.values(shares)
         own, fair = market.utility(shares), market.fair_utility()
-        slack = own[:, None] - values
-        relative = slack / fair[:, None]
-        n = len(own)
-        if n > 1:  # a user is not compared with itself, where the slack is always 0
-            relative = np.where(np.eye(n, dtype=bool), relative.max() + 1, relative)
-        i, other = divmod(int(np.argmin(relative)), n)
+        users, others = _closest_to_envy(market.as_(float), shares.astype(float))
+        value = _value(market, shares, users, others)
+        at = int(np.argmin((own[users] - value) / fair[users]))
+        i, other = users[at], others[at]
         return self._by_slack(
             market,
-            slack[i, other],
+            own[i] - value[at],
             fair[i],
             tolerance,
             unit=f"throughput of {market.users[i]}",
-            effort=f"{n * (n - 1)} pairs of users",
-            witness=Envy(market.users[i], market.users[other], own[i], values[i, other]),
+            effort=f"{len(own) * (len(own) - 1)} pairs of users",
+            witness=Envy(market.users[i], market.users[other], own[i], value[at]),
         )
 
     def over(self, optima: Optima) -> OverOptima:
@@ -88,6 +88,34 @@ class EnvyFreeness(AllocationProperty):
             slack = Slack(own | optima.worth(i, other, -scale / optima.fair[i]), Fraction(0))
             slacks.append(_within_demand(optima, slack, i, other, scale) if i in limited else slack)
         return linear(self, optima, slacks, f"{len(slacks)} pairs of users")
+
+
+def _value(market: Market, shares: Array, users: Array, others: Array) -> Array:
+    """Return what each of ``users`` (m,) would get out of the shares of the one of ``others`` (m,), by weight."""
+    theirs = shares[others] * (market.weight[users] / market.weight[others])[:, None]
+    return capped_value(market.speedup[users], theirs, None if market.demand is None else market.demand[users])
+
+
+def _closest_to_envy(market: Market, shares: Array) -> tuple[Array, Array]:
+    """Return the pairs (user, other) among which that with the least relative slack is, whatever was rounded.
+
+    Exact shares may have thousands of digits; floats say of most pairs that another is tighter.
+    """
+    n, k = shares.shape
+    if n == 1:  # a user is compared with itself where there is no other
+        return np.array([0]), np.array([0])
+    users, others = np.nonzero(~np.eye(n, dtype=bool))
+    own, value = market.utility(shares)[users], _value(market, shares, users, others)
+    # sums of k terms, a few roundings each; with demands, differences of sums of GPUs at the fastest speed
+    held = shares.sum(axis=1)
+    most = held[users] + held[others] * (market.weight[users] / market.weight[others])
+    rounding = 4 * (k + 4) ** 2 * np.finfo(float).eps * market.speedup.max(axis=1)[users] * most
+    fair = market.fair_utility()[users]
+    slack, error = (own - value) / fair, rounding / fair + np.finfo(float).tiny
+    kept = slack - error <= (slack + error).min()
+    if not np.isfinite(slack).all():  # beyond the range of floats
+        kept[:] = True
+    return users[kept], others[kept]
 
 
 def _within_demand(optima: Optima, slack: Slack, user: int, other: int, scale: Any) -> Slack:
