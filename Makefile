@@ -4,13 +4,15 @@ PYTHON ?= python3
 PYTHONS ?= $(PYTHON)
 BIN := .venv/bin
 FULL := oef-noncooperative max-min oef-cooperative water-filling nash-welfare fft-round posted-prices
+SITE := $(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --jobs auto --builder
 QUICK := $(FULL:%=quick-%)
 
 # Kernels of the BLAS with which tests of floats are run, where the processor has them; what is tested with each.
 KERNELS := SkylakeX Haswell Prescott
 NUMERICAL := tests/methods tests/backends tests/certificates tests/models/nash tests/models/gavel tests/properties/test_misreports.py
 
-.PHONY: demo test kernels check format campaign bench figures bench-full bench-large bench-more notebook certify claims proofs release clean
+.PHONY: demo test kernels check format campaign bench figures bench-full bench-large bench-more notebook certify claims proofs docs \
+	docs-links release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
 	@$(BIN)/fairopt compare fairopt/datasets/oef_example.toml
@@ -74,8 +76,19 @@ bench-more: .venv/ready ## what exactness, nearby markets, misreports, rounds an
 	$(BIN)/python benchmarks/fft_rounds.py
 	$(BIN)/python benchmarks/posted_prices.py
 
-notebook: .venv/ready ## run the notebook again and keep its outputs
-	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb
+notebook: .venv/ready ## run the notebooks again and keep their outputs
+	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False --NotebookClient.coalesce_streams=True notebooks/*.ipynb
+
+docs: .venv/docs-ready ## the site, in build/docs: every example on it is run, and any warning is an error
+	$(SITE) html docs build/docs
+	@echo "open build/docs/index.html"
+
+docs-links: .venv/docs-ready ## whether what the site links to outside is there; needs the network
+	$(SITE) linkcheck docs build/docs-links
+
+.venv/docs-ready: .venv/ready
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
+	@touch $@
 
 release: .venv/ready ## build wheel and source package, try both in new environments, write the notes: all in dist/
 	@rm -rf dist && $(BIN)/python -m pip install --quiet build twine
@@ -94,4 +107,4 @@ release: .venv/ready ## build wheel and source package, try both in new environm
 	@touch $@
 
 clean:
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build docs/_generated dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

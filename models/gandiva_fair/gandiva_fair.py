@@ -41,8 +41,8 @@ class GandivaFair(Policy):
        of the user has run; where the user's tickets on those are used up, a new job goes to the newest of the others
        (Sec. 3.5, Profiling). With ``profiling`` False speeds are known from the start.
     3. *Migration*: the job that gains most from another type moves, if its relative speedup is above ``improvement``.
-      The moves that are left go from the most to the least loaded server of a type, if loads per GPU differ by more
-      than ``threshold``. A load per GPU of 1 is what a server can just serve. The paper gives neither number.
+       The moves that are left go from the most to the least loaded server of a type, if loads per GPU differ by more
+       than ``threshold``. A load per GPU of 1 is what a server can just serve. The paper gives neither number.
     4. *Split stride* with ``whole`` and ``shared`` as in `SplitStride`.
 
     Large jobs, and jobs with a lease, stay on their servers while these work, except for moves to another type.

@@ -16,7 +16,7 @@ from fairopt.cli.app import COMMANDS, load
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "fairopt/datasets/SOURCES.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted(path for path in (ROOT / "docs").rglob("*.md") if "_generated" not in path.parts),
     *sorted((ROOT / "proofs").rglob("*.md")),
 ]
 GROUPS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]

@@ -1,4 +1,4 @@
-"""The notebook still says what its stored outputs say: it is run again, in a copy, and the texts are compared."""
+"""The notebooks still say what their stored outputs say: each is run again, in a copy, and the texts are compared."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "oef_running_example.ipynb"
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 AGAIN = "Run it again and look at what changed: make notebook"
 
+each_notebook = pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 
-def stored() -> Any:
-    return nbformat.read(NOTEBOOK, as_version=4)
+
+def stored(notebook: Path) -> Any:
+    return nbformat.read(notebook, as_version=4)
 
 
 def texts(cell: Any) -> str:
@@ -32,27 +34,40 @@ def pictures(notebook: Any) -> list[bytes]:
     return [base64.b64decode(image) for image in found]
 
 
-def test_the_notebook_runs_and_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@each_notebook
+def test_the_notebook_runs_and_says_the_same(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR"):  # nobody's settings come in
         monkeypatch.setenv(variable, str(tmp_path / variable.lower()))
-    before, notebook = stored(), stored()
-    client = NotebookClient(
-        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
-    )
+    before, again = stored(notebook), stored(notebook)
+    client = NotebookClient(again, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}})
     client.execute()
-    for number, (old, new) in enumerate(zip(before.cells, notebook.cells, strict=True)):
-        assert texts(new) == texts(old), f"cell {number} of {NOTEBOOK.name} says something else. {AGAIN}"
-    assert len(pictures(notebook)) == 2
+    for number, (old, new) in enumerate(zip(before.cells, again.cells, strict=True)):
+        assert texts(new) == texts(old), f"cell {number} of {notebook.name} says something else. {AGAIN}"
+    assert len(pictures(again)) == len(pictures(before))
 
 
-def test_what_is_stored() -> None:
-    notebook = stored()
-    nbformat.validate(notebook)
-    assert [image[:4] for image in pictures(notebook)] == [b"\x89PNG"] * 2
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+@each_notebook
+def test_what_is_stored(notebook: Path) -> None:
+    kept = stored(notebook)
+    nbformat.validate(kept)
+    assert pictures(kept)
+    assert {image[:4] for image in pictures(kept)} == {b"\x89PNG"}
+    code = [cell for cell in kept.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1)), AGAIN
     assert not any(
         output.output_type == "error" or output.get("name") == "stderr" for c in code for output in c.outputs
     )
-    assert notebook.cells[0].source.startswith("# ")
+    assert kept.cells[0].source.startswith("# ")
     assert max(len(cell.source.splitlines()) for cell in code) <= 15
+
+
+@pytest.mark.parametrize("notebook", [path for path in NOTEBOOKS if "oef" not in path.stem], ids=lambda path: path.stem)
+def test_it_begins_with_a_picture_and_ends_with_exercises(notebook: Path) -> None:
+    kept = stored(notebook)
+    first = next(n for n, cell in enumerate(kept.cells) if pictures_of(cell))
+    assert first < len(kept.cells) // 2 or "back_ends" in notebook.stem
+    assert kept.cells[-1].source.split("\n\n1. ")[0].endswith("## Exercises")
+
+
+def pictures_of(cell: Any) -> bool:
+    return any("image/png" in output.get("data", {}) for output in cell.get("outputs", []))

@@ -1,0 +1,142 @@
+"""The directives ``findings`` and ``finding-counts``: the ledger of claims, as it is installed.
+
+Each claim is a box with classes that ``_static/findings.js`` filters by; without JavaScript all of them are shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from building import folded, html, paragraph, section, table
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from fairopt.ledger import Entry, Ruling, ledger
+
+
+class Paper(NamedTuple):
+    """How a paper is called here, and the notebook about it."""
+
+    title: str
+    notebook: str
+
+
+PAPERS = {
+    "oef": Paper("OEF (Middleware 2024)", "oef_running_example"),
+    "gandiva": Paper("Gandiva_fair (EuroSys 2020)", "gandiva_fair"),
+    "fft": Paper("FFT (ICS 2025)", "fft"),
+    "ltgf": Paper("ASTRAEA, long-term GPU-time fairness (TPDS 2022)", "ltgf"),
+    "astraea": Paper("Astraea, posted prices (IEEE TC 2022)", "astraea"),
+}
+#: What each verdict means, in the order of the table.
+MEANING = {
+    Ruling.REPRODUCED: "our computation gives what is printed",
+    Ruling.PROVED: "a proof for all sizes, checked by Coq",
+    Ruling.HOLDS_BOUNDED: "decided for every instance up to a stated size",
+    Ruling.REFUTED: "an exact counterexample is stored and checked again in every test run",
+    Ruling.INCONSISTENT: "the paper contradicts itself; both readings are computed",
+    Ruling.QUALIFIED: "true in part, or under a reading; it says which",
+    Ruling.NOT_DECIDABLE_HERE: "needs hardware or data that is not public",
+    Ruling.OPEN: "not decided yet; it says what it waits for",
+}
+
+
+def title(paper: str) -> str:
+    """Return the paper's title, or its identifier for a paper that this page does not know."""
+    return PAPERS[paper].title if paper in PAPERS else paper
+
+
+def sentence(text: str) -> tuple[str, str]:
+    """Return the first sentence, and the rest."""
+    text = " ".join(text.split())
+    for end in re.finditer(r"[.] (?=[A-Z(])", text):
+        if not text[: end.start()].endswith(("Eq", "Sec", "Fig", "vs", "cf", "Alg")):
+            return text[: end.start() + 1], text[end.end() :]
+    return text, ""
+
+
+def box(row: Entry) -> nodes.container:
+    """Return what is known of one claim: the claim, the verdict, the numbers, and how to run it again."""
+    head = nodes.paragraph(classes=["finding-head"])
+    head += nodes.inline("", row.verdict.value, classes=["verdict", f"verdict-{row.verdict.value}"])
+    head += [nodes.Text(" "), nodes.strong(text=row.where), nodes.Text(f" ({row.kind}) ")]
+    head += nodes.reference("", "", nodes.literal(text=row.id), refid=row.id, classes=["finding-id"])
+    tags = [f"is-{row.verdict.value}", f"of-{row.paper}", f"a-{row.kind}"]
+    made = nodes.container(ids=[row.id], classes=["finding", *tags])
+    made += [head, paragraph(row.says, "finding-says")]
+    first, rest = sentence(row.evidence)
+    made += paragraph(f"Found: {first}")
+    if rest:
+        made += folded("The rest of it", paragraph(rest))
+    if not row.run:
+        made += paragraph(f"It waits for {row.waits_for}", "finding-again")
+        return made
+    said = {"takes minutes": row.slow, "its numbers differ from run to run": row.measured}
+    notes = [note for note, applies in said.items() if applies]
+    about = f" ({', '.join(notes)})" if notes else ""
+    made += paragraph(f"Again: `fairopt claims {row.id} --run`{about}", "finding-again")
+    return made
+
+
+def papers(rows: Sequence[Entry]) -> list[str]:
+    """Return the papers of these claims: those that this page knows in its order, then others."""
+    there = dict.fromkeys(row.paper for row in rows)
+    return [*(paper for paper in PAPERS if paper in there), *(paper for paper in there if paper not in PAPERS)]
+
+
+class Findings(SphinxDirective):
+    """All claims, a section for each paper, with the controls of the filter in front."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the sections."""
+        rows = ledger()
+        made: list[nodes.Node] = [html('<div id="finding-filter" hidden></div>')]
+        for paper in papers(rows):
+            boxes = [box(row) for row in rows if row.paper == paper]
+            made.append(section(title(paper), f"of-{paper}", *notebook(paper), *boxes))
+        return made
+
+
+def notebook(paper: str) -> list[nodes.Node]:
+    """Return a line that links the paper's notebook, where there is one."""
+    if paper not in PAPERS:
+        return []
+    target = f"/notebooks/{PAPERS[paper].notebook}"
+    link = pending_xref(refdomain="std", reftype="doc", reftarget=target, refexplicit=False, refwarn=True)
+    link += nodes.inline(text=target)
+    return [nodes.paragraph("", "", nodes.Text("Notebook: "), link)]
+
+
+class FindingCounts(SphinxDirective):
+    """How many claims of each paper got which verdict, and what the verdicts mean."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the two tables."""
+        rows = ledger()
+        used = [ruling for ruling in Ruling if any(row.verdict is ruling for row in rows)]
+        heads = ["Paper", *(ruling.value for ruling in used)]
+        return [
+            table(heads, counts(rows, used), "counts"),
+            table(("Verdict", "Meaning"), [(r.value, MEANING[r]) for r in used]),
+        ]
+
+
+def counts(rows: Sequence[Entry], used: Sequence[Ruling]) -> list[list[str]]:
+    """Return a row of numbers for each paper."""
+    made = []
+    for paper in papers(rows):
+        found = Counter(row.verdict for row in rows if row.paper == paper)
+        made.append([title(paper), *(str(found[ruling] or "") for ruling in used)])
+    return made
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register with Sphinx."""
+    app.add_directive("findings", Findings)
+    app.add_directive("finding-counts", FindingCounts)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
