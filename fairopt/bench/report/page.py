@@ -21,10 +21,8 @@ from fairopt.bench.libraries import library
 from fairopt.bench.records import Environment, InstanceKey, MeasurementStatus, Record
 from fairopt.bench.report import tables, words
 from fairopt.bench.report.goals import outcomes
-from fairopt.bench.report.growth import Growth, fit
 from fairopt.bench.report.pictures import Picture, Points, Style, growth_picture, profile_picture
-from fairopt.bench.report.profiles import profiles
-from fairopt.bench.report.statistics import SAMPLES
+from fairopt.bench.report.statistics import SAMPLES, Growth, fit, profiles
 from fairopt.bench.report.studies import Study, studies, to_answer
 from fairopt.errors import BadInput
 

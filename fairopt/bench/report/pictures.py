@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from fairopt.bench.report.growth import Growth
-from fairopt.bench.report.profiles import Profile
+from fairopt.bench.report.statistics import Growth, Profile
 from fairopt.bench.report.words import factor_text, part_text, power_text, seconds_text
 from fairopt.errors import BadInput
 
