@@ -11,7 +11,7 @@ from fairopt import discovery
 from fairopt.bench.kinds import Contender, Family, Instance, Task
 from fairopt.bench.records import InstanceKey
 from fairopt.codec import decode
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, FairoptError
 
 
 @contextmanager
@@ -20,9 +20,8 @@ def placed(place: str) -> Iterator[None]:
     try:
         yield
     except BadInput as error:
-        raise BadInput(
-            error.problem, place=error.place or place, remedy=error.remedy, file=error.file
-        ) from error.__cause__
+        error.place = error.place or place
+        raise
 
 
 def task(name: str) -> Task:
@@ -69,3 +68,23 @@ def registered(group: str, name: str, kind: Any) -> Any:
     if not isinstance(found, type) or not issubclass(found, kind):
         raise BadInput(f"{name!r} is no {kind.__name__}", remedy="Name a class of that kind")
     return found
+
+
+# -- what `fairopt bench list` says ------------------------------------------------------------------------------------
+def summaries(group: str) -> Iterator[tuple[str, ...]]:
+    """Yield (name, first line of its docstring) of each object of a group; of a broken one, what is wrong."""
+    for name in discovery.names(group):
+        try:
+            yield name, (discovery.load(group, name).__doc__ or "").strip().partition("\n")[0]
+        except FairoptError as error:
+            yield name, str(error)
+
+
+def contenders() -> Iterator[tuple[str, ...]]:
+    """Yield (name, tasks, whether it can run here or why not) of each contender."""
+    for name in discovery.names(discovery.CONTENDERS):
+        try:
+            made = contender(name, {})
+            yield name, ", ".join(made.tasks), made.missing() or "available"
+        except FairoptError as error:
+            yield name, "", str(error)

@@ -229,8 +229,8 @@ def record_of(line: str, place: str = "") -> Record:
         raise BadInput(f"not JSON: {error}", place=place, remedy="Each line is one object; drop this one") from error
     if not isinstance(data, dict):
         raise BadInput(f"got {shown(data)}", place=place, remedy="Give one object a line")
-    schema, kind = data.pop("schema", None), data.pop("kind", None)
-    if schema != SCHEMA:
+    kind = data.pop("kind", None)
+    if (schema := data.pop("schema", None)) != SCHEMA:
         raise BadInput(f"schema {shown(schema)}", place=place, remedy=f"This version reads schema {SCHEMA}")
     if kind not in _KINDS:
         raise BadInput(f"kind {shown(kind)}", place=place, remedy=nearest(kind, _KINDS, "kind"))

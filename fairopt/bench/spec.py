@@ -6,7 +6,7 @@ Every key is described in docs/benchmarks.md. A name of a task, family or conten
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from enum import Enum
@@ -188,6 +188,13 @@ def shipped() -> dict[str, str]:
     """Return the text of each specification that comes with fairopt, by name."""
     found = {each.name: each for each in resources.files(SHIPPED).iterdir() if each.name.endswith(".toml")}
     return {name.removesuffix(".toml"): found[name].read_text(encoding="utf-8") for name in sorted(found)}
+
+
+def specifications() -> Iterator[tuple[str, ...]]:
+    """Yield (name, task, title) of each specification that comes with fairopt."""
+    for name, text in shipped().items():
+        spec = Spec.parse(text, f"{name}.toml")
+        yield name, spec.task, spec.title
 
 
 def check_names(spec: Spec) -> None:

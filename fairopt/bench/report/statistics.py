@@ -140,7 +140,7 @@ def ratios(seconds: ArrayLike, baseline: ArrayLike, solved: ArrayLike, baseline_
     pairs = int(both.sum())
     only = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
     if not pairs:
-        return Ratios(0, *[math.nan] * 5, *only)
+        return Ratios(0, math.nan, math.nan, math.nan, math.nan, math.nan, *only)
     logs = np.log(_measurable(first[both]) / _measurable(second[both]))
     low, high = bootstrap(logs) if pairs > 1 else (math.nan, math.nan)
     mean, least, most = (float(np.exp(value)) for value in (logs.mean(), logs.min(), logs.max()))
