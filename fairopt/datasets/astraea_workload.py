@@ -5,23 +5,22 @@ from __future__ import annotations
 import csv
 import gzip
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from math import ceil
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fairopt.datasets.tables import dataset_path
 from fairopt.errors import BadInput
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
-from fairopt.problem.files.storage import naming
 from fairopt.problem.numbers import exact
-from fairopt.problem.utilities import CompletionUtility, Linear, Power
+from fairopt.problem.utilities import Linear, Power
 
 #: A slot is an hour.
 SECONDS = 3600
@@ -31,8 +30,6 @@ DENSE = 4_888_734
 MACHINES = ((2, 321), (8, 231))
 #: Megabits in a megabyte, and in a gigabit as the paper counts: 5 Gbps are 5 * 1024 Mbps.
 MEGABYTE, GIGABIT = 8, 1024
-
-
 #: A range of equally likely numbers: low, low + step, ..., high.
 Span = tuple[str, str, str]
 
@@ -62,6 +59,8 @@ class Ranges:
     exponent: Span = ("1", "2", "0.01")
 
 
+#: The ranges that are drawn from once for a cluster; the others are drawn from for each job, in the order above.
+_CLUSTER = ("worker_bandwidth", "ps_bandwidth")
 #: A tenth of the epochs and of the chunks: jobs of a few slots, so that optima can be computed.
 SMALL = Ranges(epochs=("5", "10", "1"), chunks=("2", "5", "1"))
 
@@ -136,10 +135,10 @@ def astraea_workload(
     >>> astraea_workload(jobs=50, servers=20, users=5)
     <Batch: 50 jobs of 5 tenants on 20 servers>
     """
-    _check(jobs, "jobs", 1)
-    _check(servers, "servers", 1)
+    _check(jobs, "jobs")
+    _check(servers, "servers")
     drawn = ranges or Ranges()
-    table = list(_excerpt() if data is None else _table(Path(fspath(data))))
+    table = _excerpt() if data is None else _table(Path(data))
     tenants, used = _tenants(table, users)
     _check(servers, "servers", len(tenants))
     window = _window([job for job in table if job.tenant in used], jobs, Random(f"window {seed}"))
@@ -162,7 +161,7 @@ def astraea_workload(
         names=[job.name for job in window],
         tenant=[job.tenant for job in window],
         arrival=[ceil((job.submit - begin) / SECONDS) for job in window],
-        **{name: [getattr(each, name) for each in made] for name in _Drawn._fields},
+        **{name: [each[name] for each in made] for name in made[0]},
     )
 
 
@@ -180,23 +179,22 @@ def astraea_small(*, jobs: int = 10, servers: int = 15, seed: int = 0, utility: 
 
 
 # -- the trace -----------------------------------------------------------------------------------------------------
-def _excerpt() -> Iterator[_Job]:
+def _excerpt() -> list[_Job]:
     with dataset_path("philly_1000.csv").open(encoding="utf-8", newline="") as stream:
-        yield from _rows(stream, 0)
+        return list(_rows(stream, 0))
 
 
-def _table(folder: Path) -> Iterator[_Job]:
+def _table(folder: Path) -> list[_Job]:
     path = folder / "jobs_philly.csv.gz"
-    with naming(str(path)):
-        try:
-            with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
-                yield from _rows(stream, DENSE)
-        except (OSError, EOFError, UnicodeDecodeError, KeyError) as error:
-            remedy = "Give the folder with the table of Philly's jobs"
-            raise BadInput(f"cannot be read: {error!r}", remedy=remedy) from error
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
+            return list(_rows(stream, DENSE))
+    except (OSError, EOFError, UnicodeDecodeError, KeyError) as error:
+        remedy = "Give the folder with the table of Philly's jobs"
+        raise BadInput(f"cannot be read: {error!r}", remedy=remedy, file=str(path)) from error
 
 
-def _rows(lines: Iterator[str] | Sequence[str], since: int) -> Iterator[_Job]:
+def _rows(lines: Iterable[str], since: int) -> Iterator[_Job]:
     for row in csv.DictReader(lines):
         submit, gpus = Fraction(row["submit_s"]), int(row["gpus"])
         if submit >= since and row["tenant"] not in ("", "unknown"):
@@ -207,7 +205,7 @@ def _tenants(table: Sequence[_Job], users: int | None) -> tuple[list[str], dict[
     """Return the tenants with the most jobs, and the GPU-time of each."""
     order = [name for name, _ in sorted(Counter(job.tenant for job in table).items(), key=lambda one: (-one[1], one))]
     if users is not None:
-        _check(users, "users", 1)
+        _check(users, "users")
         if users > len(order):
             remedy = "Give fewer, or the folder with the whole table (data=...)"
             raise BadInput(f"{users} users, and {len(order)} tenants have jobs there", place="users", remedy=remedy)
@@ -229,39 +227,18 @@ def _window(table: Sequence[_Job], jobs: int, random: Random) -> list[_Job]:
 
 
 # -- random parameters ---------------------------------------------------------------------------------------------
-class _Drawn(NamedTuple):
-    epochs: int
-    chunks: int
-    minibatches: int
-    minibatch_time: Fraction
-    update_time: Fraction
-    gradient: Fraction
-    utility: CompletionUtility
-
-
-def _drawn(job: _Job, ranges: Ranges, demand: Demand, form: Form, random: Random) -> _Drawn:
+def _drawn(job: _Job, ranges: Ranges, demand: Demand, form: Form, random: Random) -> dict[str, Any]:
     """Return a job's parameters, in slots and megabits; the count of random draws does not depend on the form."""
-    drawn = {name: _draw(getattr(ranges, name), random) for name in _OF_JOB}
-    chunks, minibatches = int(drawn["chunks"]), int(drawn["minibatches"])
-    linear, convex = Linear(drawn["slope"], drawn["height"]), Power(drawn["scale"], drawn["exponent"])
+    drawn: dict[str, Any] = {name: _draw(span, random) for name, span in vars(ranges).items() if name not in _CLUSTER}
+    slope, height, scale, exponent = (drawn.pop(name) for name in ("slope", "height", "scale", "exponent"))
+    linear, convex = Linear(slope, height), Power(scale, exponent)
+    drawn |= {name: int(drawn[name]) for name in ("epochs", "chunks", "minibatches")}
     if demand is Demand.GPUS:
-        chunks, minibatches = job.gpus, ceil(Fraction(chunks * minibatches, job.gpus))
-    return _Drawn(
-        epochs=int(drawn["epochs"]),
-        chunks=chunks,
-        minibatches=minibatches,
-        minibatch_time=drawn["minibatch_time"],
-        update_time=drawn["update_time"] / (1000 * SECONDS),
-        gradient=drawn["gradient"] * MEGABYTE,
-        utility=linear if form is Form.LINEAR else convex,
-    )
-
-
-#: The ranges that a job's parameters are drawn from, in the order of the draws.
-_OF_JOB = (
-    *("epochs", "chunks", "minibatches", "minibatch_time", "update_time", "gradient"),
-    *("slope", "height", "scale", "exponent"),
-)
+        work = drawn["chunks"] * drawn["minibatches"]
+        drawn |= {"chunks": job.gpus, "minibatches": ceil(Fraction(work, job.gpus))}
+    drawn["update_time"] /= 1000 * SECONDS
+    drawn["gradient"] *= MEGABYTE
+    return {**drawn, "utility": linear if form is Form.LINEAR else convex}
 
 
 def _draw(span: Span, random: Random) -> Fraction:
@@ -288,6 +265,6 @@ def _dealt(count: int, weights: Sequence[Fraction], least: int = 1) -> list[int]
     return [at for at in range(len(weights)) for _ in range(least + parts[at] + (at in rest))]
 
 
-def _check(value: int, what: str, least: int) -> None:
+def _check(value: int, what: str, least: int = 1) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise BadInput(f"got {value!r}", place=what, remedy=f"Give a whole number from {least} on")
