@@ -45,10 +45,7 @@ def drawn(key: InstanceKey) -> Instance:
 
 
 def contender(name: str, settings: Mapping[str, Any], place: str = "") -> Contender:
-    """Return the contender of a name with settings as its fields.
-
-    Errors as `registered`, and `BadInput` for unknown settings and values of another type.
-    """
+    """Return the contender of a name with settings as its fields. Errors as `registered`; `BadInput` for a setting."""
     found: type[Contender] = registered(discovery.CONTENDERS, name, Contender)
     where = place or f"{name}, settings"
     if is_dataclass(found):
@@ -61,8 +58,7 @@ def contender(name: str, settings: Mapping[str, Any], place: str = "") -> Conten
 def registered(group: str, name: str, kind: Any) -> Any:
     """Return the class that is registered as ``name``, or that MODULE:NAME names.
 
-    Errors: `BadInput` for an unknown name and what is no ``kind``; `NotInstalled` for what is registered and cannot be
-    loaded.
+    Errors: `BadInput` for an unknown name and what is no ``kind``; `NotInstalled` for what cannot be loaded.
     """
     found = discovery.named(name) if ":" in name else discovery.load(group, name)
     if not isinstance(found, type) or not issubclass(found, kind):

@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, TextIO
 
-from fairopt.bench.libraries import library
 from fairopt.bench.records import Measurement, Record, environments, line_of, measurements, read_results, record_of
 from fairopt.codec import encode
+from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.problem.files.storage import require_place
 

@@ -13,12 +13,11 @@ from typer.core import TyperGroup
 
 from fairopt import discovery
 from fairopt.bench.configuring import contenders, summaries
-from fairopt.bench.executors import place
 from fairopt.bench.files import ResultsFile, require_parquet, write_parquet
 from fairopt.bench.records import Record, environments, line_of, measurements, read_results
 from fairopt.bench.report.figures import write_figures
 from fairopt.bench.report.page import require_libraries, write_report
-from fairopt.bench.run import run_spec
+from fairopt.bench.run import place, run_spec
 from fairopt.bench.spec import Spec, specifications
 from fairopt.cli import bench_tables
 from fairopt.cli.app import PLAIN

@@ -16,7 +16,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from fairopt.datasets.tables import dataset_path
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, require
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
 from fairopt.problem.numbers import exact
@@ -266,5 +266,4 @@ def _dealt(count: int, weights: Sequence[Fraction], least: int = 1) -> list[int]
 
 
 def _check(value: int, what: str, least: int = 1) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise BadInput(f"got {value!r}", place=what, remedy=f"Give a whole number from {least} on")
+    require(type(value) is int and value >= least, repr(value), what, f"Give a whole number from {least} on")

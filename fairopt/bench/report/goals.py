@@ -1,7 +1,7 @@
 """Whether the goals of a specification were reached: the worst instance that a goal chooses decides.
 
-Seconds are those to the answer and its evidence (build, solve and certify), medians over repeats, for both contenders
-of a ratio. Where the other one ran out of time, its time limit counts for its seconds, and the ratio is a lower bound.
+Seconds are those to the answer and its evidence, medians over repeats. Where the other contender of a ratio ran out of
+time, its time limit counts for its seconds, and the ratio is a lower bound.
 """
 
 from __future__ import annotations
@@ -81,14 +81,6 @@ def _ratio(cell: Cell, other: Cell, against: str) -> _Value:
     return _Value(theirs.value / ours.value if ours.value else math.inf, bound=theirs.bound)
 
 
-def _bytes(cell: Cell) -> _Value:
-    return _largest(cell, lambda measured: measured.peak_bytes, "not recorded")
-
-
-def _gap(cell: Cell) -> _Value:
-    return _largest(cell, lambda row: row.judgement.gap if row.judgement else None, "no gap is known")
-
-
 def _largest(cell: Cell, of: Callable[[Measurement], float | None], unknown: str) -> _Value:
     if not cell.solved:
         return _of(cell)
@@ -107,6 +99,9 @@ def _of(cell: Cell) -> _Value:
 _MEASURED: Mapping[Statistic, tuple[Callable[..., _Value], Callable[[float], str]]] = {
     Statistic.SECONDS: (_of, seconds_text),
     Statistic.RATIO: (_ratio, factor_text),
-    Statistic.BYTES: (_bytes, bytes_text),
-    Statistic.GAP: (_gap, lambda value: f"{value:.2g}"),
+    Statistic.BYTES: (lambda cell: _largest(cell, lambda of: of.peak_bytes, "not recorded"), bytes_text),
+    Statistic.GAP: (
+        lambda cell: _largest(cell, lambda of: of.judgement.gap if of.judgement else None, "no gap is known"),
+        "{:.2g}".format,
+    ),
 }

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from fairopt.bench.libraries import library
 from fairopt.bench.report.words import count
+from fairopt.discovery import library
 from fairopt.errors import BadInput
 
 Floats = npt.NDArray[np.float64]

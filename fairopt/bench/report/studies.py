@@ -17,7 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.bench.records import PASSING, Environment, InstanceKey, Measurement, MeasurementStatus, Record
+from fairopt.bench.records import (
+    PASSING,
+    Environment,
+    InstanceKey,
+    Measurement,
+    MeasurementStatus,
+    Record,
+    environments,
+)
 from fairopt.bench.report.statistics import Flags, Floats, median_of, penalised, shifted_geometric_mean
 from fairopt.bench.report.words import count, plain, settings_text
 from fairopt.bench.spec import Goal, Spec
@@ -130,6 +138,11 @@ class Study:
         finite = [row.measured.time_limit for row in self.rows if math.isfinite(row.measured.time_limit)]
         return max(finite) if finite else None
 
+    @cached_property
+    def reference_walls(self) -> list[float]:
+        """The seconds of the reference job, where it was timed."""
+        return [row.measured.reference_job.wall for row in self.rows if row.measured.reference_job is not None]
+
     @property
     def shift(self) -> float:
         """The shift of means in seconds: the specification's, or its default."""
@@ -219,7 +232,7 @@ def studies(records: Iterable[Record]) -> list[Study]:
     negative or infinite seconds, or was made in an environment that is not among the records.
     """
     listed = list(records)
-    known = {each.digest: each for each in listed if isinstance(each, Environment)}
+    known = environments(listed)
     specs = {digest: _spec_of(each) for digest, each in known.items()}
     together: dict[tuple[str, str, str], list[NumberedMeasurement]] = {}
     for number, each in enumerate(listed, start=1):
@@ -228,7 +241,8 @@ def studies(records: Iterable[Record]) -> list[Study]:
         if not isinstance(each, Measurement):
             raise BadInput(f"got {each!r:.80}", place=f"record {number}", remedy="Give environments and measurements")
         _check(each, number, known)
-        machine = machine_of(known[each.environment])
+        where = known[each.environment]
+        machine = f"{where.cpu}, {count(where.cores, 'core')}, {where.system}"  # times of two are not compared
         together.setdefault((each.spec, each.task, machine), []).append(NumberedMeasurement(number, each))
     if not together:
         remedy = "Run `fairopt bench SPEC --json FILE` first"
@@ -238,11 +252,6 @@ def studies(records: Iterable[Record]) -> list[Study]:
         of = dict.fromkeys(row.measured.environment for row in rows)
         found.append(Study(key, rows, [known[digest] for digest in of], [specs[digest] for digest in of]))
     return found
-
-
-def machine_of(environment: Environment) -> str:
-    """Return the machine as text; times of machines whose text differs are not compared."""
-    return f"{environment.cpu}, {count(environment.cores, 'core')}, {environment.system}"
 
 
 def _names(rows: Sequence[NumberedMeasurement]) -> dict[tuple[str, str], str]:
