@@ -1,6 +1,6 @@
 """The process of a measurement: it draws the instance, lets the contender answer, and reports what that took.
 
-`fairopt.bench.measure` starts it, stops it at the limits, reads its stages on a pipe, and judges the answer in its file.
+`fairopt.bench.measure` starts it, stops it at the limits, reads its stages on a pipe, and judges the answer's file.
 """
 
 from __future__ import annotations

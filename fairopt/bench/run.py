@@ -195,10 +195,7 @@ def _failed(what: str, error: BaseException) -> NotSolved:
 
 
 def _no_easier(new: InstanceKey, old: InstanceKey) -> bool:
-    """Whether an instance is larger than another one of the family, and no parameter makes it easier.
-
-    Numbers among the parameters must be at least as large, anything else the same.
-    """
+    """Whether an instance is larger than another of the family, no number of its parameters less, the others equal."""
     if new.family != old.family or new.size <= old.size or new.parameters.keys() != old.parameters.keys():
         return False
     pairs = [(new.parameters[name], old.parameters[name]) for name in new.parameters]

@@ -61,7 +61,7 @@ class Ranges:
 
 #: The ranges that are drawn from once for a cluster; the others are drawn from for each job, in the order above.
 _CLUSTER = ("worker_bandwidth", "ps_bandwidth")
-#: A tenth of the epochs and of the chunks: jobs of a few slots, so that optima can be computed.
+#: A tenth of the epochs and chunks, so that optima can be computed; the paper does not say how it reduced its input.
 SMALL = Ranges(epochs=("5", "10", "1"), chunks=("2", "5", "1"))
 
 
@@ -75,9 +75,8 @@ class Form(Enum):
 class Demand(Enum):
     """The meaning of the GPUs that a job asked for, which Sec. 5.1 takes as its demand for workers.
 
-    CHUNKS: the only demand in the model is the number of chunks, which is drawn from [20, 50]. The GPUs that jobs held
-    only determine the tenants' shares. GPUS: a job has as many chunks as it had GPUs, and so gets no more workers than
-    that. The mini-batches drawn are divided among them, so that the work is the same, up to rounding.
+    CHUNKS: chunks are drawn, and GPUs only determine the tenants' shares. GPUS: a job has as many chunks as it had
+    GPUs; the mini-batches drawn are divided among them, so that the work is the same, up to rounding.
     """
 
     CHUNKS = "chunks"
@@ -120,12 +119,12 @@ def astraea_workload(
 
     From the trace are the jobs, their tenants and their times of submission: ``jobs`` consecutive jobs of the ``users``
     tenants with the most jobs (None: of all known tenants), starting at a random job. Slot t holds the jobs submitted
-    in the t-th hour. A server has the GPUs of one of Philly's machines as workers, two or eight in the proportion of
-    all machines, and one PS. The trace does not say which machines a tenant owned. So servers are dealt out whole, in
-    proportion to the GPU-time of the tenants' jobs in the table, at least one to each. ``ranges``: see `Ranges`.
+    in the t-th hour. A server has one PS and, as workers, the GPUs of one of Philly's machines, two or eight in the
+    proportion of all machines. The trace does not say which machines a tenant owned. So servers are dealt out whole,
+    in proportion to the GPU-time of the tenants' jobs in the table, at least one to each.
 
     ``data``: the folder with jobs_philly.csv.gz, whose jobs from `DENSE` on are used; None for the thousand jobs of
-    eight tenants that are part of fairopt. The same arguments give the same batch. The jobs' parameters depend only on
+    eight tenants that are part of fairopt. The same arguments give the same batch; the jobs' parameters depend only on
     ``seed``, not on the numbers of servers and users.
 
     Errors: `BadInput` for more jobs or users than there are, and for fewer servers than users.
@@ -166,9 +165,7 @@ def astraea_workload(
 
 
 def astraea_small(*, jobs: int = 10, servers: int = 15, seed: int = 0, utility: Form = Form.LINEAR) -> Batch:
-    """Return a batch of the sizes of Fig. 5 (5 to 15 jobs of two users, 5 to 45 servers), with jobs of a few slots.
-
-    The paper does not say how its input was reduced; epochs and chunks are from `SMALL`.
+    """Return a batch of the sizes of Fig. 5 (5 to 15 jobs of two users, 5 to 45 servers), with jobs as in `SMALL`.
 
     Source: Astraea (posted prices) Sec. 5.2, "Performance Ratio".
 

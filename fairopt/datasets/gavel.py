@@ -87,11 +87,9 @@ def gavel_market(
 
     * ``jobs``: a list of jobs, or a dictionary from user to job; a job is "ResNet-18 (batch size 64)" or
       ("ResNet-18", 64), and "A3C" or ("A3C", None). ``capacity``: GPUs of each type, of K80, P100, V100.
-    * ``scale_factor``, ``consolidated``, ``source``: as `gavel_throughputs`. A job's throughput on several GPUs is
-      divided by their number.
+    * ``scale_factor``, ``consolidated``, ``source``: as `gavel_throughputs`.
     * ``weight``, ``demand``: by user, or in the users' order.
-    * ``unit``: the type on which every user's speedup is 1; for a user that cannot run there it is the slowest type
-      that it can run on, as in `Market.normalised`. None keeps steps per second.
+    * ``unit``: the type on which every user's speedup is 1, as in `Market.normalised`. None keeps steps per second.
     * ``digits``: the significant digits of speedups. With four, exact numbers are readable and the rounding is far
       below measurement noise; None keeps every digit of the source.
 

@@ -40,9 +40,8 @@ class Ratios:
     """How many times as long as a baseline a contender took, instance by instance.
 
     ``mean`` is the geometric mean over the ``pairs`` instances that both solved, ``low`` to ``high`` its bootstrap
-    interval over instances, ``least`` and ``most`` the extreme instances. All are NaN where there is no pair; the
-    interval is NaN for one pair, which says nothing of others. ``ours`` and ``theirs`` count the instances that only
-    the contender, and only the baseline, solved.
+    interval (NaN for one pair), ``least`` and ``most`` the extreme instances; all are NaN without a pair. ``ours`` and
+    ``theirs`` count the instances that only the contender, and only the baseline, solved.
     """
 
     pairs: int
@@ -90,9 +89,7 @@ def _measurable(seconds: ArrayLike) -> Floats:
 def shifted_geometric_mean(seconds: ArrayLike, shift: float) -> float:
     """Return exp(mean(log(t + shift))) - shift of times t (n,), in their unit.
 
-    The shift keeps times that are too short to matter from deciding the mean; 0 gives the plain geometric mean, which
-    is 0 as soon as one time is.
-
+    The shift keeps times that are too short to matter from deciding the mean; 0 gives the plain geometric mean.
     Errors: `BadInput` for no times, and for a shift that is negative or not finite.
 
     Source: Achterberg, Constraint Integer Programming (2007), appendix A.3.
@@ -127,10 +124,7 @@ def median_of(seconds: ArrayLike) -> float:
 
 
 def ratios(seconds: ArrayLike, baseline: ArrayLike, solved: ArrayLike, baseline_solved: ArrayLike) -> Ratios:
-    """Return how a contender's times compare with a baseline's on the same instances (n,), in the same order.
-
-    The interval is that of bootstrap samples of instances: what another draw of such instances might have given.
-    """
+    """Return how a contender's times compare with a baseline's on the same instances (n,), in the same order."""
     ours, theirs = np.asarray(solved, dtype=bool), np.asarray(baseline_solved, dtype=bool)
     first, second = np.asarray(seconds, dtype=float), np.asarray(baseline, dtype=float)
     if len({ours.shape, theirs.shape, first.shape, second.shape}) > 1:
@@ -247,8 +241,8 @@ class Profile:
 def to_the_best(seconds: ArrayLike, solved: ArrayLike) -> Floats:
     """Return each time as a multiple of the best on its instance (contenders, instances); infinite where not solved.
 
-    ``seconds`` and ``solved`` have that shape too; the time of what was not solved is not looked at. Ties are ties:
-    every contender at the best time has factor 1. The paper's r_{p,s}, its r_M being infinity.
+    ``seconds`` and ``solved`` have that shape too; the time of what was not solved is not looked at. The paper's
+    r_{p,s}, its r_M being infinity.
 
     Errors: `BadInput` for shapes that differ, for no contender, and for a time that is negative or not finite.
     """
