@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import is_dataclass
 from typing import Any
 
@@ -12,16 +11,6 @@ from fairopt.bench.kinds import Contender, Family, Instance, Task
 from fairopt.bench.records import InstanceKey
 from fairopt.codec import decode
 from fairopt.errors import BadInput, FairoptError
-
-
-@contextmanager
-def placed(place: str) -> Iterator[None]:
-    """Name the place in every `BadInput` that is raised inside and names none."""
-    try:
-        yield
-    except BadInput as error:
-        error.place = error.place or place
-        raise
 
 
 def task(name: str) -> Task:

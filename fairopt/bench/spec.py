@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fairopt.bench import configuring
-from fairopt.bench.configuring import placed
 from fairopt.codec import decode
 from fairopt.errors import BadInput, NotInstalled, require
 from fairopt.problem.files.documents import parse_toml
@@ -193,15 +192,15 @@ def check_names(spec: Spec) -> None:
 
     A plug-in that cannot be loaded is left for the run, which records it as missing.
     """
-    with placed("key 'task'"):
+    with naming(place="key 'task'"):
         task = configuring.task(spec.task)
     for number, block in enumerate(spec.instances, start=1):
-        with placed(f"instances {number}, key 'family'"):
+        with naming(place=f"instances {number}, key 'family'"):
             configuring.family(block.family)
     for number, entrant in enumerate(spec.contenders, start=1):
         place = f"contenders {number} ({entrant.label})"
         try:
-            with placed(f"{place}, key 'contender'"):
+            with naming(place=f"{place}, key 'contender'"):
                 made = configuring.contender(entrant.contender, entrant.settings, f"{place}, settings")
         except NotInstalled:
             continue

@@ -178,12 +178,10 @@ def _read(results: list[Path]) -> list[Record]:
 
 
 def _title(texts: list[str]) -> str:
-
     return " and ".join(dict.fromkeys(Spec.parse(text, "the results").title for text in texts)) or "fairopt bench"
 
 
 def _write_report(records: list[Record], path: Path, title: str) -> None:
-
     write_report(records, path, title)
     _say(f"wrote {path}")
 

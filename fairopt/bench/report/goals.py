@@ -58,17 +58,16 @@ def _outcome(study: Study, goal: Goal) -> GoalResult:
     over = f"{count(len(chosen), 'instance')}, {count(sum(len(cell.rows) for cell in cells), 'measurement')}"
     if failed:
         place = failed[0]
-        solved = cells[place].solved
-        more = f" ({len(failed)} of {len(chosen)} instances)" if len(chosen) > 1 else ""
-        return GoalResult(goal, asked, found[place].reason + more, over, None if solved else False, chosen[place])
+        reason = found[place].reason + (f" ({len(failed)} of {len(chosen)} instances)" if len(chosen) > 1 else "")
+        return GoalResult(goal, asked, reason, over, None if cells[place].solved else False, chosen[place])
     values = [each.value for each in found]
     place = int(np.argmin(values) if at_least else np.argmax(values))
     reached = values[place] >= goal.limit if at_least else values[place] <= goal.limit
     bound = found[place].bound
     how = over + (f"; {goal.against} ran into its time limit, which is counted" if bound else "")
-    if bound and not reached:  # the other one may be slower still, so that nothing is decided
-        return GoalResult(goal, asked, f"more than {words(values[place])}", how, None, chosen[place])
-    return GoalResult(goal, asked, ("more than " if bound else "") + words(values[place]), how, reached, chosen[place])
+    said = ("more than " if bound else "") + words(values[place])
+    undecided = bound and not reached  # the other one may be slower still
+    return GoalResult(goal, asked, said, how, None if undecided else reached, chosen[place])
 
 
 def _ratio(cell: Cell, other: Cell, against: str) -> _Value:

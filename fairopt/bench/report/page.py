@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from os import PathLike
 from pathlib import Path
@@ -150,17 +149,8 @@ def _profile(study: Study, styles: Mapping[str, Style]) -> Picture:
     return profile_picture(named, styles, f"{study.anchor}p", f"Performance profile of {study.title}")
 
 
-@dataclass(frozen=True)
-class Grown:
-    """How times grow on a group of instances: a picture, and what was fitted, or why nothing could be."""
-
-    name: str
-    picture: Picture
-    fitted: Mapping[str, Growth | BadInput]
-
-
-def _growths(study: Study, styles: Mapping[str, Style]) -> Iterator[Grown]:
-    """Yield the growth on each group of more than one size."""
+def _growths(study: Study, styles: Mapping[str, Style]) -> Iterator[dict[str, Any]]:
+    """Yield for each group of more than one size a picture, and what was fitted or why nothing could be."""
     by_group: dict[str, list[InstanceKey]] = {}
     for (group, _), of in study.columns.items():
         by_group.setdefault(group, []).extend(each for each in of if each.size > 0)
@@ -171,7 +161,7 @@ def _growths(study: Study, styles: Mapping[str, Style]) -> Iterator[Grown]:
         fitted = {each.name: _fitted(each) for each in series}
         title = f"Time over size on {group}, {study.title}"
         picture = growth_picture(series, fitted, styles, study.limit, f"{study.anchor}g{number}", title)
-        yield Grown(group, picture, fitted)
+        yield {"name": group, "picture": picture, "fitted": fitted}
 
 
 def _points(study: Study, name: str, of: Sequence[InstanceKey]) -> Points:
