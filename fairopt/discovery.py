@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -142,6 +143,15 @@ def load(group: str, name: str) -> Any:
         return point.load()
     except Exception as error:  # any error of its module means that the plug-in is broken
         raise NotInstalled(f"{name!r} is registered as {point.value}, which cannot be loaded: {error!r}") from error
+
+
+def library(module: str, needed_for: str, extra: str = "bench") -> Any:
+    """Return a module of an optional library. Errors: `NotInstalled`, which names the extra that has it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        name = module.partition(".")[0]
+        raise NotInstalled(f"{needed_for} needs {name}: pip install 'fairopt[{extra}]'") from error
 
 
 def named(path: str, place: str = "") -> Any:

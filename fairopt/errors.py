@@ -29,10 +29,6 @@ class BadInput(FairoptError, ValueError):
         text = f"{where}: {self.problem}" if where else self.problem
         return f"{text}. {self.remedy}" if self.remedy else text
 
-    def inside(self, file: str) -> BadInput:
-        """Return the same error with the file named, which the validation itself does not know."""
-        return BadInput(self.problem, place=self.place, remedy=self.remedy, file=file)
-
 
 def require(fits: bool, value: object, place: str, remedy: str) -> None:
     """Raise `BadInput` for ``value`` unless it ``fits``."""

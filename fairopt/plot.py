@@ -34,7 +34,7 @@ LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 1)), (0, (3
 MOST_USERS = 200
 #: The number of panels in a row.
 PER_ROW = 3
-#: A longer name loses its middle, so that the bars keep their room and names that differ at the end stay different.
+#: A longer name loses its middle: bars keep their room, and names that differ at the end stay different.
 LONGEST_NAME = 28
 #: The number of reports in a default sweep, besides those next to a change in the order of users.
 REPORTS = 81
@@ -54,8 +54,7 @@ def shares(decision: Allocation, users: Sequence[str | int] | None = None, *, ax
     _bars(ax, decision, rows)
     ax.set_title(f"Who gets what: {decision.policy}", loc="left")
     ax.set_xlabel(f"GPUs\n{OWN_PARTITION}")
-    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, borderaxespad=0)
-    return _of(ax)
+    return _with_legend(ax)
 
 
 def compare_shares(
@@ -66,8 +65,8 @@ def compare_shares(
     ``decisions`` are of the same users and types; a dictionary gives the panels' titles, else they are the policies'
     names.
     """
-    titled = decisions.items() if isinstance(decisions, Mapping) else [(each.policy, each) for each in decisions]
-    titles, listed = [title for title, _ in titled], [decision for _, decision in titled]
+    listed = list(decisions.values() if isinstance(decisions, Mapping) else decisions)
+    titles = list(decisions) if isinstance(decisions, Mapping) else [each.policy for each in listed]
     if not listed:
         raise BadInput("there are no decisions", remedy="Give one for each panel")
     market = listed[0].market
@@ -140,8 +139,7 @@ def misreport(
     ax.set_title(f"What {name} gains by misreporting its speed on {type}{of}", loc="left")
     ax.set_xlabel(f"reported speedup on {type} (throughput on one GPU, in {name}'s units)")
     ax.set_ylabel("gain in true throughput (% of the honest one)")
-    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, borderaxespad=0)
-    return _of(ax)
+    return _with_legend(ax)
 
 
 def true_gains(policy: Policy, market: Market, user: int, type: int, reports: Array, backend: Solver | None) -> Array:
@@ -181,16 +179,10 @@ def _bars(ax: Axes, decision: Allocation, rows: Sequence[int]) -> None:
     held, ratio = shares[rows], (market.utility(shares) / market.fair_utility())[rows]
     places, left = np.arange(len(rows)), np.zeros(len(rows))
     for j, (name, capacity) in enumerate(zip(market.types, market.capacity, strict=True)):
+        colour, hatch = COLOURS[j % len(COLOURS)], HATCHES[j // len(COLOURS) % len(HATCHES)]
+        label = f"{name} ({number_text(capacity)})"
         ax.barh(
-            places,
-            held[:, j],
-            left=left,
-            height=0.72,
-            color=COLOURS[j % len(COLOURS)],
-            hatch=HATCHES[j // len(COLOURS) % len(HATCHES)],
-            edgecolor="white",
-            linewidth=0.6,
-            label=f"{name} ({number_text(capacity)})",
+            places, held[:, j], 0.72, left, label=label, color=colour, hatch=hatch, edgecolor="white", linewidth=0.6
         )
         left = left + held[:, j]
     for place, end, value in zip(places, left, ratio, strict=True):
@@ -221,11 +213,11 @@ def _short(name: str) -> str:
 
 
 def _height(users: int) -> float:
-    """Return the height in inches of a picture with this many bars."""
-    return 1.2 + 0.26 * max(users, 3)
+    return 1.2 + 0.26 * max(users, 3)  # inches
 
 
-def _of(ax: Axes) -> Figure:
+def _with_legend(ax: Axes) -> Figure:
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, borderaxespad=0)
     figure = ax.get_figure(root=True)
     if figure is None:
         raise BadInput("these axes belong to no figure", place="ax", remedy="Give axes that were not removed")

@@ -12,8 +12,8 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.problem.numbers import shown
 
-#: The key that stands for an array, with its number.
-_ARRAY = "array"
+#: The keys that stand for an array, with its number, and for a dictionary, with its pairs.
+_ARRAY, _ITEMS = "array", "items"
 
 
 def write_answer(answer: Any, folder: Path) -> None:
@@ -28,9 +28,12 @@ def write_answer(answer: Any, folder: Path) -> None:
 
 def read_answer(folder: Path) -> Any:
     """Return what `write_answer` wrote; tuples come out as lists."""
-    tree = json.loads((folder / "answer.json").read_text())
     with np.load(folder / "answer.npz", allow_pickle=False) as arrays:
-        return _taken(tree, arrays)
+
+        def taken(found: dict[str, Any]) -> Any:
+            return arrays[str(found[_ARRAY])] if _ARRAY in found else dict(found[_ITEMS])
+
+        return json.loads((folder / "answer.json").read_text(), object_hook=taken)
 
 
 def _put(value: Any, arrays: list[Any]) -> Any:
@@ -46,16 +49,6 @@ def _put(value: Any, arrays: list[Any]) -> Any:
     if isinstance(value, list | tuple):
         return [_put(each, arrays) for each in value]
     if isinstance(value, Mapping):
-        return {"items": [[_put(key, arrays), _put(each, arrays)] for key, each in value.items()]}
+        return {_ITEMS: [[_put(key, arrays), _put(each, arrays)] for key, each in value.items()]}
     remedy = "Return arrays, numbers, strings, and lists and dictionaries of these"
     raise BadInput(f"got {shown(value)} of type {type(value).__name__}", place="the answer", remedy=remedy)
-
-
-def _taken(tree: Any, arrays: Mapping[str, Any]) -> Any:
-    if isinstance(tree, list):
-        return [_taken(each, arrays) for each in tree]
-    if isinstance(tree, dict):
-        if _ARRAY in tree:
-            return arrays[str(tree[_ARRAY])]
-        return {_taken(key, arrays): _taken(each, arrays) for key, each in tree["items"]}
-    return tree

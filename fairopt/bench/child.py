@@ -1,7 +1,6 @@
 """The process of a measurement: it draws the instance, lets the contender answer, and reports what that took.
 
-Started by `fairopt.bench.process`, which stops it at the limits. It names each stage on a pipe and writes the answer to
-a file; another process judges the answer.
+`fairopt.bench.measure` starts it, stops it at the limits, reads its stages on a pipe, and judges the answer's file.
 """
 
 from __future__ import annotations
@@ -76,8 +75,7 @@ def _measure(trial: Trial, folder: Path, report: _Report) -> None:
     report.stage("setup")
     found = report.found
     contender = configuring.contender(trial.contender, trial.settings)
-    reason = contender.missing()
-    if reason is not None:
+    if (reason := contender.missing()) is not None:
         raise NotInstalled(reason)
     found["libraries"] = versions(contender.libraries)
     task = configuring.task(trial.task)
@@ -103,8 +101,7 @@ def _measure(trial: Trial, folder: Path, report: _Report) -> None:
 
 def _warmed_up(contender: Contender, task: Task, limits: Mapping[str, Any]) -> str:
     """Let the contender answer a tiny problem, untimed; return what went wrong, which does not end the measurement."""
-    tiny = task.warm_up()
-    if tiny is None:
+    if (tiny := task.warm_up()) is None:
         return ""
     try:
         built = contender.build(task.name, contender.prepare(task.name, tiny), **limits)
@@ -117,8 +114,7 @@ def _warmed_up(contender: Contender, task: Task, limits: Mapping[str, Any]) -> s
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent has ended, which closes the standard input."""
-    sys.stdin.buffer.read()
+    sys.stdin.buffer.read()  # until the parent has ended, which closes it
     os._exit(1)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import is_dataclass
 from typing import Any
 
@@ -11,18 +10,7 @@ from fairopt import discovery
 from fairopt.bench.kinds import Contender, Family, Instance, Task
 from fairopt.bench.records import InstanceKey
 from fairopt.codec import decode
-from fairopt.errors import BadInput
-
-
-@contextmanager
-def placed(place: str) -> Iterator[None]:
-    """Name the place in every `BadInput` that is raised inside and names none."""
-    try:
-        yield
-    except BadInput as error:
-        raise BadInput(
-            error.problem, place=error.place or place, remedy=error.remedy, file=error.file
-        ) from error.__cause__
+from fairopt.errors import BadInput, FairoptError
 
 
 def task(name: str) -> Task:
@@ -46,10 +34,7 @@ def drawn(key: InstanceKey) -> Instance:
 
 
 def contender(name: str, settings: Mapping[str, Any], place: str = "") -> Contender:
-    """Return the contender of a name with settings as its fields.
-
-    Errors as `registered`, and `BadInput` for unknown settings and values of another type.
-    """
+    """Return the contender of a name with settings as its fields. Errors as `registered`; `BadInput` for a setting."""
     found: type[Contender] = registered(discovery.CONTENDERS, name, Contender)
     where = place or f"{name}, settings"
     if is_dataclass(found):
@@ -62,10 +47,29 @@ def contender(name: str, settings: Mapping[str, Any], place: str = "") -> Conten
 def registered(group: str, name: str, kind: Any) -> Any:
     """Return the class that is registered as ``name``, or that MODULE:NAME names.
 
-    Errors: `BadInput` for an unknown name and what is no ``kind``; `NotInstalled` for what is registered and cannot be
-    loaded.
+    Errors: `BadInput` for an unknown name and what is no ``kind``; `NotInstalled` for what cannot be loaded.
     """
     found = discovery.named(name) if ":" in name else discovery.load(group, name)
     if not isinstance(found, type) or not issubclass(found, kind):
         raise BadInput(f"{name!r} is no {kind.__name__}", remedy="Name a class of that kind")
     return found
+
+
+# -- what `fairopt bench list` says ------------------------------------------------------------------------------------
+def summaries(group: str) -> Iterator[tuple[str, ...]]:
+    """Yield (name, first line of its docstring) of each object of a group; of a broken one, what is wrong."""
+    for name in discovery.names(group):
+        try:
+            yield name, (discovery.load(group, name).__doc__ or "").strip().partition("\n")[0]
+        except FairoptError as error:
+            yield name, str(error)
+
+
+def contenders() -> Iterator[tuple[str, ...]]:
+    """Yield (name, tasks, whether it can run here or why not) of each contender."""
+    for name in discovery.names(discovery.CONTENDERS):
+        try:
+            made = contender(name, {})
+            yield name, ", ".join(made.tasks), made.missing() or "available"
+        except FairoptError as error:
+            yield name, "", str(error)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, TextIO
 
-from fairopt.bench.libraries import library
 from fairopt.bench.records import Measurement, Record, environments, line_of, measurements, read_results, record_of
 from fairopt.codec import encode
+from fairopt.discovery import library
 from fairopt.errors import BadInput
+from fairopt.problem.files.storage import require_place
 
 
 class ResultsFile(AbstractContextManager["ResultsFile"]):
@@ -30,17 +31,15 @@ class ResultsFile(AbstractContextManager["ResultsFile"]):
         self._file: TextIO
 
     def __enter__(self) -> ResultsFile:
-        try:
-            self._file = self.path.open("a", encoding="utf-8")
-        except OSError as error:
-            problem = f"{self.path} cannot be written: {error.strerror}"
-            raise BadInput(problem, place="--json", remedy="Name a file in a folder") from error
-        try:
+        with ExitStack() as on_error:
+            try:
+                self._file = on_error.enter_context(self.path.open("a", encoding="utf-8"))
+            except OSError as error:
+                problem = f"{self.path} cannot be written: {error.strerror}"
+                raise BadInput(problem, place="--json", remedy="Name a file in a folder") from error
             self._lock()
             self._mend()
-        except BaseException:
-            self._file.close()
-            raise
+            on_error.pop_all()
         return self
 
     def __exit__(self, *ended: object) -> None:
@@ -126,8 +125,7 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
 def require_parquet(path: Path) -> None:
     """Refuse, before anything is measured, a table that could not be written. Errors: `NotInstalled`, `BadInput`."""
     _pyarrow()
-    if path.is_dir() or not path.parent.is_dir():
-        raise BadInput(f"{path} cannot be written", place="--parquet", remedy="Name a file in a folder that exists")
+    require_place(path, "--parquet")
 
 
 def write_parquet(records: Iterable[Record], path: Path) -> None:

@@ -63,8 +63,9 @@ class Provenance:
 
 def environment(provenance: Provenance, threads: int) -> Environment:
     """Return the environment of measurements on this machine."""
+    names = memory.lines("cpuinfo", "model name")  # where Linux has the processor's name
     return Environment.of(
-        cpu=_cpu(),
+        cpu=(names[0].partition(":")[2].strip() if names else "") or platform.processor() or platform.machine(),
         cores=os.cpu_count() or 1,
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         system=platform.platform(),
@@ -86,17 +87,13 @@ def checkout(folder: Path) -> tuple[str, bool]:
     """
     try:
         _git(folder, "ls-files", "--error-unmatch", ".")
-        commit = _git(folder, "rev-parse", "HEAD")
-        return commit, bool(_git(folder, "status", "--porcelain"))
+        return _git(folder, "rev-parse", "HEAD"), bool(_git(folder, "status", "--porcelain"))
     except (OSError, subprocess.SubprocessError):  # no Git, or no checkout
         return "", False
 
 
 def reference_job() -> Clock:
-    """Do a small job that is always the same (multiply, sort, count: about 50 ms) and return what it took.
-
-    Where it takes longer than usual, the machine was busy or throttled.
-    """
+    """Do the same small job as ever (about 50 ms; longer: the machine was busy or throttled), return what it took."""
     random = np.random.default_rng(0)
     matrix, values = random.random((_MATRIX, _MATRIX)), random.random(_SORTED)
     began = now()
@@ -125,9 +122,3 @@ def since(began: Clock) -> Clock:
 def _git(folder: Path, *words: str) -> str:
     ran = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True, timeout=30)
     return ran.stdout.strip()
-
-
-def _cpu() -> str:
-    """Return the processor's name: Linux tells it in /proc/cpuinfo only."""
-    name = next((line.partition(":")[2].strip() for line in memory.lines("cpuinfo", "model name")), "")
-    return name or platform.processor() or platform.machine()

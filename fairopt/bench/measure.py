@@ -1,32 +1,56 @@
-"""One measurement: a job that can be sent to any process, and the record that comes back."""
+"""One measurement: a job that can be sent to any process, done in a process of its own, judged, and written down.
+
+That process is started with pinned threads, watched, and stopped hard at its limits.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, is_dataclass, replace
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Any
 
-from fairopt.bench import configuring, records
+from fairopt.bench import configuring, memory
 from fairopt.bench.answers import read_answer
-from fairopt.bench.kinds import Contender, Judgement
-from fairopt.bench.machine import Provenance, environment, writable
-from fairopt.bench.process import Ending, run_child
-from fairopt.bench.records import Clock, Environment, InstanceKey, Judged, Measurement, MeasurementStatus, Stages, Trial
+from fairopt.bench.kinds import Judgement
+from fairopt.bench.machine import Provenance, environment, pinned, writable
+from fairopt.bench.records import (
+    PASSING,
+    Clock,
+    Environment,
+    InstanceKey,
+    Judged,
+    Measurement,
+    MeasurementStatus,
+    Stages,
+    Trial,
+)
 from fairopt.codec import decode, encode
 
 #: Characters of a message that are kept.
 MESSAGE = 2000
+#: Seconds between two looks at the memory of the process.
+LOOK = 0.02
+#: How long after its limit a contender is killed, which until then may stop by itself: a part of it, and at least.
+GRACE, LEAST_GRACE = 0.1, 1.0
+#: Seconds for what is not timed: imports, drawing the instance, warming up; and writing the answer down.
+SETUP = 900.0
+_TAIL = 400
 
 
 @dataclass(frozen=True)
 class Job:
-    """A measurement to be made; small, and the same wherever it is done. ``reference`` is what the task compares with.
-
-    ``skipped`` says why it is not to be made; then it is only written down.
-    """
+    """A measurement to be made, wherever, with what the task compares answers with; only noted if ``skipped`` (why)."""
 
     trial: Trial
     provenance: Provenance
@@ -37,12 +61,6 @@ class Job:
 def reference(task: str, key: InstanceKey) -> Any:
     """Return what answers of this instance are compared with."""
     return configuring.task(task).reference(configuring.drawn(key))
-
-
-def settings_of(contender: Contender) -> dict[str, Any]:
-    """Return all settings of a contender, defaults included, as they are written down."""
-    plain: dict[str, Any] = encode(contender, finite=True) if is_dataclass(contender) else {}
-    return plain
 
 
 def measure(job: Job) -> tuple[Measurement, Environment]:
@@ -63,7 +81,6 @@ def measure(job: Job) -> tuple[Measurement, Environment]:
 
 
 def _judged(job: Job, folder: Path, ended: Ending) -> tuple[Ending, Judgement | None]:
-    """Return how it ended once the answer is judged."""
     task = configuring.task(job.trial.task)
     try:
         judgement = task.judge(configuring.drawn(job.trial.instance), read_answer(folder), job.reference)
@@ -82,7 +99,6 @@ def _judged(job: Job, folder: Path, ended: Ending) -> tuple[Ending, Judgement | 
 
 
 def _short(message: str) -> str:
-    """Return the beginning of a message, in characters that can be written."""
     return writable(message if len(message) <= MESSAGE else message[:MESSAGE] + " ...")
 
 
@@ -98,10 +114,126 @@ def _record(trial: Trial, here: Environment, started: str, ended: Ending, judgem
         status=ended.status,
         message=_short(ended.message),
         seconds=decode(Stages, reported.get("seconds", {}), "seconds"),
-        peak_bytes=None if ended.status in records.PASSING else ended.peak_bytes or None,
+        peak_bytes=None if ended.status in PASSING else ended.peak_bytes or None,
         base_bytes=reported.get("base_bytes"),
         judgement=judged,
         reference_job=decode(Clock | None, reported.get("reference_job"), "reference_job"),
         started=started,
         environment=here.digest,
     )
+
+
+# -- the process of a measurement, from outside ------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Ending:
+    """How a process ended; SOLVED means that it wrote an answer. ``reported`` is the last line that it sent."""
+
+    status: MeasurementStatus
+    message: str = ""
+    peak_bytes: int = 0
+    reported: Mapping[str, Any] = field(default_factory=dict)
+
+
+def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, threads: int) -> Ending:
+    """Run the job in ``folder`` and return how it ended; the process and all that it started are then gone.
+
+    The time limit holds for build and solve together, and again for certify.
+    """
+    reading, writing = os.pipe()
+    kills = memory.kills()
+    with (folder / "log.txt").open("wb") as log, os.fdopen(reading, "rb", buffering=0) as pipe:
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-m", "fairopt.bench.child", str(folder), str(writing)],
+                stdin=subprocess.PIPE,  # closed when this process ends, and the child then ends too
+                stdout=log,
+                stderr=log,
+                pass_fds=(writing,),
+                env={**os.environ, **pinned(threads)},
+                start_new_session=True,  # Ctrl-C reaches this process only, which then stops the child
+            )
+        finally:
+            os.close(writing)
+        watch = _Watch(child, time_limit, memory_limit)
+        try:
+            ended = watch.until_ended(pipe)
+        finally:
+            # also after an answer: processes that a contender left behind would disturb the next measurement
+            _kill(child)
+    if ended is not None:
+        return ended
+    tail = (folder / "log.txt").read_bytes()[-_TAIL:].decode(errors="replace").strip()
+    message = f"{_how(child.returncode)} in {watch.stage}{': ' if tail else ''}{tail}"
+    ran_out = child.returncode == -signal.SIGKILL and memory.kills() > kills
+    return Ending(MeasurementStatus.MEMORY if ran_out else MeasurementStatus.ERROR, message, watch.peak, watch.reported)
+
+
+class _Watch:
+    """Watches a process while it runs: what it reports, its memory and its time."""
+
+    def __init__(self, child: subprocess.Popen[bytes], time_limit: float, memory_limit: int | None) -> None:
+        self.child, self.time_limit, self.memory_limit = child, time_limit, memory_limit
+        self.stage, self.peak, self.used = "setup", 0, 0.0
+        self.began = monotonic()
+        self.reported: Mapping[str, Any] = {}
+
+    def until_ended(self, pipe: Any) -> Ending | None:
+        """Return how it ended, None where it ended without a report."""
+        text = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(pipe, selectors.EVENT_READ)
+            while True:
+                # asked first, so that what was sent before the end is still read
+                gone = self.child.poll() is not None
+                if selector.select(LOOK):
+                    read = os.read(pipe.fileno(), 1 << 16)
+                    if not read:
+                        return None
+                    *lines, text = (text + read).split(b"\n")
+                    for line in lines:
+                        if (ended := self._read(json.loads(line))) is not None:
+                            return ended
+                elif gone:  # a process that it left behind holds the pipe open
+                    return None
+                if (over := self._over()) is not None:
+                    return over
+
+    def _read(self, data: Mapping[str, Any]) -> Ending | None:
+        self.reported = data
+        if data["stage"] == "ended":
+            return Ending(MeasurementStatus(data["status"]), data["message"], max(self.peak, data["peak_bytes"]), data)
+        # solve has what build left of the limit; certify has a limit of its own
+        self.used = monotonic() - self.began if data["stage"] == "solve" else 0.0
+        self.stage, self.began = data["stage"], monotonic()
+        return None
+
+    def _over(self) -> Ending | None:
+        timed = self.stage in ("build", "solve", "certify")
+        now = memory.resident(self.child.pid)
+        if timed:
+            self.peak = max(self.peak, now)
+        if self.memory_limit is not None and now > self.memory_limit:
+            text = f"{now:,} bytes in {self.stage}; the limit is {self.memory_limit:,}"
+            return Ending(MeasurementStatus.MEMORY, text, max(self.peak, now), self.reported)
+        limit = self.time_limit + max(LEAST_GRACE, GRACE * self.time_limit) if timed else SETUP
+        passed = self.used + monotonic() - self.began
+        if passed > limit:
+            allowed = f"the limit is {self.time_limit:g} s" if timed else f"{SETUP:g} s are allowed"
+            status = MeasurementStatus.TIMEOUT if timed else MeasurementStatus.ERROR
+            return Ending(status, f"stopped in {self.stage} after {passed:.3g} s; {allowed}", self.peak, self.reported)
+        return None
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):  # all processes have ended
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    if child.stdin is not None:
+        child.stdin.close()
+
+
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"the process ended with status {code}"
+    hint = ", as the system does where memory runs out," if -code == signal.SIGKILL else ""
+    return f"the process was ended by {signal.Signals(-code).name}{hint}"

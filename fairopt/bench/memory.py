@@ -11,17 +11,14 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from fairopt.bench.libraries import library
+from fairopt.discovery import library
 
 PROC = Path("/proc")
 _KIB = 1024
 
 
 def resident(pid: int) -> int:
-    """Return the resident bytes of a process and of all that it started; 0 when it has ended.
-
-    Pages that several of them share count for each.
-    """
+    """Return the resident bytes of a process and of all that it started, shared pages for each; 0 when it has ended."""
     if not _has_proc():
         return _by_psutil(pid)
     total, waiting = 0, [pid]

@@ -96,9 +96,8 @@ class Judged:
 class Trial:
     """One contender on one instance, once, and its limits: what is measured.
 
-    ``contender`` is the registered name, ``label`` what tables call it (the name, unless the specification says
-    otherwise); ``settings`` are all of its options, defaults included. ``concurrent`` is the number of measurements
-    that may have run at once, this one included.
+    ``contender`` is the registered name, ``label`` what tables call it ("": the name); ``settings`` are all of its
+    options, defaults included; ``concurrent`` measurements may have run at once, this one included.
     """
 
     spec: str
@@ -127,21 +126,17 @@ class Trial:
 
     @property
     def identity(self) -> str:
-        """What makes two trials the same, as text.
-
-        Several specifications may share a file, and one may enter a contender twice, to show what differs by chance.
-        """
+        """What makes two trials the same, as text: specifications may share a file, and enter a contender twice."""
         return json.dumps([self.condition, self.spec, self.called, self.instance.digest, self.repeat])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement(Trial):
-    """A trial and its outcome.
+    """A trial and its outcome; ``judgement`` is None where there is no answer.
 
-    ``seconds`` are in stages. ``base_bytes`` is the resident memory of the process right before "build", with the
-    instance and the libraries loaded, ``peak_bytes`` the most from there on, processes started by it included.
-    ``reference_job`` is a small job, always the same, done right before each measurement. ``judgement`` is None where
-    there is no answer.
+    ``base_bytes`` is the resident memory of the process right before "build", with the instance and the libraries
+    loaded, ``peak_bytes`` the most from there on, processes started by it included. ``reference_job`` is a small job,
+    always the same, done right before each measurement.
     """
 
     kind: ClassVar[str] = "measurement"
@@ -229,8 +224,8 @@ def record_of(line: str, place: str = "") -> Record:
         raise BadInput(f"not JSON: {error}", place=place, remedy="Each line is one object; drop this one") from error
     if not isinstance(data, dict):
         raise BadInput(f"got {shown(data)}", place=place, remedy="Give one object a line")
-    schema, kind = data.pop("schema", None), data.pop("kind", None)
-    if schema != SCHEMA:
+    kind = data.pop("kind", None)
+    if (schema := data.pop("schema", None)) != SCHEMA:
         raise BadInput(f"schema {shown(schema)}", place=place, remedy=f"This version reads schema {SCHEMA}")
     if kind not in _KINDS:
         raise BadInput(f"kind {shown(kind)}", place=place, remedy=nearest(kind, _KINDS, "kind"))

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import dataclass, field
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, is_dataclass
+from multiprocessing import get_context
 from typing import Any, TypeVar
 
 from fairopt.bench import configuring, records
-from fairopt.bench.kinds import Contender
 from fairopt.bench.machine import Provenance
-from fairopt.bench.measure import Job, measure, reference, settings_of
+from fairopt.bench.measure import Job, measure, reference
 from fairopt.bench.records import PASSING, Environment, InstanceKey, Measurement, MeasurementStatus, Record, Trial
 from fairopt.bench.spec import Entrant, Spec
-from fairopt.errors import FairoptError, NotInstalled, NotSolved
+from fairopt.codec import encode
+from fairopt.discovery import library
+from fairopt.errors import BadInput, FairoptError, NotInstalled, NotSolved
 
 T = TypeVar("T")
 #: Statuses after which trying again on this or a larger instance is no use.
 _SPENT = {MeasurementStatus.TIMEOUT: "timed out", MeasurementStatus.MEMORY: "ran out of memory"}
-
-
-class Here(Executor):
-    """An executor that runs each job in this process when it is submitted, and lets its errors out."""
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Return a future that is done."""
-        future: Future[T] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
 
 
 def run_spec(
@@ -48,21 +41,15 @@ def run_spec(
 
     Errors: `BadInput` for parameters that a family refuses; `NotSolved` where an executor failed.
     """
-    made = {each.label: _contender(each) for each in spec.contenders}
-    libraries = {name for each in made.values() for name in getattr(each, "libraries", ())}
-    settings = {
-        each.label: settings_of(found) if (found := made[each.label]) is not None else dict(each.settings)
-        for each in spec.contenders
-    }
+    settings, libraries = {}, set()
+    for each in spec.contenders:
+        settings[each.label] = dict(each.settings)
+        with suppress(NotInstalled):  # each of its measurements says so
+            made = configuring.contender(each.contender, each.settings)
+            settings[each.label] = encode(made, finite=True) if is_dataclass(made) else {}
+            libraries |= {*made.libraries}
     known = provenance or Provenance.of(spec.source, libraries)
     yield from _Run(spec, executor or Here(), concurrent, known, say, settings).go(tuple(before))
-
-
-def _contender(entrant: Entrant) -> Contender | None:
-    try:
-        return entrant.make()
-    except NotInstalled:  # each of its measurements says so
-        return None
 
 
 @dataclass
@@ -113,11 +100,10 @@ class _Run:
     def _say_what_is_old(self, done: Iterable[Measurement], known: Mapping[str, Environment]) -> None:
         """Say how many of the kept measurements of the specification were made by another state of the code."""
         ours = [known[each.environment] for each in done if each.spec == self.spec.name and each.environment in known]
-        other = sum((each.commit, each.dirty) != (self.provenance.commit, self.provenance.dirty) for each in ours)
-        if other:
+        state = self.provenance.commit, self.provenance.dirty
+        if other := sum((each.commit, each.dirty) != state for each in ours):
             self.say(f"{other} of {len(ours)} measurements that are kept were made at another commit")
 
-    # -- what is next ----------------------------------------------------------------------------------------------
     def _instances(self) -> Iterator[InstanceKey]:
         for block in self.spec.instances:
             family = configuring.family(block.family)
@@ -163,7 +149,6 @@ class _Run:
                 return f"{_SPENT[each.status]} at size {each.instance.size:,} ({each.instance.name})"
         return ""
 
-    # -- what has come -------------------------------------------------------------------------------------------------
     def _collect(self) -> Iterator[Record]:
         """Wait until a measurement is done, and yield the records of all that are."""
         ended, _ = wait(self.pending, return_when=FIRST_COMPLETED)
@@ -210,10 +195,7 @@ def _failed(what: str, error: BaseException) -> NotSolved:
 
 
 def _no_easier(new: InstanceKey, old: InstanceKey) -> bool:
-    """Whether an instance is larger than another one of the family, and no parameter makes it easier.
-
-    Numbers among the parameters must be at least as large, anything else the same.
-    """
+    """Whether an instance is larger than another of the family, no number of its parameters less, the others equal."""
     if new.family != old.family or new.size <= old.size or new.parameters.keys() != old.parameters.keys():
         return False
     pairs = [(new.parameters[name], old.parameters[name]) for name in new.parameters]
@@ -222,3 +204,62 @@ def _no_easier(new: InstanceKey, old: InstanceKey) -> bool:
 
 def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# -- where measurements are made -------------------------------------------------------------------------------------
+class Here(Executor):
+    """An executor that runs each job in this process when it is submitted, and lets its errors out."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Return a future that is done."""
+        future: Future[T] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+@contextmanager
+def place(workers: int, dask: str | None) -> Iterator[tuple[Executor | None, int]]:
+    """Yield an executor (None: here) and how many measurements it takes at once.
+
+    It is ``workers`` processes (1: here), or the Dask cluster at an address, or "local:N".
+
+    Errors: `BadInput` for both at once and for a malformed address; `NotInstalled` without Dask; `NotSolved` where no
+    cluster answers.
+    """
+    if dask is not None:
+        if workers != 1:
+            raise BadInput(f"got --workers {workers} with --dask", place="--workers", remedy="Give one of the two")
+        with _on_dask(dask) as there:
+            yield there
+    elif workers == 1:
+        yield None, 1
+    else:
+        # spawned, so that no worker has this process's memory
+        pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+        try:
+            yield pool, workers
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _on_dask(address: str) -> Iterator[tuple[Executor, int]]:
+    distributed = library("distributed", "--dask")
+    kind, _, count = address.partition(":")
+    if kind == "local":
+        if not count.isdecimal() or not int(count):
+            raise BadInput(f"got {address!r}", place="--dask", remedy="Write local:N with N workers, such as local:2")
+        workers = {"n_workers": int(count), "processes": True, "threads_per_worker": 1, "dashboard_address": None}
+        with distributed.LocalCluster(**workers) as cluster, distributed.Client(cluster) as client:
+            yield client.get_executor(pure=False), int(count)
+        return
+    try:
+        client = distributed.Client(address, timeout=10)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise NotSolved(f"no Dask scheduler answers at {address!r}: {error}") from error
+    with client:
+        # a measurement takes one thread of a worker
+        threads = sum(client.nthreads().values())
+        if not threads:
+            raise NotSolved(f"the Dask scheduler at {address!r} has no workers")
+        yield client.get_executor(pure=False), threads

@@ -6,7 +6,7 @@ Every key is described in docs/benchmarks.md. A name of a task, family or conten
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from enum import Enum
@@ -19,10 +19,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fairopt.bench import configuring
-from fairopt.bench.configuring import placed
-from fairopt.bench.kinds import Contender
 from fairopt.codec import decode
-from fairopt.errors import BadInput, NotInstalled
+from fairopt.errors import BadInput, NotInstalled, require
 from fairopt.problem.files.documents import parse_toml
 from fairopt.problem.files.storage import naming, read_text
 from fairopt.problem.labels import check_keys, nearest
@@ -58,7 +56,7 @@ class Instances:
         for name, values in self.parameters.items():
             _require_values(values, f"parameter {name!r}")
         _require_values(self.seeds, "key 'seeds'")
-        _require(min(self.seeds) >= 0, "seeds", min(self.seeds), "Give whole numbers, at least 0")
+        require(min(self.seeds) >= 0, shown(min(self.seeds)), "key 'seeds'", "Give whole numbers, at least 0")
 
     def combinations(self) -> list[tuple[dict[str, Any], int]]:
         """Return (parameters, seed) of each instance; the last parameter changes fastest, seeds faster still."""
@@ -69,10 +67,7 @@ class Instances:
 
 @dataclass(frozen=True)
 class Entrant:
-    """A contender as a specification enters it: ``label`` is what tables call it, unique within the specification.
-
-    ``largest`` is the size beyond which it is not tried; None: it is always tried.
-    """
+    """A contender in a specification: ``label``, unique there, is what tables call it; not tried beyond ``largest``."""
 
     contender: str
     label: str
@@ -82,10 +77,6 @@ class Entrant:
     def __post_init__(self) -> None:
         _require_text(self, "contender", "label")
         _require_counts(self, 0, "largest")
-
-    def make(self) -> Contender:
-        """Return the contender with its settings. Errors: `BadInput`, and `NotInstalled` for a broken plug-in."""
-        return configuring.contender(self.contender, self.settings)
 
 
 @dataclass(frozen=True)
@@ -118,10 +109,9 @@ class Goal:
         _require_text(self, "text")
         _require_positive(self, "limit")
         if (self.statistic is Statistic.RATIO) != bool(self.against):
+            problem = "it goes with the statistic 'ratio', and with no other"
             remedy = "Name the contender whose seconds are divided by those of the first"
-            raise BadInput(
-                "it goes with the statistic 'ratio', and with no other", place="key 'against'", remedy=remedy
-            )
+            raise BadInput(problem, place="key 'against'", remedy=remedy)
 
     def chooses(self, family: str, size: int, parameters: Mapping[str, Any]) -> bool:
         """Whether an instance counts for this goal."""
@@ -190,20 +180,27 @@ def shipped() -> dict[str, str]:
     return {name.removesuffix(".toml"): found[name].read_text(encoding="utf-8") for name in sorted(found)}
 
 
+def specifications() -> Iterator[tuple[str, ...]]:
+    """Yield (name, task, title) of each specification that comes with fairopt."""
+    for name, text in shipped().items():
+        spec = Spec.parse(text, f"{name}.toml")
+        yield name, spec.task, spec.title
+
+
 def check_names(spec: Spec) -> None:
     """Refuse unknown tasks, families, contenders and settings, and contenders that do not answer the task.
 
     A plug-in that cannot be loaded is left for the run, which records it as missing.
     """
-    with placed("key 'task'"):
+    with naming(place="key 'task'"):
         task = configuring.task(spec.task)
     for number, block in enumerate(spec.instances, start=1):
-        with placed(f"instances {number}, key 'family'"):
+        with naming(place=f"instances {number}, key 'family'"):
             configuring.family(block.family)
     for number, entrant in enumerate(spec.contenders, start=1):
         place = f"contenders {number} ({entrant.label})"
         try:
-            with placed(f"{place}, key 'contender'"):
+            with naming(place=f"{place}, key 'contender'"):
                 made = configuring.contender(entrant.contender, entrant.settings, f"{place}, settings")
         except NotInstalled:
             continue
@@ -213,7 +210,6 @@ def check_names(spec: Spec) -> None:
 
 
 def _source(path_or_name: str | PathLike[str]) -> tuple[str, str]:
-    """Return the text of a file or a shipped specification, and what messages call it."""
     given = Path(path_or_name)
     if given.is_file():
         return read_text(given), str(given)
@@ -298,7 +294,6 @@ def _plain(value: Any, place: str) -> Any:
 
 # -- what cannot be ----------------------------------------------------------------------------------------------------
 def _check_labels(contenders: Sequence[Entrant], goals: Sequence[Goal]) -> None:
-    """Refuse labels that stand twice, and goals of labels that nobody has."""
     labels = [each.label for each in contenders]
     for number, label in enumerate(labels, start=1):
         if label in labels[: number - 1]:
@@ -311,26 +306,22 @@ def _check_labels(contenders: Sequence[Entrant], goals: Sequence[Goal]) -> None:
                 raise BadInput(f"there is no {shown(label)}", place=place, remedy=nearest(label, labels))
 
 
-def _require(fits: bool, key: str, value: Any, remedy: str) -> None:
-    if not fits:
-        raise BadInput(f"got {shown(value)}", place=f"key {key!r}", remedy=remedy)
+def _require(of: object, keys: Sequence[str], fits: Callable[[Any], bool], remedy: str) -> None:
+    for key in keys:
+        if not fits(value := getattr(of, key)):
+            raise BadInput(f"got {shown(value)}", place=f"key {key!r}", remedy=remedy)
 
 
 def _require_text(of: object, *keys: str) -> None:
-    for key in keys:
-        _require(bool(getattr(of, key).strip()), key, getattr(of, key), "Give a string")
+    _require(of, keys, lambda value: bool(value.strip()), "Give a string")
 
 
 def _require_positive(of: object, *keys: str) -> None:
-    for key in keys:
-        value = getattr(of, key)
-        _require(isfinite(value) and value > 0, key, value, "Give a number above 0")
+    _require(of, keys, lambda value: isfinite(value) and value > 0, "Give a number above 0")
 
 
 def _require_counts(of: object, least: int, *keys: str) -> None:
-    for key in keys:
-        value = getattr(of, key)
-        _require(value is None or value >= least, key, value, f"Give a whole number, at least {least}")
+    _require(of, keys, lambda value: value is None or value >= least, f"Give a whole number, at least {least}")
 
 
 def _require_values(values: Sequence[Any], place: str) -> None:

@@ -12,14 +12,13 @@ import typer
 from typer.core import TyperGroup
 
 from fairopt import discovery
-from fairopt.bench.executors import place
+from fairopt.bench.configuring import contenders, summaries
 from fairopt.bench.files import ResultsFile, require_parquet, write_parquet
-from fairopt.bench.listing import contenders, specifications, summaries
 from fairopt.bench.records import Record, environments, line_of, measurements, read_results
 from fairopt.bench.report.figures import write_figures
 from fairopt.bench.report.page import require_libraries, write_report
-from fairopt.bench.run import run_spec
-from fairopt.bench.spec import Spec
+from fairopt.bench.run import place, run_spec
+from fairopt.bench.spec import Spec, specifications
 from fairopt.cli import bench_tables
 from fairopt.cli.app import PLAIN
 from fairopt.cli.exits import Exit
@@ -179,12 +178,10 @@ def _read(results: list[Path]) -> list[Record]:
 
 
 def _title(texts: list[str]) -> str:
-
     return " and ".join(dict.fromkeys(Spec.parse(text, "the results").title for text in texts)) or "fairopt bench"
 
 
 def _write_report(records: list[Record], path: Path, title: str) -> None:
-
     write_report(records, path, title)
     _say(f"wrote {path}")
 

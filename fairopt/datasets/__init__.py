@@ -6,9 +6,15 @@ SOURCES.md beside this file has the origin, licence and checksum of each data fi
 from __future__ import annotations
 
 from fairopt.datasets.astraea_workload import astraea_example, astraea_small, astraea_workload
-from fairopt.datasets.gandiva import Timing, gandiva_market, gandiva_table1
 from fairopt.datasets.gavel import Throughput, gavel_example, gavel_market, gavel_throughputs
-from fairopt.datasets.paper_markets import gandiva_table3, oef_eq6, oef_example
+from fairopt.datasets.paper_markets import (
+    Timing,
+    gandiva_market,
+    gandiva_table1,
+    gandiva_table3,
+    oef_eq6,
+    oef_example,
+)
 from fairopt.datasets.philly import philly_cluster, philly_trace
 from fairopt.datasets.tables import dataset_path
 

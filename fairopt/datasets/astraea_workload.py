@@ -5,23 +5,22 @@ from __future__ import annotations
 import csv
 import gzip
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from math import ceil
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fairopt.datasets.tables import dataset_path
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, require
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
-from fairopt.problem.files.storage import naming
 from fairopt.problem.numbers import exact
-from fairopt.problem.utilities import CompletionUtility, Linear, Power
+from fairopt.problem.utilities import Linear, Power
 
 #: A slot is an hour.
 SECONDS = 3600
@@ -31,8 +30,6 @@ DENSE = 4_888_734
 MACHINES = ((2, 321), (8, 231))
 #: Megabits in a megabyte, and in a gigabit as the paper counts: 5 Gbps are 5 * 1024 Mbps.
 MEGABYTE, GIGABIT = 8, 1024
-
-
 #: A range of equally likely numbers: low, low + step, ..., high.
 Span = tuple[str, str, str]
 
@@ -62,7 +59,9 @@ class Ranges:
     exponent: Span = ("1", "2", "0.01")
 
 
-#: A tenth of the epochs and of the chunks: jobs of a few slots, so that optima can be computed.
+#: The ranges that are drawn from once for a cluster; the others are drawn from for each job, in the order above.
+_CLUSTER = ("worker_bandwidth", "ps_bandwidth")
+#: A tenth of the epochs and chunks, so that optima can be computed; the paper does not say how it reduced its input.
 SMALL = Ranges(epochs=("5", "10", "1"), chunks=("2", "5", "1"))
 
 
@@ -76,9 +75,8 @@ class Form(Enum):
 class Demand(Enum):
     """The meaning of the GPUs that a job asked for, which Sec. 5.1 takes as its demand for workers.
 
-    CHUNKS: the only demand in the model is the number of chunks, which is drawn from [20, 50]. The GPUs that jobs held
-    only determine the tenants' shares. GPUS: a job has as many chunks as it had GPUs, and so gets no more workers than
-    that. The mini-batches drawn are divided among them, so that the work is the same, up to rounding.
+    CHUNKS: chunks are drawn, and GPUs only determine the tenants' shares. GPUS: a job has as many chunks as it had
+    GPUs; the mini-batches drawn are divided among them, so that the work is the same, up to rounding.
     """
 
     CHUNKS = "chunks"
@@ -121,12 +119,12 @@ def astraea_workload(
 
     From the trace are the jobs, their tenants and their times of submission: ``jobs`` consecutive jobs of the ``users``
     tenants with the most jobs (None: of all known tenants), starting at a random job. Slot t holds the jobs submitted
-    in the t-th hour. A server has the GPUs of one of Philly's machines as workers, two or eight in the proportion of
-    all machines, and one PS. The trace does not say which machines a tenant owned. So servers are dealt out whole, in
-    proportion to the GPU-time of the tenants' jobs in the table, at least one to each. ``ranges``: see `Ranges`.
+    in the t-th hour. A server has one PS and, as workers, the GPUs of one of Philly's machines, two or eight in the
+    proportion of all machines. The trace does not say which machines a tenant owned. So servers are dealt out whole,
+    in proportion to the GPU-time of the tenants' jobs in the table, at least one to each.
 
     ``data``: the folder with jobs_philly.csv.gz, whose jobs from `DENSE` on are used; None for the thousand jobs of
-    eight tenants that are part of fairopt. The same arguments give the same batch. The jobs' parameters depend only on
+    eight tenants that are part of fairopt. The same arguments give the same batch; the jobs' parameters depend only on
     ``seed``, not on the numbers of servers and users.
 
     Errors: `BadInput` for more jobs or users than there are, and for fewer servers than users.
@@ -136,10 +134,10 @@ def astraea_workload(
     >>> astraea_workload(jobs=50, servers=20, users=5)
     <Batch: 50 jobs of 5 tenants on 20 servers>
     """
-    _check(jobs, "jobs", 1)
-    _check(servers, "servers", 1)
+    _check(jobs, "jobs")
+    _check(servers, "servers")
     drawn = ranges or Ranges()
-    table = list(_excerpt() if data is None else _table(Path(fspath(data))))
+    table = _excerpt() if data is None else _table(Path(data))
     tenants, used = _tenants(table, users)
     _check(servers, "servers", len(tenants))
     window = _window([job for job in table if job.tenant in used], jobs, Random(f"window {seed}"))
@@ -162,14 +160,12 @@ def astraea_workload(
         names=[job.name for job in window],
         tenant=[job.tenant for job in window],
         arrival=[ceil((job.submit - begin) / SECONDS) for job in window],
-        **{name: [getattr(each, name) for each in made] for name in _Drawn._fields},
+        **{name: [each[name] for each in made] for name in made[0]},
     )
 
 
 def astraea_small(*, jobs: int = 10, servers: int = 15, seed: int = 0, utility: Form = Form.LINEAR) -> Batch:
-    """Return a batch of the sizes of Fig. 5 (5 to 15 jobs of two users, 5 to 45 servers), with jobs of a few slots.
-
-    The paper does not say how its input was reduced; epochs and chunks are from `SMALL`.
+    """Return a batch of the sizes of Fig. 5 (5 to 15 jobs of two users, 5 to 45 servers), with jobs as in `SMALL`.
 
     Source: Astraea (posted prices) Sec. 5.2, "Performance Ratio".
 
@@ -180,23 +176,22 @@ def astraea_small(*, jobs: int = 10, servers: int = 15, seed: int = 0, utility: 
 
 
 # -- the trace -----------------------------------------------------------------------------------------------------
-def _excerpt() -> Iterator[_Job]:
+def _excerpt() -> list[_Job]:
     with dataset_path("philly_1000.csv").open(encoding="utf-8", newline="") as stream:
-        yield from _rows(stream, 0)
+        return list(_rows(stream, 0))
 
 
-def _table(folder: Path) -> Iterator[_Job]:
+def _table(folder: Path) -> list[_Job]:
     path = folder / "jobs_philly.csv.gz"
-    with naming(str(path)):
-        try:
-            with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
-                yield from _rows(stream, DENSE)
-        except (OSError, EOFError, UnicodeDecodeError, KeyError) as error:
-            remedy = "Give the folder with the table of Philly's jobs"
-            raise BadInput(f"cannot be read: {error!r}", remedy=remedy) from error
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
+            return list(_rows(stream, DENSE))
+    except (OSError, EOFError, UnicodeDecodeError, KeyError) as error:
+        remedy = "Give the folder with the table of Philly's jobs"
+        raise BadInput(f"cannot be read: {error!r}", remedy=remedy, file=str(path)) from error
 
 
-def _rows(lines: Iterator[str] | Sequence[str], since: int) -> Iterator[_Job]:
+def _rows(lines: Iterable[str], since: int) -> Iterator[_Job]:
     for row in csv.DictReader(lines):
         submit, gpus = Fraction(row["submit_s"]), int(row["gpus"])
         if submit >= since and row["tenant"] not in ("", "unknown"):
@@ -207,7 +202,7 @@ def _tenants(table: Sequence[_Job], users: int | None) -> tuple[list[str], dict[
     """Return the tenants with the most jobs, and the GPU-time of each."""
     order = [name for name, _ in sorted(Counter(job.tenant for job in table).items(), key=lambda one: (-one[1], one))]
     if users is not None:
-        _check(users, "users", 1)
+        _check(users, "users")
         if users > len(order):
             remedy = "Give fewer, or the folder with the whole table (data=...)"
             raise BadInput(f"{users} users, and {len(order)} tenants have jobs there", place="users", remedy=remedy)
@@ -229,39 +224,18 @@ def _window(table: Sequence[_Job], jobs: int, random: Random) -> list[_Job]:
 
 
 # -- random parameters ---------------------------------------------------------------------------------------------
-class _Drawn(NamedTuple):
-    epochs: int
-    chunks: int
-    minibatches: int
-    minibatch_time: Fraction
-    update_time: Fraction
-    gradient: Fraction
-    utility: CompletionUtility
-
-
-def _drawn(job: _Job, ranges: Ranges, demand: Demand, form: Form, random: Random) -> _Drawn:
+def _drawn(job: _Job, ranges: Ranges, demand: Demand, form: Form, random: Random) -> dict[str, Any]:
     """Return a job's parameters, in slots and megabits; the count of random draws does not depend on the form."""
-    drawn = {name: _draw(getattr(ranges, name), random) for name in _OF_JOB}
-    chunks, minibatches = int(drawn["chunks"]), int(drawn["minibatches"])
-    linear, convex = Linear(drawn["slope"], drawn["height"]), Power(drawn["scale"], drawn["exponent"])
+    drawn: dict[str, Any] = {name: _draw(span, random) for name, span in vars(ranges).items() if name not in _CLUSTER}
+    slope, height, scale, exponent = (drawn.pop(name) for name in ("slope", "height", "scale", "exponent"))
+    linear, convex = Linear(slope, height), Power(scale, exponent)
+    drawn |= {name: int(drawn[name]) for name in ("epochs", "chunks", "minibatches")}
     if demand is Demand.GPUS:
-        chunks, minibatches = job.gpus, ceil(Fraction(chunks * minibatches, job.gpus))
-    return _Drawn(
-        epochs=int(drawn["epochs"]),
-        chunks=chunks,
-        minibatches=minibatches,
-        minibatch_time=drawn["minibatch_time"],
-        update_time=drawn["update_time"] / (1000 * SECONDS),
-        gradient=drawn["gradient"] * MEGABYTE,
-        utility=linear if form is Form.LINEAR else convex,
-    )
-
-
-#: The ranges that a job's parameters are drawn from, in the order of the draws.
-_OF_JOB = (
-    *("epochs", "chunks", "minibatches", "minibatch_time", "update_time", "gradient"),
-    *("slope", "height", "scale", "exponent"),
-)
+        work = drawn["chunks"] * drawn["minibatches"]
+        drawn |= {"chunks": job.gpus, "minibatches": ceil(Fraction(work, job.gpus))}
+    drawn["update_time"] /= 1000 * SECONDS
+    drawn["gradient"] *= MEGABYTE
+    return {**drawn, "utility": linear if form is Form.LINEAR else convex}
 
 
 def _draw(span: Span, random: Random) -> Fraction:
@@ -288,6 +262,5 @@ def _dealt(count: int, weights: Sequence[Fraction], least: int = 1) -> list[int]
     return [at for at in range(len(weights)) for _ in range(least + parts[at] + (at in rest))]
 
 
-def _check(value: int, what: str, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise BadInput(f"got {value!r}", place=what, remedy=f"Give a whole number from {least} on")
+def _check(value: int, what: str, least: int = 1) -> None:
+    require(type(value) is int and value >= least, repr(value), what, f"Give a whole number from {least} on")

@@ -87,11 +87,9 @@ def gavel_market(
 
     * ``jobs``: a list of jobs, or a dictionary from user to job; a job is "ResNet-18 (batch size 64)" or
       ("ResNet-18", 64), and "A3C" or ("A3C", None). ``capacity``: GPUs of each type, of K80, P100, V100.
-    * ``scale_factor``, ``consolidated``, ``source``: as `gavel_throughputs`. A job's throughput on several GPUs is
-      divided by their number.
+    * ``scale_factor``, ``consolidated``, ``source``: as `gavel_throughputs`.
     * ``weight``, ``demand``: by user, or in the users' order.
-    * ``unit``: the type on which every user's speedup is 1; for a user that cannot run there it is the slowest type
-      that it can run on, as in `Market.normalised`. None keeps steps per second.
+    * ``unit``: the type on which every user's speedup is 1, as in `Market.normalised`. None keeps steps per second.
     * ``digits``: the significant digits of speedups. With four, exact numbers are readable and the rounding is far
       below measurement noise; None keeps every digit of the source.
 
@@ -156,11 +154,9 @@ def _per_gpu(entry: Throughput, capacity: Mapping[str, Any]) -> dict[str, Fracti
     speeds: dict[str, Fraction] = {}
     for name, steps in entry.steps_per_s.items():
         if steps is None and name in capacity:
-            raise BadInput(
-                f"{entry.name} was not measured on {name}: {entry.scale_factor} GPUs, {_PLACEMENT[entry.consolidated]}",
-                place="jobs",
-                remedy="Leave out the job or the type, or choose another placement",
-            )
+            where = f"{name}: {entry.scale_factor} GPUs, {_PLACEMENT[entry.consolidated]}"
+            remedy = "Leave out the job or the type, or choose another placement"
+            raise BadInput(f"{entry.name} was not measured on {where}", place="jobs", remedy=remedy)
         speeds[name] = (steps or Fraction(0)) / entry.scale_factor
     return speeds
 
@@ -168,12 +164,9 @@ def _per_gpu(entry: Throughput, capacity: Mapping[str, Any]) -> dict[str, Fracti
 def _rounded(market: Market, digits: int) -> Market:
     if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= 17:
         raise BadInput(f"got {digits!r}", place="digits", remedy="Give 1 to 17, or None to keep every digit")
-    rounded = [_significant(value, digits) for value in market.speedup.ravel()]
-    return replace(market, speedup=np.array(rounded, dtype=object).reshape(market.shape))
 
+    def significant(value: Fraction) -> Fraction:
+        leading = (Decimal(value.numerator) / Decimal(value.denominator)).adjusted()
+        return round(value, digits - 1 - leading) if value else value
 
-def _significant(value: Fraction, digits: int) -> Fraction:
-    if not value:
-        return value
-    leading = (Decimal(value.numerator) / Decimal(value.denominator)).adjusted()
-    return round(value, digits - 1 - leading)
+    return replace(market, speedup=np.vectorize(significant, otypes=[object])(market.speedup))

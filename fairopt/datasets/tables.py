@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, require
 from fairopt.problem.labels import aligned, nearest
 from fairopt.problem.market import Market
 
@@ -37,9 +37,8 @@ def market_of_choices(
 
     ``weight`` and ``demand`` are by user (dictionary or Series) or in the users' order.
     """
-    if not isinstance(capacity, Mapping):
-        remedy = "Give a dictionary such as {'K80': 60, 'V100': 12}"
-        raise BadInput(f"got {type(capacity).__name__}", place="capacity", remedy=remedy)
+    remedy = "Give a dictionary such as {'K80': 60, 'V100': 12}"
+    require(isinstance(capacity, Mapping), type(capacity).__name__, "capacity", remedy)
     users = list(choices)
     known = {name for row in choices.values() for name in row}
     for name in capacity:

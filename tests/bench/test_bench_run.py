@@ -110,7 +110,7 @@ def test_messages_are_kept_short_and_can_be_written(tmp_path: Path) -> None:
 
 def test_who_is_ended_by_the_system_ran_out_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from fairopt.bench import memory
-    from fairopt.bench.process import run_child
+    from fairopt.bench.measure import run_child
 
     counted = iter([4, 5])
     monkeypatch.setattr(memory, "kills", lambda: next(counted))

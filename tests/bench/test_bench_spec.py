@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fairopt.bench import configuring
 from fairopt.bench.spec import Spec, Statistic, shipped
 from fairopt.errors import BadInput
 
@@ -59,7 +60,8 @@ def test_a_specification_says_what_it_says(tmp_path: Path) -> None:
     assert goal.chooses("any", 8, {"types": 3, "users": 8})
     assert not goal.chooses("any", 4, {"types": 3})
     assert not goal.chooses("any", 8, {"types": 4})
-    assert spec.contenders[0].make().delay == 1.0  # type: ignore[attr-defined]
+    first = spec.contenders[0]
+    assert configuring.contender(first.contender, first.settings).delay == 1.0  # type: ignore[attr-defined]
 
 
 def test_a_specification_may_have_no_goals(tmp_path: Path) -> None:

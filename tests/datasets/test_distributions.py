@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairopt.datasets.distributions import job_counts, jobs_in
+from fairopt.datasets.philly import job_counts, jobs_in
 
 SHARED = Path("/work/shared/data")
 

@@ -26,10 +26,7 @@ _REACHED = {True: "reached", False: "**not reached**", None: "not decided"}
 
 @dataclass(frozen=True)
 class Against:
-    """Another contender's seconds over ours; where ``bound``, it ran into its limit and the factor is at least this.
-
-    ``factor`` is NaN where the other has no answer for another reason, which is in ``failed``.
-    """
+    """Another contender's seconds over ours: at least these if ``bound`` by its limit, NaN if it ``failed``."""
 
     other: str
     factor: float
@@ -43,12 +40,7 @@ class InstanceTimes:
 
     instance: InstanceKey
     seconds: float
-    against: tuple[Against, ...]
-
-    @property
-    def answers(self) -> int:
-        """How many others have an answer."""
-        return sum(math.isfinite(one.factor) and not one.bound for one in self.against)
+    against: list[Against]
 
 
 def goals(found: Iterable[Study]) -> str:
@@ -71,9 +63,9 @@ def speed(found: Iterable[Study]) -> str:
     lines = ["| task | instance | fairopt | seconds of the others over fairopt's |", "|---|---|---:|---|"]
     slower: list[str] = []
     for study in found:
-        for every in _by_family(study, _ours(study)).values():
+        for every in _by_family(study).values():
             tried = [each for each in every if any(math.isfinite(one.factor) for one in each.against)]
-            most = max(tried, key=lambda each: (each.answers, each.instance.size), default=None)
+            most = max(tried, key=lambda each: (_answers(each), each.instance.size), default=None)
             largest = max(tried, key=lambda each: each.instance.size, default=None)
             lines += [_row(study, each, each.against) for each in every if each in (most, largest)]
             faster = [[one for one in each.against if not one.bound and one.factor < 1 / SLOWER] for each in every]
@@ -107,12 +99,12 @@ def write_figures(records: Iterable[Record], path: str | PathLike[str], command:
 
 
 def put_into(text: str, name: str, block: str, file: str = "") -> str:
-    """Return a document with the block of that name written anew. Errors: `BadInput` where a marker is missing."""
+    """Return a document with the block of that name written anew. Errors as `put_between`."""
     return put_between(text, *_markers(name), block, file)
 
 
 def put_between(text: str, begin: str, end: str, block: str, file: str = "") -> str:
-    """Return a document with a block in place of what stands between two markers. Errors as `put_into`."""
+    """Return a document with a block between two markers written anew. Errors: `BadInput` where a marker is missing."""
     before, first, rest = text.partition(begin)
     _, last, after = rest.partition(end)
     if not first or not last:
@@ -134,21 +126,23 @@ def _markers(name: str) -> tuple[str, str]:
     return f"<!-- bench {name}: begin -->", f"<!-- bench {name}: end -->"
 
 
-def _ours(study: Study) -> str:
-    """Return the contender that the rest are compared with: the specification's first, else the first measured."""
-    return study.contenders[0] if study.spec is None else study.spec.contenders[0].label
+def _by_family(study: Study) -> dict[str, list[InstanceTimes]]:
+    """Return the comparisons by family, on instances that we solved and another contender was measured on.
 
-
-def _by_family(study: Study, ours: str) -> dict[str, list[InstanceTimes]]:
-    """Return the comparisons by family, on instances that we solved and another contender was measured on."""
+    We are the specification's first contender, else the first measured.
+    """
+    ours = study.contenders[0] if study.spec is None else study.spec.contenders[0].label
     found: dict[str, list[InstanceTimes]] = {}
     for instance in study.instances:
-        if study.cell(ours, instance).solved:
-            seconds = study.cell(ours, instance).median(to_evidence)
-            against = tuple(_against(study, ours, instance, seconds))
-            if against:
+        if (cell := study.cell(ours, instance)).solved:
+            seconds = cell.median(to_evidence)
+            if against := list(_against(study, ours, instance, seconds)):
                 found.setdefault(instance.family, []).append(InstanceTimes(instance, seconds, against))
     return found
+
+
+def _answers(of: InstanceTimes) -> int:
+    return sum(math.isfinite(one.factor) and not one.bound for one in of.against)
 
 
 def _against(study: Study, ours: str, instance: InstanceKey, seconds: float) -> Iterator[Against]:
@@ -165,18 +159,10 @@ def _against(study: Study, ours: str, instance: InstanceKey, seconds: float) -> 
 
 
 def _row(study: Study, of: InstanceTimes, against: Iterable[Against]) -> str:
+    parameters = of.instance.parameters.items()
+    given = ", ".join(f"{name} {value:,}" if type(value) is int else f"{name} {value}" for name, value in parameters)
     ordered = sorted(against, key=lambda one: math.inf if math.isnan(one.factor) else one.factor)
-    said = ", ".join(map(_said, ordered))
-    return f"| {study.task} | {_name(of.instance)} | {seconds_text(of.seconds)} | {said} |"
-
-
-def _said(one: Against) -> str:
-    if one.failed:
-        return f"`{one.other}` {one.failed}"
-    return f"`{one.other}` {'over ' if one.bound else ''}{factor_text(one.factor)}"
-
-
-def _name(instance: InstanceKey) -> str:
-    """Return family and parameters, large numbers with commas."""
-    given = {name: f"{value:,}" if type(value) is int else value for name, value in instance.parameters.items()}
-    return f"{instance.family} ({', '.join(f'{name} {value}' for name, value in given.items())})"
+    said = ", ".join(
+        f"`{one.other}` " + (one.failed or ("over " if one.bound else "") + factor_text(one.factor)) for one in ordered
+    )
+    return f"| {study.task} | {of.instance.family} ({given}) | {seconds_text(of.seconds)} | {said} |"

@@ -1,7 +1,7 @@
 """Whether the goals of a specification were reached: the worst instance that a goal chooses decides.
 
-Seconds are those to the answer and its evidence (build, solve and certify), medians over repeats, for both contenders
-of a ratio. Where the other one ran out of time, its time limit counts for its seconds, and the ratio is a lower bound.
+Seconds are those to the answer and its evidence, medians over repeats. Where the other contender of a ratio ran out of
+time, its time limit counts for its seconds, and the ratio is a lower bound.
 """
 
 from __future__ import annotations
@@ -58,17 +58,16 @@ def _outcome(study: Study, goal: Goal) -> GoalResult:
     over = f"{count(len(chosen), 'instance')}, {count(sum(len(cell.rows) for cell in cells), 'measurement')}"
     if failed:
         place = failed[0]
-        solved = cells[place].solved
-        more = f" ({len(failed)} of {len(chosen)} instances)" if len(chosen) > 1 else ""
-        return GoalResult(goal, asked, found[place].reason + more, over, None if solved else False, chosen[place])
+        reason = found[place].reason + (f" ({len(failed)} of {len(chosen)} instances)" if len(chosen) > 1 else "")
+        return GoalResult(goal, asked, reason, over, None if cells[place].solved else False, chosen[place])
     values = [each.value for each in found]
     place = int(np.argmin(values) if at_least else np.argmax(values))
     reached = values[place] >= goal.limit if at_least else values[place] <= goal.limit
     bound = found[place].bound
     how = over + (f"; {goal.against} ran into its time limit, which is counted" if bound else "")
-    if bound and not reached:  # the other one may be slower still, so that nothing is decided
-        return GoalResult(goal, asked, f"more than {words(values[place])}", how, None, chosen[place])
-    return GoalResult(goal, asked, ("more than " if bound else "") + words(values[place]), how, reached, chosen[place])
+    said = ("more than " if bound else "") + words(values[place])
+    undecided = bound and not reached  # the other one may be slower still
+    return GoalResult(goal, asked, said, how, None if undecided else reached, chosen[place])
 
 
 def _ratio(cell: Cell, other: Cell, against: str) -> _Value:
@@ -79,14 +78,6 @@ def _ratio(cell: Cell, other: Cell, against: str) -> _Value:
     if math.isnan(theirs.value):
         return _Value(math.nan, f"{against}: {theirs.reason}")
     return _Value(theirs.value / ours.value if ours.value else math.inf, bound=theirs.bound)
-
-
-def _bytes(cell: Cell) -> _Value:
-    return _largest(cell, lambda measured: measured.peak_bytes, "not recorded")
-
-
-def _gap(cell: Cell) -> _Value:
-    return _largest(cell, lambda row: row.judgement.gap if row.judgement else None, "no gap is known")
 
 
 def _largest(cell: Cell, of: Callable[[Measurement], float | None], unknown: str) -> _Value:
@@ -107,6 +98,9 @@ def _of(cell: Cell) -> _Value:
 _MEASURED: Mapping[Statistic, tuple[Callable[..., _Value], Callable[[float], str]]] = {
     Statistic.SECONDS: (_of, seconds_text),
     Statistic.RATIO: (_ratio, factor_text),
-    Statistic.BYTES: (_bytes, bytes_text),
-    Statistic.GAP: (_gap, lambda value: f"{value:.2g}"),
+    Statistic.BYTES: (lambda cell: _largest(cell, lambda of: of.peak_bytes, "not recorded"), bytes_text),
+    Statistic.GAP: (
+        lambda cell: _largest(cell, lambda of: of.judgement.gap if of.judgement else None, "no gap is known"),
+        "{:.2g}".format,
+    ),
 }

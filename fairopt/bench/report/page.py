@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from os import PathLike
 from pathlib import Path
@@ -17,15 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.bench.libraries import library
 from fairopt.bench.records import Environment, InstanceKey, MeasurementStatus, Record
 from fairopt.bench.report import tables, words
 from fairopt.bench.report.goals import outcomes
-from fairopt.bench.report.growth import Growth, fit
 from fairopt.bench.report.pictures import Picture, Points, Style, growth_picture, profile_picture
-from fairopt.bench.report.profiles import profiles
-from fairopt.bench.report.statistics import SAMPLES
+from fairopt.bench.report.statistics import SAMPLES, Growth, fit, profiles
 from fairopt.bench.report.studies import Study, studies, to_answer
+from fairopt.discovery import library
 from fairopt.errors import BadInput
 
 #: Characters that no page may hold: control characters, and halves of pairs, which UTF-8 cannot write.
@@ -70,7 +67,6 @@ def report(records: Iterable[Record], title: str = "Benchmark", *, baseline: str
 
 @cache
 def _templates() -> Any:
-    """Return the templates, which escape every value; what they call are functions of a study."""
     jinja = library("jinja2", "a report")
     layout = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja.StrictUndefined}
     made = jinja.Environment(loader=jinja.PackageLoader(__package__), autoescape=True, **layout)
@@ -107,13 +103,11 @@ def require_libraries() -> None:
 
 
 def _summary(found: Sequence[Study]) -> dict[str, Any]:
-    """Return what stands above the contents: what was measured, when, and on which machines."""
     rows = [row.measured for study in found for row in study.rows]
     statuses = Counter(row.status for row in rows)
     ended = ", ".join(f"{statuses[each]:,} {words.WORDS[each]}" for each in MeasurementStatus if statuses[each])
     contenders = words.count(len({name for study in found for name in study.contenders}), "contender")
-    places = {(key.name, key.digest) for study in found for key in study.instances}
-    instances = words.count(len(places), "instance")
+    instances = words.count(len({(key.name, key.digest) for study in found for key in study.instances}), "instance")
     begun = sorted(row.started for row in rows)
     return {
         "measured": f"{words.count(len(rows), 'measurement')} ({ended}) of {contenders} on {instances}",
@@ -132,7 +126,6 @@ def _environments(found: Iterable[Study]) -> Iterator[tuple[Environment, str]]:
 
 
 def _what(study: Study) -> str:
-    """Return in a sentence what was measured, and within which limits."""
     rows = [row.measured for row in study.rows]
     memory = max((row.memory_limit for row in rows if row.memory_limit is not None), default=None)
     at_once = max(row.concurrent for row in rows)
@@ -156,17 +149,8 @@ def _profile(study: Study, styles: Mapping[str, Style]) -> Picture:
     return profile_picture(named, styles, f"{study.anchor}p", f"Performance profile of {study.title}")
 
 
-@dataclass(frozen=True)
-class Grown:
-    """How times grow on a group of instances: a picture, and what was fitted, or why nothing could be."""
-
-    name: str
-    picture: Picture
-    fitted: Mapping[str, Growth | BadInput]
-
-
-def _growths(study: Study, styles: Mapping[str, Style]) -> Iterator[Grown]:
-    """Yield the growth on each group of more than one size."""
+def _growths(study: Study, styles: Mapping[str, Style]) -> Iterator[dict[str, Any]]:
+    """Yield for each group of more than one size a picture, and what was fitted or why nothing could be."""
     by_group: dict[str, list[InstanceKey]] = {}
     for (group, _), of in study.columns.items():
         by_group.setdefault(group, []).extend(each for each in of if each.size > 0)
@@ -177,14 +161,13 @@ def _growths(study: Study, styles: Mapping[str, Style]) -> Iterator[Grown]:
         fitted = {each.name: _fitted(each) for each in series}
         title = f"Time over size on {group}, {study.title}"
         picture = growth_picture(series, fitted, styles, study.limit, f"{study.anchor}g{number}", title)
-        yield Grown(group, picture, fitted)
+        yield {"name": group, "picture": picture, "fitted": fitted}
 
 
 def _points(study: Study, name: str, of: Sequence[InstanceKey]) -> Points:
     cells = [(float(each.size), study.cell(name, each)) for each in of]
     solved = sorted((size, cell.median(to_answer)) for size, cell in cells if cell.solved)
-    failed = sorted({size for size, cell in cells if cell.rows and not cell.solved})
-    return Points(name, tuple(solved), tuple(failed))
+    return Points(name, tuple(solved), tuple(sorted({size for size, cell in cells if cell.rows and not cell.solved})))
 
 
 def _fitted(points: Points) -> Growth | BadInput:

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from fairopt.bench.report.growth import Growth
-from fairopt.bench.report.profiles import Profile
+from fairopt.bench.report.statistics import Growth, Profile
 from fairopt.bench.report.words import factor_text, part_text, power_text, seconds_text
 from fairopt.errors import BadInput
 
@@ -156,7 +155,7 @@ def profile_picture(named: Mapping[str, Profile], styles: Mapping[str, Style], i
         parts = f"{part_text(each.within(1))} first, {part_text(float(each.parts[-1]))} solved"
         ends.append(_End(name, parts, points[-1]))
         described.append(f"{name}: fastest on {parts}")
-    return Picture(id_, title, "; ".join(described), _whole(height), [*shapes, *_names(ends, styles, up)])
+    return Picture(id_, title, "; ".join(described), f"{TOP + height + BELOW:g}", [*shapes, *_names(ends, styles, up)])
 
 
 def growth_picture(
@@ -197,12 +196,8 @@ def growth_picture(
     if shown is not None:
         shapes += _failures(series, styles, across, up, shown)
     description = "; ".join(described) or "nothing was solved"
-    return Picture(id_, title, description, _whole(height), [*shapes, *_names(ends, styles, up, marked=True)])
-
-
-def _whole(axes: float) -> str:
-    """Return the height of a picture from that of its axes; the names of axes are included."""
-    return f"{TOP + axes + BELOW:g}"
+    shapes += _names(ends, styles, up, marked=True)
+    return Picture(id_, title, description, f"{TOP + height + BELOW:g}", shapes)
 
 
 def spread(places: Sequence[float], gap: float, least: float, most: float) -> list[float]:

@@ -17,7 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.bench.records import PASSING, Environment, InstanceKey, Measurement, MeasurementStatus, Record
+from fairopt.bench.records import (
+    PASSING,
+    Environment,
+    InstanceKey,
+    Measurement,
+    MeasurementStatus,
+    Record,
+    environments,
+)
 from fairopt.bench.report.statistics import Flags, Floats, median_of, penalised, shifted_geometric_mean
 from fairopt.bench.report.words import count, plain, settings_text
 from fairopt.bench.spec import Goal, Spec
@@ -25,6 +33,7 @@ from fairopt.errors import BadInput
 
 #: Seconds of a measurement, as one of its parts or sums; None where there are none.
 Seconds = Callable[[Measurement], float | None]
+_Known = tuple[Environment, Spec | BadInput]
 
 
 @dataclass(frozen=True)
@@ -72,18 +81,13 @@ class Cell:
 class Study:
     """One specification on one machine: ``cells`` by contender's name, instance's name and its digest.
 
-    ``key`` is (specification, task, machine). ``read`` is what the specification of each environment was read as.
+    ``key`` is (specification, task, machine); ``known`` has each environment and what its specification was read as.
     """
 
-    def __init__(
-        self,
-        key: tuple[str, str, str],
-        rows: list[NumberedMeasurement],
-        environments: Sequence[Environment],
-        read: Sequence[Spec | BadInput],
-    ) -> None:
+    def __init__(self, key: tuple[str, str, str], rows: list[NumberedMeasurement], known: Mapping[str, _Known]) -> None:
         self.name, self.task, self.machine = key
-        self.environments = environments
+        used = [known[digest] for digest in dict.fromkeys(row.measured.environment for row in rows)]
+        self.environments, read = [each for each, _ in used], [spec for _, spec in used]
         ours = (each for each in reversed(read) if isinstance(each, Spec) and each.name == self.name)
         self.spec: Spec | None = next(ours, None)
         names = _names(rows)
@@ -129,6 +133,11 @@ class Study:
         """The time limit in seconds, the largest where they differ; None where none is recorded."""
         finite = [row.measured.time_limit for row in self.rows if math.isfinite(row.measured.time_limit)]
         return max(finite) if finite else None
+
+    @cached_property
+    def reference_walls(self) -> list[float]:
+        """The seconds of the reference job, where it was timed."""
+        return [row.measured.reference_job.wall for row in self.rows if row.measured.reference_job is not None]
 
     @property
     def shift(self) -> float:
@@ -219,8 +228,7 @@ def studies(records: Iterable[Record]) -> list[Study]:
     negative or infinite seconds, or was made in an environment that is not among the records.
     """
     listed = list(records)
-    known = {each.digest: each for each in listed if isinstance(each, Environment)}
-    specs = {digest: _spec_of(each) for digest, each in known.items()}
+    known = {digest: (each, _spec_of(each)) for digest, each in environments(listed).items()}
     together: dict[tuple[str, str, str], list[NumberedMeasurement]] = {}
     for number, each in enumerate(listed, start=1):
         if isinstance(each, Environment):
@@ -228,21 +236,13 @@ def studies(records: Iterable[Record]) -> list[Study]:
         if not isinstance(each, Measurement):
             raise BadInput(f"got {each!r:.80}", place=f"record {number}", remedy="Give environments and measurements")
         _check(each, number, known)
-        machine = machine_of(known[each.environment])
+        where, _ = known[each.environment]
+        machine = f"{where.cpu}, {count(where.cores, 'core')}, {where.system}"  # times of two are not compared
         together.setdefault((each.spec, each.task, machine), []).append(NumberedMeasurement(number, each))
     if not together:
         remedy = "Run `fairopt bench SPEC --json FILE` first"
         raise BadInput("there are no measurements", place="records", remedy=remedy)
-    found = []
-    for key, rows in together.items():
-        of = dict.fromkeys(row.measured.environment for row in rows)
-        found.append(Study(key, rows, [known[digest] for digest in of], [specs[digest] for digest in of]))
-    return found
-
-
-def machine_of(environment: Environment) -> str:
-    """Return the machine as text; times of machines whose text differs are not compared."""
-    return f"{environment.cpu}, {count(environment.cores, 'core')}, {environment.system}"
+    return [Study(key, rows, known) for key, rows in together.items()]
 
 
 def _names(rows: Sequence[NumberedMeasurement]) -> dict[tuple[str, str], str]:
@@ -279,7 +279,7 @@ def _spec_of(environment: Environment) -> Spec | BadInput:
         return error  # the report does without the specification, and shows this as a note
 
 
-def _check(measured: Measurement, number: int, known: Mapping[str, Environment]) -> None:
+def _check(measured: Measurement, number: int, known: Mapping[str, _Known]) -> None:
     place = f"record {number} ({measured.called} on {measured.instance.name})"
     if measured.environment not in known:
         problem = f"its environment {measured.environment:.12} is not among the records"

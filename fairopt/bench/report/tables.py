@@ -84,13 +84,22 @@ def size_cells(study: Study) -> dict[str, list[SizeCell]]:
         times = {name: _median(each, to_answer) for name, each in cells.items() if all(cell.solved for cell in each)}
         best = min(times.values(), default=math.inf)
         for name, each in cells.items():
-            found[name].append(_size_cell(each, times.get(name) == best))
+            rows = [row for cell in each for row in cell.rows]
+            peak = max((row.measured.peak_bytes or 0 for row in rows if row.measured.solved), default=0)
+            stages = {stage: _median(each, wall(stage)) for stage in ("build", "solve", "certify")}
+            fastest = times.get(name) == best
+            found[name].append(SizeCell(rows, _median(each, to_answer), **stages, peak=peak, fastest=fastest))
     return found
+
+
+def _median(cells: Sequence[Cell], of: Seconds) -> float:
+    found = [cell.median(of) for cell in cells]
+    return median_of([each for each in found if not math.isnan(each)])
 
 
 def means(study: Study, baseline: str) -> list[MeanRow]:
     """Return a row of each contender that could run here, the fastest first."""
-    usual = median_of(_reference_walls(study))
+    usual = median_of(study.reference_walls)
 
     def corrected(measured: Measurement) -> float | None:
         clock, answer = measured.reference_job, measured.to_answer
@@ -101,19 +110,11 @@ def means(study: Study, baseline: str) -> list[MeanRow]:
         solved = study.solved(name)
         untried = sum(set(study.cell(name, each).statuses) <= {MeasurementStatus.SKIPPED} for each in study.instances)
         answer, solve, adjusted = (study.mean(name, of) for of in (to_answer, wall("solve"), corrected))
-        compared = None if name == baseline else _speed(study, name, baseline)
+        # how many times as fast as the baseline it is: the baseline's seconds over its own
+        theirs = study.seconds(baseline, to_answer), study.seconds(name, to_answer)
+        compared = None if name == baseline else ratios(*theirs, study.solved(baseline), solved)
         rows.append(MeanRow(name, int(solved.sum()), solved.size, untried, answer, solve, adjusted, compared))
     return sorted(rows, key=lambda row: math.inf if row.answer is None else row.answer)
-
-
-def _speed(study: Study, name: str, baseline: str) -> Ratios:
-    """Return how many times as fast as the baseline a contender is: the baseline's seconds over its own."""
-    ours, theirs = study.seconds(name, to_answer), study.seconds(baseline, to_answer)
-    return ratios(theirs, ours, study.solved(baseline), study.solved(name))
-
-
-def _reference_walls(study: Study) -> list[float]:
-    return [row.measured.reference_job.wall for row in study.rows if row.measured.reference_job is not None]
 
 
 def unsolved(study: Study) -> list[Unsolved]:
@@ -132,28 +133,15 @@ def unsolved(study: Study) -> list[Unsolved]:
 def steadiness(studies: Iterable[Study]) -> Iterator[Steadiness]:
     """Yield how much the reference job varied in each study in which it was timed."""
     for study in studies:
-        if not (walls := _reference_walls(study)):
-            continue
-        try:
-            found: Noise | BadInput = noise(walls)
-        except BadInput as error:
-            found = error
-        yield Steadiness(study, found, max(row.measured.concurrent for row in study.rows))
+        if study.reference_walls:
+            try:
+                found: Noise | BadInput = noise(study.reference_walls)
+            except BadInput as error:
+                found = error
+            yield Steadiness(study, found, max(row.measured.concurrent for row in study.rows))
 
 
 def libraries(rows: Iterable[NumberedMeasurement]) -> Mapping[str, None]:
     """Return the libraries of measurements with their versions, each once, in the order of the measurements."""
     used = (row.measured.libraries for row in rows)
     return dict.fromkeys(f"{name} {each[name]}" for each in used for name in sorted(each))
-
-
-def _size_cell(cells: Sequence[Cell], fastest: bool) -> SizeCell:
-    rows = [row for cell in cells for row in cell.rows]
-    peak = max((row.measured.peak_bytes or 0 for row in rows if row.measured.solved), default=0)
-    stages = {stage: _median(cells, wall(stage)) for stage in ("build", "solve", "certify")}
-    return SizeCell(rows, _median(cells, to_answer), **stages, peak=peak, fastest=fastest)
-
-
-def _median(cells: Sequence[Cell], of: Seconds) -> float:
-    found = [cell.median(of) for cell in cells]
-    return median_of([each for each in found if not math.isnan(each)])

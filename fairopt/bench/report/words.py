@@ -10,14 +10,10 @@ from typing import Any
 from fairopt.bench.records import MeasurementStatus
 
 #: What a report calls each status.
-WORDS: Mapping[MeasurementStatus, str] = {
-    MeasurementStatus.SOLVED: "solved",
-    MeasurementStatus.WRONG: "wrong",
+WORDS: Mapping[MeasurementStatus, str] = {each: each.value for each in MeasurementStatus} | {
     MeasurementStatus.TIMEOUT: "time-out",
     MeasurementStatus.MEMORY: "out of memory",
-    MeasurementStatus.ERROR: "error",
     MeasurementStatus.MISSING: "not installed",
-    MeasurementStatus.SKIPPED: "skipped",
 }
 #: What stands where there is nothing to say.
 NOTHING = "–"

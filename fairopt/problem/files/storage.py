@@ -54,14 +54,13 @@ def write_file(path: AnyPath, value: T, formats: Mapping[str, Format[T]]) -> Non
 
 
 @contextmanager
-def naming(file: AnyPath) -> Iterator[None]:
-    """Name the file in every `BadInput` that is raised inside."""
+def naming(file: AnyPath = "", place: str = "") -> Iterator[None]:
+    """Name the file, and the place, in every `BadInput` that is raised inside and names none."""
     try:
         yield
     except BadInput as error:
-        if not file or error.file:
-            raise
-        raise error.inside(str(fspath(file))) from error.__cause__
+        error.file, error.place = error.file or str(fspath(file)), error.place or place
+        raise
 
 
 def suffix_of(path: AnyPath, accepted: Mapping[str, object]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from fairopt.datasets.distributions import JobCount, job_counts, jobs_in
+from fairopt.datasets.philly import JobCount, job_counts, jobs_in
 from fairopt.ledger import Finding, Ruling
 from fairopt.proofs.ledger.wording import listed, percent, prints_as
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairopt.bench.report import growth, profiles, statistics
+from fairopt.bench.report import statistics
 from fairopt.errors import BadInput
 
 times = st.floats(1e-6, 1e6)
@@ -160,7 +160,7 @@ class TestNoise:
 class TestProfiles:
     def test_by_hand(self) -> None:
         # three contenders, four instances; the last nobody solved, the second is a tie, the third one solved alone
-        first, second, third = profiles.profiles(
+        first, second, third = statistics.profiles(
             [[1, 2, 9, 9], [2, 2, 9, 9], [4, 6, 3, 9]],
             [[True, True, False, False], [True, True, False, False], [True, True, True, False]],
         )
@@ -173,7 +173,7 @@ class TestProfiles:
         seconds = [[time for time, _ in row] for row in table]
         solved = [[flag for _, flag in row] for row in table]
         step = statistics.CLOCK_STEP
-        for row, flags, profile in zip(seconds, solved, profiles.profiles(seconds, solved), strict=True):
+        for row, flags, profile in zip(seconds, solved, statistics.profiles(seconds, solved), strict=True):
             count = 0
             for place, (time, flag) in enumerate(zip(row, flags, strict=True)):
                 rivals = [max(other[place], step) for other, done in zip(seconds, solved, strict=True) if done[place]]
@@ -184,7 +184,7 @@ class TestProfiles:
     def test_it_climbs_from_one_to_what_was_solved(self, table: list[list[tuple[float, bool]]]) -> None:
         seconds = [[time for time, _ in row] for row in table]
         solved = [[flag for _, flag in row] for row in table]
-        found = profiles.profiles(seconds, solved)
+        found = statistics.profiles(seconds, solved)
         for profile, flags in zip(found, solved, strict=True):
             assert profile.factors[0] == 1
             assert np.all(np.diff(profile.factors) > 0)
@@ -194,7 +194,7 @@ class TestProfiles:
         assert sum(profile.within(1) for profile in found) >= np.mean(somebody) - 1e-12  # each has a best
 
     def test_the_time_of_a_failure_is_not_looked_at(self) -> None:
-        factors = profiles.to_the_best([[math.nan], [2.0]], [[False], [True]])
+        factors = statistics.to_the_best([[math.nan], [2.0]], [[False], [True]])
         assert factors.tolist() == [[math.inf], [1.0]]
 
     @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ class TestProfiles:
     )
     def test_what_has_no_profile(self, seconds: list[list[float]], solved: list[list[bool]]) -> None:
         with pytest.raises(BadInput):
-            profiles.profiles(seconds, solved)
+            statistics.profiles(seconds, solved)
 
 
 class TestGrowth:
@@ -213,7 +213,7 @@ class TestGrowth:
         seconds = constant * sizes**exponent
         if seconds.min() < statistics.CLOCK_STEP:
             return
-        found = growth.fit(sizes, seconds)
+        found = statistics.fit(sizes, seconds)
         assert found.exponent == pytest.approx(exponent, abs=1e-9)
         assert found.constant == pytest.approx(constant, rel=1e-6)
         assert found.error < 1e-6
@@ -221,7 +221,7 @@ class TestGrowth:
 
     def test_by_hand_with_scatter(self) -> None:
         # logarithms to base 10: x = 0, 1, 2, 3 and y = 0, 1, 3, 4: slope 1.4, squares left 0.2, error sqrt(.1 / 5)
-        found = growth.fit([1, 10, 100, 1000], [1, 10, 1000, 10000])
+        found = statistics.fit([1, 10, 100, 1000], [1, 10, 1000, 10000])
         assert found.exponent == pytest.approx(1.4)
         assert found.error == pytest.approx(math.sqrt(0.02))
         assert found.high - found.exponent == pytest.approx(4.302652729749 * math.sqrt(0.02))
@@ -230,20 +230,20 @@ class TestGrowth:
     @pytest.mark.parametrize("sizes", [[], [10], [10, 20], [10, 10, 20, 20, 20]])
     def test_too_few_sizes(self, sizes: list[float]) -> None:
         with pytest.raises(BadInput, match=f"{len(set(sizes))} distinct size"):
-            growth.fit(sizes, [1.0] * len(sizes))
+            statistics.fit(sizes, [1.0] * len(sizes))
 
     @pytest.mark.parametrize(
         ("sizes", "seconds"), [([0, 1, 2], [1, 1, 1]), ([1, 2, 3], [1, 1]), ([1, 2, 3], [-1, 1, 1])]
     )
     def test_bad_input(self, sizes: list[float], seconds: list[float]) -> None:
         with pytest.raises(BadInput):
-            growth.fit(sizes, seconds)
+            statistics.fit(sizes, seconds)
 
     def test_nothing_is_said_beyond_the_measured_range(self) -> None:
-        found = growth.fit([10, 20, 40], [1, 2, 4])
+        found = statistics.fit([10, 20, 40], [1, 2, 4])
         with pytest.raises(BadInput, match="not a measurement"):
             found.at(41)
 
     def test_zero_times_are_the_clocks_step(self) -> None:
-        found = growth.fit([10, 20, 40], [0, 0, 0])
+        found = statistics.fit([10, 20, 40], [0, 0, 0])
         assert (found.exponent, found.low, found.high) == pytest.approx((0, 0, 0), abs=1e-9)
