@@ -11,9 +11,8 @@ import pytest
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable, NotSolved
-from fairopt.methods.level.solve import raise_level
+from fairopt.methods.level.solve import raise_by_program, raise_level
 from fairopt.methods.water_filling import solve as filling
-from fairopt.methods.water_filling.round_lp import raise_by_program
 from fairopt.methods.water_filling.solve import fill
 from fairopt.models import WaterFilling
 from fairopt.policy import allocate, uniqueness

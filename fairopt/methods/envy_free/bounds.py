@@ -17,8 +17,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.methods.directed_rounding import rounded_down, rounded_up
 from fairopt.methods.envy_free.problem import MergedUsers
+from fairopt.methods.result import rounded_down, rounded_up
 from fairopt.program import INFINITY, ROUNDING, Array
 
 #: So many entries of the table of envy between all pairs are computed at a time.

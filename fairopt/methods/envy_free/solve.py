@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fairopt.methods.envy_free.bounds import DualBound, lower_bound, upper_bound
-from fairopt.methods.envy_free.problem import MergedUsers
+from fairopt.methods.envy_free.problem import EnvyFreeWarmStart, MergedUsers, cold_start, everybody_free
 from fairopt.methods.envy_free.relaxation import envy_free_optimum
-from fairopt.methods.envy_free.warm_start import EnvyFreeWarmStart, cold_start, everybody_free
 from fairopt.methods.grouping import shared_out
 from fairopt.methods.result import SharesResult, StageClock
 from fairopt.program import Array

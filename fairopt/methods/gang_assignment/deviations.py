@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.backends.highs import instance, load, outcome_of
 from fairopt.backends.solution import Status
 from fairopt.backends.solver import Options
-from fairopt.methods.gang_assignment.bounds import Priced
+from fairopt.methods.gang_assignment.groups import Priced
 from fairopt.methods.incremental_lp import Blocks
 from fairopt.program import INFINITY, Array, Program, Sense
 

@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 
-from fairopt.methods.gang_assignment.bounds import EVERYTHING, SAMPLE, Priced, size
 from fairopt.methods.gang_assignment.deviations import Deviations, solve_deviations
-from fairopt.methods.gang_assignment.groups import Groups
+from fairopt.methods.gang_assignment.groups import EVERYTHING, SAMPLE, Groups, Priced, size
 from fairopt.methods.gang_assignment.problem import Multipliers
 from fairopt.methods.result import StageClock
 from fairopt.program import Array

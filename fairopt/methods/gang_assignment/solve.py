@@ -16,11 +16,10 @@ import numpy as np
 
 from fairopt.backends.solution import Status
 from fairopt.errors import BadInput, NotSolved
-from fairopt.methods.gang_assignment.bounds import EVERYTHING, SUMMED, Priced, safe_value
 from fairopt.methods.gang_assignment.deviations import DeviationOptimum, Deviations, solve_merged
 from fairopt.methods.gang_assignment.duals import GROWTH, best_duals
 from fairopt.methods.gang_assignment.dynamic_program import solve_by_states
-from fairopt.methods.gang_assignment.groups import Grouping, Groups, grouped
+from fairopt.methods.gang_assignment.groups import EVERYTHING, SUMMED, Grouping, Groups, Priced, grouped, safe_value
 from fairopt.methods.gang_assignment.problem import GangAssignment, GangResult, Multipliers
 from fairopt.methods.gang_assignment.usable_gpus import most_busy
 from fairopt.methods.result import StageClock

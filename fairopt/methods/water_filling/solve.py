@@ -21,11 +21,10 @@ from time import perf_counter
 import numpy as np
 
 from fairopt.errors import NotSolved
-from fairopt.methods.directed_rounding import rounded_down, rounded_up
 from fairopt.methods.level import LevelResult, raise_level
-from fairopt.methods.result import MethodResult
+from fairopt.methods.level.solve import raise_by_program
+from fairopt.methods.result import MethodResult, rounded_down, rounded_up
 from fairopt.methods.water_filling.caps import MOST_STEPS, affordable, ceiling
-from fairopt.methods.water_filling.round_lp import raise_by_program
 from fairopt.program import INFINITY, ROUNDING, Array
 
 #: A user is fixed at a level where its ratio is proved to be able to gain no more than this part.
