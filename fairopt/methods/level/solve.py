@@ -13,10 +13,11 @@ interior point and simplex methods, 1992 (sifting); the prices are the dual of O
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from fairopt.errors import NotSolved
-from fairopt.methods.incremental_lp import Blocks, IncrementalLP, places
 from fairopt.methods.level.best_response import choose, floored
 from fairopt.methods.level.bounds import LevelResult, LevelWarmStart, upper_bound
 from fairopt.methods.level.box import NEGLIGIBLE, Box, FixedUsers, Raised, nearest, one_demand_dual, precision, vertex
@@ -31,6 +32,8 @@ WHOLE = 160
 DIRECT, SAMPLED = 3000, 4
 #: Users whose demands allow levels higher by no more than this part are tried as those that limit the level.
 ABOVE = 0.01, 1e-4
+#: For a ceiling, Newton's method ends where a step lowers it by less than this part, or after so many steps.
+COARSE, MOST_STEPS = 1e-3, 60
 
 
 def raise_level(
@@ -49,40 +52,75 @@ def raise_level(
     of the work. Where they mislead, prices are found anew.
     Errors: `BadInput` where somebody cannot run or nobody is to be raised; `NotSolved`.
     """
-    clock, asked = StageClock(), AskedLevel(speedup, capacity, rate, floor, demand)
+
+    def solve(problem: LevelProblem, units: Units, effort: dict[str, float]) -> Raised:
+        fits = start is not None and start.prices.shape == capacity.shape
+        return _solve(problem, effort, start.guess(problem, units) if start is not None and fits else None)
+
+    return _raised(AskedLevel(speedup, capacity, rate, floor, demand), solve)
+
+
+def raise_by_program(
+    speedup: Array, capacity: Array, rate: Array, *, floor: Array | None = None, demand: Array | None = None
+) -> LevelResult:
+    """Return what `raise_level` does, by one program of all users: slower, and surer where ties abound."""
+    asked = AskedLevel(speedup, capacity, rate, floor, demand)
+    return _raised(asked, lambda problem, _, effort: _as_one_program(problem, effort))
+
+
+def _raised(asked: AskedLevel, solve: Callable[[LevelProblem, Units, dict[str, float]], Raised]) -> LevelResult:
+    clock = StageClock()
     problem, units = without_units(asked)
     clock.lap("build")
     effort = {"steps": 0.0, "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
-    fits = start is not None and start.prices.shape == capacity.shape
-    found = _solve(problem, effort, start.guess(problem, units) if start is not None and fits else None)
+    found = solve(problem, units, effort)
     clock.lap("solve")
-    shares = _all_shares(found, units, speedup.shape)
+    shares = _all_shares(found, units, asked.speedup.shape)
     duals = units.duals(asked, found.prices, found.demand_dual, units.level)
     result = LevelResult.proved(asked, shares, *duals, effort=effort, seconds=clock.stages)
     clock.lap("certify")
     return result
 
 
-def bound_level(
-    speedup: Array,
-    capacity: Array,
-    rate: Array,
-    *,
-    floor: Array | None = None,
-    demand: Array | None = None,
-    tolerance: float = ROUGH,
-) -> tuple[float, Array]:
-    """Return a level that none is above, about the relative ``tolerance`` too high, and the values (n,) that prove it.
+def ceiling(asked: AskedLevel, cap: Array, open_: Array) -> float:
+    """Return a level that the ``open_`` users, each up to its ``cap``, cannot all be above; at most a little too high.
 
-    The other arguments are those of `raise_level`, and so are the values and errors. It is much less work, as nobody's
-    shares are computed.
+    Prices that prove targets too high tell the next level: the one whose targets cost as much as all GPUs do. That is
+    still not too low. Shapes: ``cap``, ``open_`` (n,).
     """
-    asked = AskedLevel(speedup, capacity, rate, floor, demand)
+    upper, values = _bound(asked._replace(demand=None))
+    level = affordable(values * asked.rate, upper, cap, open_)
+    for _ in range(MOST_STEPS):
+        target = asked.rate * np.where(open_, np.minimum(cap, level), 0.0)
+        upper, values = _bound(asked._replace(rate=target))
+        following = affordable(values * asked.rate, upper, cap, open_)
+        if not following < level * (1 - COARSE):
+            return min(following, level)
+        level = following
+    return level
+
+
+def _bound(asked: AskedLevel) -> tuple[float, Array]:
+    """Return a level that none is above, about the part `COARSE` too high, and the values (n,) that prove it."""
     problem, units = without_units(asked)
-    prices, level = _guess(problem, {"steps": 0.0}, tolerance)
+    prices, level = _guess(problem, {"steps": 0.0}, COARSE)
     demand_dual = choose(problem, prices, min(level, problem.highest)).demand_dual
     upper, _, _, values = upper_bound(asked, *units.duals(asked, prices, demand_dual, 1.0))
     return upper, values
+
+
+def affordable(price: Array, spent: float, cap: Array, open_: Array) -> float:
+    """Return the level at which ``open_`` users, up to their caps, pay ``spent``, at a ``price`` (n,) by ratio."""
+    price, caps = price[open_], cap[open_]
+    order = np.argsort(caps, kind="stable")
+    price, caps = price[order], caps[order]
+    # at level t users below their cap pay price * t, and those at it price * cap
+    at_caps = np.concatenate([[0.0], np.cumsum(price * np.where(np.isfinite(caps), caps, 0.0))])
+    rising = price.sum() - np.concatenate([[0.0], np.cumsum(price)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        levels = np.where(rising > 0, (spent - at_caps) / rising, INFINITY)[:-1]
+    at = np.flatnonzero(levels <= caps)
+    return float(levels[at[0]]) if len(at) else float(caps[-1])
 
 
 def _solve(problem: LevelProblem, effort: dict[str, float], start: tuple[Array, float] | None) -> Raised:
@@ -194,45 +232,3 @@ def _all_shares(found: Raised, units: Units, shape: tuple[int, ...]) -> Array:
     np.maximum(shares, 0.0, out=shares)
     shares[np.ix_(users[found.active], units.types)] = found.shares.T
     return shares
-
-
-def raise_by_program(
-    speedup: Array, capacity: Array, rate: Array, *, floor: Array | None = None, demand: Array | None = None
-) -> LevelResult:
-    """Return what `raise_level` does, by HiGHS on the whole program; the bounds are as rigorous.
-
-    Shapes: ``speedup`` (n, k), ``capacity`` (k,); ``rate``, ``floor``, ``demand`` (n,). Errors: `NotSolved`.
-    """
-    n, k = speedup.shape
-    floors = np.zeros(n) if floor is None else floor
-    needy = (rate > 0) | (floors > 0)
-    user, type_ = np.nonzero((speedup > 0) & (capacity > 0) & needy[:, None])
-    worth = speedup * capacity
-    unit = np.where(needy, worth.max(axis=1), 1.0)
-    rates = n * rate / unit
-    scale = float(rates.sum()) / n
-    limited = np.flatnonzero(needy & (floors >= 0) & np.isfinite(demand)) if demand is not None else np.arange(0)
-    limits = np.ones(n) if demand is None else demand
-
-    lp = Blocks()
-    # shares are counted in n-th parts of a type, so that all numbers are about 1
-    level, parts = lp.columns(np.ones(1)), lp.columns(np.zeros(len(user)))
-    within_capacity = lp.rows(-INFINITY, float(n), k)
-    reaches_target = lp.rows(n * floors / unit, INFINITY, n)
-    within_demand = lp.rows(-INFINITY, 1.0, len(limited))
-    lp.entries(within_capacity[type_], parts, np.ones(len(user)))
-    lp.entries(reaches_target[user], parts, worth[user, type_] / unit[user])
-    lp.entries(reaches_target, np.repeat(level, n), -rates / scale)
-    row = places(n, limited)[user]
-    some = row >= 0
-    lp.entries(within_demand[row[some]], parts[some], (capacity[type_] / (n * limits[user]))[some])
-
-    found = IncrementalLP(lp.program("a round of water filling"), presolve=True).solve()
-    shares = np.zeros((n, k))
-    shares[user, type_] = np.maximum(found.x[parts], 0.0) * capacity[type_] / n
-    prices, demand_duals = np.zeros(k), np.zeros(n)
-    there = capacity > 0
-    # the bound holds for any prices, so that their common unit does not matter
-    prices[there] = np.maximum(found.dual[within_capacity], 0.0)[there] / capacity[there]
-    demand_duals[limited] = np.maximum(found.dual[within_demand], 0.0) / (n * limits[limited])
-    return LevelResult.proved(AskedLevel(speedup, capacity, rate, floor, demand), shares, prices, demand_duals)

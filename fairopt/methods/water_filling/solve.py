@@ -4,7 +4,7 @@ In a round the users still open rise together until the GPUs that they compete f
 level (`fairopt.methods.level`), and they show who is held down by it: users whose raising would lower the level. All
 others have no use for what is sold out and go on without it, so that there are about as many rounds as types.
 
-Demands cap what a user can have (`fairopt.methods.water_filling.caps`). Users whose cap is below the level are fixed at
+Demands cap what a user can have. Users whose cap is below the level are fixed at
 their cap in the same round. If the caps are more than there is, exact prices tell which of them are above the level.
 
 Source: Radunovic and Le Boudec, A Unified Framework for Max-Min and Min-Max Fairness, 2007 (rounds); Dinkelbach 1967
@@ -22,9 +22,9 @@ import numpy as np
 
 from fairopt.errors import NotSolved
 from fairopt.methods.level import LevelResult, raise_level
-from fairopt.methods.level.solve import raise_by_program
+from fairopt.methods.level.problem import AskedLevel
+from fairopt.methods.level.solve import MOST_STEPS, affordable, ceiling, raise_by_program
 from fairopt.methods.result import MethodResult, rounded_down, rounded_up
-from fairopt.methods.water_filling.caps import MOST_STEPS, affordable, ceiling
 from fairopt.program import INFINITY, ROUNDING, Array
 
 #: A user is fixed at a level where its ratio is proved to be able to gain no more than this part.
@@ -108,20 +108,21 @@ class _Target:
 
 
 @dataclass(frozen=True, eq=False)
-class _Attempt:
-    """A level at which fixed users keep what they have less the part ``given_up``."""
+class _Raised:
+    """The level of a round, at which fixed users keep what they have less the part ``given_up``.
+
+    Who is ``capped`` (n,), who is ``rising`` (n,), and the ``speedup`` (n, k) of use to them.
+    """
 
     result: LevelResult
     given_up: float
-
-
-@dataclass(frozen=True, eq=False)
-class _Raised(_Attempt):
-    """The level of a round: who is ``capped`` (n,), who is ``rising`` (n,), the ``speedup`` (n, k) of use to them."""
-
     capped: Array
     rising: Array
     speedup: Array
+
+
+#: A level, and the part that fixed users give up for it.
+Attempt = tuple[LevelResult, float]
 
 
 class _Filling:
@@ -208,13 +209,14 @@ class _Filling:
             if isinstance(attempt, float):
                 top = attempt
                 continue
-            result = self._with_demand_duals(attempt.result, speedup, target.speedup, capped)
+            result, given_up = attempt
+            result = self._with_demand_duals(result, speedup, target.speedup, capped)
             highest = cap[capped].max(initial=0.0)
             if result.lower >= highest * (1 - REACHED):
                 if result.lower >= cap[rising].max() * (1 - REACHED):
                     capped, rising = open_, np.zeros_like(rising)
                 self.usable &= ~(capped[:, None] & ~fastest)
-                return _Raised(result, attempt.given_up, capped, rising, np.where(self.usable, self.speedup, 0.0))
+                return _Raised(result, given_up, capped, rising, np.where(self.usable, self.speedup, 0.0))
             price = result.values * self.fair
             spent = result.upper + float((price * cap)[capped].sum())
             top = min(affordable(price, spent, cap, open_), float(np.nextafter(highest, 0.0)))
@@ -222,7 +224,7 @@ class _Filling:
 
     def _raised_or_lower(
         self, target: _Target, speedup: Array, open_: Array, cap: Array, top: float
-    ) -> _Attempt | float:
+    ) -> Attempt | float:
         """Return the level of a target; or a level lower than ``top``, where the caps are more than there is."""
         attempts = self._attempts(target)
         first = next(attempts)
@@ -230,14 +232,14 @@ class _Filling:
             # exact prices of all targets say whether, and by how much, the caps are more than there is
             targets = np.where(open_, np.minimum(cap, top), 0.0) * self.fair
             everybody = _Target(targets, np.where(open_, 0.0, self.level), speedup, self.demand)
-            together = _best(self._attempts(everybody)).result
+            together, _ = _best(self._attempts(everybody))
             if together.lower < 1 - REACHED:
                 lower = affordable(together.values * self.fair, together.upper, cap, open_)
                 if lower < top:
                     return lower
         return _best(chain([first], attempts))
 
-    def _attempts(self, target: _Target) -> Iterator[_Attempt | NotSolved]:
+    def _attempts(self, target: _Target) -> Iterator[Attempt | NotSolved]:
         """Yield the outcome of each rung of `LADDER`: a level, or why there is none. A method ends with its first."""
         for method, parts in LADDER:
             for part in parts:
@@ -246,7 +248,7 @@ class _Filling:
                 except NotSolved as failure:
                     yield failure
                 else:
-                    yield _Attempt(result, part)
+                    yield result, part
                     break
             self.effort["fallbacks"] += 1
 
@@ -291,10 +293,10 @@ class _Filling:
 
     def _ceiling(self, speedup: Array, open_: Array, cap: Array) -> float:
         """Return a level, at most a little too high, that the open users cannot all be above."""
-        assert self.demand is not None
         kept = rounded_down(np.where(open_, 0.0, self.level) * self.fair, 9)
         rate = np.where(open_, self.fair, 0.0)
-        return ceiling(speedup, self.capacity, self.demand, rate, kept if kept.any() else None, cap, open_)
+        asked = AskedLevel(speedup, self.capacity, rate, kept if kept.any() else None, self.demand)
+        return ceiling(asked, cap, open_)
 
     def _least_bound(self) -> float:
         """Return what no allocation's least ratio is above; infinity where it is proved only if others have theirs."""
@@ -362,16 +364,16 @@ class _Filling:
         self.leaks.append(np.where(barred, leak, 0.0).max(axis=1))
 
 
-def _best(attempts: Iterator[_Attempt | NotSolved]) -> _Attempt:
+def _best(attempts: Iterator[Attempt | NotSolved]) -> Attempt:
     """Return the first attempt with a small gap, or else the one with the smallest. Errors: the last `NotSolved`."""
-    best: _Attempt | None = None
+    best: Attempt | None = None
     failure = NotSolved("nothing was tried")
     for attempt in attempts:
         if isinstance(attempt, NotSolved):
             failure = attempt
-        elif best is None or attempt.result.gap < best.result.gap:
+        elif best is None or attempt[0].gap < best[0].gap:
             best = attempt
-        if best is not None and best.result.gap <= GAP:
+        if best is not None and best[0].gap <= GAP:
             return best
     if best is None:
         raise failure
