@@ -19,10 +19,9 @@ Spots = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class RunMode:
-    """How a job may run, apart from where and from when on.
+    """How a job may run, apart from where and when: types of ``worker`` and ``ps``, how many ``workers`` in all.
 
-    ``worker`` and ``ps``: types. ``together``: whether all is on one server (zeta_j). ``workers``: how many in all.
-    ``slots``: how long that takes at least (3k).
+    ``together``: whether all is on one server (zeta_j). ``slots``: how long that takes at least (3k).
     """
 
     worker: int

@@ -87,11 +87,7 @@ class Equilibrium:
             ("{} has a rent, but is not at its demand", unpaid, (users,)),
             ("{} gets nothing", utility <= 0, (users,)),
             ("{} would rather buy {}", worth > cost + scale, (users, types)),
-            (
-                "{} holds {}, which is not its best buy",
-                overpaid,
-                (users, types),
-            ),
+            ("{} holds {}, which is not its best buy", overpaid, (users, types)),
         )
         return [
             text.format(*(name[int(at)] for name, at in zip(names, place, strict=True)))

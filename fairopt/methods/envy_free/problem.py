@@ -74,8 +74,7 @@ class EnvyFreeWarmStart:
     def start_for(self, instance: EnvyInstance, value: Array, size: Array) -> RestrictedStart:
         """Return the start for users of speedups ``value`` (n, k), with ``size`` (k,) GPUs per weight in all.
 
-        Users who were there before keep their place. A newcomer joins the single-type group of its best buy where that
-        is clear; else it is free, and at first tied to that group.
+        Users keep their place. A newcomer joins the group of its best buy if that is clear, else it is free, tied to it.
         """
         at, before = self.at, self._before(instance)
         n, k = value.shape
@@ -124,10 +123,7 @@ def everybody_free(value: Array) -> RestrictedStart:
 
 
 def cold_start(value: Array, size: Array, limit: Array, prices: Array) -> RestrictedStart:
-    """Return the start at prices (k,) of an equilibrium.
-
-    Shapes: ``value`` (n, k), ``size`` (k,) all GPUs per weight, ``limit`` (n,) GPUs per weight.
-    """
+    """Return the start at ``prices`` (k,) of an equilibrium; ``size`` (k,) and ``limit`` (n,) are GPUs per weight."""
     n, k = value.shape
     if k == 1:
         return everybody_free(value)

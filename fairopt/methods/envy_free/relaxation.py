@@ -41,10 +41,7 @@ Pairs = dict[int, tuple[Array, Array]]
 
 @dataclass(frozen=True, eq=False)
 class GroupMultipliers:
-    """Multipliers (envious user, envied user, value) within a group, and who should leave it.
-
-    ``leaving`` are the members that should leave, ``takes`` (q, k) the types that each of them would gain from.
-    """
+    """Multipliers within a group; who should be ``leaving`` it, and which types each of them ``takes`` (q, k)."""
 
     envious: Array
     envied: Array
@@ -61,10 +58,7 @@ def high_price(found: RestrictedOptimum) -> float:
 def group_multipliers(
     users: Users, single_type: Array, j: int, found: RestrictedOptimum, given: Array, near: tuple[Array, Array]
 ) -> GroupMultipliers:
-    """Return the multipliers within the group of type ``j``; ``given`` (n,) are each user's own in ``found``.
-
-    ``near``: pairs of users that carried multipliers in a program like this one; empty where none are known.
-    """
+    """Return the multipliers within group ``j``; ``given`` (n,) are each user's in ``found``, ``near`` likely pairs."""
     members = np.flatnonzero(single_type == j)
     from_outside = (found.envied == j) & (found.envy > 0)
     outside, amount = found.envious[from_outside], found.envy[from_outside]
@@ -148,10 +142,7 @@ class _GroupLP:
 
 
 def _known(everyone: Array, q: int, near: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Return the pairs of ``near`` as places in ``everyone``, of whom the first q are takers.
-
-    Every outsider has a pair: one that has none in ``near`` gets one, as its multipliers must go somewhere.
-    """
+    """Return the pairs of ``near`` as places in ``everyone``, the first q takers; outsiders without a pair get one."""
     place = places(int(max(everyone.max(), near[0].max(), near[1].max())) + 1, everyone)
     giver, taker = place[near[0]], place[near[1]]
     there = (giver >= 0) & (taker >= 0) & (taker < q)
@@ -163,8 +154,7 @@ def _known(everyone: Array, q: int, near: tuple[Array, Array]) -> tuple[Array, A
 def _near(speed: Array, q: int, prices: Array, j: int) -> tuple[Array, Array]:
     """Return the pairs (giver, taker) that are likely to carry multipliers: all if few.
 
-    What a taker gets by a multiplier in type j it pays for in the others, in proportion to the giver's speeds: givers
-    that are relatively as fast as the taker elsewhere harm it least.
+    A taker pays in other types for what it gets in type j, by the giver's speeds: those as fast there harm it least.
     """
     if len(speed) * q <= FEW:
         every = np.indices((len(speed), q)).reshape(2, -1)
@@ -243,7 +233,7 @@ def _relax(
 ) -> tuple[bool, dict[int, GroupMultipliers]]:
     """Return whether the restriction had to be relaxed, and the multipliers within the groups that were looked at.
 
-    The groups of the types ``first`` come before the others, which are left out if any of these must be relaxed.
+    Groups of the types ``first`` come first; the others are left out if any of these must be relaxed.
     """
     users, single_type = program.users, program.single_type
     n, k = users.value.shape

@@ -25,10 +25,7 @@ NEGLIGIBLE = 1e-11
 
 
 def best_duals(groups: Groups, start: Multipliers | None, clock: StageClock) -> tuple[Priced, int]:
-    """Return the groups priced at optimal duals, and how many linear programs that took.
-
-    A ``start`` is tried where few jobs are at the wrong type with it, and dropped if that is not enough.
-    """
+    """Return the groups priced at optimal duals, near ``start`` if few are off there, and how many programs it took."""
     types = len(groups.capacity)
     if len(groups.gang) * (types + 1) <= LINEAR:  # one linear program has all deviations, from any duals
         return exact_duals(groups, Priced.at(groups, np.zeros(types)), clock)[:2]
@@ -47,8 +44,7 @@ def best_duals(groups: Groups, start: Multipliers | None, clock: StageClock) -> 
 def exact_duals(groups: Groups, priced: Priced, clock: StageClock, most: int = 99) -> tuple[Priced, int, bool]:
     """Return the groups priced at better duals, how many linear programs that took, and whether they are optimal.
 
-    Each program knows the deviations near the present duals only. Where its duals turn out worse for the groups that it
-    leaves out, the next program leaves out fewer. There are at most ``most``.
+    Each knows the deviations near the duals only; where these are worse for groups left out, the next one knows more.
     """
     programs, done = 0, False
     columns = max(LINEAR, int(4 * priced.off))
@@ -125,10 +121,7 @@ def _first_guess(unit: Array, weight: Array, wanted: float, waiting: bool) -> tu
 
 
 def _newton(unit: Array, weight: Array, target: Array, duals: Array, waiting: bool, heats: Array) -> Array:
-    """Return the duals that maximise the soft dual, temperature by temperature.
-
-    Shapes: ``unit`` (k, s) cost a GPU, ``weight`` (s,) GPUs, ``target`` and ``duals`` (k,).
-    """
+    """Return duals (k,) of the largest soft dual; ``unit`` (k, s) cost a GPU, ``weight`` (s,) GPUs, ``target`` (k,)."""
     enough = 1e-3 * float(np.abs(target).sum()) + 0.5
     for heat in heats.tolist():
         value, spread, demand = _soft(unit, weight, target, duals, waiting, heat)

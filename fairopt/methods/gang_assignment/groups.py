@@ -15,12 +15,11 @@ from functools import cached_property
 import numpy as np
 
 from fairopt.methods.gang_assignment.problem import IDLE, GangAssignment
+from fairopt.methods.grouping import equal_runs
 from fairopt.program import ROUNDING, Array
 
 #: Groups priced at a time: a block and what is made of it stay in the cache.
 BLOCK = 1 << 14
-#: A group of jobs is found by a random projection of its numbers, and then compared number by number.
-SEED = 20250101
 #: About so many groups are looked at where a sample of them will do.
 SAMPLE = 6000
 #: A limit on regrets that only a type that is not allowed exceeds.
@@ -92,7 +91,7 @@ def grouped(problem: GangAssignment) -> Grouping:
     if len(jobs) < len(gang):
         cost, gang = cost[jobs], gang[jobs]
     first = np.arange(len(jobs) + 1)
-    order, starts = _alike(cost, gang)
+    order, starts = equal_runs([*cost.T, gang])
     if len(starts) < len(jobs):
         first = np.append(starts, len(jobs))
         jobs, gang, cost = jobs[order], gang[order[starts]], cost[order[starts]]
@@ -108,26 +107,11 @@ def grouped(problem: GangAssignment) -> Grouping:
     return Grouping(Groups(table, gang, count, problem.capacity, waiting), jobs, first)
 
 
-def _alike(cost: Array, gang: Array) -> tuple[Array, Array]:
-    """Return an order of the jobs in which identical ones stand together, and where each group begins."""
-    everyone = np.arange(len(gang))
-    draw = np.random.default_rng(SEED).uniform(1, 2, cost.shape[1] + 1)
-    with np.errstate(invalid="ignore", over="ignore"):
-        key = np.where(np.isfinite(cost), cost, 1.0) @ draw[:-1] + gang * draw[-1]
-    order = np.argsort(key, kind="stable")
-    same = np.zeros(len(gang), dtype=bool)
-    close = np.flatnonzero(key[order[1:]] == key[order[:-1]]) + 1
-    one, other = order[close], order[close - 1]
-    same[close] = (cost[one] == cost[other]).all(axis=1) & (gang[one] == gang[other])
-    return (everyone, everyone) if not same.any() else (order, np.flatnonzero(~same))
-
-
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """What the groups choose at some ``duals`` (k,): ``base`` (g,) the type, k for waiting; ``reduced`` (g,) its cost.
+    """What groups choose at ``duals`` (k,): ``base`` (g,) the type, k for waiting; ``reduced`` (g,) the cost of a job.
 
-    That is the reduced cost of one job, w_i paid for each of its GPUs. ``value`` is L(w), ``demand`` (k,) the GPUs
-    asked for of each type.
+    ``value`` is L(w), ``demand`` (k,) the GPUs asked for of each type.
     """
 
     groups: Groups
@@ -164,7 +148,8 @@ class Priced:
     def near(self, limit: float) -> tuple[Array, Array, Array]:
         """Return the deviations that cost at most ``limit``: group, type (k: waiting) and regret, one entry each."""
         types = len(self.duals)
-        found: list[tuple[Array, Array, Array]] = []
+        nothing = np.zeros(0, dtype=np.int64)
+        found: list[tuple[Array, Array, Array]] = [(nothing, nothing, np.zeros(0))]
         for block in self.groups.blocks():
             size, base, reduced = self.groups.size[block], self.base[block], self.reduced[block]
             for i in range(types + self.groups.waiting):
@@ -172,8 +157,6 @@ class Priced:
                 at = np.flatnonzero((regret <= limit) & (base != i))
                 if len(at):
                     found.append((at + block.start, np.full(len(at), i), regret[at]))
-        if not found:
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
         group, to, regret = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return group, to, regret
 

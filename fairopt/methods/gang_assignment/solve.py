@@ -20,8 +20,7 @@ from fairopt.methods.gang_assignment.deviations import DeviationOptimum, Deviati
 from fairopt.methods.gang_assignment.duals import GROWTH, best_duals
 from fairopt.methods.gang_assignment.dynamic_program import solve_by_states
 from fairopt.methods.gang_assignment.groups import EVERYTHING, SUMMED, Grouping, Groups, Priced, grouped, safe_value
-from fairopt.methods.gang_assignment.problem import GangAssignment, GangResult, Multipliers
-from fairopt.methods.gang_assignment.usable_gpus import most_busy
+from fairopt.methods.gang_assignment.problem import GangAssignment, GangResult, Multipliers, most_busy
 from fairopt.methods.result import StageClock
 from fairopt.program import Array
 

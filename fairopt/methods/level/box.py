@@ -39,10 +39,7 @@ WIDEST = 0.999
 
 @dataclass(frozen=True, eq=False)
 class FixedUsers:
-    """The users outside of the small program: they hold ``held + rising * t`` (k,), for t from ``least`` to ``most``.
-
-    ``box``: the least and the highest prices (k,) between which that is so; None for 0 and infinity.
-    """
+    """The others hold ``held + rising * t`` (k,), for t from ``least`` to ``most``, at all prices in the ``box``."""
 
     held: Array
     rising: Array
@@ -55,8 +52,7 @@ class FixedUsers:
 class BoxVertex:
     """An optimal vertex of the small program: ``prices`` (k,), ``level``, ``shares`` (k, n), ``demand_dual`` (n,).
 
-    ``inside``: neither a price nor the level is at the boundary of the box. ``bought``: the GPUs bought from the box at
-    its highest prices, beyond the capacities and as parts of them.
+    ``inside``: no price and not the level is at the boundary. ``bought``: parts of the capacities, bought beyond these.
     """
 
     prices: Array
@@ -174,10 +170,7 @@ class _Groups:
 
 @dataclass(frozen=True, eq=False)
 class Raised:
-    """The optimum of a `LevelProblem`, in its units: ``shares`` (k, active) are those of the ``active`` users.
-
-    The other users hold what ``choice`` says at the ``level``.
-    """
+    """The optimum: ``shares`` (k, active) of the ``active`` users; others hold what ``choice`` says at ``level``."""
 
     prices: Array
     level: float
@@ -268,11 +261,7 @@ class Box:
         self._before = before, (floored(self.problem, self.prices, 0.0), self.level)
 
     def _rents(self, at: BoxVertex, active: Array) -> Array | None:
-        """Return the demand duals of all users (n,) at the vertex's prices.
-
-        The small program knows how far an active user's value of throughput is needed, and so its demand dual; another
-        one is taken where a type that the user was not offered there makes that prove more.
-        """
+        """Return the demand duals of all users (n,) at the vertex's prices: the program's where they prove no less."""
         problem = self.problem
         prices = floored(problem, at.prices, 0.0)
         demand_dual = choose(problem, prices, at.level).demand_dual

@@ -33,10 +33,7 @@ class Guess:
 
 
 def interior(problem: LevelProblem, held: Array, rising: Array, prices: Array, level: float, tolerance: float) -> Guess:
-    """Return near-optimal prices of ``problem`` when others hold ``held + rising * level`` (k,) of the capacity.
-
-    ``prices`` and ``level`` are where to begin. It stops at a relative gap of ``tolerance``, or where no step helps.
-    """
+    """Return prices, others holding ``held + rising * level``, from ``prices`` and ``level`` to a ``tolerance``."""
     return _Iterate(problem, held, rising, prices, level).run(tolerance)
 
 
@@ -161,10 +158,7 @@ class _Iterate:
             self.u, self.q = self.u + a * d.u, self.q + b * d.q
 
     def eliminate(self) -> None:
-        """Set the Newton system without the users: k + 1 equations in prices and level, and what brings users back.
-
-        ``shift`` and ``inverse`` (n,) are of the demands, None where there are none.
-        """
+        """Set the Newton system without the users: k + 1 equations in prices and level, and what brings users back."""
         D = self.x / self.z
         if self.can is not None:
             D *= self.can

@@ -123,10 +123,7 @@ class LevelProblem:
     def duplicates(self) -> tuple[Array, Array]:
         """Return the first user of each group that is equal up to size, and the group of each user (n,)."""
         size = self.size
-        keys = [self.rate / size, *(np.where(np.isfinite(row), row, 0.0) for row in self.need)]
-        if self.demand is not None:
-            keys.append(np.where(np.isfinite(self.demand), self.demand / size, 0.0))
-        return equal_users(keys)
+        return equal_users([self.rate / size, *self.need, *([] if self.demand is None else [self.demand / size])])
 
     def sample(self, count: int) -> LevelProblem:
         """Return the problem of about ``count`` users drawn by size, who stand for all; always the same ones."""
@@ -139,10 +136,9 @@ class LevelProblem:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """How the numbers of a `LevelProblem` translate into the caller's.
+    """How numbers of a `LevelProblem` translate: ``unit`` (n,) of the caller's throughput counts as one for each user.
 
-    ``unit`` (n,): the throughput that counts as one for each user. ``level``: how many levels of the problem are one
-    of the caller's. ``types``: the caller's numbers of the types. ``users``: the same of the users, None for all.
+    One of the caller's levels is ``level`` of the problem's. ``types``, ``users``: the caller's numbers, None for all.
     """
 
     unit: Array

@@ -187,8 +187,7 @@ def _guess(problem: LevelProblem, effort: dict[str, float], tolerance: float) ->
 def _limited_by_one(problem: LevelProblem, effort: dict[str, float]) -> Raised | None:
     """Return the optimum if the demand of one user alone limits the level; None where that is not seen.
 
-    Then everybody can have what it has at the highest level that demands allow, mostly with GPUs to spare: it need
-    not be an optimum of anything, and the approximate one of the interior-point method will do.
+    Then all can have that level, mostly with GPUs to spare: the shares of the interior-point method will do.
     """
     k, n = problem.shape
     target = problem.floor + problem.rate * problem.highest

@@ -51,10 +51,9 @@ REACHED = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class FillingRound:
-    """One round: its level is between ``lower`` and ``upper``; whom it fixed, and what proves it.
+    """A level between ``lower`` and ``upper``; its duals are ``prices`` (k,), ``demand_duals`` and ``values`` (n,).
 
-    Shapes: ``prices`` (k,), ``demand_duals``, ``values`` (n,) are the duals of the round. ``fixed`` (n,): the users
-    fixed because raising them lowers the level; ``capped`` (n,): those fixed at their cap.
+    It has ``fixed`` (n,) users whose raising would lower it, and users at their cap, ``capped`` (n,).
     """
 
     lower: float
@@ -92,33 +91,6 @@ def fill(speedup: Array, capacity: Array, fair: Array, demand: Array | None = No
     Shapes: ``speedup`` (n, k), ``capacity`` (k,); ``demand`` (n,), infinity for no limit. Errors: `NotSolved`.
     """
     return _Filling(speedup, capacity, fair, demand).run()
-
-
-@dataclass(frozen=True, eq=False)
-class _Target:
-    """What is asked of a round: users rise by ``rate`` (n,), others keep the ratios ``kept`` (n,).
-
-    ``speedup`` (n, k) is 0 where a user may not use a type, ``demand`` (n,) what it may hold.
-    """
-
-    rate: Array
-    kept: Array
-    speedup: Array
-    demand: Array | None
-
-
-@dataclass(frozen=True, eq=False)
-class _Raised:
-    """The level of a round, at which fixed users keep what they have less the part ``given_up``.
-
-    Who is ``capped`` (n,), who is ``rising`` (n,), and the ``speedup`` (n, k) of use to them.
-    """
-
-    result: LevelResult
-    given_up: float
-    capped: Array
-    rising: Array
-    speedup: Array
 
 
 #: A level, and the part that fixed users give up for it.
@@ -171,23 +143,25 @@ class _Filling:
         limit = INFINITY if self.demand is None else self.demand * speedup.max(axis=1) / self.fair
         cap = np.where(open_, limit, INFINITY)
         top = self._ceiling(speedup, open_, cap) if np.isfinite(cap[open_]).any() else 0.0
-        raised = self._raise_open(speedup, open_, cap, top)
-        result, capped, number = raised.result, raised.capped, len(self.rounds) + 1
+        result, given_up, capped, rising = self._raise_open(speedup, open_, cap, top)
+        number = len(self.rounds) + 1
         self.level[capped], self.slack[capped], self.fixed_in[capped] = cap[capped], self._leak()[capped], number
-        fixed = np.zeros_like(raised.rising)
-        if raised.rising.any():
-            fixed = self._held_down(result, raised.rising)
+        fixed = np.zeros_like(rising)
+        if rising.any():
+            fixed = self._held_down(result, rising)
             # between the bounds, since later levels can depend on earlier ones a hundred thousand times as strongly
             self.level[fixed], self.fixed_in[fixed] = (result.lower + result.upper) / 2, number
-            self.doubt[fixed] = self._doubt(raised)
+            self.doubt[fixed] = self._doubt(result, given_up)
         duals = result.prices, result.demand_duals, result.values
         self.rounds.append(FillingRound(result.lower, result.upper, fixed, capped, *duals))
-        self._bar(result, raised.speedup)
+        self._bar(result)
         return result.shares
 
     # -- raising -----------------------------------------------------------------------------------------------------
-    def _raise_open(self, speedup: Array, open_: Array, cap: Array, top: float) -> _Raised:
-        """Raise the open users whose caps are above the level; the others are at their caps.
+    def _raise_open(
+        self, speedup: Array, open_: Array, cap: Array, top: float
+    ) -> tuple[LevelResult, float, Array, Array]:
+        """Return the level of the open users, the part that fixed ones give up for it, who is capped and who rises.
 
         No level is above ``top``. If the level turns out lower than some of the caps, users with these caps are raised
         as well: prices tell below which level that is so.
@@ -199,10 +173,11 @@ class _Filling:
             if not (open_ & ~capped).any():  # the largest caps are raised, since a program must raise at least one user
                 capped = open_ & (cap < cap[open_].max())
             rising = open_ & ~capped
-            target = _Target(
-                rate=np.where(rising, self.fair, 0.0),
-                kept=np.where(capped, cap, np.where(open_, 0.0, self.level)),
+            target = AskedLevel(
                 speedup=np.where(capped[:, None] & ~fastest, 0.0, speedup),
+                capacity=self.capacity,
+                rate=np.where(rising, self.fair, 0.0),
+                floor=np.where(capped, cap, np.where(open_, 0.0, self.level)) * self.fair,
                 demand=None if self.demand is None else np.where(capped, INFINITY, self.demand),
             )
             attempt = self._raised_or_lower(target, speedup, open_, cap, top)
@@ -216,14 +191,14 @@ class _Filling:
                 if result.lower >= cap[rising].max() * (1 - REACHED):
                     capped, rising = open_, np.zeros_like(rising)
                 self.usable &= ~(capped[:, None] & ~fastest)
-                return _Raised(result, given_up, capped, rising, np.where(self.usable, self.speedup, 0.0))
+                return result, given_up, capped, rising
             price = result.values * self.fair
             spent = result.upper + float((price * cap)[capped].sum())
             top = min(affordable(price, spent, cap, open_), float(np.nextafter(highest, 0.0)))
         raise NotSolved(f"no level after {MOST_STEPS} prices")
 
     def _raised_or_lower(
-        self, target: _Target, speedup: Array, open_: Array, cap: Array, top: float
+        self, target: AskedLevel, speedup: Array, open_: Array, cap: Array, top: float
     ) -> Attempt | float:
         """Return the level of a target; or a level lower than ``top``, where the caps are more than there is."""
         attempts = self._attempts(target)
@@ -231,7 +206,8 @@ class _Filling:
         if isinstance(first, NotSolved):
             # exact prices of all targets say whether, and by how much, the caps are more than there is
             targets = np.where(open_, np.minimum(cap, top), 0.0) * self.fair
-            everybody = _Target(targets, np.where(open_, 0.0, self.level), speedup, self.demand)
+            kept = np.where(open_, 0.0, self.level) * self.fair
+            everybody = AskedLevel(speedup, self.capacity, targets, kept, self.demand)
             together, _ = _best(self._attempts(everybody))
             if together.lower < 1 - REACHED:
                 lower = affordable(together.values * self.fair, together.upper, cap, open_)
@@ -239,7 +215,7 @@ class _Filling:
                     return lower
         return _best(chain([first], attempts))
 
-    def _attempts(self, target: _Target) -> Iterator[Attempt | NotSolved]:
+    def _attempts(self, target: AskedLevel) -> Iterator[Attempt | NotSolved]:
         """Yield the outcome of each rung of `LADDER`: a level, or why there is none. A method ends with its first."""
         for method, parts in LADDER:
             for part in parts:
@@ -252,16 +228,14 @@ class _Filling:
                     break
             self.effort["fallbacks"] += 1
 
-    def _attempt(self, method: Callable[..., LevelResult], part: float, target: _Target) -> LevelResult:
-        """Raise users by a ``method``, the others keeping what they have less a ``part`` of it.
-
-        Users who may use one type only, and keep what they have, are taken off that type beforehand.
-        """
+    def _attempt(self, method: Callable[..., LevelResult], part: float, target: AskedLevel) -> LevelResult:
+        """Raise users by a ``method``, the others keeping what they have less a ``part`` of it."""
         self.effort["programs"] += 1
-        rate, speedup = target.rate, target.speedup
-        alone = (rate == 0) & (target.kept > 0) & ((speedup > 0).sum(axis=1) == 1)
+        speedup, _, rate, kept, demand = target
+        assert kept is not None
+        alone = (rate == 0) & (kept > 0) & ((speedup > 0).sum(axis=1) == 1)
         users, type_ = np.flatnonzero(alone), speedup[alone].argmax(axis=1)
-        least = target.kept * self.fair * (1 - part)
+        least = kept * (1 - part)
         gpus = least[alone] / speedup[alone, type_]
         floor = np.where(alone, 0.0, least)
         taken = np.bincount(type_, weights=gpus, minlength=len(self.capacity))
@@ -269,15 +243,12 @@ class _Filling:
         needy = (rate > 0) | (floor > 0)
         if (taken > self.capacity * (1 + REACHED)).any() or not ((speedup[needy] > 0) & (left > 0)).any(axis=1).all():
             raise NotSolved("users are to keep more than there is")
-        result = method(speedup, left, rate, floor=floor if floor.any() else None, demand=target.demand)
+        result = method(speedup, left, rate, floor=floor if floor.any() else None, demand=demand)
         result.shares[users, type_] = gpus
         return result
 
     def _with_demand_duals(self, result: LevelResult, speedup: Array, usable: Array, capped: Array) -> LevelResult:
-        """Return the same with values and demand duals of capped users so that slower types do not pay, either.
-
-        The value is what the last bit of throughput costs that faster GPUs give.
-        """
+        """Return the same with values of capped users, those of the last bit, so high that slower types do not pay."""
         users = np.flatnonzero(capped)
         if not len(users):
             return result
@@ -307,14 +278,10 @@ class _Filling:
         return first.upper if self.fixed_in[least] == 1 and not first.capped.any() else INFINITY
 
     # -- after a round -----------------------------------------------------------------------------------------------
-    def _doubt(self, raised: _Raised) -> float:
-        """Return by what part the level of a round may be too high since others keep too little; `NotSolved` if much.
-
-        By duality the level rises by no more than what they keep too little of, at their values.
-        """
-        result = raised.result
+    def _doubt(self, result: LevelResult, given_up: float) -> float:
+        """Return by what part the level may be too high, as others keep too little, at their values; or `NotSolved`."""
         kept = result.values * self.fair * self.level * (self.fixed_in > 0)
-        doubt = result.gap + float((kept * (raised.given_up + self.doubt)).sum()) / result.lower
+        doubt = result.gap + float((kept * (given_up + self.doubt)).sum()) / result.lower
         if doubt > DOUBT:
             raise NotSolved(
                 f"in round {len(self.rounds) + 1} a level depends on earlier ones so much that rounding may have "
@@ -345,11 +312,9 @@ class _Filling:
         spent = result.prices * self.capacity
         return np.asarray(spent >= DEAR * spent.sum())
 
-    def _bar(self, result: LevelResult, speedup: Array) -> None:
-        """Bar users from types that are sold out to others, where what they could get of these is negligible.
-
-        The excess is what all users together could spend on types that are dearer to them than what they hold.
-        """
+    def _bar(self, result: LevelResult) -> None:
+        """Bar users from types that are sold out to others, where what they could get of these is negligible."""
+        speedup = np.where(self.usable, self.speedup, 0.0)
         excess = (result.upper - result.lower) + abs(result.upper) * 4 * ROUNDING
         cost = result.prices + result.demand_duals[:, None]
         dear = cost - result.values[:, None] * speedup
