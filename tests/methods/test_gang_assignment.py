@@ -15,8 +15,8 @@ from fairopt.backends.solution import Status
 from fairopt.errors import BadInput, NotSolved
 from fairopt.methods.gang_assignment import IDLE, GangAssignment, GangResult, solve_gangs, usable_gpus
 from fairopt.methods.gang_assignment.deviations import SLACK, SMALL, UNIT, Deviations, solve_deviations, solve_merged
-from fairopt.methods.gang_assignment.duals import smooth_duals
 from fairopt.methods.gang_assignment.groups import Priced, grouped
+from fairopt.methods.gang_assignment.solve import smooth_duals
 
 GANGS = ([1, 2, 4, 8], [1], [3, 5, 7], [2, 4, 16], [1, 1, 1, 8])
 INSTANCES = 500

@@ -237,11 +237,6 @@ class Relaxation:
     rounds: int
 
 
-def groups_of_servers(batch: Batch) -> Array:
-    """Return (S,) the group of each server: of those that hold the same, whose rows add up, at one price."""
-    return identical_rows(np.column_stack([batch.servers.workers, batch.servers.ps]))[1]
-
-
 def packing_program(
     batch: Batch, times: Times, columns: Sequence[JobSchedule], *, groups: Array | None = None, integer: bool = True
 ) -> Program:
@@ -271,7 +266,8 @@ def packing_program(
 
 def relax(batch: Batch, times: Times, solve: Session) -> Relaxation:
     """Solve the linear relaxation of (5), and prove a bound with the prices that it ends with. Errors: `NotSolved`."""
-    groups = groups_of_servers(batch)
+    # an optimum can be averaged over servers that hold the same: one row for all is as good, and its price is that of each
+    groups = identical_rows(np.column_stack([batch.servers.workers, batch.servers.ps]))[1]
     shapes = [(*there.shape, times.slots) for there in (batch.servers.workers, batch.servers.ps)]
     prices = Prices(np.zeros(shapes[0]), np.zeros(shapes[1]))
     floors = np.zeros(len(batch.jobs))  # the duals of (5c)

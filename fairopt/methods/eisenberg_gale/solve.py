@@ -81,6 +81,7 @@ def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -
     market = market.as_(float)
     columns = np.flatnonzero((market.capacity > 0) & (market.speedup > 0).any(axis=0))
     problem = _Problem.of(market, columns)
+    limited = problem.limited
     point, steps, stalled = problem.start(), 0, 0
     best, best_error, least = point, problem.error(point), problem.slackness(point)
     for target in targets:
@@ -92,14 +93,10 @@ def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -
                 least, stalled = problem.slackness(point), 0
             if error < best_error:
                 best, best_error, stalled = point, error, 0
-        yield _optimum(market, columns, problem, problem.polished(best), steps)
-
-
-def _optimum(market: Market, columns: Array, problem: _Problem, point: _Point, steps: int) -> NashOptimum:
-    shares = np.zeros(market.shape)
-    shares[:, columns] = np.where(problem.usable, point.y, 0.0) * market.capacity[columns]
-    rents = np.where(problem.limited, point.q * market.weight.sum() / np.where(problem.limited, market.limit, 1.0), 0.0)
-    return NashOptimum(shares, rents, problem.residual(point), steps)
+        found, shares = problem.polished(best), np.zeros(market.shape)
+        shares[:, columns] = np.where(problem.usable, found.y, 0.0) * market.capacity[columns]
+        rents = np.where(limited, found.q * market.weight.sum() / np.where(limited, market.limit, 1.0), 0.0)
+        yield NashOptimum(shares, rents, problem.residual(found), steps)
 
 
 @dataclass(frozen=True, eq=False)

@@ -74,7 +74,7 @@ class EnvyFreeWarmStart:
     def start_for(self, instance: EnvyInstance, value: Array, size: Array) -> RestrictedStart:
         """Return the start for users of speedups ``value`` (n, k), with ``size`` (k,) GPUs per weight in all.
 
-        Users keep their place. A newcomer joins the group of its best buy if that is clear, else it is free, tied to it.
+        Users keep their place. A newcomer joins the group of its best buy if that is clear or is free, tied to it.
         """
         at, before = self.at, self._before(instance)
         n, k = value.shape

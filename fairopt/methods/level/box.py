@@ -14,9 +14,8 @@ import numpy as np
 from fairopt.errors import NotSolved
 from fairopt.methods.grouping import equal_users
 from fairopt.methods.incremental_lp import BASIC, LOWER, ZERO, Blocks, IncrementalLP, places
-from fairopt.methods.level.best_response import BestResponse, choose, floored
 from fairopt.methods.level.interior_point import FINE, ROUGH
-from fairopt.methods.level.problem import LevelProblem
+from fairopt.methods.level.problem import BestResponse, LevelProblem, choose, floored
 from fairopt.program import INFINITY, Array
 
 #: Relative speeds that agree to so many bits count as equal: users with the same are merged.

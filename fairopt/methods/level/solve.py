@@ -13,16 +13,13 @@ interior point and simplex methods, 1992 (sifting); the prices are the dual of O
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from fairopt.errors import NotSolved
-from fairopt.methods.level.best_response import choose, floored
 from fairopt.methods.level.bounds import LevelResult, LevelWarmStart, upper_bound
 from fairopt.methods.level.box import NEGLIGIBLE, Box, FixedUsers, Raised, nearest, one_demand_dual, precision, vertex
 from fairopt.methods.level.interior_point import ROUGH, interior
-from fairopt.methods.level.problem import AskedLevel, LevelProblem, Units, without_units
+from fairopt.methods.level.problem import AskedLevel, LevelProblem, Units, choose, floored, without_units
 from fairopt.methods.result import StageClock
 from fairopt.program import INFINITY, Array
 
@@ -52,28 +49,24 @@ def raise_level(
     of the work. Where they mislead, prices are found anew.
     Errors: `BadInput` where somebody cannot run or nobody is to be raised; `NotSolved`.
     """
-
-    def solve(problem: LevelProblem, units: Units, effort: dict[str, float]) -> Raised:
-        fits = start is not None and start.prices.shape == capacity.shape
-        return _solve(problem, effort, start.guess(problem, units) if start is not None and fits else None)
-
-    return _raised(AskedLevel(speedup, capacity, rate, floor, demand), solve)
+    return _raised(AskedLevel(speedup, capacity, rate, floor, demand), start, WHOLE)
 
 
 def raise_by_program(
     speedup: Array, capacity: Array, rate: Array, *, floor: Array | None = None, demand: Array | None = None
 ) -> LevelResult:
     """Return what `raise_level` does, by one program of all users: slower, and surer where ties abound."""
-    asked = AskedLevel(speedup, capacity, rate, floor, demand)
-    return _raised(asked, lambda problem, _, effort: _as_one_program(problem, effort))
+    return _raised(AskedLevel(speedup, capacity, rate, floor, demand), None, INFINITY)
 
 
-def _raised(asked: AskedLevel, solve: Callable[[LevelProblem, Units, dict[str, float]], Raised]) -> LevelResult:
+def _raised(asked: AskedLevel, start: LevelWarmStart | None, whole: float) -> LevelResult:
+    """Return the level, by one program where there are up to so many pairs (``whole``) of a user and a type."""
     clock = StageClock()
     problem, units = without_units(asked)
     clock.lap("build")
     effort = {"steps": 0.0, "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
-    found = solve(problem, units, effort)
+    guess = start.guess(problem, units) if start is not None and start.prices.shape == asked.capacity.shape else None
+    found = _as_one_program(problem, effort) if problem.need.size <= whole else _solve(problem, effort, guess)
     clock.lap("solve")
     shares = _all_shares(found, units, asked.speedup.shape)
     duals = units.duals(asked, found.prices, found.demand_dual, units.level)
@@ -125,9 +118,6 @@ def affordable(price: Array, spent: float, cap: Array, open_: Array) -> float:
 
 def _solve(problem: LevelProblem, effort: dict[str, float], start: tuple[Array, float] | None) -> Raised:
     """Return the optimum, from the prices and level of ``start`` or from a guess."""
-    k, n = problem.shape
-    if n * k <= WHOLE:
-        return _as_one_program(problem, effort)
     if start is not None:
         try:
             return _from(problem, effort, *start)
