@@ -266,7 +266,7 @@ def packing_program(
 
 def relax(batch: Batch, times: Times, solve: Session) -> Relaxation:
     """Solve the linear relaxation of (5), and prove a bound with the prices that it ends with. Errors: `NotSolved`."""
-    # an optimum can be averaged over servers that hold the same: one row for all is as good, and its price is that of each
+    # an optimum can be averaged over servers that hold the same: one row for all is as good, at the price of each
     groups = identical_rows(np.column_stack([batch.servers.workers, batch.servers.ps]))[1]
     shapes = [(*there.shape, times.slots) for there in (batch.servers.workers, batch.servers.ps)]
     prices = Prices(np.zeros(shapes[0]), np.zeros(shapes[1]))
