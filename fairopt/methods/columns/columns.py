@@ -186,7 +186,8 @@ def _spread(count: int, room: list[tuple[int, int]]) -> Iterator[Spots]:
 
 def _placeable(batch: Batch, mode: RunMode) -> bool:
     there = batch.servers.workers[:, mode.worker]
-    return any(there.sum() - there[server] >= mode.workers - workers for server, workers, _ in hosts(batch, mode))
+    total = int(there.sum())
+    return any(total - int(there[server]) >= mode.workers - workers for server, workers, _ in hosts(batch, mode))
 
 
 def _last_positive(batch: Batch, job: int, cap: int) -> int:
