@@ -1,7 +1,4 @@
-"""The largest common level as a problem in numbers without units, and what each user does there at given prices.
-
-That is the cheapest way to its target; it also matters how close the next cheapest is.
-"""
+"""The largest common level as a problem in numbers without units, and the cheapest way of each user at given prices."""
 
 from __future__ import annotations
 
