@@ -11,6 +11,6 @@ to be called:
 * `fairopt.methods.columns`: schedules of jobs with workers and parameter servers, by columns and prices.
 
 What comes back has the optimum between ``lower`` and ``upper``, whatever was rounded, and the duals that prove it
-(`fairopt.methods.result`). Files say their role: ``problem`` (what is asked, in the method's own units), ``solve`` (the
-entry), ``bounds`` (what is proved), ``warm_start`` (where the next, similar problem begins).
+(`fairopt.methods.result`). Files say their role: ``problem`` (what is asked, in the method's own units, and where a
+similar problem begins), ``solve`` (the entry), ``bounds`` (what is proved).
 """

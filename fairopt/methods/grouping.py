@@ -15,19 +15,28 @@ SEED = 7
 
 
 def equal_users(keys: Sequence[Array]) -> tuple[Array, Array]:
-    """Return the first of each group of users that are equal in all ``keys``, each (n,), and the group of each (n,).
+    """Return the first user of each group that `equal_runs` finds, in its order, and the group of each user (n,)."""
+    order, starts = equal_runs(keys)
+    group = np.empty_like(order)
+    group[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
+    return order[starts], group
 
-    Fast for many users: groups are found by a random mixture of the keys, and then checked. Groups stand in the order
-    of their mixtures. If different users have equal mixtures, all users are kept apart.
+
+def equal_runs(keys: Sequence[Array]) -> tuple[Array, Array]:
+    """Return an order of users in which those that are equal in all ``keys`` stand together, and where each run begins.
+
+    They are sorted by a random mixture of the keys, then compared; if others have the same, equal ones may be apart.
     """
     # summed one after the other, so that equal users have equal sums
     mixed = np.zeros(len(keys[0]))
     for key, by in zip(keys, np.random.default_rng(SEED).uniform(1, 2, len(keys)), strict=True):
-        mixed += key * by
-    _, first, group = np.unique(mixed, return_index=True, return_inverse=True)
-    if any((key[first][group] != key).any() for key in keys):
-        first = group = np.arange(len(mixed))
-    return first, group
+        mixed += np.where(np.isfinite(key), key, 0.0) * by
+    order = np.argsort(mixed, kind="stable")
+    new = np.ones(len(order), dtype=bool)
+    close = np.flatnonzero(mixed[order[1:]] == mixed[order[:-1]]) + 1
+    one, other = order[close], order[close - 1]
+    new[close] = np.any([key[one] != key[other] for key in keys], axis=0)
+    return order, np.flatnonzero(new)
 
 
 def identical_rows(table: Array) -> tuple[Array, Array]:
@@ -45,8 +54,7 @@ def identical_rows(table: Array) -> tuple[Array, Array]:
 def alike_rows(table: Array, within: float) -> tuple[Array, Array]:
     """Return the same as `identical_rows` where rows that differ by less than about ``within`` everywhere are the same.
 
-    Rows are the same if they fall into one cell of either of two grids: two rows on two sides of a line of one grid
-    share a cell of the other.
+    They share a cell of one of two grids: rows on two sides of a line of one grid share a cell of the other.
     """
     label = np.arange(len(table))
     cells = [identical_rows(np.round(table / within + shift))[1] for shift in (0.0, 0.5)]
@@ -86,7 +94,8 @@ def shared_out(group: Array, part: Array, givers: Array, takers: Array, amount: 
     ends = np.empty(len(group))
     for begin, end in pairwise(starts):
         ends[begin:end] = np.cumsum(part[order[begin:end]])
-    pieces: list[tuple[Array, Array, Array]] = []
+    none = np.zeros(0, dtype=np.int64)
+    pieces: list[tuple[Array, Array, Array]] = [(none, none, np.zeros(0))]
     for g, h, whole in zip(givers.tolist(), takers.tolist(), amount.tolist(), strict=True):
         mine, other = slice(starts[g], starts[g + 1]), slice(starts[h], starts[h + 1])
         # cut the unit interval where a member of either ends
@@ -97,18 +106,12 @@ def shared_out(group: Array, part: Array, givers: Array, takers: Array, amount: 
         giver = np.minimum(np.searchsorted(ends[mine], middle), starts[g + 1] - starts[g] - 1)
         taker = np.minimum(np.searchsorted(ends[other], middle), starts[h + 1] - starts[h] - 1)
         pieces.append((order[mine][giver], order[other][taker], (cuts - begins) * whole))
-    if not pieces:
-        none = np.zeros(0, dtype=np.int64)
-        return none, none, np.zeros(0)
     giver, taker, amount = (np.concatenate(each) for each in zip(*pieces, strict=True))
     return giver, taker, amount
 
 
 def evened_out(group: Array, amount: Array) -> tuple[Array, Array, Array]:
-    """Return transfers (from, to, how much) that bring ``amount`` (n,) to zero, group by group.
-
-    In each group the amounts add up to 0: members above 0 give to members below, in order.
-    """
+    """Return transfers (from, to, how much) that bring ``amount`` (n,), which adds up to 0 in each group, to zero."""
     order = np.lexsort((amount, group))
     giver_at, taker_at = (order[amount[order] * sign > 0] for sign in (1, -1))
     pieces: list[tuple[int, int, float]] = []

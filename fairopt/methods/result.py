@@ -1,4 +1,9 @@
-"""What every method returns: an answer, the numbers between which the optimum is proved to lie, and a warm start."""
+"""What every method returns: an answer, the numbers between which the optimum is proved to lie, and a warm start.
+
+Such bounds hold in floats because each step is moved to the safe side by more than it can be off. A float operation is
+off by at most `ROUNDING` of its result, a sum by `math.fsum` is rounded once: a value that took ``count`` operations on
+positive numbers is safe when it is moved by ``count`` roundings, and a few more.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isinf
 from time import perf_counter
+from typing import TypeVar
 
-from fairopt.program import INFINITY, Array
+from fairopt.program import INFINITY, ROUNDING, Array
+
+Floats = TypeVar("Floats", float, Array)
+
+
+def rounded_up(value: Floats, count: int) -> Floats:
+    """Return a float, or an array of them, that is at least the exact value; off by ``count`` roundings at most."""
+    up: Floats = value + abs(value) * (count * ROUNDING)
+    return up
+
+
+def rounded_down(value: Floats, count: int) -> Floats:
+    """Return a float, or an array of them, that is at most the exact value; off by ``count`` roundings at most."""
+    down: Floats = value - abs(value) * (count * ROUNDING)
+    return down
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -13,8 +13,7 @@ import numpy as np
 from fairopt.backends import Capability, Method, Session
 from fairopt.backends.solution import Solution, Status, not_negative, refuse_broken
 from fairopt.certificates import Certificate, NashEquilibrium
-from fairopt.methods.eisenberg_gale.bounds import nash_bound
-from fairopt.methods.eisenberg_gale.equilibrium import Equilibrium
+from fairopt.methods.eisenberg_gale.bounds import Equilibrium, nash_bound
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, keeps_demands
 from fairopt.methods.eisenberg_gale.solve import TARGET, maximal_nash_welfare
 from fairopt.policy import Allocation, Claim, Policy, Seconds, Trait

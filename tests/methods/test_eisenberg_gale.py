@@ -11,8 +11,7 @@ import pytest
 
 from fairopt.errors import NotSolved
 from fairopt.methods.eisenberg_gale.bounds import nash_bound
-from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
-from fairopt.methods.eisenberg_gale.forests import edges_of, forest_prices
+from fairopt.methods.eisenberg_gale.exact import edges_of, exact_equilibrium, forest_prices
 from fairopt.models import NashWelfare
 from fairopt.models.nash.nash_welfare import GAP_PER_WEIGHT
 from fairopt.policy import allocate

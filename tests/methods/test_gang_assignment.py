@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from fairopt.backends import Highs
+from fairopt.backends.exact.bound import exact_bound
 from fairopt.backends.solution import Status
 from fairopt.errors import BadInput, NotSolved
-from fairopt.methods.gang_assignment import IDLE, GangAssignment, GangResult, exact_bound, solve_gangs, usable_gpus
-from fairopt.methods.gang_assignment.bounds import Priced
+from fairopt.methods.gang_assignment import IDLE, GangAssignment, GangResult, solve_gangs, usable_gpus
 from fairopt.methods.gang_assignment.deviations import SLACK, SMALL, UNIT, Deviations, solve_deviations, solve_merged
-from fairopt.methods.gang_assignment.duals import smooth_duals
-from fairopt.methods.gang_assignment.groups import grouped
+from fairopt.methods.gang_assignment.groups import Priced, grouped
+from fairopt.methods.gang_assignment.solve import smooth_duals
 
 GANGS = ([1, 2, 4, 8], [1], [3, 5, 7], [2, 4, 16], [1, 1, 1, 8])
 INSTANCES = 500
@@ -79,8 +79,13 @@ def test_the_multipliers_prove_the_dual_bound_in_fractions(seed: int) -> None:
         return
     assert (solution.multipliers.price >= 0).all()
     assert solution.multipliers.reward >= 0
-    exact = exact_bound(problem, solution.multipliers)
+    tight = problem.tightened(problem.classes())
+    price, reward = solution.multipliers.price, solution.multipliers.reward
+    net = np.where(tight.allowed, tight.cost + (price - reward) * tight.gangs[:, None], 0.0)
+    dual = np.concatenate([net.min(axis=1, initial=0.0), -price, [reward]])
+    exact = exact_bound(tight.program(), np.zeros(net.size), dual).bound
     assert solution.objective is not None
+    assert exact is not None
     assert exact <= Fraction(solution.objective) + Fraction(tolerance(problem))
     # what floats say of the dual is below what is so, but for the rounding of the multipliers themselves
     assert solution.effort["dual_bound"] <= exact + Fraction(tolerance(problem))

@@ -11,10 +11,9 @@ import pytest
 from fairopt.backends import Highs
 from fairopt.backends.solution import Status
 from fairopt.methods.gang_assignment import GangAssignment, Multipliers, solve_gangs, usable_gpus
-from fairopt.methods.gang_assignment.bounds import EVERYTHING, Priced
 from fairopt.methods.gang_assignment.deviations import Deviations, solve_deviations
 from fairopt.methods.gang_assignment.dynamic_program import solve_by_states
-from fairopt.methods.gang_assignment.groups import Groups, grouped
+from fairopt.methods.gang_assignment.groups import EVERYTHING, Groups, Priced, grouped
 from fairopt.program import Array
 
 

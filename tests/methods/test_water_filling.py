@@ -11,9 +11,10 @@ import pytest
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable, NotSolved
-from fairopt.methods.level.solve import raise_level
+from fairopt.methods.level import solve as level_solve
+from fairopt.methods.level.problem import AskedLevel
+from fairopt.methods.level.solve import raise_by_program, raise_level
 from fairopt.methods.water_filling import solve as filling
-from fairopt.methods.water_filling.round_lp import raise_by_program
 from fairopt.methods.water_filling.solve import fill
 from fairopt.models import WaterFilling
 from fairopt.policy import allocate, uniqueness
@@ -165,12 +166,13 @@ def test_the_attempt_that_is_taken_says_what_it_gave_up(monkeypatch):
     # the second has the larger gap: the first is taken, and what it gave up counts
     monkeypatch.setattr(filling, "LADDER", ((rough(1e-9), (1e-7,)), (rough(1e-8), (1e-15,))))
     speedup, capacity, fair = np.array([[1.0, 2], [1, 3]]), np.array([2.0, 2]), np.ones(2)
-    target = filling._Target(np.array([1.0, 0]), np.array([0, 1.0]), speedup, None)
-    taken = filling._best(filling._Filling(speedup, capacity, fair, None)._attempts(target))
-    assert taken.given_up == 1e-7
+    target = AskedLevel(speedup, capacity, np.array([1.0, 0]), np.array([0, 1.0]), None)
+    _, given_up = filling._best(filling._Filling(speedup, capacity, fair, None)._attempts(target))
+    assert given_up == 1e-7
 
 
-def test_the_plain_program_agrees_with_prices():
+def test_the_plain_program_agrees_with_prices(monkeypatch):
+    monkeypatch.setattr(level_solve, "WHOLE", 0)
     for seed in range(30):
         market = odd_market(seed, apart=FAR)
         fair = market.fair_utility()

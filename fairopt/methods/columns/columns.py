@@ -19,10 +19,9 @@ Spots = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class RunMode:
-    """How a job may run, apart from where and from when on.
+    """How a job may run, apart from where and when: types of ``worker`` and ``ps``, how many ``workers`` in all.
 
-    ``worker`` and ``ps``: types. ``together``: whether all is on one server (zeta_j). ``workers``: how many in all.
-    ``slots``: how long that takes at least (3k).
+    ``together``: whether all is on one server (zeta_j). ``slots``: how long that takes at least (3k).
     """
 
     worker: int
@@ -186,8 +185,8 @@ def _spread(count: int, room: list[tuple[int, int]]) -> Iterator[Spots]:
 
 
 def _placeable(batch: Batch, mode: RunMode) -> bool:
-    total = int(batch.servers.workers[:, mode.worker].sum())
     there = batch.servers.workers[:, mode.worker]
+    total = int(there.sum())
     return any(total - int(there[server]) >= mode.workers - workers for server, workers, _ in hosts(batch, mode))
 
 

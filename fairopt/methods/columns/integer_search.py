@@ -17,8 +17,7 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.backends.solution import Solution, Status
 from fairopt.methods.columns.columns import RunMode, Spots, Times, hosts, ps_needed
-from fairopt.methods.columns.pricing import Pricing
-from fairopt.methods.columns.restricted_program import Relaxation, weighted_sums
+from fairopt.methods.columns.pricing import Pricing, Relaxation, weighted_sums
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Array, Formulation
 
@@ -63,59 +62,52 @@ def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Session, m
 
     Errors: `NotSolved`.
     """
-    best = _Best(times)
+    best = BestSchedules((), Fraction(0), optimal=True, cuts=0)
     losses = _losses(batch, times, relaxation)
     distance = relaxation.bound * FIRST_DISTANCE
     while True:
         goal = max(best.revenue, relaxation.bound - distance)
         promising = [slot for loss, slot in losses if times.rounded(relaxation.proved - loss) > goal]
-        optimal = _rounds(batch, times, promising, solve, best, relaxation.bound, most_cuts) if promising else True
-        if best.revenue >= goal or not optimal:
-            proved = best.revenue >= relaxation.bound or optimal
-            return BestSchedules(best.schedules, best.revenue, proved, best.cuts)
+        if promising:
+            best = _rounds(batch, times, promising, solve, best, relaxation.bound, most_cuts)
+        if best.revenue >= goal or not best.optimal:
+            return replace(best, optimal=best.optimal or best.revenue >= relaxation.bound)
         distance *= FARTHER
 
 
-@dataclass
-class _Best:
-    """The best schedules so far."""
-
-    times: Times
-    schedules: tuple[JobSchedule, ...] = ()
-    revenue: Fraction = Fraction(0)
-    cuts: int = 0
-
-    def offer(self, schedules: tuple[JobSchedule, ...]) -> None:
-        """Keep schedules that earn more."""
-        revenue = sum((Fraction(self.times.worth[each.job][each.last - 1]) for each in schedules), start=Fraction(0))
-        if revenue > self.revenue:
-            self.schedules, self.revenue = schedules, revenue
-
-
 def _rounds(
-    batch: Batch, times: Times, slots: Sequence[Slot], solve: Session, best: _Best, most: Fraction, most_cuts: int
-) -> bool:
-    """Improve ``best`` by choices among ``slots``, up to a bound; return whether no choice among them is better."""
+    batch: Batch,
+    times: Times,
+    slots: Sequence[Slot],
+    solve: Session,
+    best: BestSchedules,
+    most: Fraction,
+    most_cuts: int,
+) -> BestSchedules:
+    """Return ``best`` improved by choices among ``slots``, up to a bound; optimal where no choice is better."""
     cuts: list[tuple[Slot, ...]] = []
     while best.cuts <= most_cuts:
         value, chosen = _choose(batch, times, slots, cuts, solve)
         value = min(value, float(most))
-        if value <= float(best.revenue) + SLACK * max(1.0, abs(value)):
-            return True
+        if _reaches(best, value):
+            return replace(best, optimal=True)
         placed, sure = place(batch, times, chosen, solve)
-        best.offer(tuple(placed))
+        revenue = sum((Fraction(times.worth[each.job][each.last - 1]) for each in placed), start=Fraction(0))
+        if revenue > best.revenue:
+            best = replace(best, schedules=tuple(placed), revenue=revenue)
         if len(placed) == len(chosen) or not sure:
-            return value <= float(best.revenue) + SLACK * max(1.0, abs(value))
+            return replace(best, optimal=_reaches(best, value))
         cuts.append(_least_unplaceable(batch, times, chosen, solve))
-        best.cuts += 1
-    return False
+        best = replace(best, cuts=best.cuts + 1)
+    return replace(best, optimal=False)
+
+
+def _reaches(best: BestSchedules, value: float) -> bool:
+    return value <= float(best.revenue) + SLACK * max(1.0, abs(value))
 
 
 def _losses(batch: Batch, times: Times, relaxation: Relaxation) -> list[tuple[Fraction, Slot]]:
-    """Return all slots of jobs, and by how much the revenue of any schedule that uses one is below the bound.
-
-    That is what the cheapest schedule there gains less than the job's best one, at the prices of the relaxation.
-    """
+    """Return all slots of jobs, and how much less than the job's best schedule the cheapest one there gains."""
     whole, common = relaxation.prices.whole()
     pricing = Pricing(batch, times, whole, every_slot=True)
     found = []
@@ -137,10 +129,7 @@ def _losses(batch: Batch, times: Times, relaxation: Relaxation) -> list[tuple[Fr
 def _choose(
     batch: Batch, times: Times, slots: Sequence[Slot], cuts: Sequence[tuple[Slot, ...]], solve: Session
 ) -> tuple[float, list[Slot]]:
-    """Return a bound on the revenue, and the slots that reach it, by what can be said without servers.
-
-    ``cuts``: sets of slots that cannot be placed together. Infinity and nothing where a limit ended the back end.
-    """
+    """Return a bound on the revenue without servers, infinity at a limit, and the slots that reach it; see `_rows`."""
     if not slots:
         return 0.0, []
     p = Formulation("when jobs run")
@@ -188,8 +177,7 @@ def _rows(batch: Batch, times: Times, slots: Sequence[Slot], cuts: Sequence[tupl
 def _type_rows(name: str, types: Array, there: Array, asked: Array, on_one: Array, hosts: Array) -> Iterator[Rows]:
     """Yield for each type how many there are of it, and how many servers have so many at once for a job.
 
-    Shapes: ``types``, ``asked`` in all and ``on_one`` server, one entry a slot; ``there`` (servers, types); ``hosts``
-    (servers,): the most jobs that can have their PS there.
+    By slot: ``types``, ``asked`` in all and ``on_one`` server. ``hosts`` (servers,): most jobs with their PS there.
     """
     for type_, room in enumerate(there.T):
         yield f"{name} {type_}", asked * (types == type_), int(room.sum())
@@ -200,10 +188,7 @@ def _type_rows(name: str, types: Array, there: Array, asked: Array, on_one: Arra
 
 
 def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) -> tuple[list[JobSchedule], bool]:
-    """Return schedules, with servers, for those of ``chosen`` that can be placed at the largest utility.
-
-    And whether that was proved: it was not only where a limit stopped the back end.
-    """
+    """Return schedules of the largest utility for those of ``chosen`` that can be placed, and whether it is proved."""
     if not chosen:
         return [], True
     servers = batch.servers

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,10 +35,9 @@ REGULAR = 1e-15
 
 @dataclass(frozen=True, eq=False)
 class NashOptimum:
-    """What the method found, in the units of the market.
+    """What the method found: ``shares`` (n, k); ``rents`` (n,) duals of the demands, 0 where one is absent.
 
-    Shapes: ``shares`` (n, k); ``rents`` (n,) duals of the demands, 0 where one is absent. ``residual`` is the worst
-    of the KKT conditions at the prices that these imply, relative to prices, budgets and what there is.
+    ``residual`` is the worst of the KKT conditions, relative to prices, budgets and what there is, after ``steps``.
     """
 
     shares: Array
@@ -46,8 +46,7 @@ class NashOptimum:
     steps: int
 
 
-@dataclass(frozen=True, eq=False)
-class _Point:
+class _Point(NamedTuple):
     """An iterate, or a step.
 
     Shapes: ``y`` parts of the types (n, k) and ``s`` their reduced costs; ``p``, ``z`` price and rest of each type
@@ -64,10 +63,7 @@ class _Point:
     v: Array
 
     def moved(self, step: _Point, length: float) -> _Point:
-        return _Point(*(mine + length * its for mine, its in zip(self.parts(), step.parts(), strict=True)))
-
-    def parts(self) -> tuple[Array, ...]:
-        return self.y, self.s, self.p, self.z, self.q, self.r, self.v
+        return _Point(*(mine + length * its for mine, its in zip(self, step, strict=True)))
 
 
 def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -> Iterator[NashOptimum]:
@@ -85,6 +81,7 @@ def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -
     market = market.as_(float)
     columns = np.flatnonzero((market.capacity > 0) & (market.speedup > 0).any(axis=0))
     problem = _Problem.of(market, columns)
+    limited = problem.limited
     point, steps, stalled = problem.start(), 0, 0
     best, best_error, least = point, problem.error(point), problem.slackness(point)
     for target in targets:
@@ -96,14 +93,10 @@ def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -
                 least, stalled = problem.slackness(point), 0
             if error < best_error:
                 best, best_error, stalled = point, error, 0
-        yield _optimum(market, columns, problem, problem.polished(best), steps)
-
-
-def _optimum(market: Market, columns: Array, problem: _Problem, point: _Point, steps: int) -> NashOptimum:
-    shares = np.zeros(market.shape)
-    shares[:, columns] = np.where(problem.usable, point.y, 0.0) * market.capacity[columns]
-    rents = np.where(problem.limited, point.q * market.weight.sum() / np.where(problem.limited, market.limit, 1.0), 0.0)
-    return NashOptimum(shares, rents, problem.residual(point), steps)
+        found, shares = problem.polished(best), np.zeros(market.shape)
+        shares[:, columns] = np.where(problem.usable, found.y, 0.0) * market.capacity[columns]
+        rents = np.where(limited, found.q * market.weight.sum() / np.where(limited, market.limit, 1.0), 0.0)
+        yield NashOptimum(shares, rents, problem.residual(found), steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +192,7 @@ class _Problem:
     def polished(self, point: _Point) -> _Point:
         """Return the point with the least prices at which no user would buy more of anything at the margin."""
         least = np.where(self.usable, self.marginal(point.y) - point.q[:, None] * self.g, 0.0).max(axis=0)
-        return replace(point, p=np.maximum(least, 0.0))
+        return point._replace(p=np.maximum(least, 0.0))
 
     def residual(self, point: _Point) -> float:
         """Return the worst KKT residual of (y, p, q), with reduced costs, rests and rooms recomputed."""
@@ -227,14 +220,14 @@ class _Problem:
         length = min(1.0, TO_BOUNDARY * length)
         while length > SHORTEST and not self.central(point.moved(step, length)):
             length *= SHORTER
-        moved = point.moved(step, length)
-        return _Point(*(np.maximum(part, TINY) for part in moved.parts()))
+        return _Point(*(np.maximum(part, TINY) for part in point.moved(step, length)))
 
     def longest(self, point: _Point, step: _Point) -> float:
         """Return the largest step, up to a little over 1, that keeps every variable positive."""
         # a step is zero where there is no such pair, price or demand
-        pairs = zip(point.parts(), step.parts(), strict=True)
-        return 1 / max(TO_BOUNDARY, *(float((-change / value).max()) for value, change in pairs))
+        return 1 / max(
+            TO_BOUNDARY, *(float((-change / value).max()) for value, change in zip(point, step, strict=True))
+        )
 
 
 class _Newton:

@@ -17,8 +17,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.methods.directed_rounding import rounded_down, rounded_up
 from fairopt.methods.envy_free.problem import MergedUsers
+from fairopt.methods.result import rounded_down, rounded_up
 from fairopt.program import INFINITY, ROUNDING, Array
 
 #: So many entries of the table of envy between all pairs are computed at a time.
@@ -28,18 +28,6 @@ BLOCK = 4_000_000
 RELIEVED, COSTS = 100, 1e-11
 #: Bundles that differ by less, as a part of all GPUs per weight, are made the same.
 SAME = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class Bundles:
-    """What is held: ``bundle`` (c, k) per weight and ``holds`` (n,) which is whose, made a little smaller to fit.
-
-    ``mixed`` is the part of the strictly envy-free bundles that the proven allocation has in it.
-    """
-
-    bundle: Array
-    holds: Array
-    mixed: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +110,7 @@ def _relieved(
 ) -> tuple[Array, Array, Array]:
     """Return further multipliers (l, i, y) for users i who pay more than the prices, by more than ``least`` in all.
 
-    The shortfall is moved to a user of larger weight: l takes off i what i is short of, and pays that by its own
-    weight, where it is much less.
+    A user l of larger weight takes off i what i is short of, and pays that by its own weight, where it is much less.
     """
     speedup, capacity, weight = users.speedup, users.capacity, users.weight
     excess = np.maximum(pays - prices - demand_duals[:, None], 0.0)
@@ -147,8 +134,11 @@ def _relieved(
     return envious.astype(np.int64), envied.astype(np.int64), y.astype(float)
 
 
-def lower_bound(users: MergedUsers, bundle: Array, holds: Array) -> tuple[float, Bundles]:
-    """Return a total that an envy-free allocation near the given bundles reaches, and these made to fit.
+def lower_bound(users: MergedUsers, bundle: Array, holds: Array) -> tuple[float, float, Array]:
+    """Return a total that an envy-free allocation near the given bundles reaches, and what each user holds (n, k).
+
+    In between: the part of the strictly envy-free bundles that the proven allocation has in it. Per weight,
+    ``bundle`` (c, k) is what is held and ``holds`` (n,) says which is whose; what is returned is made smaller to fit.
 
     Users with proportional speedups must all value their bundles the same: where they hold different ones (since
     demands differ), each is made smaller by a rounding error, to the least of their values. Where they are proportional
@@ -176,7 +166,7 @@ def lower_bound(users: MergedUsers, bundle: Array, holds: Array) -> tuple[float,
         own = (speedup * bundle[holds]).sum(axis=1)
     mixed = _mixed(users, bundle, holds, own, strict, unequal)
     total = math.fsum((weight * ((1 - mixed) * own + mixed * value_strict)).tolist())
-    return rounded_down(total, 2 * k + 20), Bundles(bundle, holds, mixed)
+    return rounded_down(total, 2 * k + 20), mixed, bundle[holds]
 
 
 def _shrinking(speedup: Array, bundle: Array, holds: Array, own: Array) -> Array:

@@ -15,6 +15,7 @@ table of bundles is what holder h holds; the variable (h, j) is how much of type
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +30,6 @@ AGAINST = 2
 OF_GROUP = 10
 #: Up to so many free users all rows among them are there from the start.
 FEW = 30
-#: The parts of `EnvyRows`.
-ROWS = ("envious", "envied", "tight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +50,9 @@ class Users:
 
 @dataclass(frozen=True, eq=False)
 class RestrictedOptimum:
-    """An optimum of a restricted program, with its duals.
+    """An optimum of a restricted program: ``bundle`` (k + n, k) by holder, ``holds`` (n,) whose bundle each user has.
 
-    Shapes: ``bundle`` (k + n, k) by holder; ``holds`` (n,) the holder whose bundle each user has. ``prices`` (k,),
-    ``demand_duals`` (n,), and ``envy`` (q,): the duals of the rows "user ``envious`` does not envy holder ``envied``".
+    Duals: ``prices`` (k,), ``demand_duals`` (n,), ``envy`` (q,) of "user ``envious`` does not envy holder ``envied``".
     """
 
     bundle: Array
@@ -66,18 +64,12 @@ class RestrictedOptimum:
     envy: Array
 
 
-@dataclass(frozen=True, eq=False)
-class EnvyRows:
+class EnvyRows(NamedTuple):
     """Rows "user ``envious`` does not envy holder ``envied``"; ``tight``: those that the last basis binds; all (q,)."""
 
     envious: Array
     envied: Array
     tight: Array
-
-    @classmethod
-    def none(cls) -> EnvyRows:
-        """Return no rows."""
-        return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +103,7 @@ class RestrictedStart:
     def cold(cls, single_type: Array, may_hold: Array) -> RestrictedStart:
         """Return a start without rows and basis."""
         none = np.zeros(0, dtype=np.int64)
-        return cls(single_type, may_hold, EnvyRows.none(), none, none)
+        return cls(single_type, may_hold, EnvyRows(none, none, none.astype(bool)), none, none)
 
 
 class RestrictedLP:
@@ -131,10 +123,7 @@ class RestrictedLP:
 
     # -- changing the restriction --------------------------------------------------------------------------------------
     def free(self, members: Array, may_hold: Array, envious: Array, envied: Array) -> None:
-        """Give members of groups variables of their own, for their group's type and those of ``may_hold`` (q, k).
-
-        Pairs of users ``envious``, ``envied`` carry multipliers within the group: rows that will be needed.
-        """
+        """Give members of groups variables for what they ``may_hold`` (q, k), and rows for pairs with multipliers."""
         k, types = self.types, self.single_type[members]
         self.may_hold[members] = may_hold
         self.may_hold[members, types] = True
@@ -271,12 +260,12 @@ class RestrictedLP:
             new[place] = key not in self._known
             self._known.add(key)
         parts = self.rows, EnvyRows(envious[new], envied[new], np.full(int(new.sum()), tight))
-        self.rows = EnvyRows(*(np.concatenate([getattr(part, name) for part in parts]) for name in ROWS))
+        self.rows = EnvyRows(*(np.concatenate(both) for both in zip(*parts, strict=True)))
         return new
 
     def _keep(self, kept: Array) -> None:
         """Forget rows but for those that the mask ``kept`` says."""
-        self.rows = EnvyRows(*(getattr(self.rows, name)[kept] for name in ROWS))
+        self.rows = EnvyRows(*(each[kept] for each in self.rows))
         self._set_known()
 
     def _set_known(self) -> None:
@@ -296,7 +285,7 @@ class RestrictedLP:
         limits[np.concatenate([np.arange(k), k + limited])] = rows[:first] == BASIC
         self._basis = KeyedBasis(held, limits)
         binding = rows[first:] != BASIC
-        self.rows = replace(self.rows, tight=binding)
+        self.rows = self.rows._replace(tight=binding)
         self._keep(binding)
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fairopt.methods.envy_free.bounds import DualBound, lower_bound, upper_bound
-from fairopt.methods.envy_free.problem import MergedUsers
+from fairopt.methods.envy_free.problem import EnvyFreeWarmStart, MergedUsers, cold_start, everybody_free
 from fairopt.methods.envy_free.relaxation import envy_free_optimum
-from fairopt.methods.envy_free.warm_start import EnvyFreeWarmStart, cold_start, everybody_free
 from fairopt.methods.grouping import shared_out
 from fairopt.methods.result import SharesResult, StageClock
 from fairopt.program import Array
@@ -70,9 +69,9 @@ def envy_free_shares(
     found = envy_free_optimum(instance.direction, merged.gain, there, merged.weights, instance.limit, at)
     clock.lap("solve")
     proof = upper_bound(merged, merged.multipliers(found), found.prices, found.demand_duals[merged.merged])
-    lower, bundles = lower_bound(merged, found.bundle, found.holds[merged.merged])
+    lower, mixed, held = lower_bound(merged, found.bundle, found.holds[merged.merged])
     bundle, prices = np.zeros(speedup.shape), np.zeros(len(capacity))
-    bundle[:, merged.types] = bundles.bundle[bundles.holds[merged.group]]
+    bundle[:, merged.types] = held[merged.group]
     prices[merged.types] = proof.prices
     clock.lap("certify")
     return EnvyFreeResult(
@@ -83,7 +82,7 @@ def envy_free_shares(
         upper=max(lower, proof.bound),
         prices=prices,
         demand_duals=proof.demand_duals[merged.group],
-        effort={**found.effort, "groups": float(len(merged.weights)), "mixed": bundles.mixed},
+        effort={**found.effort, "groups": float(len(merged.weights)), "mixed": mixed},
         seconds=clock.stages,
         warm_start=EnvyFreeWarmStart(instance, found.end, proof.prices * there),
         _users=merged,

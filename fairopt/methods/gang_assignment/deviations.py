@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.backends.highs import instance, load, outcome_of
 from fairopt.backends.solution import Status
 from fairopt.backends.solver import Options
-from fairopt.methods.gang_assignment.bounds import Priced
+from fairopt.methods.gang_assignment.groups import Priced
 from fairopt.methods.incremental_lp import Blocks
 from fairopt.program import INFINITY, Array, Program, Sense
 
@@ -178,10 +178,7 @@ def _program(deviations: Deviations, jobs: Array, unit: float, integer: bool) ->
 def solve_merged(
     deviations: Deviations, *, start: Array | None = None, slack: float = 0.0, time_limit: float | None = None
 ) -> DeviationOptimum:
-    """Solve the integer program with groups that deviate in the same way as one, where there are many deviations.
-
-    Tied costs make many of these. A merged deviation costs the least of its regrets, so that the bound stays one.
-    """
+    """Solve the integer program; where deviations are many, alike groups are one, at the least of tied regrets."""
     if len(deviations) <= SMALL:
         return solve_deviations(deviations, integer=True, start=start, slack=slack, time_limit=time_limit)
     merged, jobs, column = merged_alike(deviations)
@@ -193,10 +190,7 @@ def solve_merged(
 
 
 def merged_alike(deviations: Deviations) -> tuple[Deviations, Array, Array]:
-    """Return one group's deviations for all groups of the same gang, choice and regrets.
-
-    And the number of jobs by group, with the others' added to that one's; and the place of each deviation's merged one.
-    """
+    """Return one group's deviations for all alike, the jobs by group added up, and where each deviation has gone."""
     priced, to, types = deviations.priced, deviations.to, len(deviations.priced.duals)
     owner, own = np.unique(deviations.group, return_inverse=True)
     table = np.full((len(owner), types + 3), -1.0)

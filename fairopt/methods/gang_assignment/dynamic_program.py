@@ -179,10 +179,7 @@ class Tables:
 def _search(
     deviations: Deviations, steps: list[JobStep], tables: Tables, width: int, ceiling: float, ends: float | None
 ) -> tuple[Array, float, float]:
-    """Look for a loss below ``ceiling``, with at most ``width`` states after each step.
-
-    Returns the moves of least loss found, that loss, and the least bound of all states that were given up.
-    """
+    """Return moves of a loss below ``ceiling``, it, and the least bound of states that ``width`` made it give up."""
     types = len(tables.residual)
     lacks = 2 * tables.zero + 1
     lack = (tables.residual + tables.zero + np.arange(types) * lacks)[:, None]

@@ -1,19 +1,31 @@
-"""From jobs to groups of identical jobs, and back."""
+"""From jobs to groups of identical jobs and back, and what these choose at duals: the Lagrangian dual and its bound.
+
+The dual has one variable w_i a type, which pays w_i for each GPU in use; a job takes the type where cost - w_i * gang
+is least, or waits at 0. GPUs that may stay idle are one more group of gangs of one GPU that cost nothing, so that every
+type is to be filled exactly: L(w) = sum_i w_i Y_i + sum_g m_g min(0, min_i c_gi - w_i d_g). In the multipliers of the
+program, q = max(0, max w) is the reward of Eq. (7) and p_i = q - w_i >= 0 the price of Eq. (1).
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from fairopt.methods.gang_assignment.problem import IDLE, GangAssignment
-from fairopt.program import Array
+from fairopt.methods.grouping import equal_runs
+from fairopt.program import ROUNDING, Array
 
 #: Groups priced at a time: a block and what is made of it stay in the cache.
 BLOCK = 1 << 14
-#: A group of jobs is found by a random projection of its numbers, and then compared number by number.
-SEED = 20250101
+#: About so many groups are looked at where a sample of them will do.
+SAMPLE = 6000
+#: A limit on regrets that only a type that is not allowed exceeds.
+EVERYTHING = float(np.finfo(float).max)
+#: The sums below have a handful of operations for each term: what they can be off by, as a part of the terms' sizes.
+SUMMED = 8 * ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +91,7 @@ def grouped(problem: GangAssignment) -> Grouping:
     if len(jobs) < len(gang):
         cost, gang = cost[jobs], gang[jobs]
     first = np.arange(len(jobs) + 1)
-    order, starts = _alike(cost, gang)
+    order, starts = equal_runs([*cost.T, gang])
     if len(starts) < len(jobs):
         first = np.append(starts, len(jobs))
         jobs, gang, cost = jobs[order], gang[order[starts]], cost[order[starts]]
@@ -95,15 +107,82 @@ def grouped(problem: GangAssignment) -> Grouping:
     return Grouping(Groups(table, gang, count, problem.capacity, waiting), jobs, first)
 
 
-def _alike(cost: Array, gang: Array) -> tuple[Array, Array]:
-    """Return an order of the jobs in which identical ones stand together, and where each group begins."""
-    everyone = np.arange(len(gang))
-    draw = np.random.default_rng(SEED).uniform(1, 2, cost.shape[1] + 1)
-    with np.errstate(invalid="ignore", over="ignore"):
-        key = np.where(np.isfinite(cost), cost, 1.0) @ draw[:-1] + gang * draw[-1]
-    order = np.argsort(key, kind="stable")
-    same = np.zeros(len(gang), dtype=bool)
-    close = np.flatnonzero(key[order[1:]] == key[order[:-1]]) + 1
-    one, other = order[close], order[close - 1]
-    same[close] = (cost[one] == cost[other]).all(axis=1) & (gang[one] == gang[other])
-    return (everyone, everyone) if not same.any() else (order, np.flatnonzero(~same))
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """What groups choose at ``duals`` (k,): ``base`` (g,) the type, k for waiting; ``reduced`` (g,) the cost of a job.
+
+    ``value`` is L(w), ``demand`` (k,) the GPUs asked for of each type.
+    """
+
+    groups: Groups
+    duals: Array
+    base: Array
+    reduced: Array
+    demand: Array
+    value: float
+
+    @property
+    def off(self) -> float:
+        """About how many groups choose the wrong type: GPUs asked for too much or too little, in groups."""
+        wrong = float(np.abs(self.groups.capacity - self.demand).sum())
+        return wrong * len(self.groups.gang) / float(self.groups.weight.sum())
+
+    @classmethod
+    def at(cls, groups: Groups, duals: Array) -> Priced:
+        """Price every group at ``duals``; shape (k,), cost a GPU."""
+        types, jobs = groups.cost.shape
+        base, reduced = np.empty(jobs, dtype=np.int8), np.empty(jobs)
+        for block in groups.blocks():
+            size = groups.size[block]
+            best = np.zeros(len(size)) if groups.waiting else np.full(len(size), np.inf)
+            chosen = np.full(len(size), types, dtype=np.int8)
+            for i in range(types):
+                own = groups.cost[i, block] - duals[i] * size
+                chosen[own < best] = i
+                np.minimum(best, own, out=best)
+            base[block], reduced[block] = chosen, best
+        demand = np.bincount(base, weights=groups.weight, minlength=types + 1)[:types]
+        value = float(duals @ groups.capacity + reduced @ groups.count)
+        return cls(groups, duals, base, reduced, demand, value)
+
+    def near(self, limit: float) -> tuple[Array, Array, Array]:
+        """Return the deviations that cost at most ``limit``: group, type (k: waiting) and regret, one entry each."""
+        types = len(self.duals)
+        nothing = np.zeros(0, dtype=np.int64)
+        found: list[tuple[Array, Array, Array]] = [(nothing, nothing, np.zeros(0))]
+        for block in self.groups.blocks():
+            size, base, reduced = self.groups.size[block], self.base[block], self.reduced[block]
+            for i in range(types + self.groups.waiting):
+                regret = (self.groups.cost[i, block] - self.duals[i] * size if i < types else 0.0) - reduced
+                at = np.flatnonzero((regret <= limit) & (base != i))
+                if len(at):
+                    found.append((at + block.start, np.full(len(at), i), regret[at]))
+        group, to, regret = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return group, to, regret
+
+    def limit_for(self, columns: int) -> float:
+        """Return a limit within which lie about so many deviations, judged from a sample of the groups."""
+        types, jobs = self.groups.cost.shape
+        step = max(1, jobs // (4 * SAMPLE))
+        size, base = self.groups.size[::step], self.base[::step]
+        regret = np.zeros((types + 1, len(size)))
+        regret[:types] = self.groups.cost[:, ::step] - self.duals[:, None] * size
+        regret -= self.reduced[::step]
+        regret[base, np.arange(len(size))] = np.inf
+        every = regret[: types + self.groups.waiting].ravel()
+        wanted = columns // step + 1
+        return min(float(np.partition(every, wanted)[wanted]), EVERYTHING) if wanted < len(every) else EVERYTHING
+
+
+def size(priced: Priced) -> float:
+    """Return the sum of the sizes of the dual's terms, in the unit of cost: what tolerances refer to."""
+    return float(np.abs(priced.duals) @ priced.groups.capacity + np.abs(priced.reduced) @ priced.groups.count)
+
+
+def safe_value(priced: Priced) -> float:
+    """Return the dual's value less all that rounding can have added to it."""
+    groups = priced.groups
+    chosen = np.flatnonzero(priced.reduced)
+    terms = (priced.reduced[chosen] * groups.count[chosen]).tolist() + (priced.duals * groups.capacity).tolist()
+    asked = float(np.abs(priced.duals).max()) * float(groups.weight.sum())
+    return math.fsum(terms) - SUMMED * (asked + size(priced))

@@ -9,14 +9,27 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import NotSolved
-from fairopt.methods.directed_rounding import rounded_down, rounded_up
-from fairopt.methods.level.problem import BLOCK, AskedLevel
-from fairopt.methods.level.warm_start import LevelWarmStart
-from fairopt.methods.result import SharesResult
+from fairopt.methods.level.problem import BLOCK, AskedLevel, LevelProblem, Units
+from fairopt.methods.result import SharesResult, rounded_down, rounded_up
 from fairopt.program import Array
 
+#: Prices that all types together are worth less than this part of the level come of demands and say nothing of types.
+WORTHLESS = 1e-4
 #: No price is less than this: divided by a speed of 0 it gives infinity, where 0 would give NaN.
 LEAST = 1e-250
+
+
+@dataclass(frozen=True, eq=False)
+class LevelWarmStart:
+    """The ``prices`` (k,) of an answer and its ``level``; of use to markets of the same types."""
+
+    prices: Array
+    level: float
+
+    def guess(self, problem: LevelProblem, units: Units) -> tuple[Array, float] | None:
+        """Return prices and level in the units of ``problem``, None where they say nothing about it."""
+        prices, level = self.prices[units.types] * units.level, self.level * units.level
+        return (prices, level) if prices @ problem.capacity > WORTHLESS * level else None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -33,11 +33,29 @@ class Guess:
 
 
 def interior(problem: LevelProblem, held: Array, rising: Array, prices: Array, level: float, tolerance: float) -> Guess:
-    """Return near-optimal prices of ``problem`` when others hold ``held + rising * level`` (k,) of the capacity.
-
-    ``prices`` and ``level`` are where to begin. It stops at a relative gap of ``tolerance``, or where no step helps.
-    """
-    return _Iterate(problem, held, rising, prices, level).run(tolerance)
+    """Return prices, others holding ``held + rising * level``, from ``prices`` and ``level`` to a ``tolerance``."""
+    iterate = _Iterate(problem, held, rising, prices, level)
+    best, since, gap = np.inf, 0, np.inf
+    kept = (iterate.p, iterate.t, iterate.x)
+    steps = 0
+    with np.errstate(all="ignore"):
+        while steps < MOST_STEPS:
+            gap = iterate.residuals()
+            if not np.isfinite(gap):
+                break
+            if gap < 0.9 * best:
+                best, since, kept = gap, 0, (iterate.p.copy(), iterate.t, iterate.x)
+            else:
+                since += 1
+            if gap <= tolerance or since > 8:
+                break
+            try:
+                iterate.step()
+            except np.linalg.LinAlgError:
+                break
+            steps += 1
+    prices, level, x = kept
+    return Guess(prices, level, x if iterate.can is None else x * iterate.can, steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,30 +108,6 @@ class _Iterate:
         if self.can is not None:
             self.x[~self.can] = self.z[~self.can] = 1.0
 
-    def run(self, tolerance: float) -> Guess:
-        """Step until the gap is small or does not shrink any more."""
-        best, since, gap = np.inf, 0, np.inf
-        kept = (self.p, self.t, self.x)
-        steps = 0
-        with np.errstate(all="ignore"):
-            while steps < MOST_STEPS:
-                gap = self.residuals()
-                if not np.isfinite(gap):
-                    break
-                if gap < 0.9 * best:
-                    best, since, kept = gap, 0, (self.p.copy(), self.t, self.x)
-                else:
-                    since += 1
-                if gap <= tolerance or since > 8:
-                    break
-                try:
-                    self.step()
-                except np.linalg.LinAlgError:
-                    break
-                steps += 1
-        prices, level, x = kept
-        return Guess(prices, level, x if self.can is None else x * self.can, steps)
-
     def residuals(self) -> float:
         """Set what the rows lack, and return the largest of gap and residuals, relative."""
         x, problem = self.x, self.problem
@@ -161,10 +155,7 @@ class _Iterate:
             self.u, self.q = self.u + a * d.u, self.q + b * d.q
 
     def eliminate(self) -> None:
-        """Set the Newton system without the users: k + 1 equations in prices and level, and what brings users back.
-
-        ``shift`` and ``inverse`` (n,) are of the demands, None where there are none.
-        """
+        """Set the Newton system without the users: k + 1 equations in prices and level, and what brings users back."""
         D = self.x / self.z
         if self.can is not None:
             D *= self.can

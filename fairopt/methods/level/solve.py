@@ -16,15 +16,12 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.errors import NotSolved
-from fairopt.methods.level.best_response import choose, floored
-from fairopt.methods.level.bounds import LevelResult, upper_bound
-from fairopt.methods.level.box import NEGLIGIBLE, Box, Raised, nearest, one_demand_dual, precision
+from fairopt.methods.level.bounds import LevelResult, LevelWarmStart, upper_bound
+from fairopt.methods.level.box import NEGLIGIBLE, Box, FixedUsers, Raised, nearest, one_demand_dual, precision, vertex
 from fairopt.methods.level.interior_point import ROUGH, interior
-from fairopt.methods.level.problem import AskedLevel, LevelProblem, Units, without_units
-from fairopt.methods.level.vertex import FixedUsers, vertex
-from fairopt.methods.level.warm_start import LevelWarmStart
+from fairopt.methods.level.problem import AskedLevel, LevelProblem, Units, choose, floored, without_units
 from fairopt.methods.result import StageClock
-from fairopt.program import Array
+from fairopt.program import INFINITY, Array
 
 #: Problems of up to so many pairs of a user and a type are one small program.
 WHOLE = 160
@@ -32,6 +29,8 @@ WHOLE = 160
 DIRECT, SAMPLED = 3000, 4
 #: Users whose demands allow levels higher by no more than this part are tried as those that limit the level.
 ABOVE = 0.01, 1e-4
+#: For a ceiling, Newton's method ends where a step lowers it by less than this part, or after so many steps.
+COARSE, MOST_STEPS = 1e-3, 60
 
 
 def raise_level(
@@ -50,47 +49,75 @@ def raise_level(
     of the work. Where they mislead, prices are found anew.
     Errors: `BadInput` where somebody cannot run or nobody is to be raised; `NotSolved`.
     """
-    clock, asked = StageClock(), AskedLevel(speedup, capacity, rate, floor, demand)
+    return _raised(AskedLevel(speedup, capacity, rate, floor, demand), start, WHOLE)
+
+
+def raise_by_program(
+    speedup: Array, capacity: Array, rate: Array, *, floor: Array | None = None, demand: Array | None = None
+) -> LevelResult:
+    """Return what `raise_level` does, by one program of all users: slower, and surer where ties abound."""
+    return _raised(AskedLevel(speedup, capacity, rate, floor, demand), None, INFINITY)
+
+
+def _raised(asked: AskedLevel, start: LevelWarmStart | None, whole: float) -> LevelResult:
+    """Return the level, by one program where there are up to so many pairs (``whole``) of a user and a type."""
+    clock = StageClock()
     problem, units = without_units(asked)
     clock.lap("build")
     effort = {"steps": 0.0, "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
-    fits = start is not None and start.prices.shape == capacity.shape
-    found = _solve(problem, effort, start.guess(problem, units) if start is not None and fits else None)
+    guess = start.guess(problem, units) if start is not None and start.prices.shape == asked.capacity.shape else None
+    found = _as_one_program(problem, effort) if problem.need.size <= whole else _solve(problem, effort, guess)
     clock.lap("solve")
-    shares = _all_shares(found, units, speedup.shape)
+    shares = _all_shares(found, units, asked.speedup.shape)
     duals = units.duals(asked, found.prices, found.demand_dual, units.level)
     result = LevelResult.proved(asked, shares, *duals, effort=effort, seconds=clock.stages)
     clock.lap("certify")
     return result
 
 
-def bound_level(
-    speedup: Array,
-    capacity: Array,
-    rate: Array,
-    *,
-    floor: Array | None = None,
-    demand: Array | None = None,
-    tolerance: float = ROUGH,
-) -> tuple[float, Array]:
-    """Return a level that none is above, about the relative ``tolerance`` too high, and the values (n,) that prove it.
+def ceiling(asked: AskedLevel, cap: Array, open_: Array) -> float:
+    """Return a level that the ``open_`` users, each up to its ``cap``, cannot all be above; at most a little too high.
 
-    The other arguments are those of `raise_level`, and so are the values and errors. It is much less work, as nobody's
-    shares are computed.
+    Prices that prove targets too high tell the next level: the one whose targets cost as much as all GPUs do. That is
+    still not too low. Shapes: ``cap``, ``open_`` (n,).
     """
-    asked = AskedLevel(speedup, capacity, rate, floor, demand)
+    upper, values = _bound(asked._replace(demand=None))
+    level = affordable(values * asked.rate, upper, cap, open_)
+    for _ in range(MOST_STEPS):
+        target = asked.rate * np.where(open_, np.minimum(cap, level), 0.0)
+        upper, values = _bound(asked._replace(rate=target))
+        following = affordable(values * asked.rate, upper, cap, open_)
+        if not following < level * (1 - COARSE):
+            return min(following, level)
+        level = following
+    return level
+
+
+def _bound(asked: AskedLevel) -> tuple[float, Array]:
+    """Return a level that none is above, about the part `COARSE` too high, and the values (n,) that prove it."""
     problem, units = without_units(asked)
-    prices, level = _guess(problem, {"steps": 0.0}, tolerance)
+    prices, level = _guess(problem, {"steps": 0.0}, COARSE)
     demand_dual = choose(problem, prices, min(level, problem.highest)).demand_dual
     upper, _, _, values = upper_bound(asked, *units.duals(asked, prices, demand_dual, 1.0))
     return upper, values
 
 
+def affordable(price: Array, spent: float, cap: Array, open_: Array) -> float:
+    """Return the level at which ``open_`` users, up to their caps, pay ``spent``, at a ``price`` (n,) by ratio."""
+    price, caps = price[open_], cap[open_]
+    order = np.argsort(caps, kind="stable")
+    price, caps = price[order], caps[order]
+    # at level t users below their cap pay price * t, and those at it price * cap
+    at_caps = np.concatenate([[0.0], np.cumsum(price * np.where(np.isfinite(caps), caps, 0.0))])
+    rising = price.sum() - np.concatenate([[0.0], np.cumsum(price)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        levels = np.where(rising > 0, (spent - at_caps) / rising, INFINITY)[:-1]
+    at = np.flatnonzero(levels <= caps)
+    return float(levels[at[0]]) if len(at) else float(caps[-1])
+
+
 def _solve(problem: LevelProblem, effort: dict[str, float], start: tuple[Array, float] | None) -> Raised:
     """Return the optimum, from the prices and level of ``start`` or from a guess."""
-    k, n = problem.shape
-    if n * k <= WHOLE:
-        return _as_one_program(problem, effort)
     if start is not None:
         try:
             return _from(problem, effort, *start)
@@ -150,8 +177,7 @@ def _guess(problem: LevelProblem, effort: dict[str, float], tolerance: float) ->
 def _limited_by_one(problem: LevelProblem, effort: dict[str, float]) -> Raised | None:
     """Return the optimum if the demand of one user alone limits the level; None where that is not seen.
 
-    Then everybody can have what it has at the highest level that demands allow, mostly with GPUs to spare: it need
-    not be an optimum of anything, and the approximate one of the interior-point method will do.
+    Then all can have that level, mostly with GPUs to spare: the shares of the interior-point method will do.
     """
     k, n = problem.shape
     target = problem.floor + problem.rate * problem.highest

@@ -4,7 +4,7 @@ In a round the users still open rise together until the GPUs that they compete f
 level (`fairopt.methods.level`), and they show who is held down by it: users whose raising would lower the level. All
 others have no use for what is sold out and go on without it, so that there are about as many rounds as types.
 
-Demands cap what a user can have (`fairopt.methods.water_filling.caps`). Users whose cap is below the level are fixed at
+Demands cap what a user can have. Users whose cap is below the level are fixed at
 their cap in the same round. If the caps are more than there is, exact prices tell which of them are above the level.
 
 Source: Radunovic and Le Boudec, A Unified Framework for Max-Min and Min-Max Fairness, 2007 (rounds); Dinkelbach 1967
@@ -21,11 +21,10 @@ from time import perf_counter
 import numpy as np
 
 from fairopt.errors import NotSolved
-from fairopt.methods.directed_rounding import rounded_down, rounded_up
 from fairopt.methods.level import LevelResult, raise_level
-from fairopt.methods.result import MethodResult
-from fairopt.methods.water_filling.caps import MOST_STEPS, affordable, ceiling
-from fairopt.methods.water_filling.round_lp import raise_by_program
+from fairopt.methods.level.problem import AskedLevel
+from fairopt.methods.level.solve import MOST_STEPS, affordable, ceiling, raise_by_program
+from fairopt.methods.result import MethodResult, rounded_down, rounded_up
 from fairopt.program import INFINITY, ROUNDING, Array
 
 #: A user is fixed at a level where its ratio is proved to be able to gain no more than this part.
@@ -52,10 +51,9 @@ REACHED = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class FillingRound:
-    """One round: its level is between ``lower`` and ``upper``; whom it fixed, and what proves it.
+    """A level between ``lower`` and ``upper``; its duals are ``prices`` (k,), ``demand_duals`` and ``values`` (n,).
 
-    Shapes: ``prices`` (k,), ``demand_duals``, ``values`` (n,) are the duals of the round. ``fixed`` (n,): the users
-    fixed because raising them lowers the level; ``capped`` (n,): those fixed at their cap.
+    It has ``fixed`` (n,) users whose raising would lower it, and users at their cap, ``capped`` (n,).
     """
 
     lower: float
@@ -95,34 +93,8 @@ def fill(speedup: Array, capacity: Array, fair: Array, demand: Array | None = No
     return _Filling(speedup, capacity, fair, demand).run()
 
 
-@dataclass(frozen=True, eq=False)
-class _Target:
-    """What is asked of a round: users rise by ``rate`` (n,), others keep the ratios ``kept`` (n,).
-
-    ``speedup`` (n, k) is 0 where a user may not use a type, ``demand`` (n,) what it may hold.
-    """
-
-    rate: Array
-    kept: Array
-    speedup: Array
-    demand: Array | None
-
-
-@dataclass(frozen=True, eq=False)
-class _Attempt:
-    """A level at which fixed users keep what they have less the part ``given_up``."""
-
-    result: LevelResult
-    given_up: float
-
-
-@dataclass(frozen=True, eq=False)
-class _Raised(_Attempt):
-    """The level of a round: who is ``capped`` (n,), who is ``rising`` (n,), the ``speedup`` (n, k) of use to them."""
-
-    capped: Array
-    rising: Array
-    speedup: Array
+#: A level, and the part that fixed users give up for it.
+Attempt = tuple[LevelResult, float]
 
 
 class _Filling:
@@ -171,23 +143,25 @@ class _Filling:
         limit = INFINITY if self.demand is None else self.demand * speedup.max(axis=1) / self.fair
         cap = np.where(open_, limit, INFINITY)
         top = self._ceiling(speedup, open_, cap) if np.isfinite(cap[open_]).any() else 0.0
-        raised = self._raise_open(speedup, open_, cap, top)
-        result, capped, number = raised.result, raised.capped, len(self.rounds) + 1
+        result, given_up, capped, rising = self._raise_open(speedup, open_, cap, top)
+        number = len(self.rounds) + 1
         self.level[capped], self.slack[capped], self.fixed_in[capped] = cap[capped], self._leak()[capped], number
-        fixed = np.zeros_like(raised.rising)
-        if raised.rising.any():
-            fixed = self._held_down(result, raised.rising)
+        fixed = np.zeros_like(rising)
+        if rising.any():
+            fixed = self._held_down(result, rising)
             # between the bounds, since later levels can depend on earlier ones a hundred thousand times as strongly
             self.level[fixed], self.fixed_in[fixed] = (result.lower + result.upper) / 2, number
-            self.doubt[fixed] = self._doubt(raised)
+            self.doubt[fixed] = self._doubt(result, given_up)
         duals = result.prices, result.demand_duals, result.values
         self.rounds.append(FillingRound(result.lower, result.upper, fixed, capped, *duals))
-        self._bar(result, raised.speedup)
+        self._bar(result)
         return result.shares
 
     # -- raising -----------------------------------------------------------------------------------------------------
-    def _raise_open(self, speedup: Array, open_: Array, cap: Array, top: float) -> _Raised:
-        """Raise the open users whose caps are above the level; the others are at their caps.
+    def _raise_open(
+        self, speedup: Array, open_: Array, cap: Array, top: float
+    ) -> tuple[LevelResult, float, Array, Array]:
+        """Return the level of the open users, the part that fixed ones give up for it, who is capped and who rises.
 
         No level is above ``top``. If the level turns out lower than some of the caps, users with these caps are raised
         as well: prices tell below which level that is so.
@@ -199,46 +173,49 @@ class _Filling:
             if not (open_ & ~capped).any():  # the largest caps are raised, since a program must raise at least one user
                 capped = open_ & (cap < cap[open_].max())
             rising = open_ & ~capped
-            target = _Target(
-                rate=np.where(rising, self.fair, 0.0),
-                kept=np.where(capped, cap, np.where(open_, 0.0, self.level)),
+            target = AskedLevel(
                 speedup=np.where(capped[:, None] & ~fastest, 0.0, speedup),
+                capacity=self.capacity,
+                rate=np.where(rising, self.fair, 0.0),
+                floor=np.where(capped, cap, np.where(open_, 0.0, self.level)) * self.fair,
                 demand=None if self.demand is None else np.where(capped, INFINITY, self.demand),
             )
             attempt = self._raised_or_lower(target, speedup, open_, cap, top)
             if isinstance(attempt, float):
                 top = attempt
                 continue
-            result = self._with_demand_duals(attempt.result, speedup, target.speedup, capped)
+            result, given_up = attempt
+            result = self._with_demand_duals(result, speedup, target.speedup, capped)
             highest = cap[capped].max(initial=0.0)
             if result.lower >= highest * (1 - REACHED):
                 if result.lower >= cap[rising].max() * (1 - REACHED):
                     capped, rising = open_, np.zeros_like(rising)
                 self.usable &= ~(capped[:, None] & ~fastest)
-                return _Raised(result, attempt.given_up, capped, rising, np.where(self.usable, self.speedup, 0.0))
+                return result, given_up, capped, rising
             price = result.values * self.fair
             spent = result.upper + float((price * cap)[capped].sum())
             top = min(affordable(price, spent, cap, open_), float(np.nextafter(highest, 0.0)))
         raise NotSolved(f"no level after {MOST_STEPS} prices")
 
     def _raised_or_lower(
-        self, target: _Target, speedup: Array, open_: Array, cap: Array, top: float
-    ) -> _Attempt | float:
+        self, target: AskedLevel, speedup: Array, open_: Array, cap: Array, top: float
+    ) -> Attempt | float:
         """Return the level of a target; or a level lower than ``top``, where the caps are more than there is."""
         attempts = self._attempts(target)
         first = next(attempts)
         if isinstance(first, NotSolved):
             # exact prices of all targets say whether, and by how much, the caps are more than there is
             targets = np.where(open_, np.minimum(cap, top), 0.0) * self.fair
-            everybody = _Target(targets, np.where(open_, 0.0, self.level), speedup, self.demand)
-            together = _best(self._attempts(everybody)).result
+            kept = np.where(open_, 0.0, self.level) * self.fair
+            everybody = AskedLevel(speedup, self.capacity, targets, kept, self.demand)
+            together, _ = _best(self._attempts(everybody))
             if together.lower < 1 - REACHED:
                 lower = affordable(together.values * self.fair, together.upper, cap, open_)
                 if lower < top:
                     return lower
         return _best(chain([first], attempts))
 
-    def _attempts(self, target: _Target) -> Iterator[_Attempt | NotSolved]:
+    def _attempts(self, target: AskedLevel) -> Iterator[Attempt | NotSolved]:
         """Yield the outcome of each rung of `LADDER`: a level, or why there is none. A method ends with its first."""
         for method, parts in LADDER:
             for part in parts:
@@ -247,20 +224,18 @@ class _Filling:
                 except NotSolved as failure:
                     yield failure
                 else:
-                    yield _Attempt(result, part)
+                    yield result, part
                     break
             self.effort["fallbacks"] += 1
 
-    def _attempt(self, method: Callable[..., LevelResult], part: float, target: _Target) -> LevelResult:
-        """Raise users by a ``method``, the others keeping what they have less a ``part`` of it.
-
-        Users who may use one type only, and keep what they have, are taken off that type beforehand.
-        """
+    def _attempt(self, method: Callable[..., LevelResult], part: float, target: AskedLevel) -> LevelResult:
+        """Raise users by a ``method``, the others keeping what they have less a ``part`` of it."""
         self.effort["programs"] += 1
-        rate, speedup = target.rate, target.speedup
-        alone = (rate == 0) & (target.kept > 0) & ((speedup > 0).sum(axis=1) == 1)
+        speedup, _, rate, kept, demand = target
+        assert kept is not None
+        alone = (rate == 0) & (kept > 0) & ((speedup > 0).sum(axis=1) == 1)
         users, type_ = np.flatnonzero(alone), speedup[alone].argmax(axis=1)
-        least = target.kept * self.fair * (1 - part)
+        least = kept * (1 - part)
         gpus = least[alone] / speedup[alone, type_]
         floor = np.where(alone, 0.0, least)
         taken = np.bincount(type_, weights=gpus, minlength=len(self.capacity))
@@ -270,15 +245,12 @@ class _Filling:
             raise NotSolved("users are to keep more than there is")
         if not (rate > 0).any():
             raise NotSolved("numbers too far apart for floats: nobody is left to be raised")
-        result = method(speedup, left, rate, floor=floor if floor.any() else None, demand=target.demand)
+        result = method(speedup, left, rate, floor=floor if floor.any() else None, demand=demand)
         result.shares[users, type_] = gpus
         return result
 
     def _with_demand_duals(self, result: LevelResult, speedup: Array, usable: Array, capped: Array) -> LevelResult:
-        """Return the same with values and demand duals of capped users so that slower types do not pay, either.
-
-        The value is what the last bit of throughput costs that faster GPUs give.
-        """
+        """Return the same with values of capped users, those of the last bit, so high that slower types do not pay."""
         users = np.flatnonzero(capped)
         if not len(users):
             return result
@@ -294,10 +266,10 @@ class _Filling:
 
     def _ceiling(self, speedup: Array, open_: Array, cap: Array) -> float:
         """Return a level, at most a little too high, that the open users cannot all be above."""
-        assert self.demand is not None
         kept = rounded_down(np.where(open_, 0.0, self.level) * self.fair, 9)
         rate = np.where(open_, self.fair, 0.0)
-        return ceiling(speedup, self.capacity, self.demand, rate, kept if kept.any() else None, cap, open_)
+        asked = AskedLevel(speedup, self.capacity, rate, kept if kept.any() else None, self.demand)
+        return ceiling(asked, cap, open_)
 
     def _least_bound(self) -> float:
         """Return what no allocation's least ratio is above; infinity where it is proved only if others have theirs."""
@@ -308,14 +280,10 @@ class _Filling:
         return first.upper if self.fixed_in[least] == 1 and not first.capped.any() else INFINITY
 
     # -- after a round -----------------------------------------------------------------------------------------------
-    def _doubt(self, raised: _Raised) -> float:
-        """Return by what part the level of a round may be too high since others keep too little; `NotSolved` if much.
-
-        By duality the level rises by no more than what they keep too little of, at their values.
-        """
-        result = raised.result
+    def _doubt(self, result: LevelResult, given_up: float) -> float:
+        """Return by what part the level may be too high, as others keep too little, at their values; or `NotSolved`."""
         kept = result.values * self.fair * self.level * (self.fixed_in > 0)
-        doubt = result.gap + float((kept * (raised.given_up + self.doubt)).sum()) / result.lower
+        doubt = result.gap + float((kept * (given_up + self.doubt)).sum()) / result.lower
         if doubt > DOUBT:
             raise NotSolved(
                 f"in round {len(self.rounds) + 1} a level depends on earlier ones so much that rounding may have "
@@ -346,11 +314,9 @@ class _Filling:
         spent = result.prices * self.capacity
         return np.asarray(spent >= DEAR * spent.sum())
 
-    def _bar(self, result: LevelResult, speedup: Array) -> None:
-        """Bar users from types that are sold out to others, where what they could get of these is negligible.
-
-        The excess is what all users together could spend on types that are dearer to them than what they hold.
-        """
+    def _bar(self, result: LevelResult) -> None:
+        """Bar users from types that are sold out to others, where what they could get of these is negligible."""
+        speedup = np.where(self.usable, self.speedup, 0.0)
         excess = (result.upper - result.lower) + abs(result.upper) * 4 * ROUNDING
         cost = result.prices + result.demand_duals[:, None]
         dear = cost - result.values[:, None] * speedup
@@ -365,16 +331,16 @@ class _Filling:
         self.leaks.append(np.where(barred, leak, 0.0).max(axis=1))
 
 
-def _best(attempts: Iterator[_Attempt | NotSolved]) -> _Attempt:
+def _best(attempts: Iterator[Attempt | NotSolved]) -> Attempt:
     """Return the first attempt with a small gap, or else the one with the smallest. Errors: the last `NotSolved`."""
-    best: _Attempt | None = None
+    best: Attempt | None = None
     failure = NotSolved("nothing was tried")
     for attempt in attempts:
         if isinstance(attempt, NotSolved):
             failure = attempt
-        elif best is None or attempt.result.gap < best.result.gap:
+        elif best is None or attempt[0].gap < best[0].gap:
             best = attempt
-        if best is not None and best.result.gap <= GAP:
+        if best is not None and best[0].gap <= GAP:
             return best
     if best is None:
         raise failure

@@ -12,9 +12,8 @@ import pytest
 
 from fairopt.backends import Highs
 from fairopt.errors import NotCapable, NotSolved
-from fairopt.methods.eisenberg_gale.equilibrium import Equilibrium
-from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
-from fairopt.methods.eisenberg_gale.money_flow import spend
+from fairopt.methods.eisenberg_gale.bounds import Equilibrium
+from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, spend
 from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
 from fairopt.models import NashWelfare
 from fairopt.models.nash import nash_welfare
