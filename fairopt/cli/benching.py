@@ -131,8 +131,8 @@ def report_command(
     """Write one HTML page with tables and pictures of results."""
     require_place(output, "--output")
     records = _read(results)
-    texts = [each.spec_text for each in environments(records).values()]
-    _write_report(records, output, title or _title(texts))
+    titles = dict.fromkeys(Spec.parse(each.spec_text, "the results").title for each in environments(records).values())
+    _write_report(records, output, title or " and ".join(titles) or "fairopt bench")
 
 
 @app.command("figures")
@@ -178,13 +178,7 @@ def _read(results: list[Path]) -> list[Record]:
     return records
 
 
-def _title(texts: list[str]) -> str:
-
-    return " and ".join(dict.fromkeys(Spec.parse(text, "the results").title for text in texts)) or "fairopt bench"
-
-
 def _write_report(records: list[Record], path: Path, title: str) -> None:
-
     write_report(records, path, title)
     _say(f"wrote {path}")
 

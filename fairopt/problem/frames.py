@@ -23,7 +23,7 @@ def market_from_frame(frame: DataFrame, capacity: Any, weight: Any = None, deman
     if not is_pandas(frame, "DataFrame"):
         remedy = "Give a pandas DataFrame, or lists to Market.of"
         raise BadInput(f"got {type(frame).__name__}", place="frame", remedy=remedy)
-    users, types = ([as_name(label, what) for label in axis] for axis, what in rows_and_columns(frame))
+    users, types = axes(frame)
     return Market.of(
         frame.to_numpy(dtype=object).tolist(),
         aligned(capacity, types, "capacity", "type"),
@@ -34,6 +34,7 @@ def market_from_frame(frame: DataFrame, capacity: Any, weight: Any = None, deman
     )
 
 
-def rows_and_columns(frame: DataFrame) -> list[tuple[list[object], str]]:
-    """Return the labels of the two axes of a table, each with what messages call it."""
-    return [(list(frame.index), "the table's rows"), (list(frame.columns), "the table's columns")]
+def axes(frame: DataFrame) -> tuple[list[str], list[str]]:
+    """Return the labels of the rows and of the columns of a table, as names."""
+    rows = [as_name(label, "the table's rows") for label in frame.index]
+    return rows, [as_name(label, "the table's columns") for label in frame.columns]

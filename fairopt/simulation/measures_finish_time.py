@@ -52,8 +52,7 @@ class OwnPart:
 class WholeCluster:
     """T_id is the time alone on the whole cluster, on the job's fastest type; ``times_jobs`` multiplies it by N.
 
-    Source: FFT Sec. 6.1.5 taken literally ("exclusive cluster"); with ``times_jobs`` ASTRAEA Sec. 4.1.2, which writes
-    T* N for the divisor of Themis.
+    Source: FFT Sec. 6.1.5 literally ("exclusive cluster"); with ``times_jobs`` ASTRAEA Sec. 4.1.2.
     """
 
     times_jobs: bool = False

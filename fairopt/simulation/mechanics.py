@@ -1,12 +1,12 @@
-"""`Mechanics`: the costs of running, moving and loading a job; all of `run`'s assumptions about a cluster."""
+"""A `Setting`: all that a run needs beside a policy; and its `Mechanics`, what running, moving and loading cost."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from fairopt.errors import BadInput
-from fairopt.problem import exact
+from fairopt.problem import Cluster, Trace, exact
 from fairopt.problem.jobs import Pattern
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import INFINITY, Number
@@ -90,3 +90,32 @@ def _time(queue: Queue, size: Number, hosts: set[int]) -> Number:
 def _in(queue: Queue, value: Fraction) -> Number:
     """Return a number of this model in the number type of the queue."""
     return value if queue.exact else float(value)
+
+
+#: Seconds of a round, where nothing is said.
+LENGTH = Fraction(300)
+
+
+def length_of(length: object) -> Fraction:
+    """Return the length of a round as an exact number; `BadInput` where it is not positive."""
+    number = exact(length, "length")
+    if number <= 0:
+        raise BadInput(f"got {number}", place="length", remedy="Give the length of a round, positive")
+    return number
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What policies of rounds are compared on; ``length`` is that of a round, in the trace's unit of time."""
+
+    cluster: Cluster
+    trace: Trace
+    mechanics: Mechanics = field(default_factory=Mechanics)
+    length: Fraction = LENGTH
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "length", length_of(self.length))
+
+    def as_(self, number: type) -> Setting:
+        """Return the same setting in ``float`` or in ``Fraction``."""
+        return replace(self, cluster=self.cluster.as_(number), trace=self.trace.as_(number))

@@ -19,10 +19,9 @@ from fairopt.policy import BrokenSchedule, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace, exact
 from fairopt.problem.files.storage import naming
 from fairopt.program import INFINITY, Number
-from fairopt.simulation.changes import PLACED
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import Round
+from fairopt.simulation.record import PLACED, Round
 from fairopt.simulation.run import advance, begin, check_matches, next_queue
 
 SCHEMA = 2
@@ -42,14 +41,37 @@ class Record:
     def rounds(self) -> Iterator[Round]:
         """Yield the whole record of every round, one at a time. Errors: `BadInput` where the lines are of no run."""
         with naming(str(self.path)):
-            yield from replayed(
-                (line for line in lines(self.path) if line.keys() & {"round", "end"}),
-                self.trace,
-                self.cluster,
-                length=exact(self.run["length"], "length"),
-                mechanics=self.mechanics,
-                policy=self.run["policy"],
-            )
+            yield from self.replayed(line for line in lines(self.path) if line.keys() & {"round", "end"})
+
+    def replayed(self, lines: Iterable[Mapping[str, Any]]) -> Iterator[Round]:
+        """Yield the record of every round, from the ``round`` lines and the ``end`` line.
+
+        They are those that `run` yielded, but for the policy's state; ``seconds`` are right in their sum only.
+        Errors: `BadInput` where the lines are not those of a run of this trace on this cluster.
+        """
+        trace = self.trace
+        check_matches(trace, self.cluster)
+        kind: type = Fraction if trace.jobs.exact else float
+        own, step = self.cluster.as_(kind), kind(exact(self.run["length"], "length"))
+        snapshot, told = begin(own, kind), _Told(self.run["policy"], kind)
+        for line in lines:
+            last = line.get("round", line.get("end"))
+            seconds = float(line.get("seconds", 0.0))  # of this round and of those since the last line, told at once
+            while (coming := next_queue(snapshot, trace, own, step)) is not None and coming[1].index <= last:
+                moved, queue = coming
+                if queue.index == last and "end" in line:
+                    break
+                schedule = told.schedule(queue, line if queue.index == last else {})
+                try:
+                    record = replace(advance(moved, trace, schedule, self.mechanics), backend=told.backend)
+                except BrokenSchedule as error:
+                    remedy = "Give the record as it was written"
+                    raise BadInput(str(error), place=f"round {queue.index}", remedy=remedy) from error
+                yield replace(record, seconds=seconds)
+                snapshot, seconds = record.after, 0.0
+            if "round" in line and snapshot.index != last + 1:
+                remedy = "Give the trace and the cluster that the run was begun with"
+                raise BadInput("nobody is there to run", place=f"round {last}", remedy=remedy)
 
     @property
     def history(self) -> History:
@@ -161,44 +183,6 @@ def _trace(data: Mapping[str, Any], jobs: list[dict[str, Any]]) -> Trace:
             for each in data["outages"]
         ),
     )
-
-
-def replayed(
-    lines: Iterable[Mapping[str, Any]],
-    trace: Trace,
-    cluster: Cluster,
-    *,
-    length: object,
-    mechanics: Mechanics,
-    policy: str,
-) -> Iterator[Round]:
-    """Yield the record of every round of a run, from the ``round`` lines of its record and its ``end`` line.
-
-    They are those that `run` yielded, but for the policy's state; ``seconds`` are right in their sum only.
-    Errors: `BadInput` where the lines are not those of a run of this trace on this cluster.
-    """
-    check_matches(trace, cluster)
-    kind: type = Fraction if trace.jobs.exact else float
-    own, step = cluster.as_(kind), kind(length)
-    snapshot, told = begin(own, kind), _Told(policy, kind)
-    for line in lines:
-        last = line.get("round", line.get("end"))
-        seconds = float(line.get("seconds", 0.0))  # of this round and of those since the last line, told at once
-        while (coming := next_queue(snapshot, trace, own, step)) is not None and coming[1].index <= last:
-            moved, queue = coming
-            if queue.index == last and "end" in line:
-                break
-            schedule = told.schedule(queue, line if queue.index == last else {})
-            try:
-                record = replace(advance(moved, trace, schedule, mechanics), backend=told.backend)
-            except BrokenSchedule as error:
-                remedy = "Give the record as it was written"
-                raise BadInput(str(error), place=f"round {queue.index}", remedy=remedy) from error
-            yield replace(record, seconds=seconds)
-            snapshot, seconds = record.after, 0.0
-        if "round" in line and snapshot.index != last + 1:
-            remedy = "Give the trace and the cluster that the run was begun with"
-            raise BadInput("nobody is there to run", place=f"round {last}", remedy=remedy)
 
 
 class _Told:

@@ -19,9 +19,8 @@ from fairopt.problem.cluster import Cluster
 from fairopt.problem.queue import Queue, Spots
 from fairopt.problem.trace import Outage, Trace
 from fairopt.program import Number, cast, objects
-from fairopt.simulation.mechanics import Mechanics
+from fairopt.simulation.mechanics import Mechanics, length_of
 from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot
-from fairopt.simulation.setting import length_of
 
 #: After this many rounds in which nothing ran and nothing changed, the run is stalled.
 PATIENCE = 10_000
