@@ -36,11 +36,8 @@ MARKS: Mapping[Answer, str] = {
     Answer.DEPENDS: "depends",
 }
 RULINGS: Mapping[Ruling, str] = {
-    Ruling.REPRODUCED: "green",
-    Ruling.PROVED: "green",
-    Ruling.HOLDS_BOUNDED: "green",
-    Ruling.REFUTED: "red",
-    Ruling.INCONSISTENT: "red",
+    **dict.fromkeys((Ruling.REPRODUCED, Ruling.PROVED, Ruling.HOLDS_BOUNDED), "green"),
+    **dict.fromkeys((Ruling.REFUTED, Ruling.INCONSISTENT), "red"),
     Ruling.QUALIFIED: "yellow",
 }
 STYLES: Mapping[Answer, str] = {**dict.fromkeys(Answer, "yellow"), Answer.HOLDS: "green", Answer.FAILS: "red"}

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import checked_names
-from fairopt.problem.columns import Frozen, amounts, checked_counts
+from fairopt.problem.columns import Frozen, amounts, checked_counts, one_each
 from fairopt.problem.utilities import CompletionUtility
 from fairopt.program import Array
 
@@ -83,7 +83,6 @@ class Batch(Frozen):
 
     ``tenants`` (U,) names; ``worker_quota`` (U, W) and ``ps_quota`` (U, P) int, q_w^u and q_p^u: what each tenant
     bought, together exactly what the servers hold. Slots are counted from 1; slot t is the interval (t - 1, t].
-
     Source: Astraea (posted prices) Sec. 3.1, Table 1; several types Sec. 6.
     """
 
@@ -159,9 +158,7 @@ class Batch(Frozen):
             jobs=TrainingJobs(
                 names=job_names,
                 tenant=np.array([owners.index(name) for name in tenant], dtype=np.int64),
-                arrival=checked_counts(
-                    [0] * len(jobs) if arrival is None else arrival, jobs, "arrival", "job", least=0
-                ),
+                arrival=checked_counts(one_each(arrival, len(jobs), 0), jobs, "arrival", "job", least=0),
                 epochs=checked_counts(epochs, jobs, "epochs", "job"),
                 chunks=checked_counts(chunks, jobs, "chunks", "job"),
                 minibatches=checked_counts(minibatches, jobs, "minibatches", "job"),

@@ -16,9 +16,7 @@ def market_from_frame(frame: DataFrame, capacity: Any, weight: Any = None, deman
     """Return the market whose speedups (n, k) are a pandas table: a row for each user, a column for each type.
 
     ``capacity`` (by type), ``weight`` and ``demand`` (by user) are a Series or a dictionary, aligned by label, or a
-    list in the table's order. Labels must be the same set on both sides; nothing is filled in.
-
-    Errors: `BadInput` that names the label, or the row, the column and the value.
+    list in order. Errors: `BadInput` where labels are not the same set, and for values that are no numbers.
     """
     if not is_pandas(frame, "DataFrame"):
         remedy = "Give a pandas DataFrame, or lists to Market.of"

@@ -221,9 +221,7 @@ class Market(Frozen):
     def normalised(self, reference: str | None = None) -> Market:
         """Return the market with every user's unit set to its throughput on one GPU of ``reference``.
 
-        Without ``reference`` the slowest type by `type_order` is taken. A user that cannot run there is measured on
-        the slowest type that it can run on. OEF adds throughputs of different users up and so needs common units.
-
+        By default that is the slowest type by `type_order`; for users who cannot run there, their slowest one.
         Source: OEF Sec. 2.3 (w_l^1 = 1 for all tenants).
         """
         order = list(self.type_order())

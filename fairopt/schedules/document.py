@@ -27,7 +27,7 @@ from fairopt.policy import Admission, Plan
 from fairopt.problem.batch import JOB_NUMBERS, Batch, JobSchedule
 from fairopt.problem.numbers import told, told_fields
 from fairopt.problem.utilities import CompletionUtility, form_of
-from fairopt.schedules.prices import Bases
+from fairopt.schedules import Bases
 
 SCHEMA = 1
 

@@ -9,7 +9,7 @@ from typing import Any
 from fairopt.policy import Admission, Payment, Plan
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Number
-from fairopt.schedules.prices import Bases
+from fairopt.schedules import Bases
 
 
 def plan_from(data: Mapping[str, Any], batch: Batch) -> Plan:

@@ -72,9 +72,7 @@ def _roomy(queue: Queue, row: int) -> Array:
 def finish_time_fairness(history: History, ideal: Ideal | None = None) -> Mapping[str, Number]:
     """Return rho = T_sh / T_id of each completed job; above 1 it was worse off than alone on its part.
 
-    T_sh is from arrival to completion. N is the mean number of jobs present during that time, itself included, without
-    jobs that fit no type.
-
+    T_sh is from arrival to completion; N is the mean number of jobs present meanwhile that fit some type.
     Source: FFT Sec. 6.1.5; Themis (N is the contention over the time of the job).
     """
     own, jobs = ideal or OwnPart(), history.trace.jobs

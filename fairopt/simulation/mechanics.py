@@ -44,18 +44,16 @@ class Mechanics:
 
     def speed(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the work per unit of time of a job on ``spots``: that of the slowest type among them."""
-        slowest = queue.jobs.throughput[row, queue.slowest(row, spots)]
+        slowest: Number = queue.jobs.throughput[row, queue.slowest(row, spots)]
         apart = len(spots) > 1 and queue.jobs.pattern[row] is Pattern.INTRA
-        speed: Number = slowest * _in(queue, self.spread) if apart else slowest
-        return speed
+        return slowest * _in(queue, self.spread) if apart else slowest
 
     def setup(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the time that a job loads on ``spots`` in this round before it makes progress.
 
-        If the job ran there in the round before, it is what is left of its loading. Else it is the restart (or the
-        launch), plus the transfer of its state if a host is new to it, over the slowest link used, plus that of its
-        dataset. A job that was stopped while it loaded, and continues in the same place, loads for the remaining time
-        if that is more than the restart.
+        It is what is left of its loading, if it ran there in the round before. Else it is the restart (or launch),
+        plus the transfer of its state if a host is new to it, and that of its dataset. A job that was stopped while it
+        loaded, and continues in the same place, loads for the remaining time if that is more than the restart.
         """
         last, rest = queue.last[row], queue.setup[row]
         if queue.running[row] and spots == last:

@@ -147,10 +147,7 @@ def snapshot_to_json(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def snapshot_from(text: str, states: Sequence[type]) -> Snapshot:
-    """Return the snapshot that `snapshot_text` wrote; ``states`` are the classes of the policy's state.
-
-    Errors: `BadInput` where the text is none, or was written for another policy, or by an earlier fairopt.
-    """
+    """Return the snapshot of a text; ``states`` are classes of the policy's state. Errors: `BadInput` for any other."""
     try:
         data = json.loads(text)
         schema, body = data["schema"], data["snapshot"]

@@ -85,11 +85,8 @@ def read_record(path: Path) -> Record:
         run = first_line(path)
         try:
             trace = _trace(run["trace"], [line["job"] for line in lines(path) if "job" in line])
-            exactly = run["numbers"] == "exact"
-            costs = run["mechanics"]
-            return Record(
-                path, run, trace if exactly else trace.as_(float), _cluster(run["cluster"]), Mechanics(**costs)
-            )
+            trace = trace if run["numbers"] == "exact" else trace.as_(float)
+            return Record(path, run, trace, _cluster(run["cluster"]), Mechanics(**run["mechanics"]))
         except (KeyError, TypeError) as error:
             raise BadInput(f"no run is described there: {error!r}", place="line 1", remedy=_REMEDY) from error
 
@@ -112,9 +109,8 @@ def first_line(path: Path) -> dict[str, Any]:
 
 
 def lines(path: Path, *, torn: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a record, packed or not, one at a time.
+    """Yield the lines of a record, packed or not, one at a time; ``torn``: the last line may break off.
 
-    ``torn``: the last line may break off, as it does where a program ends while it writes.
     Errors: `BadInput` for what is no line of a record, and where there is no such file.
     """
     number = 0
@@ -156,10 +152,7 @@ def _cluster(data: Mapping[str, Any]) -> Cluster:
         [host["type"] for host in hosts],
         [host["gpus"] for host in hosts],
         types=data["types"],
-        memory={
-            gpu_type: INFINITY if size is None else size
-            for gpu_type, size in zip(data["types"], data["memory"], strict=True)
-        },
+        memory=dict(zip(data["types"], data["memory"], strict=True)),
         bandwidth=[host["bandwidth"] for host in hosts],
         hosts=[host["name"] for host in hosts],
     )
@@ -174,15 +167,12 @@ def _trace(data: Mapping[str, Any], jobs: list[dict[str, Any]]) -> Trace:
             names=[job["name"] for job in jobs],
             tenant_weight={each["name"]: each["weight"] for each in data["tenants"]},
         ),
-        tuple(
-            Outage(
-                each["host"],
-                exact(each["begin"], "outage"),
-                INFINITY if each["end"] is None else exact(each["end"], "outage"),
-            )
-            for each in data["outages"]
-        ),
+        tuple(Outage(each["host"], *(_moment(each[key]) for key in ("begin", "end"))) for each in data["outages"]),
     )
+
+
+def _moment(value: Any) -> Number:
+    return INFINITY if value is None else exact(value, "outage")
 
 
 class _Told:
@@ -222,9 +212,7 @@ class _Told:
 
     def number(self, value: Any) -> Number:
         """Return a number as the run had it; null is infinity."""
-        if value is None:
-            return float("inf")
-        made: Number = (
-            value if isinstance(value, float) else Fraction(value) if isinstance(value, str) else self._kind(value)
-        )
+        if value is None or isinstance(value, float):
+            return INFINITY if value is None else value
+        made: Number = Fraction(value) if isinstance(value, str) else self._kind(value)
         return made
