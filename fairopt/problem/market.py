@@ -102,10 +102,9 @@ class Market(Frozen):
         users: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
     ) -> Market:
-        """Validate and return a market in floats, for large arrays: nothing is turned into a Fraction.
+        """Validate and return a market in floats, for large arrays, which are copied; shapes and errors as `of`.
 
         A number is the binary number that it is: ``as_(Fraction)`` gives exactly that, not the decimal as printed.
-        Shapes and errors: as `of`; infinity in ``demand`` is no limit. The arrays are copied.
         """
         table, given = checks.float_table(speedup, "speedup", 2), checks.float_table(capacity, "capacity", 1)
         user_names = checked_names(users, len(table), "user", "u")

@@ -235,10 +235,6 @@ class GpuTime:
         jobs = self.history.trace.jobs
         return _Claimant(self._sharer(row), int(jobs.gpus[row]), jobs.weight[row])
 
-    @cached_property
-    def _row(self) -> Mapping[str, int]:
-        return {name: row for row, name in enumerate(self.history.trace.jobs.names)}
-
     def of_job(self, job: str, window: Window | None = None) -> tuple[Number, Number]:
         """Return the GPU time that a job held and that was fair to it, over ``window`` or the time that it is active.
 
@@ -249,7 +245,7 @@ class GpuTime:
         active = self.active[job]
         begin, end = window or active
         held = self.job_held[job].integral(begin, end) if job in self.job_held else begin * 0
-        fair = self._claims[self._claimant(self._row[job])]
+        fair = self._claims[self._claimant(self.history.row[job])]
         return held, fair.integral(max(begin, active.begin), min(end, active.end))
 
 

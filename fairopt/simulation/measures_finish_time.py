@@ -31,9 +31,7 @@ class OwnPart:
     """T_id is the time alone on 1/N of the GPUs of each type: the default reading.
 
     Where the part of a type is smaller than the gang, the job holds the whole gang for the fraction of time with the
-    same GPU-time. It is on one type at a time, the fastest first. A gang could not run in a smaller part otherwise; so
-    T_id stays finite, as in Themis and Gavel.
-
+    same GPU-time, on one type at a time, the fastest first. So T_id stays finite, as in Themis and Gavel.
     Source: Themis (a cluster of its own with 1/N of the resources); Gavel, OSDI 2020 (1/N of the time on each type).
     """
 

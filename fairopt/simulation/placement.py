@@ -80,8 +80,7 @@ def take(left: Array, spots: Spots) -> None:
 def fewest_hosts(queue: Queue, request: Request, left: Array) -> Spots:
     """Return spots for one job on as few hosts as possible, () where it does not fit.
 
-    It takes the fullest host that can hold all of it; else the emptiest hosts first, which needs the fewest. Ties go to
-    hosts where the job ran last, then to the first.
+    The fullest host that can hold all of it, else the emptiest first; ties go to where it ran last, then to the first.
     """
     gpus = int(queue.jobs.gpus[request.row])
     before = {host for host, _ in queue.last[request.row]}

@@ -44,10 +44,9 @@ class Record:
             yield from self.replayed(line for line in lines(self.path) if line.keys() & {"round", "end"})
 
     def replayed(self, lines: Iterable[Mapping[str, Any]]) -> Iterator[Round]:
-        """Yield the record of every round, from the ``round`` lines and the ``end`` line.
+        """Yield what `run` yielded, but for the policy's state, from the ``round`` lines and the ``end`` line.
 
-        They are those that `run` yielded, but for the policy's state; ``seconds`` are right in their sum only.
-        Errors: `BadInput` where the lines are not those of a run of this trace on this cluster.
+        ``seconds`` are right in their sum only. Errors: `BadInput` where lines are of no such run.
         """
         trace = self.trace
         check_matches(trace, self.cluster)

@@ -38,9 +38,7 @@ def read_allocation(path: AnyPath, market: Market) -> Array:
 
     CSV has the header ``user,<type>...``; rows and columns are matched to the market by name, in any order. JSON is
     ``{"allocation": [[...]]}`` in the market's order, or in the order of its ``users`` and ``types`` where it has them.
-
-    Errors: `BadInput` that names the file and the place, for names that are unknown, missing or given twice, for
-    another shape, and for NaN, infinities and text.
+    Errors: `BadInput` that names the file and the place: for names, another shape, and what is no finite number.
     """
     with naming(path):
         return _READERS[suffix_of(path, _READERS)](read_text(path), market)

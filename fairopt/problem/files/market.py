@@ -102,11 +102,8 @@ def market_from_dict(data: Mapping[str, Any], file: str = "") -> Market:
     """Return the market that a dictionary of the file schema describes; numbers are ints, decimals or strings "p/q".
 
     A user with several job types becomes a row "user/job" for each of them, with `Market.owner` the user. Its weight is
-    divided among them, equally or in proportion to the jobs' own ``weight``, and so is its ``demand``, unless
-    the jobs have demands of their own.
-
-    Errors: `BadInput` that names ``file``, the user by position and name, the key and what to do.
-
+    divided among them, equally or in proportion to the jobs' own ``weight``, and so is its ``demand``, unless the jobs
+    have demands of their own. Errors: `BadInput` that names ``file``, the user, the key and what to do.
     Source: OEF Sec. 4.2.4 (virtual users; weights divided equally).
     """
     with naming(file):
