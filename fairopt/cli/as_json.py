@@ -8,7 +8,7 @@ from typing import Any
 
 from fairopt.backends import Highs
 from fairopt.backends.solution import Solution
-from fairopt.compare import AllocationRow, PlanRow, RunRow
+from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
 from fairopt.errors import FairoptError, NotSolved
 from fairopt.metrics import Metrics
 from fairopt.policy import Allocation, Policy, Uniqueness
@@ -92,14 +92,13 @@ def market_row(row: AllocationRow, market: Market) -> dict[str, Any]:
     """Return what ``compare`` says of a policy on a market."""
     if row.decision is None:
         return _error_json(row.policy, market, row.error)
-    stopped = {} if row.error is None else {"error": str(row.error)}
     return {
         **decision(row.decision, row.unique),
         "properties": {
             name: {**verdict.to_json(), **_optima_json(row, name)} for name, verdict in row.verdicts.items()
         },
         "metrics": {} if row.metrics is None else _metrics_json(row.metrics, market),
-        **stopped,
+        **_stopped(row),
     }
 
 
@@ -113,13 +112,13 @@ def run_row(row: RunRow, _: Setting) -> dict[str, Any]:
         "status": "failed" if row.error is not None else "complete" if done else "stopped",
         "properties": _properties_json(row.verdicts),
         "measures": {**found.row(), "units": dict(UNITS)},
-        **({} if row.error is None else {"error": str(row.error)}),
+        **_stopped(row),
     }
 
 
 def plan_row(row: PlanRow, _: Batch) -> dict[str, Any]:
     """Return what ``compare`` says of a policy on a batch."""
-    plan, stopped = row.plan, {} if row.error is None else {"error": str(row.error)}
+    plan = row.plan
     said: dict[str, Any] = {"schema": SCHEMA, "policy": row.policy.name, "backend": None, "status": "failed"}
     measures: dict[str, Any] = {}
     if plan is not None:
@@ -130,7 +129,11 @@ def plan_row(row: PlanRow, _: Batch) -> dict[str, Any]:
             "gains": dict(zip(plan.batch.tenants, plain(plan.gains), strict=True)),
             "unscheduled": [plan.batch.jobs.names[job] for job in plan.unscheduled],
         }
-    return {**said, "properties": _properties_json(row.verdicts), "measures": measures, **stopped}
+    return {**said, "properties": _properties_json(row.verdicts), "measures": measures, **_stopped(row)}
+
+
+def _stopped(row: Row) -> dict[str, str]:
+    return {} if row.error is None else {"error": str(row.error)}
 
 
 def _properties_json(verdicts: Mapping[str, Verdict], *, exact: bool = False) -> dict[str, Any]:

@@ -36,10 +36,7 @@ def _measured(of: Measurement) -> tuple[str, str, int]:
 
 
 def results(measured: Sequence[Measurement]) -> None:
-    """Print a table for each instance, in the order measured: wall seconds, medians over repeats.
-
-    Only answers that were verified count.
-    """
+    """Print a table for each instance, in the order measured: medians of wall seconds, of verified answers only."""
     groups: dict[tuple[str, str], dict[str, list[Measurement]]] = {}
     for each in measured:
         by_name = groups.setdefault((each.instance.name, each.instance.digest), {})

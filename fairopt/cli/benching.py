@@ -130,8 +130,8 @@ def report_command(
     """Write one HTML page with tables and pictures of results."""
     require_place(output, "--output")
     records = _read(results)
-    texts = [each.spec_text for each in environments(records).values()]
-    _write_report(records, output, title or _title(texts))
+    titles = dict.fromkeys(Spec.parse(each.spec_text, "the results").title for each in environments(records).values())
+    _write_report(records, output, title or " and ".join(titles) or "fairopt bench")
 
 
 @app.command("figures")
@@ -175,10 +175,6 @@ def _read(results: list[Path]) -> list[Record]:
     if not measurements(records):
         raise BadInput("there are no measurements", file=str(results[0]), remedy="`fairopt bench SPEC --json FILE`")
     return records
-
-
-def _title(texts: list[str]) -> str:
-    return " and ".join(dict.fromkeys(Spec.parse(text, "the results").title for text in texts)) or "fairopt bench"
 
 
 def _write_report(records: list[Record], path: Path, title: str) -> None:

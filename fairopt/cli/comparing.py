@@ -11,7 +11,6 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from fairopt.cli import as_json, comparison_tables, proving, tables
-from fairopt.cli.answers import status_of
 from fairopt.cli.exits import Exit
 from fairopt.cli.listing import AsJson, print_json, wanted_policies, wanted_properties
 from fairopt.cli.settings import mechanics_of, read_trace_on
@@ -100,7 +99,7 @@ def compare(
         raise typer.Exit(Exit.INTERRUPTED)
     if any(row.error is not None for row in rows):
         raise typer.Exit(Exit.NOT_SOLVED)
-    status = status_of(verdict for row in rows for verdict in row.verdicts.values())
+    status = tables.status_of(verdict for row in rows for verdict in row.verdicts.values())
     raise typer.Exit(Exit.FINE if status is Exit.FAILS else status)
 
 

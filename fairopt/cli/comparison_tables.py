@@ -8,7 +8,7 @@ from typing import TypeVar
 from rich.text import Text
 
 from fairopt.cli.round_tables import short
-from fairopt.cli.tables import MARKS, STYLES, table_of, terminal, what_shows
+from fairopt.cli.tables import MARKS, STYLES, say, table_of, terminal, what_shows
 from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
 from fairopt.metrics import Metrics
 from fairopt.problem import Market
@@ -73,8 +73,7 @@ def _comparison(
     notes: Sequence[str] = (),
 ) -> None:
     """Print the table of policies and properties, with ``numbers`` beside it, then what shows each failure."""
-    console = terminal()
-    wide = console.width >= ROOM_FOR_ALL
+    wide = terminal().width >= ROOM_FOR_ALL
     heads = {each.name: each.short or each.name for each in properties}
     columns = list(dict.fromkeys(column for row in rows for column in _cells(row)))
     titles = [" ".join([heads[name], kind]).strip().replace(" ", "\n") for name, kind in columns]
@@ -85,20 +84,20 @@ def _comparison(
         marks = (_cell(cells.get(column), with_margin=wide) for column in columns)
         grid.add_row(row.policy.name, *marks, *(values if wide else ()))
         described.add_row(row.policy.name, *values)
-    console.print(title, soft_wrap=True)
+    say(title)
     for each in (grid,) if wide else (grid, described):
-        console.print(each)
-    console.print(", ".join(f"{short} {name}" for name, short in heads.items()) + ".", soft_wrap=True)
-    console.print(KEY, soft_wrap=True)
+        say(each)
+    say(", ".join(f"{short} {name}" for name, short in heads.items()) + ".")
+    say(KEY)
     for row in rows:
         if row.error is not None:
-            console.print(f"  {row.policy.name}: stopped: {row.error}", soft_wrap=True)
+            say(f"  {row.policy.name}: stopped: {row.error}")
         for note in notes:
             if note.startswith(f"  {row.policy.name}, "):
-                console.print(note, soft_wrap=True)
+                say(note)
         for name, verdict in row.verdicts.items():
             if shown := what_shows(verdict):
-                console.print(f"  {row.policy.name}, {name}: {shown}", soft_wrap=True)
+                say(f"  {row.policy.name}, {name}: {shown}")
 
 
 def _metrics(numbers: Metrics | None) -> tuple[str, ...]:

@@ -29,10 +29,8 @@ def datasets(
     if out is not None:
         raise BadInput(f"no data set to write to {out}", place="--out", remedy="Name one; `fairopt datasets` has all")
     found = listing.chosen(None, discovery.DATASETS, _described)
-    if json_:
-        listing.print_json(found)
-    else:
-        tables.listing({"name": "data set", "kind": "what", "about": "about"}, found)
+    columns = {"name": "data set", "kind": "what", "about": "about"}
+    listing.show(json_, found, lambda: tables.listing(columns, found))
 
 
 def import_(
@@ -47,7 +45,7 @@ def import_(
 def _write(problem: Any, out: Path, place: str) -> None:
     kind = kind_of(problem, place)
     kind.write(problem, out)
-    tables.terminal().print(f"{out}: {kind.name}, {problem!r}", soft_wrap=True)
+    tables.say(f"{out}: {kind.name}, {problem!r}")
 
 
 def _described(name: str) -> dict[str, str]:

@@ -6,10 +6,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """What the command tells the shell.
-
-    UNDECIDED: nothing that was checked fails, but something could not be decided, or depends on the input.
-    """
+    """What the command tells the shell; UNDECIDED: nothing fails, but something is open, or depends on the input."""
 
     FINE = 0
     FAILS = 1

@@ -16,12 +16,12 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput
-from fairopt.problem import Cluster, Trace, exact
+from fairopt.problem import Cluster, Trace
 from fairopt.problem.files.storage import naming
 from fairopt.simulation import Mechanics, Round, Snapshot
+from fairopt.simulation.record import snapshot_from_json, snapshot_to_json
 from fairopt.simulation.recording import Recorder
-from fairopt.simulation.replay import first_line, lines, replayed
-from fairopt.simulation.snapshots import snapshot_from_json, snapshot_to_json
+from fairopt.simulation.replay import Record, first_line, lines
 
 #: Seconds between two snapshots: what an end without warning costs at most.
 BETWEEN = 30.0
@@ -75,8 +75,7 @@ def read_journal(
 ) -> Resumed:
     """Return what the journal at ``path`` holds; ``run`` is the header of the run that is to go on.
 
-    Errors: `BadInput` where the file is no journal, where it holds no snapshot yet, and where the run was begun
-    otherwise: with another trace, cluster, policy or option.
+    Errors: `BadInput` where the file is no journal or has no snapshot yet, and where the run was begun otherwise.
     """
     with naming(str(path)):
         _check_same(first_line(path), run)
@@ -88,13 +87,8 @@ def read_journal(
         # an interruption may have come after a round was written down and before its snapshot was taken
         told = (line for _, line in zip(range(last), lines(path, torn=True), strict=False) if "round" in line)
         rounds = tuple(
-            replayed(
-                [*takewhile(lambda line: line["round"] < snapshot.index, told), {"end": snapshot.index, **seconds}],
-                trace,
-                cluster,
-                length=exact(run["length"], "length"),
-                mechanics=mechanics,
-                policy=run["policy"],
+            Record(path, run, trace, cluster, mechanics).replayed(
+                [*takewhile(lambda line: line["round"] < snapshot.index, told), {"end": snapshot.index, **seconds}]
             )
         )
         return Resumed(rounds, snapshot)

@@ -37,14 +37,14 @@ def policies(json_: AsJson = False) -> None:
 def backends(json_: AsJson = False) -> None:
     """List the back ends, what each can do, and whether it is available here."""
     listed = chosen(None, discovery.BACKENDS, partial(discovery.load, discovery.BACKENDS))
-    _list(json_, as_json.backends(listed), lambda: tables.backends(listed))
+    show(json_, as_json.backends(listed), lambda: tables.backends(listed))
 
 
 def properties(json_: AsJson = False) -> None:
     """List the properties that can be checked, with their definitions."""
     listed = as_json.properties(wanted_properties(None))
     columns = {"name": "property", "of": "of", "definition": "definition", "source": "source"}
-    _list(json_, listed, lambda: tables.listing(columns, listed))
+    show(json_, listed, lambda: tables.listing(columns, listed))
 
 
 def plugins(json_: AsJson = False) -> None:
@@ -57,8 +57,8 @@ def plugins(json_: AsJson = False) -> None:
     rows = [each._asdict() for each in found]
     if found or json_:
         columns = {"name": "name", "group": "of", "value": "what", "package": "package"}
-        return _list(json_, rows, lambda: tables.listing(columns, rows))
-    tables.terminal().print("No other package brings anything to fairopt.")
+        return show(json_, rows, lambda: tables.listing(columns, rows))
+    tables.say("No other package brings anything to fairopt.")
 
 
 def wanted_policies(names: list[str] | None, problem: type) -> list[Policy]:
@@ -70,10 +70,7 @@ def wanted_policies(names: list[str] | None, problem: type) -> list[Policy]:
 
 
 def wanted_properties(names: list[str] | None, problem: type | None = None) -> list[Property]:
-    """Return the properties that were named, or else all on a `Market`, a `Setting` or a `Batch`; None for everything.
-
-    Errors: `BadInput` for a name that is none, or that of a property on another kind of problem.
-    """
+    """Return the named properties, or all on a `Market`, `Setting` or `Batch` (None: on anything); else `BadInput`."""
     made = chosen(names, discovery.PROPERTIES, discovery.property_)
     if problem is None:
         return made
@@ -91,10 +88,7 @@ def _with_article(noun: str) -> str:
 
 
 def outcome_properties(names: list[str] | None, problem: type) -> list[OutcomeProperty]:
-    """Return those of `wanted_properties` that anybody's outcome can have.
-
-    Errors: `BadInput` where one was named that only a policy has.
-    """
+    """Return those of `wanted_properties` that an outcome can have; `BadInput` where one was named that cannot."""
     wanted = wanted_properties(names, problem)
     for each in wanted if names else ():
         if not isinstance(each, OutcomeProperty):
@@ -119,7 +113,8 @@ def chosen(given: list[str] | None, group: str, make: Callable[[str], T]) -> lis
     return made
 
 
-def _list(json_: bool, data: Any, print_table: Any) -> None:
+def show(json_: bool, data: Any, print_table: Callable[[], None]) -> None:
+    """Print data as JSON, or as a table."""
     if json_:
         print_json(data)
     else:

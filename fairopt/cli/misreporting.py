@@ -6,7 +6,7 @@ import json
 import sys
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -21,7 +21,7 @@ from fairopt.policy import Policy
 from fairopt.problem import Market, market_to_dict
 from fairopt.problem.files.market import read_market, write_market
 from fairopt.problem.files.storage import require_place
-from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, Verdict, plain, shrinking_misreports
+from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, plain, shrinking_misreports
 from fairopt.properties.misreports.allowed import EVERY_KIND
 
 
@@ -67,7 +67,8 @@ def lie(
             raise NotCapable("the lie pays in decisions in floats; only one that pays exactly is shrunk")
         problem, witness = _smallest(rule, problem, witness, kind, markets)
     if json_:
-        print_json(_json(rule, problem, witness, verdict))
+        said = {"found": True, "policy": rule.name, "market": market_to_dict(problem)}
+        print_json({**said, "misreport": plain(witness, exact=True), "effort": verdict.effort})
     else:
         tables.lie(rule, problem, witness)
     if out is not None:
@@ -83,9 +84,8 @@ def _smallest(policy: Policy, market: Market, witness: Misreport, kind: Kind, ma
     best = market, witness
     try:
         effort = Effort(evaluations=markets)
-        for number, smaller in enumerate(
-            shrinking_misreports(policy, market, witness, kind=kinds[kind.value], effort=effort)
-        ):
+        found = shrinking_misreports(policy, market, witness, kind=kinds[kind.value], effort=effort)
+        for number, smaller in enumerate(found):
             best = smaller.market, smaller.witness
             if number and sys.stderr.isatty():
                 n, k = smaller.market.shape
@@ -93,13 +93,3 @@ def _smallest(policy: Policy, market: Market, witness: Misreport, kind: Kind, ma
     except KeyboardInterrupt:
         print("interrupted; the smallest so far:", file=sys.stderr)
     return best
-
-
-def _json(policy: Policy, market: Market, witness: Misreport, verdict: Verdict) -> dict[str, Any]:
-    return {
-        "found": True,
-        "policy": policy.name,
-        "market": market_to_dict(market),
-        "misreport": plain(witness, exact=True),
-        "effort": verdict.effort,
-    }

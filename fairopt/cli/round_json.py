@@ -25,17 +25,15 @@ def result(
 ) -> dict[str, Any]:
     """Return what ``run --json`` prints: the document that `proofs/verify.py` replays, and what was measured.
 
-    Besides the keys of `fairopt.simulation.document` it has ``outcome``, with ``options`` (from --set), ``complete``
-    (whether every job that can run is done) and ``stopped`` (why the run ended before that, else null). It also has
-    ``measures``, with ``row``, the numbers that compare policies, and their ``units``. Measures are floats and counts,
-    since an exact mean of a thousand jobs has thousands of digits.
+    Keys besides those of `fairopt.simulation.document`: ``outcome`` with ``options`` (from --set), ``complete`` (every
+    job that can run is done) and ``stopped`` (why the run ended before that, else null); ``measures`` with ``row``, the
+    numbers that compare policies, and ``units``. Measures are floats: exact ones can have thousands of digits.
     """
     done = measures.jobs == len(history.trace.jobs) and not measures.unfinished
-    numbers = {**plain(measures), "row": measures.row(), "units": dict(UNITS)}
     return {
         **document(history, mechanics, length, policy),
         "outcome": {"options": options, "complete": done, "stopped": stopped},
-        "measures": numbers,
+        "measures": {**plain(measures), "row": measures.row(), "units": dict(UNITS)},
     }
 
 
@@ -64,11 +62,8 @@ COLUMNS = (
 
 
 def write_parquet(history: History, path: Path) -> None:
-    """Write a run as a Parquet file with `COLUMNS`; numbers are floats there.
-
-    Errors: `NotInstalled` without pyarrow, `BadInput` where the file cannot be written.
-    """
-    pyarrow, parquet = _pyarrow()
+    """Write a run as a Parquet file with `COLUMNS`, in floats. Errors: `NotInstalled`, `BadInput` for the place."""
+    pyarrow, parquet = require_parquet()
     kinds = {
         **{name: getattr(pyarrow, name)() for name in ("int64", "float64", "string")},
         "bool": pyarrow.bool_(),
@@ -86,12 +81,8 @@ def write_parquet(history: History, path: Path) -> None:
         raise BadInput(f"{path} cannot be written: {error}", place="--parquet", remedy="Check the folder") from error
 
 
-def require_parquet() -> None:
-    """Refuse a table that cannot be written, before anything is computed. Errors: `NotInstalled`."""
-    _pyarrow()
-
-
-def _pyarrow() -> tuple[Any, Any]:
+def require_parquet() -> tuple[Any, Any]:
+    """Return pyarrow and its part for Parquet. Errors: `NotInstalled`, to be known before anything is computed."""
     try:
         import pyarrow  # type: ignore[import-untyped]
         import pyarrow.parquet  # type: ignore[import-untyped]

@@ -8,24 +8,19 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from fairopt.cli.tables import table_of, terminal
+from fairopt.cli.tables import say, some_of, table_of
 from fairopt.policy import Policy
 from fairopt.problem import Trace
 from fairopt.program import Number
 from fairopt.simulation import Round
 from fairopt.simulation.measures import UNITS, Measures, Spread
 
-#: The most names of jobs in a line.
-SHOWN = 10
-
 
 def measures(found: Measures, policy: Policy, trace: Trace) -> None:
     """Print the measures of a run, then its tenants, then the jobs that did not complete."""
-    out = terminal()
-    out.print(
+    say(
         f"{policy.name}: {found.completed} of {len(trace.jobs)} jobs completed in {found.rounds} rounds; times in the "
-        "trace's unit (seconds in files)",
-        soft_wrap=True,
+        "trace's unit (seconds in files)"
     )
     spreads = table_of("of jobs", "jobs", "mean", "median", "90%", "99%", "least", "most")
     for name, spread in (
@@ -36,7 +31,7 @@ def measures(found: Measures, policy: Policy, trace: Trace) -> None:
         ("long-term GPU-time fairness", found.ltgf),
     ):
         spreads.add_row(name, *_spread(spread))
-    out.print(spreads)
+    say(spreads)
     row = found.row()
     single = table_of("of the run", "", "unit")
     for name in (
@@ -44,22 +39,21 @@ def measures(found: Measures, policy: Policy, trace: Trace) -> None:
         *("sharing_loss", "migrations", "to_faster", "restarts", "deciding"),
     ):
         single.add_row(name, short(row[name]), UNITS[name])
-    out.print(single)
+    say(single)
     whose = table_of("tenant", "jobs", "completed", "mean JCT", "GPU-time", "LTGF")
     for name, tenant in found.tenants.items():
         numbers = (tenant.jct_mean, tenant.held, tenant.ltgf)
         whose.add_row(name, str(tenant.jobs), str(tenant.completed), *map(short, numbers))
-    out.print(whose)
+    say(whose)
     if found.jobs < len(trace.jobs):
-        out.print(f"not arrived when the run ended: {len(trace.jobs) - found.jobs} jobs")
+        say(f"not arrived when the run ended: {len(trace.jobs) - found.jobs} jobs")
     for what, names in (
         ("not completed", found.unfinished),
         ("never started", found.never_started),
         ("fit no type of the cluster", found.misfits),
     ):
         if names:
-            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-            out.print(f"{what}: {len(names)} jobs: {', '.join(names[:SHOWN])}{more}", soft_wrap=True)
+            say(f"{what}: {some_of(names)}")
 
 
 def short(value: Number | None) -> str:
@@ -76,11 +70,7 @@ def _spread(spread: Spread) -> tuple[str, ...]:
 
 @contextmanager
 def progress(trace: Trace, rounds: int | None, before: Sequence[Round]) -> Iterator[Callable[[Round], None]]:
-    """Show the progress of a run on standard error, with the time left, if that is a terminal.
-
-    Progress is the mean over jobs of the part of their work that is done; or the part of ``rounds``, if they end
-    sooner.
-    """
+    """Show the mean part of the jobs' work that is done, or the part of ``rounds``, on a terminal of standard error."""
     if not sys.stderr.isatty():
         yield lambda record: None
         return

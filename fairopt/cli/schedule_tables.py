@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
-from fairopt.cli.round_tables import SHOWN
-from fairopt.cli.tables import table_of, terminal
+from fairopt.cli.tables import say, some_of, table_of
 from fairopt.policy import Admission, Plan
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Number
@@ -19,14 +18,12 @@ MOST = 20
 def plan(decided: Plan) -> None:
     """Print where and when each job runs, the gains of tenants, and the jobs that do not run."""
     batch, jobs = decided.batch, decided.batch.jobs
-    out = terminal()
-    out.print(
+    say(
         f"{decided.policy}: {len(decided.schedules)} of {len(jobs)} jobs run, total utility {_short(decided.revenue)}; "
-        f"{decided.seconds.build + decided.seconds.solve:.3f} s",
-        soft_wrap=True,
+        f"{decided.seconds.build + decided.seconds.solve:.3f} s"
     )
     if decided.proven:
-        out.print(decided.proven, soft_wrap=True)
+        say(decided.proven)
     admitted = {each.job: each for each in decided.admissions if each.admitted}
     pays: Counter[int] = Counter()
     received: list[Number] = [Fraction(0)] * len(batch.tenants)
@@ -53,12 +50,11 @@ def plan(decided: Plan) -> None:
             _short(pays[each.job]) if decided.admissions else "-",
             *(_types(batch, each) if several else ()),
         )
-    out.print(table)
+    say(table)
     if decided.admissions:
-        out.print(
+        say(
             "cost: at posted prices; utility: counted from the beginning of the job's round; gain: less the cost, "
-            "which decides; the total and the tenants' utilities count from arrivals",
-            soft_wrap=True,
+            "which decides; the total and the tenants' utilities count from arrivals"
         )
     whose = table_of("tenant", "workers", "PS", "jobs", "run", "utility", "pays", "receives", "gain")
     for tenant, name in enumerate(batch.tenants):
@@ -71,22 +67,16 @@ def plan(decided: Plan) -> None:
             str(sum(job in decided.utilities for job in own)),
             *map(_short, (worth, sum(pays[job] for job in own), received[tenant], decided.gains[tenant])),
         )
-    out.print(whose)
+    say(whose)
     if decided.unscheduled:
-        names = [jobs.names[job] for job in decided.unscheduled]
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        out.print(f"not scheduled: {len(names)} jobs: {', '.join(names[:SHOWN])}{more}", soft_wrap=True)
+        say(f"not scheduled: {some_of([jobs.names[job] for job in decided.unscheduled])}")
 
 
 def verdict(violations: Sequence[str], statement: str) -> None:
     """Print what was found in a schedule."""
-    out = terminal()
     for what in violations[:MOST]:
-        out.print(f"REJECTED: {what}", soft_wrap=True)
-    if violations:
-        out.print(f"{len(violations)} violations", soft_wrap=True)
-    else:
-        out.print(f"accepted: {statement}", soft_wrap=True)
+        say(f"REJECTED: {what}")
+    say(f"{len(violations)} violations" if violations else f"accepted: {statement}")
 
 
 def _where(batch: Batch, spots: Sequence[tuple[int, int]]) -> str:

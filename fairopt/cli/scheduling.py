@@ -14,7 +14,6 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import schedule_tables, tables
-from fairopt.cli.answers import status_of
 from fairopt.cli.exits import Exit
 from fairopt.cli.listing import AsJson, outcome_properties, print_json
 from fairopt.cli.settings import configured
@@ -78,10 +77,7 @@ def result(plan: Plan, options: list[str]) -> dict[str, Any]:
 def verify(
     batch: Path, schedule: Path, property_names: list[str] | None, *, json_: bool, tolerance: Fraction, exact: bool
 ) -> None:
-    """Judge anyone's schedule of a batch: its constraints, as `proofs/verify.py` does, and if they hold its properties.
-
-    Exit status: as that of `fairopt.cli.sharing.verify`.
-    """
+    """Judge anyone's schedule of a batch: its constraints, as `proofs/verify.py`, and if they hold its properties."""
     asked = outcome_properties(property_names, Batch)
     problem = read_batch(batch)
     with naming(str(schedule)):
@@ -99,7 +95,7 @@ def verify(
         schedule_tables.verdict(violations, statement)
         if verdicts:
             tables.answers(verdicts)
-    raise typer.Exit(Exit.FAILS if violations else status_of(verdicts.values()))
+    raise typer.Exit(Exit.FAILS if violations else tables.status_of(verdicts.values()))
 
 
 def _judged(batch: Batch, data: Mapping[str, Any]) -> dict[str, Any]:

@@ -117,10 +117,7 @@ def _meanings(text: str) -> Iterator[object]:
 
 
 def _named(text: str, kind: Any, place: str) -> Any:
-    """Return the object that MODULE:NAME names; for a class, an instance with default options.
-
-    The object must have the methods of ``kind``, or be callable as it requires.
-    """
+    """Return the object that MODULE:NAME names, or an instance of that class; it must have the methods of ``kind``."""
     called = getattr(kind, "__name__", str(kind))
     function = get_origin(kind) is Callable
     if ":" not in text or not (function or isinstance(kind, type)):

@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from fairopt import discovery
-from fairopt.cli import as_json, proving, recorded, scheduling, tables
-from fairopt.cli.answers import status_of
+from fairopt.cli import as_json, proving, scheduling, tables
 from fairopt.cli.listing import AsJson, outcome_properties, print_json
 from fairopt.compare import verify as verified
 from fairopt.errors import BadInput, NotCapable, NotSolved
@@ -22,6 +21,11 @@ from fairopt.problem import exact as rational
 from fairopt.problem.files.batch import is_batch_file
 from fairopt.problem.files.storage import require_place
 from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility
+from fairopt.simulation import Setting
+from fairopt.simulation.replay import read_record
+
+#: How the name of the record of a run ends.
+RECORDS = (".jsonl", ".jsonl.gz")
 
 
 def solve(
@@ -119,9 +123,9 @@ def verify(
     Exit status: 1 a property fails, or a constraint; 4 none does, and a property could not be decided.
     """
     slack = Fraction(0) if exact or certificates is not None else rational(tolerance, "--tolerance")
-    if market.name.endswith(recorded.SUFFIXES):
+    if market.name.endswith(RECORDS):
         _refuse({"OUTCOME": allocation, "--certificates": certificates}, f"{market} is the record of a run")
-        return recorded.verify(market, property_names, json_=json_, tolerance=slack, exact=exact)
+        return _verify_record(market, property_names, json_=json_, tolerance=slack, exact=exact)
     if allocation is None:
         remedy = "Give an allocation; of a batch, a schedule"
         raise BadInput(f"nothing says what is to be checked on {market}", place="OUTCOME", remedy=remedy)
@@ -145,10 +149,28 @@ def verify(
     if certificates is not None:
         certified = [each for each in asked if isinstance(each, AllocationProperty)]
         proving.write_verdicts(problem, shares, verdicts, [*certified, Feasibility()], certificates)
-    raise typer.Exit(status_of(verdicts.values()))
+    raise typer.Exit(tables.status_of(verdicts.values()))
 
 
 def _refuse(given: Mapping[str, object], why: str) -> None:
     for name, value in given.items():
         if value is not None:
             raise BadInput(f"got {value}; {why}", place=name, remedy="Leave it out")
+
+
+def _verify_record(
+    path: Path, property_names: list[str] | None, *, json_: bool, tolerance: Fraction, exact: bool
+) -> None:
+    """Print the verdicts on a recorded run, as it is recorded; `fairopt check` decides whether it can have been so."""
+    of_runs = outcome_properties(property_names, Setting)
+    record = read_record(path)
+    history = record.history
+    setting = Setting(history.cluster, history.trace, record.mechanics, rational(record.run["length"], "length"))
+    slack = tolerance if not history.trace.jobs.exact and not exact else Fraction(0)
+    verdicts = verified(setting, history, of_runs, tolerance=slack)
+    if json_:
+        print_json(as_json.of_properties(verdicts, exact=exact))
+    else:
+        tables.answers(verdicts)
+        print(f"of the run as it is recorded; `fairopt check {path}` decides whether it can have been so")
+    raise typer.Exit(tables.status_of(verdicts.values()))

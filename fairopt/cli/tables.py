@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from textwrap import shorten
 from typing import Any
@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fairopt.cli.exits import Exit
 from fairopt.ledger import Entry, Finding, Ruling
 from fairopt.metrics import Metrics
 from fairopt.policy import Allocation, Policy, Uniqueness
@@ -25,6 +26,8 @@ from fairopt.properties import Answer, Misreport, Verdict
 WIDE = 200
 #: What the ledger's table shows of a row's evidence; the row itself shows all of it.
 IN_SHORT = 110
+#: The most names of jobs in a line.
+SHOWN = 10
 MARKS: Mapping[Answer, str] = {
     Answer.HOLDS: "yes",
     Answer.FAILS: "NO",
@@ -33,11 +36,8 @@ MARKS: Mapping[Answer, str] = {
     Answer.DEPENDS: "depends",
 }
 RULINGS: Mapping[Ruling, str] = {
-    Ruling.REPRODUCED: "green",
-    Ruling.PROVED: "green",
-    Ruling.HOLDS_BOUNDED: "green",
-    Ruling.REFUTED: "red",
-    Ruling.INCONSISTENT: "red",
+    **dict.fromkeys((Ruling.REPRODUCED, Ruling.PROVED, Ruling.HOLDS_BOUNDED), "green"),
+    **dict.fromkeys((Ruling.REFUTED, Ruling.INCONSISTENT), "red"),
     Ruling.QUALIFIED: "yellow",
 }
 STYLES: Mapping[Answer, str] = {**dict.fromkeys(Answer, "yellow"), Answer.HOLDS: "green", Answer.FAILS: "red"}
@@ -50,37 +50,32 @@ def decision(decided: Allocation, unique: Uniqueness) -> None:
     for i, user in enumerate(market.users):
         row = [number_text(share) for share in decided.shares[i]]
         table.add_row(user, *row, number_text(decided.utilities[i]), number_text(market.fair_utility()[i]))
-    console = terminal()
-    console.print(table)
+    say(table)
     said = {True: "yes", False: "no, another optimum has others", None: "nothing is optimised, or not known"}
     by = f"its own method {decided.method.name!r}" if decided.method else decided.backend
-    console.print(
+    say(
         f"{decided.policy}: {decided.status.value} by {by}, objective {number_text(decided.objective)}; "
-        f"unique utilities: {said[unique.utilities]}; unique shares: {said[unique.shares]}",
-        soft_wrap=True,
+        f"unique utilities: {said[unique.utilities]}; unique shares: {said[unique.shares]}"
     )
     solution = decided.solution
     if solution is not None and solution.upper is not None and not decided.exact:
-        console.print(
+        say(
             f"proven, all rounding counted: the optimum is at most {number_text(solution.upper)}, and these shares, "
-            f"corrected by no more than rounding, are within a relative gap of {solution.gap:.1e}",
-            soft_wrap=True,
+            f"corrected by no more than rounding, are within a relative gap of {solution.gap:.1e}"
         )
 
 
 def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> None:
     """Print verdicts on an allocation, and its metrics."""
     answers(found)
-    console = terminal()
     idle = ", ".join(
         f"{name} {float(part):.0%}"
         for name, part in zip(market.types, numbers.utilisation, strict=True)
         if part is not None
     )
-    console.print(
+    say(
         f"total efficiency {number_text(numbers.total_efficiency)}, price of fairness "
-        f"{float(numbers.price_of_fairness):.1%}, Jain's index {float(numbers.jain_index):.3f}, in use: {idle}",
-        soft_wrap=True,
+        f"{float(numbers.price_of_fairness):.1%}, Jain's index {float(numbers.jain_index):.3f}, in use: {idle}"
     )
 
 
@@ -92,7 +87,15 @@ def answers(found: Mapping[str, Verdict]) -> None:
         table.add_row(
             *(name, MARKS[verdict.answer], margin, verdict.unit, "yes" if verdict.exact else "no", what_shows(verdict))
         )
-    terminal().print(table)
+    say(table)
+
+
+def status_of(verdicts: Iterable[Verdict]) -> Exit:
+    """Return what verdicts come to: FAILS before UNDECIDED before FINE."""
+    answers = {verdict.answer for verdict in verdicts}
+    if Answer.FAILS in answers:
+        return Exit.FAILS
+    return Exit.UNDECIDED if answers & {Answer.UNDECIDED, Answer.DEPENDS} else Exit.FINE
 
 
 def what_shows(verdict: Verdict) -> str:
@@ -116,7 +119,7 @@ def policies(listed: Sequence[Policy], title: str = "policy", *, assumptions: bo
             for claim in policy.claims
         ]
         grid.add_row(policy.name, policy.source, ", ".join(claims))
-    terminal().print(grid)
+    say(grid)
 
 
 def backends(listed: Sequence[Any]) -> None:
@@ -127,7 +130,7 @@ def backends(listed: Sequence[Any]) -> None:
         here = "yes" if not missing else f"no: needs {', '.join(missing)}"
         can = ", ".join(sorted(capability.name.lower() for capability in backend.capabilities))
         grid.add_row(backend.name, here, "floats" if backend.number is float else "exact rationals", can)
-    terminal().print(grid)
+    say(grid)
 
 
 def listing(columns: Mapping[str, str], listed: Sequence[Mapping[str, Any]]) -> None:
@@ -135,7 +138,7 @@ def listing(columns: Mapping[str, str], listed: Sequence[Mapping[str, Any]]) -> 
     grid = table_of(*columns.values())
     for each in listed:
         grid.add_row(*(each[key] for key in columns))
-    terminal().print(grid)
+    say(grid)
 
 
 def lie(policy: Policy, market: Market, witness: Misreport) -> None:
@@ -144,48 +147,45 @@ def lie(policy: Policy, market: Market, witness: Misreport) -> None:
     for i, user in enumerate(market.users):
         limit = "" if market.limit[i] == INFINITY else number_text(market.limit[i])
         table.add_row(user, *map(number_text, market.speedup[i]), number_text(market.weight[i]), limit)
-    console = terminal()
     gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
-    console.print(f"{len(market.users)} users share {gpus} under {policy.name}:", soft_wrap=True)
-    console.print(table)
+    say(f"{len(market.users)} users share {gpus} under {policy.name}:")
+    say(table)
     choice = "whatever optima are chosen" if witness.every_optimum else "by the optima that were chosen"
-    console.print(f"{witness}: {number_text(witness.gain)} more, {choice}", soft_wrap=True)
+    say(f"{witness}: {number_text(witness.gain)} more, {choice}")
 
 
 def claims(rows: Sequence[Entry], *, in_full: bool) -> None:
     """Print rows of the ledger: a line each, or in full."""
-    console = terminal()
     if not in_full:
         grid = table_of("claim", "where", "verdict", "in short")
         for row in rows:
             short = shorten(row.evidence or f"waits for {row.waits_for}", IN_SHORT, placeholder=" ...")
             grid.add_row(row.id, row.where, _ruling(row), short)
-        console.print(grid)
+        say(grid)
         counts = Counter(row.verdict.value for row in rows)
-        console.print(f"{len(rows)} claims: " + ", ".join(f"{n} {name}" for name, n in counts.items()), soft_wrap=True)
+        say(f"{len(rows)} claims: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
         return
     for row in rows:
-        console.print(f"{row.id} ({row.paper}, {row.where}; {row.kind})", style="bold", soft_wrap=True)
-        console.print(f"  claim:    {row.says}", soft_wrap=True)
-        console.print(Text("  verdict:  ").append(_ruling(row)), soft_wrap=True)
+        say(Text(f"{row.id} ({row.paper}, {row.where}; {row.kind})", style="bold"))
+        say(f"  claim:    {row.says}")
+        say(Text("  verdict:  ").append(_ruling(row)))
         shown = f"  evidence: {row.evidence}" if row.evidence else f"  waits for {row.waits_for}"
-        console.print(shown, soft_wrap=True)
+        say(shown)
         if row.run:
-            console.print(f"  again:    fairopt claims {row.id} --run", soft_wrap=True)
+            say(f"  again:    fairopt claims {row.id} --run")
 
 
 def recomputed(row: Entry, outcome: Finding | Exception, seconds: float, *, follows: bool) -> None:
     """Print the result of recomputing one row, or the error that stopped it."""
-    console = terminal()
     if not isinstance(outcome, Finding):
-        console.print(f"{row.id}: not recomputed: {outcome}", soft_wrap=True)
+        say(f"{row.id}: not recomputed: {outcome}")
         return
     said = "follows"
     if outcome.verdict is not row.verdict:
         said = f"NO LONGER FOLLOWS from the computation, which says {outcome.verdict.value}"
     elif not follows:
         said = "follows, but NOT with the stored evidence; computed was"
-    console.print(f"{row.id}: {row.verdict.value} {said} ({seconds:.1f} s): {outcome.evidence}", soft_wrap=True)
+    say(f"{row.id}: {row.verdict.value} {said} ({seconds:.1f} s): {outcome.evidence}")
 
 
 def _ruling(row: Entry) -> Text:
@@ -203,6 +203,17 @@ def progress(total: int) -> Iterator[Callable[[str], None]]:
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("policies", total=total)
         yield lambda done: bar.update(task, advance=1, description=f"{done} done")
+
+
+def say(what: str | Text | Table) -> None:
+    """Print a table, or a text whose lines are not broken."""
+    terminal().print(what, soft_wrap=not isinstance(what, Table))
+
+
+def some_of(names: Sequence[str]) -> str:
+    """Return the first names of jobs, and how many there are."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{len(names)} jobs: {', '.join(names[:SHOWN])}{more}"
 
 
 def terminal() -> Console:

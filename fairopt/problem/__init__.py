@@ -7,11 +7,10 @@ from fairopt.problem.files.market import market_from_dict, market_schema, market
 from fairopt.problem.files.trace import read_trace, trace_schema, write_trace
 from fairopt.problem.frames import market_from_frame
 from fairopt.problem.jobs import Jobs, Pattern
-from fairopt.problem.market import Market, worth
+from fairopt.problem.market import Market, capped_value, usable, worth
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.problem.trace import Outage, Trace
-from fairopt.problem.utility import capped_value, usable
 
 __all__ = [
     "Cluster",

@@ -11,12 +11,14 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import checked_names
-from fairopt.problem.columns import Frozen, amounts, checked_counts
+from fairopt.problem.columns import Frozen, amounts, checked_counts, one_each
 from fairopt.problem.utilities import CompletionUtility
 from fairopt.program import Array
 
 #: More slots, or more of anything else, is taken for a mistake.
 MOST_SLOTS = 10_000_000
+#: The columns of jobs that are numbers of their own.
+JOB_NUMBERS = ("arrival", "epochs", "chunks", "minibatches", "minibatch_time", "update_time", "gradient")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,11 +70,10 @@ class TrainingJobs(Frozen):
     def take(self, rows: Sequence[int]) -> TrainingJobs:
         """Return the jobs of the given rows, in that order."""
         at = np.asarray(rows, dtype=np.int64)
-        columns = ("tenant", "arrival", "epochs", "chunks", "minibatches", "minibatch_time", "update_time", "gradient")
         return TrainingJobs(
             names=tuple(self.names[row] for row in at),
             utility=tuple(self.utility[row] for row in at),
-            **{name: getattr(self, name)[at] for name in columns},
+            **{name: getattr(self, name)[at] for name in ("tenant", *JOB_NUMBERS)},
         )
 
 
@@ -82,7 +83,6 @@ class Batch(Frozen):
 
     ``tenants`` (U,) names; ``worker_quota`` (U, W) and ``ps_quota`` (U, P) int, q_w^u and q_p^u: what each tenant
     bought, together exactly what the servers hold. Slots are counted from 1; slot t is the interval (t - 1, t].
-
     Source: Astraea (posted prices) Sec. 3.1, Table 1; several types Sec. 6.
     """
 
@@ -158,9 +158,7 @@ class Batch(Frozen):
             jobs=TrainingJobs(
                 names=job_names,
                 tenant=np.array([owners.index(name) for name in tenant], dtype=np.int64),
-                arrival=checked_counts(
-                    [0] * len(jobs) if arrival is None else arrival, jobs, "arrival", "job", least=0
-                ),
+                arrival=checked_counts(one_each(arrival, len(jobs), 0), jobs, "arrival", "job", least=0),
                 epochs=checked_counts(epochs, jobs, "epochs", "job"),
                 chunks=checked_counts(chunks, jobs, "chunks", "job"),
                 minibatches=checked_counts(minibatches, jobs, "minibatches", "job"),
@@ -177,25 +175,21 @@ class Batch(Frozen):
         return f"<Batch: {len(self.jobs)} jobs of {len(self.tenants)} tenants on {len(self.servers.names)} servers>"
 
     def speed(self, job: int, together: bool, worker: int = 0, ps: int = 0) -> Fraction:
-        """Return n_j: mini-batches per worker and slot; ``together`` says that all lies on one server (zeta_j = 1).
-
-        1 / (m_j + G_j) on one server, else 1 / (m_j + G_j + 2 epsilon_j / b_w), for worker and PS types by index.
-
-        Source: Astraea (posted prices) Eq. (1).
-        """
+        """Return n_j = 1 / `slots_per_minibatch`: mini-batches per worker and slot."""
         return 1 / self.slots_per_minibatch(job, together, worker, ps)
 
     def slots_per_minibatch(self, job: int, together: bool, worker: int = 0, ps: int = 0) -> Fraction:
-        """Return 1 / n_j: the slots that a worker takes for a mini-batch, its communication included."""
+        """Return 1 / n_j: the slots that a worker takes for a mini-batch, for worker and PS types by index.
+
+        m_j + G_j where all lies ``together`` on one server (zeta_j = 1), else m_j + G_j + 2 epsilon_j / b_w.
+        Source: Astraea (posted prices) Eq. (1).
+        """
         jobs = self.jobs
         time: Fraction = jobs.minibatch_time[job, worker] + jobs.update_time[job, ps]
         return time if together else time + 2 * jobs.gradient[job] / self.servers.worker_bandwidth[worker]
 
     def duration(self, job: int, workers: int, together: bool, worker: int = 0, ps: int = 0) -> int:
-        """Return d_j: the slots that ``workers`` workers take, ceil(E D M / (n_j workers)).
-
-        Source: Astraea (posted prices) Algorithm 4, line 3.
-        """
+        """Return d_j, the slots that it takes: ceil(E D M / (n_j workers)). Source: Astraea Algorithm 4, line 3."""
         return slots_for(self.minibatches(job), self.slots_per_minibatch(job, together, worker, ps), workers)
 
     def minibatches(self, job: int) -> int:

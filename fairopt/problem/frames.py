@@ -16,14 +16,12 @@ def market_from_frame(frame: DataFrame, capacity: Any, weight: Any = None, deman
     """Return the market whose speedups (n, k) are a pandas table: a row for each user, a column for each type.
 
     ``capacity`` (by type), ``weight`` and ``demand`` (by user) are a Series or a dictionary, aligned by label, or a
-    list in the table's order. Labels must be the same set on both sides; nothing is filled in.
-
-    Errors: `BadInput` that names the label, or the row, the column and the value.
+    list in order. Errors: `BadInput` where labels are not the same set, and for values that are no numbers.
     """
     if not is_pandas(frame, "DataFrame"):
         remedy = "Give a pandas DataFrame, or lists to Market.of"
         raise BadInput(f"got {type(frame).__name__}", place="frame", remedy=remedy)
-    users, types = ([as_name(label, what) for label in axis] for axis, what in rows_and_columns(frame))
+    users, types = axes(frame)
     return Market.of(
         frame.to_numpy(dtype=object).tolist(),
         aligned(capacity, types, "capacity", "type"),
@@ -34,6 +32,7 @@ def market_from_frame(frame: DataFrame, capacity: Any, weight: Any = None, deman
     )
 
 
-def rows_and_columns(frame: DataFrame) -> list[tuple[list[object], str]]:
-    """Return the labels of the two axes of a table, each with what messages call it."""
-    return [(list(frame.index), "the table's rows"), (list(frame.columns), "the table's columns")]
+def axes(frame: DataFrame) -> tuple[list[str], list[str]]:
+    """Return the labels of the rows and of the columns of a table, as names."""
+    rows = [as_name(label, "the table's rows") for label in frame.index]
+    return rows, [as_name(label, "the table's columns") for label in frame.columns]

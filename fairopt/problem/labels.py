@@ -50,10 +50,7 @@ def check_labels(given: Sequence[object], wanted: Sequence[str], kind: str, plac
 
 
 def aligned(values: Any, labels: Sequence[str], what: str, kind: str) -> list[object]:
-    """Return one value per label: a dictionary or pandas Series by its labels, anything else listed in order.
-
-    Errors: `BadInput` where the labels of ``values`` are not exactly ``labels``, each once.
-    """
+    """Return one value per label, by label or listed in order; `BadInput` where labels are not exactly ``labels``."""
     if is_pandas(values, "Series"):
         pairs = zip(values.index, values.tolist(), strict=True)
     elif isinstance(values, Mapping):

@@ -12,19 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairopt.errors import BadInput
-from fairopt.problem.arrays import check_arrays, demands, float_table
-from fairopt.problem.checks import (
-    check_market,
-    check_rows,
-    check_size,
-    checked_names,
-    listed,
-    listed_rows,
-    speedup_table,
-)
+from fairopt.problem import checks
+from fairopt.problem.checks import checked_names, listed
 from fairopt.problem.columns import Frozen, amounts, limits
 from fairopt.problem.numbers import exact
-from fairopt.problem.utility import capped_value
 from fairopt.program import INFINITY, Array, Number, cast
 
 
@@ -78,17 +69,17 @@ class Market(Frozen):
         (no limit). ``places`` is what messages call each row; readers of files give the file's own words.
         Errors: `BadInput` that names the row, the column, the value and what to do.
         """
-        rows = listed_rows(speedup)
+        rows = checks.listed_rows(speedup)
         given = listed(capacity, "capacity")
         type_names = checked_names(types, len(given), "type", "T")
-        check_size(len(rows), len(given))
+        checks.check_size(len(rows), len(given))
         user_names = checked_names(users, len(rows), "user", "u")
         if owner is not None and len(owner) != len(rows):
             raise BadInput(f"{len(owner)} owners for {len(rows)} rows", place="owner", remedy="Give one for each row")
         own = tuple(f"user {number} ({name!r})" for number, name in enumerate(user_names, start=1))
         called = own if places is None or len(places) != len(rows) else tuple(places)
         market = cls(
-            speedup=speedup_table(rows, called, type_names),
+            speedup=checks.speedup_table(rows, called, type_names),
             capacity=amounts(given, [f"type {name!r}" for name in type_names], "capacity", "type"),
             weight=amounts([1] * len(rows) if weight is None else weight, called, "weight", "user"),
             users=user_names,
@@ -96,8 +87,8 @@ class Market(Frozen):
             demand=None if demand is None else limits(demand, called, "demand", "user", above=False),
             owner=user_names if owner is None else tuple(owner),
         )
-        check_market(market.capacity, market.weight, market.limit, called)
-        check_rows(market.speedup, market.capacity, called)
+        checks.check_market(market.capacity, market.weight, market.limit, called)
+        checks.check_rows(market.speedup, market.capacity, called)
         return market
 
     @classmethod
@@ -111,16 +102,15 @@ class Market(Frozen):
         users: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
     ) -> Market:
-        """Validate and return a market in floats, for large arrays: nothing is turned into a Fraction.
+        """Validate and return a market in floats, for large arrays, which are copied; shapes and errors as `of`.
 
         A number is the binary number that it is: ``as_(Fraction)`` gives exactly that, not the decimal as printed.
-        Shapes and errors: as `of`; infinity in ``demand`` is no limit. The arrays are copied.
         """
-        table, given = float_table(speedup, "speedup", 2), float_table(capacity, "capacity", 1)
+        table, given = checks.float_table(speedup, "speedup", 2), checks.float_table(capacity, "capacity", 1)
         user_names = checked_names(users, len(table), "user", "u")
-        weights = np.ones(len(table)) if weight is None else float_table(weight, "weight", 1)
-        most = demands(demand)
-        check_arrays(table, given, weights, most, lambda i: f"user {i + 1} ({user_names[i]!r})")
+        weights = np.ones(len(table)) if weight is None else checks.float_table(weight, "weight", 1)
+        most = checks.demands(demand)
+        checks.check_arrays(table, given, weights, most, lambda i: f"user {i + 1} ({user_names[i]!r})")
         type_names = checked_names(types, len(given), "type", "T")
         return cls(table, given, weights, user_names, type_names, most, user_names)
 
@@ -154,17 +144,11 @@ class Market(Frozen):
         return np.full(len(self.users), INFINITY) if self.demand is None else self.demand
 
     def equal_split(self) -> Array:
-        """Return each user's own partition of the cluster (n, k): its weight's share of every type.
-
-        Source: OEF Sec. 2.3.1 (3): 1/n of every type; Gandiva_fair Sec. 2.1, in proportion to tickets.
-        """
+        """Return each user's weight's share of every type (n, k). Source: OEF Sec. 2.3.1 (3); Gandiva_fair Sec. 2.1."""
         return np.asarray(np.multiply.outer(self.weight / self.weight.sum(), self.capacity))
 
     def utility(self, shares: Array) -> Array:
-        """Return each user's throughput (n,) on its own row of ``shares`` (n, k), in its own units.
-
-        GPUs beyond a user's demand are worth nothing: it uses the fastest ones it holds.
-        """
+        """Return each user's throughput (n,) on its row of ``shares`` (n, k), with GPUs beyond its demand unused."""
         return capped_value(self.speedup, shares, self.demand)
 
     def values(self, shares: Array) -> Array:
@@ -222,7 +206,7 @@ class Market(Frozen):
             raise BadInput(f"got {told.tolist()}", place=place, remedy="Give speedups that are not negative")
         speedup = self.speedup.copy()
         speedup[i] = told
-        check_rows(told[None, :], self.capacity, [f"user {i + 1} ({self.users[i]!r})"])
+        checks.check_rows(told[None, :], self.capacity, [f"user {i + 1} ({self.users[i]!r})"])
         return replace(self, speedup=speedup)
 
     def index(self, user: str | int) -> int:
@@ -236,9 +220,7 @@ class Market(Frozen):
     def normalised(self, reference: str | None = None) -> Market:
         """Return the market with every user's unit set to its throughput on one GPU of ``reference``.
 
-        Without ``reference`` the slowest type by `type_order` is taken. A user that cannot run there is measured on
-        the slowest type that it can run on. OEF adds throughputs of different users up and so needs common units.
-
+        By default that is the slowest type by `type_order`; for users who cannot run there, their slowest one.
         Source: OEF Sec. 2.3 (w_l^1 = 1 for all tenants).
         """
         order = list(self.type_order())
@@ -286,10 +268,7 @@ class Market(Frozen):
         )
 
     def replicated(self) -> Market:
-        """Return the market in which a user of integer weight w stands w times, with weight 1 and 1/w of its demand.
-
-        Source: OEF Sec. 4.2.3. Errors: `BadInput` where a weight is not an integer.
-        """
+        """Return the market in which a user of whole weight w (else `BadInput`) is w users. Source: OEF Sec. 4.2.3."""
         copies = []
         for user, weight in zip(self.users, self.weight, strict=True):
             if weight != int(weight):
@@ -310,10 +289,7 @@ class Market(Frozen):
 
 
 def worth(market: Market, user: int, bundle: Array) -> Number:
-    """Return the throughput of a bundle (k,) to one user, by the bare definition: a loop over its types, fastest first.
-
-    Slower than `Market.utility` and written apart from it, so that witnesses can be checked against something.
-    """
+    """Return the throughput of a bundle (k,) to one user, by the bare definition, to check `Market.utility` against."""
     left = INFINITY if market.demand is None else market.demand[user]
     total: Number = 0
     for speedup, held in sorted(zip(market.speedup[user], bundle, strict=True), key=lambda pair: -pair[0]):
@@ -321,3 +297,24 @@ def worth(market: Market, user: int, bundle: Array) -> Number:
         total += speedup * used
         left -= max(0, used)
     return total
+
+
+def usable(speedup: Array, bundle: Array, demand: Array | None) -> Array:
+    """Return the part of bundles (..., k) in use: fastest GPUs first, ``demand`` (...) at most, none at speedup 0."""
+    speedup, bundle = np.broadcast_arrays(speedup, bundle)
+    runs = np.where(speedup > 0, bundle, 0)
+    if demand is None:
+        return np.asarray(runs)
+    fastest_first = np.argsort(-speedup, axis=-1, kind="stable")
+    sorted_ = np.take_along_axis(runs, fastest_first, axis=-1)
+    held_before = np.cumsum(sorted_, axis=-1) - sorted_
+    used = np.maximum(0, np.minimum(sorted_, demand[..., None] - held_before))
+    out: Array = np.empty_like(used)
+    np.put_along_axis(out, fastest_first, used, axis=-1)
+    return out
+
+
+def capped_value(speedup: Array, bundle: Array, demand: Array | None) -> Array:
+    """Return the throughput of bundles (..., k) at speedups (..., k) for users limited to ``demand`` (...) GPUs."""
+    used = bundle if demand is None else usable(speedup, bundle, demand)
+    return np.asarray((speedup * used).sum(axis=-1))

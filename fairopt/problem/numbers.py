@@ -103,10 +103,9 @@ def _refuse_long(digits: int, place: str, most: int) -> None:
 
 
 def written(value: object, place: str) -> int | float | str:
-    """Return a number in the form in which a file holds it, such that `exact` reads the same number back.
+    """Return a number as a file holds it, such that `exact` reads the same number back; errors as `exact`.
 
-    An int where it is one (of at most 64 bits, which every reader of TOML takes), else the float whose shortest
-    decimal form is the number (1/10 is 0.1), else a string "p/q". Errors: as `exact`.
+    An int of at most 64 bits (as TOML has), else the float whose shortest form is the number, else a string "p/q".
     """
     number = exact(value, place)
     if number.denominator == 1:
@@ -116,10 +115,7 @@ def written(value: object, place: str) -> int | float | str:
 
 
 def told(value: Any) -> Any:
-    """Return a value in the types of JSON, as records and documents for the verifier hold it.
-
-    A number is an int or a string "p/q" where it is exact, else a float; infinity is null. A dataclass is an object.
-    """
+    """Return a value as JSON, as documents have it: exact numbers int or "p/q", infinity null, dataclasses objects."""
     if isinstance(value, _AS_THEY_ARE):
         return value
     if isinstance(value, Fraction):
@@ -144,10 +140,7 @@ _AS_THEY_ARE = (str, int, type(None))
 
 
 def in_full(number: Fraction | int) -> str:
-    """Return an exact number as "p" or "p/q", however many digits it has.
-
-    For what is written: limits are for what comes from outside, and Python's own stops at 4,300 digits.
-    """
+    """Return an exact number as "p" or "p/q", however many digits; limits are for what comes from outside."""
     top, bottom = Decimal(number.numerator), Decimal(number.denominator)
     return str(top) if bottom == 1 else f"{top}/{bottom}"
 

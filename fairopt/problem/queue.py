@@ -59,10 +59,7 @@ class Queue(Frozen):
 
     @classmethod
     def fresh(cls, jobs: Jobs, cluster: Cluster, *, length: Number, now: Number = 0, index: int = 0) -> Queue:
-        """Return the queue of jobs that have not run yet, every host up.
-
-        Errors: `BadInput` unless both name the same types in the same order, and ``length`` is positive.
-        """
+        """Return the queue of jobs that have not run; `BadInput` unless types are equal and ``length`` is positive."""
         if jobs.types != cluster.types:
             raise BadInput(
                 f"throughputs for {', '.join(jobs.types)}; the cluster has {', '.join(cluster.types)}",
@@ -124,10 +121,7 @@ class Queue(Frozen):
 
     @cached_property
     def suits(self) -> Array:
-        """Whether job j can run on type i at all (n, k): it has a throughput there and its memory fits.
-
-        Source: FFT Sec. 4.4.1.
-        """
+        """Whether job j can run on type i at all (n, k): throughput, and memory that fits. Source: FFT Sec. 4.4.1."""
         runs = np.asarray(self.jobs.throughput.astype(bool))  # it is not negative
         needs = np.flatnonzero(self.jobs.memory.astype(bool))
         if len(needs):  # few traces say what a job needs, and comparing fractions is slow

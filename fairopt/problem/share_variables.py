@@ -12,7 +12,6 @@ def shares_of(p: Formulation, market: Market, part: Array | None = None) -> Affi
     """Add the shares (n, k) to ``p``, within capacities and demands, and return them.
 
     A user holds nothing where it cannot run. With ``part`` (n,) the shares are that part of what counts.
-
     Source: OEF Eq. (9b), (10b); the demands are Gavel's bound on a job's time fractions, Sec. 3.1 there.
     """
     names = (market.users, market.types)

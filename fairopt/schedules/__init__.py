@@ -1,5 +1,22 @@
 """Scheduling over time slots, batch by batch and without preemption: plans as documents, and price bases."""
 
+from dataclasses import dataclass
+
 from fairopt.policy import Admission, Payment, Plan, Policy
 
-__all__ = ["Admission", "Payment", "Plan", "Policy"]
+__all__ = ["Admission", "Bases", "Payment", "Plan", "Policy"]
+
+
+@dataclass(frozen=True)
+class Bases:
+    """The bases of prices in one interval: theta for each worker type and for each type of PS.
+
+    ``interval``: l, from 1. ``rounds``: lambda. ``slots``: tau_l of each; round i begins after (lambda + i - 1) tau_l.
+    Source: Astraea (posted prices) Eq. (8), Algorithm 2.
+    """
+
+    interval: int
+    rounds: int
+    slots: int
+    workers: tuple[float, ...]
+    ps: tuple[float, ...]

@@ -24,19 +24,16 @@ from __future__ import annotations
 from typing import Any
 
 from fairopt.policy import Admission, Plan
-from fairopt.problem.batch import Batch, JobSchedule
+from fairopt.problem.batch import JOB_NUMBERS, Batch, JobSchedule
 from fairopt.problem.numbers import told, told_fields
 from fairopt.problem.utilities import CompletionUtility, form_of
-from fairopt.schedules.prices import Bases
+from fairopt.schedules import Bases
 
 SCHEMA = 1
 
 
 def document(plan: Plan) -> dict[str, Any]:
-    """Return the JSON document of a plan.
-
-    Errors: `BadInput` where a utility is of another class, which no verifier knows.
-    """
+    """Return a plan as JSON. Errors: `BadInput` where a utility is of another class, which no verifier knows."""
     batch = plan.batch
     bases = plan.evidence if isinstance(plan.evidence, tuple) else ()
     return {
@@ -61,15 +58,12 @@ def _batch(batch: Batch) -> dict[str, Any]:
             {
                 "name": name,
                 "tenant": batch.tenants[jobs.tenant[row]],
-                **{key: told(getattr(jobs, key)[row]) for key in _OF_JOB},
+                **{key: told(getattr(jobs, key)[row]) for key in JOB_NUMBERS},
                 "utility": _utility(name, jobs.utility[row]),
             }
             for row, name in enumerate(jobs.names)
         ],
     }
-
-
-_OF_JOB = ("arrival", "epochs", "chunks", "minibatches", "minibatch_time", "update_time", "gradient")
 
 
 def _holdings(names: tuple[str, ...], workers: Any, ps: Any) -> list[dict[str, Any]]:

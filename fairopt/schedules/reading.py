@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from fairopt.policy import Admission, Payment, Plan
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Number
-from fairopt.schedules.prices import Bases
+from fairopt.schedules import Bases
 
 
 def plan_from(data: Mapping[str, Any], batch: Batch) -> Plan:
-    """Return the plan that a document describes, on ``batch``, whatever batch the document names.
-
-    ``data`` has the keys of `fairopt.schedules.document` and is one that `proofs/verify.py` can read on this batch:
-    names are those of the batch, and numbers are integers, strings "p/q" or floats.
-    """
+    """Return the plan that a document describes, on ``batch``; it is one that `proofs/verify.py` can read there."""
     return Plan(
         policy=data["policy"],
         batch=batch,
@@ -42,36 +38,20 @@ def _schedule(batch: Batch, data: Mapping[str, Any]) -> JobSchedule:
 
 
 def _admission(batch: Batch, data: Mapping[str, Any]) -> Admission:
-    return Admission(
-        job=batch.jobs.names.index(data["job"]),
-        interval=data["interval"],
-        round=data["round"],
-        own=data["own"],
-        schedule=None if data["schedule"] is None else _schedule(batch, data["schedule"]),
-        worker_cost=_number(data["worker_cost"]),
-        ps_cost=_number(data["ps_cost"]),
-        utility=_number(data["utility"]),
-        origin=data["origin"],
-        admitted=data["admitted"],
-    )
+    schedule = None if data["schedule"] is None else _schedule(batch, data["schedule"])
+    numbers = {name: _number(data[name]) for name in ("worker_cost", "ps_cost", "utility")}
+    return Admission(**{**data, **numbers, "job": batch.jobs.names.index(data["job"]), "schedule": schedule})
 
 
 def _payment(batch: Batch, data: Mapping[str, Any]) -> Payment:
-    return Payment(
-        job=batch.jobs.names.index(data["job"]),
-        slot=data["slot"],
-        workers=Fraction(data["workers"]),
-        ps=Fraction(data["ps"]),
-        incomes=tuple(map(Fraction, data["incomes"])),
-    )
+    numbers = {name: Fraction(data[name]) for name in ("workers", "ps")}
+    incomes = tuple(map(Fraction, data["incomes"]))
+    return Payment(**{**data, **numbers, "job": batch.jobs.names.index(data["job"]), "incomes": incomes})
 
 
 def _bases(data: Mapping[str, Any]) -> Bases:
-    return Bases(**{**data, "workers": _numbers(data["workers"]), "ps": _numbers(data["ps"])})
-
-
-def _numbers(given: Sequence[Any]) -> tuple[float, ...]:
-    return tuple(float(Fraction(each)) for each in given)
+    numbers = {name: tuple(float(Fraction(each)) for each in data[name]) for name in ("workers", "ps")}
+    return Bases(**{**data, **numbers})
 
 
 def _number(given: Any) -> Number:

@@ -37,10 +37,7 @@ SCHEMA = 1
 
 
 def document(history: History, mechanics: Mechanics, length: object, policy: str) -> dict[str, Any]:
-    """Return the JSON document of a run from its beginning; ``length`` is that of a round, as `run` was given it.
-
-    Errors: `BadInput` where the history begins in the middle of a run: what came before cannot be replayed.
-    """
+    """Return a run's JSON document; ``length`` as `run` has it. Errors: `BadInput` for one without its beginning."""
     rounds, jobs = history.rounds, history.trace.jobs
     first = set(rounds[0].arrived) if rounds else set()
     if rounds and first != {*rounds[0].waiting, *(ran.job for ran in rounds[0].ran)}:

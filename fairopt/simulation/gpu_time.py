@@ -27,19 +27,14 @@ def quota(weight: Number, weights: Number, gpus: Number) -> Number:
 
 
 def tenant_share(demand: Number, own: Number, demand_cap: bool) -> Number:
-    """Return a tenant's fair GPUs at an instant: its quota ``own``, with ``demand_cap`` at most its demand.
-
-    Source: Eq. (8); without the cap Eq. (16).
-    """
+    """Return a tenant's fair GPUs: its quota ``own``, with ``demand_cap`` at most its demand. Source: Eq. (8), (16)."""
     return min(demand, own) if demand_cap else own
 
 
 def job_share(gpus: int, weight: Number, weights: Number, share: Number) -> Number:
     """Return a job's fair GPUs at an instant: its part, by weight, of ``share``, at most its ``gpus``.
 
-    ``weights`` is the sum over all active jobs that divide ``share``; 0 where there are none.
-
-    Source: Eq. (3)-(4), with all GPUs as the share; Eq. (13)-(14), with the tenant's.
+    ``weights`` is the sum over all active jobs that divide ``share``. Source: Eq. (3)-(4), (13)-(14).
     """
     return min(gpus, share * weight / weights) if weights else weights
 
@@ -240,22 +235,17 @@ class GpuTime:
         jobs = self.history.trace.jobs
         return _Claimant(self._sharer(row), int(jobs.gpus[row]), jobs.weight[row])
 
-    @cached_property
-    def _row(self) -> Mapping[str, int]:
-        return {name: row for row, name in enumerate(self.history.trace.jobs.names)}
-
     def of_job(self, job: str, window: Window | None = None) -> tuple[Number, Number]:
         """Return the GPU time that a job held and that was fair to it, over ``window`` or the time that it is active.
 
-        Fair GPU time accrues only while the job is active (Eq. (3) and (13) do not define it at other times). Source:
-        Eq. (2), (4), (14).
+        Fair GPU time accrues only while the job is active. Source: Eq. (2)-(4), (13)-(14).
         """
         if job not in self.active:
             return self.run.begin * 0, self.run.begin * 0
         active = self.active[job]
         begin, end = window or active
         held = self.job_held[job].integral(begin, end) if job in self.job_held else begin * 0
-        fair = self._claims[self._claimant(self._row[job])]
+        fair = self._claims[self._claimant(self.history.row[job])]
         return held, fair.integral(max(begin, active.begin), min(end, active.end))
 
 
@@ -267,27 +257,19 @@ def ratio(held: Number, fair: Number) -> Number | None:
 def job_fairness(history: History, *, window: Window | None = None, **options: bool) -> Mapping[str, Number | None]:
     """Return rho of each job that was present, over ``window`` or its own time; None where its fair time is 0.
 
-    The fair time is 0 for jobs that were not active in the window or fit no type. ``options`` are those of `GpuTime`.
-
-    Source: ASTRAEA Eq. (15); without ``tenants`` Eq. (5).
+    ``options`` are those of `GpuTime`. Source: ASTRAEA Eq. (15); without ``tenants`` Eq. (5).
     """
     time = GpuTime(history, **options)
     return {job: ratio(*time.of_job(job, window)) for job in history.ran}
 
 
 def tenant_fairness(history: History, *, window: Window | None = None, **options: bool) -> Mapping[str, Number | None]:
-    """Return rho of each tenant over ``window``, or the run; None where its fair time is 0; ``options``: of `GpuTime`.
-
-    Source: ASTRAEA Eq. (12).
-    """
+    """Return rho of each tenant over ``window`` or the run, as `job_fairness`. Source: ASTRAEA Eq. (12)."""
     time = GpuTime(history, **options)
     return {tenant: ratio(*time.of_tenant(tenant, window)) for tenant in history.trace.jobs.tenants}
 
 
 def sharing_loss(fairness: Mapping[str, Number | None], below: Number = LOSS) -> Fraction | None:
-    """Return the part of the values that is below ``below``, without None; None where there are none.
-
-    Source: ASTRAEA Sec. 6.3.
-    """
+    """Return the part of the values (None apart) that is below ``below``. Source: ASTRAEA Sec. 6.3."""
     values = [value for value in fairness.values() if value is not None]
     return Fraction(sum(value < below for value in values), len(values)) if values else None

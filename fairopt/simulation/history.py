@@ -36,6 +36,11 @@ class History:
         return end
 
     @cached_property
+    def row(self) -> Mapping[str, int]:
+        """The row of each job of the trace."""
+        return {name: row for row, name in enumerate(self.trace.jobs.names)}
+
+    @cached_property
     def arrival(self) -> Mapping[str, Number]:
         """When each job of the trace arrives."""
         return dict(zip(self.trace.jobs.names, self.trace.jobs.arrival, strict=True))

@@ -21,10 +21,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Spread:
-    """A summary of one number per job: count, mean (exact if the numbers are), minimum and maximum.
-
-    ``percentiles``: by number, in floats, as `numpy.percentile` interpolates. None where there are no jobs.
-    """
+    """One number per job: count, mean (exact if they are), extremes, percentiles in floats; None without jobs."""
 
     count: int
     mean: Number | None

@@ -31,9 +31,7 @@ class OwnPart:
     """T_id is the time alone on 1/N of the GPUs of each type: the default reading.
 
     Where the part of a type is smaller than the gang, the job holds the whole gang for the fraction of time with the
-    same GPU-time. It is on one type at a time, the fastest first. A gang could not run in a smaller part otherwise; so
-    T_id stays finite, as in Themis and Gavel.
-
+    same GPU-time, on one type at a time, the fastest first. So T_id stays finite, as in Themis and Gavel.
     Source: Themis (a cluster of its own with 1/N of the resources); Gavel, OSDI 2020 (1/N of the time on each type).
     """
 
@@ -52,8 +50,7 @@ class OwnPart:
 class WholeCluster:
     """T_id is the time alone on the whole cluster, on the job's fastest type; ``times_jobs`` multiplies it by N.
 
-    Source: FFT Sec. 6.1.5 taken literally ("exclusive cluster"); with ``times_jobs`` ASTRAEA Sec. 4.1.2, which writes
-    T* N for the divisor of Themis.
+    Source: FFT Sec. 6.1.5 literally ("exclusive cluster"); with ``times_jobs`` ASTRAEA Sec. 4.1.2.
     """
 
     times_jobs: bool = False
@@ -73,9 +70,7 @@ def _roomy(queue: Queue, row: int) -> Array:
 def finish_time_fairness(history: History, ideal: Ideal | None = None) -> Mapping[str, Number]:
     """Return rho = T_sh / T_id of each completed job; above 1 it was worse off than alone on its part.
 
-    T_sh is from arrival to completion. N is the mean number of jobs present during that time, itself included, without
-    jobs that fit no type.
-
+    T_sh is from arrival to completion; N is the mean number of jobs present meanwhile that fit some type.
     Source: FFT Sec. 6.1.5; Themis (N is the contention over the time of the job).
     """
     own, jobs = ideal or OwnPart(), history.trace.jobs

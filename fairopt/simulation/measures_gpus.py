@@ -61,11 +61,10 @@ def fragments(history: History) -> tuple[Number, Number]:
     """
     jobs, cluster = history.trace.jobs, history.cluster
     suits = Queue.fresh(jobs, cluster, length=1).suits if len(jobs) else np.zeros((0, len(cluster.types)), dtype=bool)
-    row_of = {name: row for row, name in enumerate(jobs.names)}
     host_of = {name: host for host, name in enumerate(cluster.hosts)}
     fragmented = scattered = history.until * 0
     for record in history.rounds:
-        waiting = np.array([row_of[name] for name in record.waiting if name not in record.misfits], dtype=np.int64)
+        waiting = np.array([history.row[name] for name in record.waiting if name not in record.misfits], dtype=np.int64)
         free = _free(record, cluster.gpus, host_of)
         length = record.end - record.begin
         for gpu_type in range(len(cluster.types)) if len(waiting) and free.any() else ():
@@ -114,11 +113,10 @@ class Moves:
 def moves(history: History) -> Moves:
     """Return the numbers of moves of jobs. Source: FFT Sec. 6.2.3 (the share towards faster types)."""
     jobs = history.trace.jobs
-    row_of = {name: row for row, name in enumerate(jobs.names)}
     gpu_types = {name: gpu_type for gpu_type, name in enumerate(jobs.types)}
 
     def slowest(ran: JobRun, types: tuple[str, ...]) -> tuple[Number, str]:
-        speeds = jobs.throughput[row_of[ran.job]]
+        speeds = jobs.throughput[history.row[ran.job]]
         return min((speeds[gpu_types[name]], name) for name in types)
 
     moved = [ran for record in history.rounds for ran in record.migrations]

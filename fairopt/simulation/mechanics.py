@@ -1,12 +1,12 @@
-"""`Mechanics`: the costs of running, moving and loading a job; all of `run`'s assumptions about a cluster."""
+"""A `Setting`: all that a run needs beside a policy; and its `Mechanics`, what running, moving and loading cost."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from fairopt.errors import BadInput
-from fairopt.problem import exact
+from fairopt.problem import Cluster, Trace, exact
 from fairopt.problem.jobs import Pattern
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import INFINITY, Number
@@ -44,18 +44,16 @@ class Mechanics:
 
     def speed(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the work per unit of time of a job on ``spots``: that of the slowest type among them."""
-        slowest = queue.jobs.throughput[row, queue.slowest(row, spots)]
+        slowest: Number = queue.jobs.throughput[row, queue.slowest(row, spots)]
         apart = len(spots) > 1 and queue.jobs.pattern[row] is Pattern.INTRA
-        speed: Number = slowest * _in(queue, self.spread) if apart else slowest
-        return speed
+        return slowest * _in(queue, self.spread) if apart else slowest
 
     def setup(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the time that a job loads on ``spots`` in this round before it makes progress.
 
-        If the job ran there in the round before, it is what is left of its loading. Else it is the restart (or the
-        launch), plus the transfer of its state if a host is new to it, over the slowest link used, plus that of its
-        dataset. A job that was stopped while it loaded, and continues in the same place, loads for the remaining time
-        if that is more than the restart.
+        It is what is left of its loading, if it ran there in the round before. Else it is the restart (or launch),
+        plus the transfer of its state if a host is new to it, and that of its dataset. A job that was stopped while it
+        loaded, and continues in the same place, loads for the remaining time if that is more than the restart.
         """
         last, rest = queue.last[row], queue.setup[row]
         if queue.running[row] and spots == last:
@@ -90,3 +88,32 @@ def _time(queue: Queue, size: Number, hosts: set[int]) -> Number:
 def _in(queue: Queue, value: Fraction) -> Number:
     """Return a number of this model in the number type of the queue."""
     return value if queue.exact else float(value)
+
+
+#: Seconds of a round, where nothing is said.
+LENGTH = Fraction(300)
+
+
+def length_of(length: object) -> Fraction:
+    """Return the length of a round as an exact number; `BadInput` where it is not positive."""
+    number = exact(length, "length")
+    if number <= 0:
+        raise BadInput(f"got {number}", place="length", remedy="Give the length of a round, positive")
+    return number
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What policies of rounds are compared on; ``length`` is that of a round, in the trace's unit of time."""
+
+    cluster: Cluster
+    trace: Trace
+    mechanics: Mechanics = field(default_factory=Mechanics)
+    length: Fraction = LENGTH
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "length", length_of(self.length))
+
+    def as_(self, number: type) -> Setting:
+        """Return the same setting in ``float`` or in ``Fraction``."""
+        return replace(self, cluster=self.cluster.as_(number), trace=self.trace.as_(number))

@@ -1,12 +1,19 @@
-"""What `run` records: a `Round` at a time, and the `Snapshot` from which a run goes on."""
+"""What `run` records: a `Round` at a time, and the `Snapshot` from which a run goes on.
+
+A snapshot is written as a line of JSON and read back without loss: ``{"schema": 2, "snapshot": {...}}``, with the
+fields of `Snapshot` as `fairopt.codec` writes them; ``state`` is null or ``{"NameOfItsClass": {...}}``.
+"""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fairopt.codec import decode, encode
+from fairopt.errors import BadInput
 from fairopt.problem.queue import Spots
 from fairopt.program import Number
 
@@ -18,6 +25,10 @@ class Change(enum.Enum):
     START = "start"  # it never ran before
     RESUME = "resume"  # it goes on, after a pause, on hosts that it ran on last
     MIGRATE = "migrate"  # some host is new to it
+
+
+#: How a job comes to GPUs that are not those of the round before.
+PLACED = (Change.START, Change.RESUME, Change.MIGRATE)
 
 
 @dataclass(frozen=True)
@@ -72,7 +83,6 @@ class Snapshot:
 
     ``present`` is keyed by the job's row in the trace, ``arrived`` counts the rows that came so far, ``state`` is the
     policy's own, ``idle`` counts the rounds since anything ran, anybody came, or a host failed or came back.
-    `snapshot_text` writes it as JSON, `snapshot_from` reads it.
     """
 
     index: int
@@ -119,3 +129,52 @@ class Round:
     def migrations(self) -> tuple[JobRun, ...]:
         """The jobs that moved to a host that is new to them."""
         return tuple(ran for ran in self.ran if ran.change is Change.MIGRATE)
+
+
+# -- snapshots as JSON ---------------------------------------------------------------------------------------------
+SNAPSHOT_SCHEMA = 2
+
+
+def snapshot_text(snapshot: Snapshot) -> str:
+    """Return a snapshot as one line of JSON. Errors: `TypeError` for a state that could not be read back."""
+    return json.dumps({"schema": SNAPSHOT_SCHEMA, "snapshot": snapshot_to_json(snapshot)})
+
+
+def snapshot_to_json(snapshot: Snapshot) -> dict[str, Any]:
+    """Return a snapshot in the types of JSON; errors as `snapshot_text`."""
+    state = None if snapshot.state is None else {type(snapshot.state).__name__: snapshot.state}
+    return dict(encode(replace(snapshot, state=state)))
+
+
+def snapshot_from(text: str, states: Sequence[type]) -> Snapshot:
+    """Return the snapshot of a text; ``states`` are classes of the policy's state. Errors: `BadInput` for any other."""
+    try:
+        data = json.loads(text)
+        schema, body = data["schema"], data["snapshot"]
+    except (ValueError, TypeError, KeyError) as error:
+        remedy = "Give what `snapshot_text` returned"
+        raise BadInput(f"not a snapshot: {error!r}", place="snapshot", remedy=remedy) from error
+    if schema != SNAPSHOT_SCHEMA:
+        raise BadInput(
+            f"it has schema {schema!r}, and this fairopt reads schema {SNAPSHOT_SCHEMA}",
+            place="snapshot",
+            remedy="Begin the run anew, or go on with the fairopt that wrote it",
+        )
+    return snapshot_from_json(body, states)
+
+
+def snapshot_from_json(data: Any, states: Sequence[type]) -> Snapshot:
+    """Return the snapshot that `snapshot_to_json` wrote; errors as `snapshot_from`."""
+    snapshot: Snapshot = decode(Snapshot, data, "snapshot")
+    known = {each.__name__: each for each in states}
+    if snapshot.state is None:
+        return snapshot
+    if not isinstance(snapshot.state, dict) or len(snapshot.state) != 1 or not known.keys() >= snapshot.state.keys():
+        held = next(iter(snapshot.state), None) if isinstance(snapshot.state, dict) else snapshot.state
+        raise BadInput(
+            f"it holds a {held!r}, which is no state of this policy",
+            place="snapshot, key 'state'",
+            remedy="Go on with the policy that the run was begun with",
+        )
+    [(name, fields)] = snapshot.state.items()
+    return replace(snapshot, state=decode(known[name], fields, f"snapshot, key 'state', key {name!r}"))

@@ -19,10 +19,9 @@ from fairopt.policy import BrokenSchedule, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace, exact
 from fairopt.problem.files.storage import naming
 from fairopt.program import INFINITY, Number
-from fairopt.simulation.changes import PLACED
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import Round
+from fairopt.simulation.record import PLACED, Round
 from fairopt.simulation.run import advance, begin, check_matches, next_queue
 
 SCHEMA = 2
@@ -42,14 +41,36 @@ class Record:
     def rounds(self) -> Iterator[Round]:
         """Yield the whole record of every round, one at a time. Errors: `BadInput` where the lines are of no run."""
         with naming(str(self.path)):
-            yield from replayed(
-                (line for line in lines(self.path) if line.keys() & {"round", "end"}),
-                self.trace,
-                self.cluster,
-                length=exact(self.run["length"], "length"),
-                mechanics=self.mechanics,
-                policy=self.run["policy"],
-            )
+            yield from self.replayed(line for line in lines(self.path) if line.keys() & {"round", "end"})
+
+    def replayed(self, lines: Iterable[Mapping[str, Any]]) -> Iterator[Round]:
+        """Yield what `run` yielded, but for the policy's state, from the ``round`` lines and the ``end`` line.
+
+        ``seconds`` are right in their sum only. Errors: `BadInput` where lines are of no such run.
+        """
+        trace = self.trace
+        check_matches(trace, self.cluster)
+        kind: type = Fraction if trace.jobs.exact else float
+        own, step = self.cluster.as_(kind), kind(exact(self.run["length"], "length"))
+        snapshot, told = begin(own, kind), _Told(self.run["policy"], kind)
+        for line in lines:
+            last = line.get("round", line.get("end"))
+            seconds = float(line.get("seconds", 0.0))  # of this round and of those since the last line, told at once
+            while (coming := next_queue(snapshot, trace, own, step)) is not None and coming[1].index <= last:
+                moved, queue = coming
+                if queue.index == last and "end" in line:
+                    break
+                schedule = told.schedule(queue, line if queue.index == last else {})
+                try:
+                    record = replace(advance(moved, trace, schedule, self.mechanics), backend=told.backend)
+                except BrokenSchedule as error:
+                    remedy = "Give the record as it was written"
+                    raise BadInput(str(error), place=f"round {queue.index}", remedy=remedy) from error
+                yield replace(record, seconds=seconds)
+                snapshot, seconds = record.after, 0.0
+            if "round" in line and snapshot.index != last + 1:
+                remedy = "Give the trace and the cluster that the run was begun with"
+                raise BadInput("nobody is there to run", place=f"round {last}", remedy=remedy)
 
     @property
     def history(self) -> History:
@@ -63,11 +84,8 @@ def read_record(path: Path) -> Record:
         run = first_line(path)
         try:
             trace = _trace(run["trace"], [line["job"] for line in lines(path) if "job" in line])
-            exactly = run["numbers"] == "exact"
-            costs = run["mechanics"]
-            return Record(
-                path, run, trace if exactly else trace.as_(float), _cluster(run["cluster"]), Mechanics(**costs)
-            )
+            trace = trace if run["numbers"] == "exact" else trace.as_(float)
+            return Record(path, run, trace, _cluster(run["cluster"]), Mechanics(**run["mechanics"]))
         except (KeyError, TypeError) as error:
             raise BadInput(f"no run is described there: {error!r}", place="line 1", remedy=_REMEDY) from error
 
@@ -90,9 +108,8 @@ def first_line(path: Path) -> dict[str, Any]:
 
 
 def lines(path: Path, *, torn: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a record, packed or not, one at a time.
+    """Yield the lines of a record, packed or not, one at a time; ``torn``: the last line may break off.
 
-    ``torn``: the last line may break off, as it does where a program ends while it writes.
     Errors: `BadInput` for what is no line of a record, and where there is no such file.
     """
     number = 0
@@ -134,10 +151,7 @@ def _cluster(data: Mapping[str, Any]) -> Cluster:
         [host["type"] for host in hosts],
         [host["gpus"] for host in hosts],
         types=data["types"],
-        memory={
-            gpu_type: INFINITY if size is None else size
-            for gpu_type, size in zip(data["types"], data["memory"], strict=True)
-        },
+        memory=dict(zip(data["types"], data["memory"], strict=True)),
         bandwidth=[host["bandwidth"] for host in hosts],
         hosts=[host["name"] for host in hosts],
     )
@@ -152,53 +166,12 @@ def _trace(data: Mapping[str, Any], jobs: list[dict[str, Any]]) -> Trace:
             names=[job["name"] for job in jobs],
             tenant_weight={each["name"]: each["weight"] for each in data["tenants"]},
         ),
-        tuple(
-            Outage(
-                each["host"],
-                exact(each["begin"], "outage"),
-                INFINITY if each["end"] is None else exact(each["end"], "outage"),
-            )
-            for each in data["outages"]
-        ),
+        tuple(Outage(each["host"], *(_moment(each[key]) for key in ("begin", "end"))) for each in data["outages"]),
     )
 
 
-def replayed(
-    lines: Iterable[Mapping[str, Any]],
-    trace: Trace,
-    cluster: Cluster,
-    *,
-    length: object,
-    mechanics: Mechanics,
-    policy: str,
-) -> Iterator[Round]:
-    """Yield the record of every round of a run, from the ``round`` lines of its record and its ``end`` line.
-
-    They are those that `run` yielded, but for the policy's state; ``seconds`` are right in their sum only.
-    Errors: `BadInput` where the lines are not those of a run of this trace on this cluster.
-    """
-    check_matches(trace, cluster)
-    kind: type = Fraction if trace.jobs.exact else float
-    own, step = cluster.as_(kind), kind(length)
-    snapshot, told = begin(own, kind), _Told(policy, kind)
-    for line in lines:
-        last = line.get("round", line.get("end"))
-        seconds = float(line.get("seconds", 0.0))  # of this round and of those since the last line, told at once
-        while (coming := next_queue(snapshot, trace, own, step)) is not None and coming[1].index <= last:
-            moved, queue = coming
-            if queue.index == last and "end" in line:
-                break
-            schedule = told.schedule(queue, line if queue.index == last else {})
-            try:
-                record = replace(advance(moved, trace, schedule, mechanics), backend=told.backend)
-            except BrokenSchedule as error:
-                remedy = "Give the record as it was written"
-                raise BadInput(str(error), place=f"round {queue.index}", remedy=remedy) from error
-            yield replace(record, seconds=seconds)
-            snapshot, seconds = record.after, 0.0
-        if "round" in line and snapshot.index != last + 1:
-            remedy = "Give the trace and the cluster that the run was begun with"
-            raise BadInput("nobody is there to run", place=f"round {last}", remedy=remedy)
+def _moment(value: Any) -> Number:
+    return INFINITY if value is None else exact(value, "outage")
 
 
 class _Told:
@@ -238,9 +211,7 @@ class _Told:
 
     def number(self, value: Any) -> Number:
         """Return a number as the run had it; null is infinity."""
-        if value is None:
-            return float("inf")
-        made: Number = (
-            value if isinstance(value, float) else Fraction(value) if isinstance(value, str) else self._kind(value)
-        )
+        if value is None or isinstance(value, float):
+            return INFINITY if value is None else value
+        made: Number = Fraction(value) if isinstance(value, str) else self._kind(value)
         return made

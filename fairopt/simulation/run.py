@@ -19,9 +19,8 @@ from fairopt.problem.cluster import Cluster
 from fairopt.problem.queue import Queue, Spots
 from fairopt.problem.trace import Outage, Trace
 from fairopt.program import Number, cast, objects
-from fairopt.simulation.mechanics import Mechanics
+from fairopt.simulation.mechanics import Mechanics, length_of
 from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot
-from fairopt.simulation.setting import length_of
 
 #: After this many rounds in which nothing ran and nothing changed, the run is stalled.
 PATIENCE = 10_000
@@ -116,10 +115,7 @@ def check_goes_on(after: Snapshot, trace: Trace, cluster: Cluster) -> None:
 
 
 def next_queue(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) -> tuple[Snapshot, Queue] | None:
-    """Return the next round with something to decide or report, as snapshot and queue; None if there is none.
-
-    A round without jobs, or only with jobs that fit no type, is skipped unless one has just arrived.
-    """
+    """Return the next round in which jobs can run or have just come, as snapshot and queue; None if there is none."""
     queue = present(snapshot, trace, cluster, length)
     if len(queue.misfits) < len(queue) or len(queue) > len(snapshot.present):
         return snapshot, queue
@@ -228,10 +224,7 @@ def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mec
 def play(
     queue: Queue, row: int, spots: Spots, failing: Sequence[Outage], lease: Number, mechanics: Mechanics
 ) -> tuple[JobRun, JobState]:
-    """Return a job's run on ``spots`` in this round, and its state afterwards.
-
-    ``failing`` are the outages that begin within the round.
-    """
+    """Return a job's run on ``spots`` in this round, where outages are ``failing``, and its state afterwards."""
     hosts, types = queue.cluster.hosts, queue.cluster.types
     setup, speed = mechanics.setup(queue, row, spots), mechanics.speed(queue, row, spots)
     complete = queue.now + setup + queue.remaining[row] / speed

@@ -28,7 +28,7 @@ from fairopt.problem import Queue, Trace
 from fairopt.simulation import History, Round, Setting, Snapshot, advance, begin, choose, next_queue, placed
 from fairopt.simulation.document import document
 from fairopt.simulation.placement import Consolidated
-from fairopt.simulation.snapshots import snapshot_from, snapshot_text
+from fairopt.simulation.record import snapshot_from, snapshot_text
 from fairopt.testing.policy_checks import (
     Known,
     SampledChecks,

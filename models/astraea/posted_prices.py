@@ -20,7 +20,7 @@ from fairopt.models.astraea.round_state import RoundState
 from fairopt.models.common.options import check_whole
 from fairopt.policy import Admission, Claim, Plan, Policy, Seconds, Trait
 from fairopt.problem.batch import MOST_SLOTS, Batch
-from fairopt.schedules.prices import Bases
+from fairopt.schedules import Bases
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from fairopt.problem.files.csv_table import number, read_csv
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.market import check_column
 from fairopt.problem.files.storage import AnyPath, naming, read_text, suffix_of
-from fairopt.problem.frames import rows_and_columns
-from fairopt.problem.labels import as_name, check_keys, check_labels, is_pandas, nearest
+from fairopt.problem.frames import axes
+from fairopt.problem.labels import check_keys, check_labels, is_pandas, nearest
 from fairopt.problem.market import Market
 from fairopt.problem.numbers import exact, shown
 from fairopt.program import Array, objects
@@ -38,21 +38,16 @@ def read_allocation(path: AnyPath, market: Market) -> Array:
 
     CSV has the header ``user,<type>...``; rows and columns are matched to the market by name, in any order. JSON is
     ``{"allocation": [[...]]}`` in the market's order, or in the order of its ``users`` and ``types`` where it has them.
-
-    Errors: `BadInput` that names the file and the place, for names that are unknown, missing or given twice, for
-    another shape, and for NaN, infinities and text.
+    Errors: `BadInput` that names the file and the place: for names, another shape, and what is no finite number.
     """
     with naming(path):
         return _READERS[suffix_of(path, _READERS)](read_text(path), market)
 
 
 def allocation_from(values: Any, market: Market) -> Array:
-    """Return shares (n, k) as Fractions from nested lists or an array, or a pandas table aligned by its labels.
-
-    Errors: as `read_allocation`.
-    """
+    """Return shares (n, k) as Fractions of lists, an array, or a labelled pandas table; errors as `read_allocation`."""
     if is_pandas(values, "DataFrame"):
-        users, types = ([as_name(label, what) for label in axis] for axis, what in rows_and_columns(values))
+        users, types = axes(values)
         check_labels(users, market.users, "user", "the table's rows")
         check_labels(types, market.types, "type", "the table's columns")
         return _sorted(_exact_rows(values.to_numpy(dtype=object), users, types), users, types, market)

@@ -45,28 +45,26 @@ from os import fspath
 from typing import Any
 
 from fairopt.errors import BadInput
-from fairopt.problem.batch import Batch
+from fairopt.problem.batch import JOB_NUMBERS, Batch
 from fairopt.problem.checks import listed
 from fairopt.problem.cluster import MOST_HOSTS
 from fairopt.problem.files.columns import (
     NAME,
     NAMES,
     NUMBERS,
-    SCHEMA,
-    TOP,
-    VERSION,
     Column,
     TableType,
     ValueType,
     by_type,
     check_unique,
     count,
+    document_type,
     json_schema,
     nested,
     number_schema,
     read_document,
     tables,
-    write_table,
+    write_document,
 )
 from fairopt.problem.files.documents import parse_json, parse_toml
 from fairopt.problem.files.groups import expanded, grouped
@@ -150,18 +148,13 @@ def batch_table(worker_types: Sequence[str], ps_types: Sequence[str]) -> TableTy
         Column("gradient", _AMOUNT, "Size of its gradients, in data units.", 0),
         Column("utility", _UTILITY, "What completing it is worth, by the slots that it takes."),
     )
-    return TableType(
-        (
-            SCHEMA,
-            Column("worker_types", _TYPES, "The names of the worker types.", _DEFAULT_TYPES[0]),
-            Column("ps_types", _TYPES, "The names of the types of PS.", _DEFAULT_TYPES[1]),
-            Column("bandwidth", nested(TableType(bandwidth)), "What one worker and one PS reserve."),
-            Column("tenant", tables(TableType((server[0], *owned), "tenants")), "The tenants and what each owns."),
-            Column(
-                "server", tables(TableType(server, "servers", MOST_HOSTS)), "The servers, in groups of the same kind."
-            ),
-            Column("job", tables(TableType(job, "jobs")), "The jobs."),
-        )
+    return document_type(
+        Column("worker_types", _TYPES, "The names of the worker types.", _DEFAULT_TYPES[0]),
+        Column("ps_types", _TYPES, "The names of the types of PS.", _DEFAULT_TYPES[1]),
+        Column("bandwidth", nested(TableType(bandwidth)), "What one worker and one PS reserve."),
+        Column("tenant", tables(TableType((server[0], *owned), "tenants")), "The tenants and what each owns."),
+        Column("server", tables(TableType(server, "servers", MOST_HOSTS)), "The servers, in groups of the same kind."),
+        Column("job", tables(TableType(job, "jobs")), "The jobs."),
     )
 
 
@@ -172,17 +165,14 @@ def batch_schema() -> dict[str, Any]:
 
 
 def read_batch(path: AnyPath) -> Batch:
-    """Return the batch in a .toml or .json file; decimals are read exactly.
-
-    Errors: `BadInput` that names the file, the tenant, server or job, the key, the value and what to do.
-    """
+    """Return the batch in a .toml or .json file. Errors: `BadInput` naming the file, the place, and the remedy."""
     return read_file(path, documents(batch_from_dict, batch_to_dict))
 
 
 def write_batch(batch: Batch, path: AnyPath) -> None:
     """Write a batch so that `read_batch` gives it back exactly; an existing file is replaced.
 
-    Errors: `BadInput` for another suffix, for a batch without jobs, and for a utility of a class of one's own.
+    Errors: `BadInput` for another suffix, a batch without jobs, and a utility of a class of one's own.
     """
     write_file(path, batch, documents(batch_from_dict, batch_to_dict))
 
@@ -229,10 +219,7 @@ def batch_from_dict(data: Mapping[str, Any]) -> Batch:
 
 
 #: The columns of jobs, besides their names.
-_JOB_COLUMNS = (
-    *("tenant", "arrival", "epochs", "chunks", "minibatches", "minibatch_time", "update_time", "gradient"),
-    "utility",
-)
+_JOB_COLUMNS = ("tenant", *JOB_NUMBERS, "utility")
 
 
 def batch_to_dict(batch: Batch) -> dict[str, Any]:
@@ -245,7 +232,6 @@ def batch_to_dict(batch: Batch) -> dict[str, Any]:
     columns["tenant"] = [batch.tenants[owner] for owner in jobs.tenant]
     quotas = zip(batch.tenants, batch.worker_quota.tolist(), batch.ps_quota.tolist(), strict=True)
     top = {
-        "schema": VERSION,
         "worker_types": servers.worker_types,
         "ps_types": servers.ps_types,
         "bandwidth": {"worker": servers.worker_bandwidth, "ps": servers.ps_bandwidth},
@@ -254,11 +240,9 @@ def batch_to_dict(batch: Batch) -> dict[str, Any]:
             {"name": name, "workers": workers[at], "ps": ps[at], "count": many}
             for at, many, name in grouped(servers.names, list(map(str, zip(workers, ps, strict=True))), "s")
         ],
-        "job": [
-            {"name": name, **{key: columns[key][row] for key in _JOB_COLUMNS}} for row, name in enumerate(jobs.names)
-        ],
+        "job": [{"name": name} | {key: columns[key][row] for key in columns} for row, name in enumerate(jobs.names)],
     }
-    return write_table(top, batch_table(servers.worker_types, servers.ps_types), TOP)
+    return write_document(top, batch_table(servers.worker_types, servers.ps_types))
 
 
 def _listed(column: Any) -> list[Any]:

@@ -24,18 +24,16 @@ from fairopt.problem.cluster import MOST_HOSTS, Cluster
 from fairopt.problem.files.columns import (
     NAME,
     NAMES,
-    SCHEMA,
-    TOP,
-    VERSION,
     Column,
     TableRow,
     TableType,
     count,
+    document_type,
     json_schema,
     positive,
     read_document,
     tables,
-    write_table,
+    write_document,
 )
 from fairopt.problem.files.groups import expanded, grouped
 from fairopt.problem.files.storage import AnyPath, documents, read_file, write_file
@@ -56,12 +54,9 @@ HOST = TableType(
     most=MOST_HOSTS,
     label=("name", "type"),
 )
-CLUSTER = TableType(
-    (
-        SCHEMA,
-        Column("types", NAMES, "The names of the GPU types in order; as they first appear where left out.", None),
-        Column("host", tables(HOST), "The hosts, in groups of the same kind."),
-    )
+CLUSTER = document_type(
+    Column("types", NAMES, "The names of the GPU types in order; as they first appear where left out.", None),
+    Column("host", tables(HOST), "The hosts, in groups of the same kind."),
 )
 
 
@@ -71,10 +66,7 @@ def cluster_schema() -> dict[str, Any]:
 
 
 def read_cluster(path: AnyPath) -> Cluster:
-    """Return the cluster in a .toml or .json file; decimals are read exactly.
-
-    Errors: `BadInput` that names the file, the group of hosts, the key, the value and what to do.
-    """
+    """Return the cluster in a .toml or .json file. Errors: `BadInput` naming the file, the place, and the remedy."""
     return read_file(path, documents(cluster_from_dict, cluster_to_dict))
 
 
@@ -119,10 +111,7 @@ def _gigabytes(amount: Number) -> str:
 
 
 def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
-    """Return the dictionary of the file schema that `cluster_from_dict` turns back into exactly this cluster.
-
-    Errors: `BadInput` where a type has a memory but no hosts, for which a file has no place.
-    """
+    """Return what `cluster_from_dict` turns back into this cluster; `BadInput` where a type has memory but no hosts."""
     for name, limit, gpus in zip(cluster.types, cluster.memory, cluster.capacity, strict=True):
         if not gpus and limit != INFINITY:
             raise BadInput("it has a memory but no hosts", place=f"type {name!r}", remedy="Leave out one or the other")
@@ -132,4 +121,4 @@ def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
         kind, gpus, bandwidth = alike[host]
         values = {"name": called, "type": cluster.types[kind], "gpus": gpus, "count": many, "bandwidth": bandwidth}
         groups.append(values | {"memory": cluster.memory[kind]})
-    return write_table({"schema": VERSION, "types": cluster.types, "host": groups}, CLUSTER, TOP)
+    return write_document({"types": cluster.types, "host": groups}, CLUSTER)

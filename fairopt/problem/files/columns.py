@@ -25,10 +25,7 @@ TOP = "the top level"
 
 @dataclass(frozen=True)
 class ValueType:
-    """What may stand in a column: how it is read (with its place, for errors) and written, and its JSON Schema.
-
-    ``tables``: the kind of the tables in it, where it holds any.
-    """
+    """What may stand in a column: how it is read (with its place) and written, its JSON Schema, and tables in it."""
 
     read: Callable[[Any, str], Any]
     write: Callable[[Any, str], Any]
@@ -38,10 +35,7 @@ class ValueType:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, or a key: its name, what it holds, what it says, and its value where it is left out.
-
-    ``blank`` is the remedy where a cell is blank that must not be.
-    """
+    """A column or key: its name, what it holds, what it says, its value where left out, the remedy for a blank."""
 
     name: str
     value: ValueType
@@ -236,6 +230,11 @@ def read_document(data: object, file_type: str, table: TableType) -> TableRow:
     return read_table(data, TOP, table)
 
 
+def write_document(values: Mapping[str, Any], table: TableType) -> dict[str, Any]:
+    """Return the document that `read_document` turns back into ``values``."""
+    return write_table({"schema": VERSION, **values}, table, TOP)
+
+
 def check_version(data: Mapping[str, object]) -> None:
     """Refuse a file of another version of the schema."""
     if "schema" not in data:
@@ -246,7 +245,12 @@ def check_version(data: Mapping[str, object]) -> None:
         raise BadInput(f"got version {shown(version)}", place="schema", remedy=remedy)
 
 
-SCHEMA = Column("schema", ValueType(_as_it_is, _as_it_is, {"const": VERSION}), "The version of this schema.")
+_SCHEMA = Column("schema", ValueType(_as_it_is, _as_it_is, {"const": VERSION}), "The version of this schema.")
+
+
+def document_type(*columns: Column) -> TableType:
+    """Return the kind of the top level of a document: the version of its schema, and ``columns``."""
+    return TableType((_SCHEMA, *columns))
 
 
 def _called(table: Mapping[str, Any], place: str, table_type: TableType) -> str:

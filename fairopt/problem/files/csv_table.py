@@ -26,8 +26,7 @@ class CsvTable(NamedTuple):
 def read_csv(text: str, key: str, check_column: Callable[[str, str], None]) -> CsvTable:
     """Return the table in a CSV text, in which the column ``key`` names the rows; spaces around a cell are dropped.
 
-    ``check_column`` is given each column's name and place. Errors: `BadInput` that names the line, for names that are
-    blank or stand twice, rows of another length than the header, and broken quotes.
+    ``check_column`` is given each column's name and place. Errors: `BadInput` that names the line.
     """
     (line, header), *records = _records(text) or [(1, [""])]
     for number, name in enumerate(header, start=1):

@@ -39,10 +39,7 @@ _SUFFIXES = dict.fromkeys((".toml", ".json", ".csv", ".csv.gz"))
 
 
 def file_type(path: AnyPath) -> str:
-    """Return what a file describes by its contents: "market", "trace", "batch" or "cluster".
-
-    A market where nothing tells: its reader then says what is missing. Errors: `BadInput` where it cannot be read.
-    """
+    """Return what a file describes: "trace", "batch", "cluster", or "market" where nothing tells; else `BadInput`."""
     with naming(path):
         suffix, text = suffix_of(path, _SUFFIXES), read_text(path)
         if suffix.startswith(".csv"):

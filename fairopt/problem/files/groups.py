@@ -43,10 +43,7 @@ def expanded(
 def grouped(
     names: Sequence[str], alike: Sequence[Hashable], prefix: str | None = None
 ) -> Iterator[tuple[int, int, str | None]]:
-    """Yield (first host, count, name) of the longest groups that `expanded` turns back into ``names``.
-
-    Hosts of one group are equal in ``alike``. The name is None for a group named by ``prefix``.
-    """
+    """Yield (first host, count, name or None for ``prefix``) of the longest groups of `alike` hosts for `expanded`."""
     at = 0
     while at < len(names):
         runs: list[tuple[int, str | None]] = []

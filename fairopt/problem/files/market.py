@@ -16,19 +16,17 @@ from fairopt.problem.files.columns import (
     NAME,
     NAMES,
     NUMBERS,
-    SCHEMA,
-    TOP,
-    VERSION,
     Column,
     OneOf,
     TableRow,
     TableType,
     check_unique,
+    document_type,
     json_schema,
     positive,
     read_document,
     tables,
-    write_table,
+    write_document,
 )
 from fairopt.problem.files.csv_table import csv_text, number, read_csv
 from fairopt.problem.files.storage import AnyPath, Format, documents, naming, read_file, write_file
@@ -61,13 +59,10 @@ USER = TableType(
     one_of=OneOf(("speedup", "job"), "Give speedup for a user of one job type, and job, a list, for one of several"),
     rules={"dependentSchemas": {"demand": {"properties": {"job": {"items": {"not": {"required": ["demand"]}}}}}}},
 )
-MARKET = TableType(
-    (
-        SCHEMA,
-        Column("types", NAMES, "The names of the GPU types, each once."),
-        Column("capacity", NUMBERS, "GPUs of each type, in the order of types; at least one is positive."),
-        Column("user", tables(USER), "The users."),
-    )
+MARKET = document_type(
+    Column("types", NAMES, "The names of the GPU types, each once."),
+    Column("capacity", NUMBERS, "GPUs of each type, in the order of types; at least one is positive."),
+    Column("user", tables(USER), "The users."),
 )
 CAPACITY = "capacity"
 _OPTIONAL = ("weight", "demand")
@@ -80,18 +75,14 @@ def market_schema() -> dict[str, Any]:
 
 
 def read_market(path: AnyPath) -> Market:
-    """Return the market in a .toml, .json or .csv file; decimals are read exactly.
-
-    Errors: `BadInput` that names the file, the place in it, the value and what to do.
-    """
+    """Return the market in a .toml, .json or .csv file. Errors: `BadInput` naming the file, the place, the remedy."""
     return read_file(path, FORMATS)
 
 
 def write_market(market: Market, path: AnyPath) -> None:
     """Write a market so that `read_market` gives it back exactly; an existing file is replaced.
 
-    Errors: `BadInput` for another suffix, for what the format cannot hold (CSV has no job types), and for a path that
-    cannot be written.
+    Errors: `BadInput` for another suffix, a path that cannot be written, and job types in CSV.
     """
     write_file(path, market, FORMATS)
 
@@ -111,11 +102,8 @@ def market_from_dict(data: Mapping[str, Any], file: str = "") -> Market:
     """Return the market that a dictionary of the file schema describes; numbers are ints, decimals or strings "p/q".
 
     A user with several job types becomes a row "user/job" for each of them, with `Market.owner` the user. Its weight is
-    divided among them, equally or in proportion to the jobs' own ``weight``, and so is its ``demand``, unless
-    the jobs have demands of their own.
-
-    Errors: `BadInput` that names ``file``, the user by position and name, the key and what to do.
-
+    divided among them, equally or in proportion to the jobs' own ``weight``, and so is its ``demand``, unless the jobs
+    have demands of their own. Errors: `BadInput` that names ``file``, the user, the key and what to do.
     Source: OEF Sec. 4.2.4 (virtual users; weights divided equally).
     """
     with naming(file):
@@ -153,10 +141,7 @@ def _lines(user: TableRow) -> Iterator[_Line]:
 
 
 def market_to_dict(market: Market) -> dict[str, Any]:
-    """Return the dictionary of the file schema that `market_from_dict` turns back into exactly this market.
-
-    Numbers are ints, floats where their shortest decimal form is the number, and else strings "p/q", so that any
-    writer of JSON or TOML can write them. Weights of 1 and absent demands are left out.
+    """Return what `market_from_dict` turns back into exactly this market, in the types of JSON and TOML.
 
     Errors: `BadInput` where rows of one owner do not stand together or are not called "owner/job".
     """
@@ -170,10 +155,8 @@ def market_to_dict(market: Market) -> dict[str, Any]:
             remedy = "Reorder them with Market.select"
             raise BadInput(f"the rows of {owner!r} do not stand together", place=_place(market, rows[0]), remedy=remedy)
         seen.add(owner)
-        values = _with_jobs(market, owner, rows) if virtual else _values(market, rows[0], owner)
-        users.append(values)
-    top = {"schema": VERSION, "types": market.types, "capacity": market.capacity, "user": users}
-    return write_table(top, MARKET, TOP)
+        users.append(_with_jobs(market, owner, rows) if virtual else _values(market, rows[0], owner))
+    return write_document({"types": market.types, "capacity": market.capacity, "user": users}, MARKET)
 
 
 def _place(market: Market, row: int) -> str:

@@ -23,22 +23,21 @@ from fairopt.problem.files.columns import (
     NAMES,
     NUMBER,
     NUMBERS,
-    SCHEMA,
     TEXT,
     TOP,
     UNCHECKED,
-    VERSION,
     Column,
     OneOf,
     TableRow,
     TableType,
     ValueType,
     check_unique,
+    document_type,
     json_schema,
     positive,
     read_document,
     tables,
-    write_table,
+    write_document,
 )
 from fairopt.problem.files.csv_table import csv_text, filled, read_cells, read_csv
 from fairopt.problem.files.storage import AnyPath, Format, documents, read_file, write_file
@@ -56,30 +55,21 @@ UNUSED = (
 )
 LENGTH = positive("number", "Give a positive number; leave out jobs that never ran")
 _TENANT = ValueType(lambda value, place: check_name(TEXT.read(value, place), place), TEXT.write, NAME.schema)
+_UNSENT = "Leave out jobs that were never submitted, or give the time"
+_UNRUN = "Leave out jobs that never ran, or give their "
 JOB = TableType(
     (
         Column("name", NAME, "The name of the job, which no other has."),
         Column("tenant", _TENANT, 'Whose job it is; "unknown" where left out.', None),
-        Column(
-            "submit_s",
-            NUMBER,
-            "When it arrives, in seconds.",
-            blank="Leave out jobs that were never submitted, or give the time",
-        ),
+        Column("submit_s", NUMBER, "When it arrives, in seconds.", blank=_UNSENT),
         Column(
             "duration_s",
             LENGTH,
             "Its running time in seconds where its throughput is 1.",
             None,
-            blank="Leave out jobs that never ran, or give their length",
+            _UNRUN + "length",
         ),
-        Column(
-            "work",
-            LENGTH,
-            "Its work, in its own unit.",
-            None,
-            blank="Leave out jobs that never ran, or give their work",
-        ),
+        Column("work", LENGTH, "Its work, in its own unit.", None, _UNRUN + "work"),
         Column("gpus", NUMBER, "The GPUs that it runs on, all or none."),
         Column("memory", UNCHECKED, "Gigabytes that it needs on each GPU.", 0),
         Column("state_size", UNCHECKED, "Gigabytes that move with it.", 0),
@@ -112,14 +102,11 @@ OUTAGE = TableType(
     called="outages",
     label=("host",),
 )
-TRACE = TableType(
-    (
-        SCHEMA,
-        Column("types", NAMES, "The GPU types that throughputs are for.", None),
-        Column("tenant", tables(TENANT), "The tenants whose weight is not 1.", ()),
-        Column("job", tables(JOB), "The jobs."),
-        Column("outage", tables(OUTAGE), "When hosts are down.", ()),
-    )
+TRACE = document_type(
+    Column("types", NAMES, "The GPU types that throughputs are for.", None),
+    Column("tenant", tables(TENANT), "The tenants whose weight is not 1.", ()),
+    Column("job", tables(JOB), "The jobs."),
+    Column("outage", tables(OUTAGE), "When hosts are down.", ()),
 )
 #: The columns that are called alike in `Jobs`, and hold the same.
 _SAME = ("gpus", "memory", "state_size", "dataset", "dataset_size", "weight", "priority")
@@ -136,18 +123,15 @@ def trace_schema() -> dict[str, Any]:
 def read_trace(path: AnyPath, types: Sequence[str]) -> Trace:
     """Return the trace in a .csv, .csv.gz, .toml or .json file, for a cluster of ``types``; decimals are read exactly.
 
-    Errors: `BadInput` that names the file, the job by line or position, the column, the value and what to do. A job of
-    no duration is refused: what to do with jobs that never ran is for the user to decide.
+    Errors: `BadInput` that names the file, the job, the column, the value and the remedy, also for jobs of no duration.
     """
     return read_file(path, _formats(list(types)))
 
 
 def write_trace(trace: Trace, path: AnyPath) -> None:
-    """Write a trace so that `read_trace` with the trace's types gives it back exactly; an existing file is replaced.
+    """Write a trace so that `read_trace` with the trace's types gives it back exactly, but for the order of tenants.
 
-    The order of tenants is not written: it becomes that in which their first jobs arrive.
-
-    Errors: `BadInput` for another suffix, and for what CSV cannot hold: weights of tenants, outages.
+    An existing file is replaced. Errors: `BadInput` for another suffix, and for weights of tenants and outages in CSV.
     """
     write_file(path, trace, _formats([]))
 
@@ -290,13 +274,12 @@ def trace_to_dict(trace: Trace) -> dict[str, Any]:
     with_speeds = bool((jobs.throughput != 1).any())
     weights = zip(jobs.tenants, jobs.tenant_weight, strict=True)
     top = {
-        "schema": VERSION,
         "types": jobs.types if with_speeds else None,
         "tenant": tuple({"name": name, "weight": weight} for name, weight in weights if weight != 1),
         "job": [_job(jobs, row, with_speeds) for row in range(len(jobs))],
         "outage": tuple(vars(each) for each in trace.outages),
     }
-    return write_table(top, TRACE, TOP)
+    return write_document(top, TRACE)
 
 
 def _job(jobs: Jobs, row: int, with_speeds: bool) -> dict[str, Any]:

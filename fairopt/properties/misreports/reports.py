@@ -14,7 +14,7 @@ from fairopt.backends.solution import Basis, not_negative
 from fairopt.errors import NotSolved
 from fairopt.policy import Allocation, Formulated, Policy, chosen, decide
 from fairopt.problem import Market
-from fairopt.problem.utility import capped_value
+from fairopt.problem.market import capped_value
 from fairopt.program import Array, Program
 from fairopt.program.batched import Programs, formulated
 
