@@ -6,10 +6,12 @@ digits and one denominator in common, so that a sum of whole numbers does. Terms
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import lcm
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +23,11 @@ ZERO = Fraction(0)
 def zeros(count: int) -> Array:
     """Return ``count`` Fractions that are 0."""
     return objects([ZERO] * count)
+
+
+def as_fractions(values: Iterable[Any]) -> Array:
+    """Return flint's rationals as Fractions."""
+    return objects(Fraction(int(value.p), int(value.q)) for value in values)
 
 
 def finite(ends: Array) -> Array:
