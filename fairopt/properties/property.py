@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from time import monotonic
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,8 +19,35 @@ from fairopt.errors import BadInput, NotCapable
 from fairopt.policy import Optima, Policy
 from fairopt.problem import Market, allocation_from, exact
 from fairopt.program import INFINITY, Array, Number
-from fairopt.properties.effort import Effort
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
+
+#: The kinds of misreports; each gets an equal part of the effort.
+KINDS = 3
+
+
+@dataclass(frozen=True)
+class Effort:
+    """The limits of a search: at most ``evaluations`` misreports and ``seconds``, with random ``seed``.
+
+    The same evaluations and seed make the same search; seconds depend on the machine. Decisions that are repeated, to
+    confirm a gain or make it exact, are not counted.
+    """
+
+    evaluations: int = 600
+    seconds: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.evaluations < 1 or (self.seconds is not None and not self.seconds > 0):
+            raise BadInput(f"got {self}", place="effort", remedy="Allow at least one evaluation and some time")
+
+    def ends(self, parts: int = 1) -> float:
+        """Return when a part of a search that begins now must end, by `monotonic`; infinite where no time is set."""
+        return INFINITY if self.seconds is None else monotonic() + self.seconds / parts
+
+    def part(self, number: int) -> int:
+        """Return the number of evaluations for kind ``number`` of misreport; the parts add up to all."""
+        return (self.evaluations + KINDS - 1 - number) // KINDS
 
 
 class Property(ABC):

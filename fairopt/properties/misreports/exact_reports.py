@@ -13,8 +13,7 @@ from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Allocation, Optima, Policy, exactly
 from fairopt.problem import Market
 from fairopt.program import Array, Number, Sense, number_text
-from fairopt.properties.misreports.allowed import Misreports
-from fairopt.properties.misreports.search import Found
+from fairopt.properties.misreports.search import Found, Misreports
 
 #: Relative widths of the intervals around a float report in which simple numbers are sought, widest first.
 NEIGHBOURHOODS = (0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)

@@ -8,12 +8,10 @@ import numpy as np
 
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
-from fairopt.properties.effort import Effort
-from fairopt.properties.misreports.allowed import ANYTHING, LARGER, SMALLER, Misreports
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import Found, MisreportSearch
-from fairopt.properties.property import MechanismProperty
+from fairopt.properties.misreports.search import ANYTHING, LARGER, SMALLER, Found, Misreports, MisreportSearch
+from fairopt.properties.property import Effort, MechanismProperty
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 
 #: On markets of more shares than this only one report of each kind is decided exactly: it takes longer than the search.

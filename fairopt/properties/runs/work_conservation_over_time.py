@@ -10,8 +10,7 @@ import numpy as np
 from fairopt.problem import Queue
 from fairopt.program import Number, number_text
 from fairopt.properties.property import SlackCase
-from fairopt.properties.runs.run_property import RunInstance, RunProperty
-from fairopt.properties.runs.scripted import BOTH, ONE, jobs, scripted
+from fairopt.properties.runs.run_property import BOTH, ONE, RunInstance, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
 

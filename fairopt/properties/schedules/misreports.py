@@ -14,8 +14,7 @@ from fairopt.policy import Plan, Policy, decide
 from fairopt.problem.batch import Batch, JobSchedule, slots_for
 from fairopt.problem.utilities import CompletionUtility
 from fairopt.program import INFINITY, Number
-from fairopt.properties.effort import Effort
-from fairopt.properties.property import MechanismProperty, slack_allowed
+from fairopt.properties.property import Effort, MechanismProperty, slack_allowed
 from fairopt.properties.schedules.plan_property import SOURCE
 from fairopt.properties.verdict import Answer, Verdict
 
