@@ -160,10 +160,7 @@ class Scs(_Conic):
 
     name = "scs"
     modules = ("cvxpy", "scs")
-    passed_as: ClassVar = {
-        Capability.TOLERANCE: ("eps_abs", "eps_rel"),
-        Capability.TIME_LIMIT: ("time_limit_secs",),
-    }
+    passed_as: ClassVar = {Capability.TOLERANCE: ("eps_abs", "eps_rel"), Capability.TIME_LIMIT: ("time_limit_secs",)}
     settings: ClassVar = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 500_000}
     capabilities = frozenset({Capability.DUALS, Capability.LOGARITHMS, *passed_as})
 
@@ -183,7 +180,8 @@ class _Cones:
         shape = program.shape
         full = np.diff(rows.start) > 0  # `settle` has checked the rows without variables
         self.size = size = power_of_two(largest_of(rows))
-        self.unit = float(power_of_two(_largest_rate(program)))
+        weights = np.zeros(0) if program.logarithms is None else program.logarithms.weight
+        self.unit = float(power_of_two(np.concatenate([np.abs(program.cost), weights]).max(initial=0.0) or 1.0))
         matrix = sparse.csr_array((rows.value / size[rows.row], rows.column, rows.start), shape=shape)
         each = sparse.eye_array(shape[1], format="csr")
         low, high = uncrossed(rows.lower / size, rows.upper / size)
@@ -216,11 +214,6 @@ class _Cones:
         return -rate if program.sense is Sense.MAXIMIZE else rate
 
 
-def _largest_rate(program: Program) -> float:
-    weights = np.zeros(0) if program.logarithms is None else program.logarithms.weight
-    return float(np.concatenate([np.abs(program.cost), weights]).max(initial=0.0)) or 1.0
-
-
 def _cost(program: Program, x: Any) -> Any:
     """Return the objective to be minimised as a cvxpy expression."""
     import cvxpy
@@ -250,7 +243,7 @@ def _outcome(status: str, word: str) -> Status:
     if status.endswith("_inaccurate"):
         return Status.INACCURATE
     ended = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED, Status.INFEASIBLE_OR_UNBOUNDED)
-    return Status(status) if status in {each.value for each in ended} else Status.FAILED
+    return next((each for each in ended if each.value == status), Status.FAILED)
 
 
 def _holds(program: Program, point: Array) -> bool:

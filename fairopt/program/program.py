@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -144,15 +145,10 @@ class Program:
 
         A float becomes the Fraction of its exact value.
         """
-        return replace(
-            self,
-            cost=cast(self.cost, number),
-            offset=cast(np.asarray(self.offset), number).item(),
-            lower=cast(self.lower, number),
-            upper=cast(self.upper, number),
-            rows=self.rows.as_(number),
-            logarithms=self.logarithms and self.logarithms.as_(number),
-        )
+        arrays: dict[str, Any] = {name: cast(getattr(self, name), number) for name in ("cost", "lower", "upper")}
+        offset = cast(np.asarray(self.offset), number).item()
+        logarithms = self.logarithms and self.logarithms.as_(number)
+        return replace(self, **arrays, offset=offset, rows=self.rows.as_(number), logarithms=logarithms)
 
     def value(self, x: Array) -> Number:
         """Return the objective at ``x``, in the number type of ``x`` (a float if there are logarithms)."""

@@ -91,12 +91,16 @@ class OutcomeProperty(Property):
         """Decide of ``outcome`` alone."""
         return self.verify(problem, outcome)
 
-    @abstractmethod
     def verify(self, problem: Any, outcome: Any, *, tolerance: Number | None = None) -> Verdict:
         """Decide of anybody's outcome: shares (n, k) of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`.
 
         ``tolerance``: relative slack that counts as none; None for none in exact numbers, `TOLERANCE` in floats.
         """
+        return self.check(outcome, tolerance=tolerance)
+
+    @abstractmethod
+    def check(self, *outcome: Any, **tolerance: Any) -> Verdict:
+        """Decide of an outcome that needs no problem beside it, or of both."""
 
     def _by_tightest(
         self, case: SlackCase | None, tolerance: Number | None, *, exact: bool, unit: str, effort: str, reason: str = ""
@@ -108,16 +112,11 @@ class OutcomeProperty(Property):
         allowed = slack_allowed(tolerance, exact=exact)
         fails = case is not None and bool(case.slack < -allowed * case.size)
         reason = "" if fails else reason
-        return Verdict(
-            property=self.name,
-            answer=Answer.FAILS if fails else Answer.UNDECIDED if reason else Answer.HOLDS,
-            margin=None if case is None else case.slack + 0,  # turns a float -0.0 into 0.0
-            unit=unit,
-            exact=exact and not reason and bool(fails or case is None or case.slack >= 0),
-            effort=effort,
-            witness=case.witness if fails and case is not None else None,
-            reason=reason,
-        )
+        answer = Answer.FAILS if fails else Answer.UNDECIDED if reason else Answer.HOLDS
+        margin = None if case is None else case.slack + 0  # turns a float -0.0 into 0.0
+        exact = exact and not reason and bool(fails or case is None or case.slack >= 0)
+        witness = case.witness if fails and case is not None else None
+        return Verdict(self.name, answer, margin, unit, exact, effort, witness, reason=reason)
 
 
 def slack_allowed(tolerance: Number | None, *, exact: bool) -> Number:

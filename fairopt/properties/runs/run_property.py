@@ -54,10 +54,6 @@ class RunProperty(OutcomeProperty):
     looked_at: ClassVar[str] = "cases"
     instances: ClassVar[tuple[RunInstance, ...]]
 
-    def verify(self, problem: Setting, outcome: History, *, tolerance: Number | None = None) -> Verdict:
-        """Decide of a history; see `check`."""
-        return self.check(outcome, tolerance=tolerance)
-
     def check(self, history: History, *, tolerance: Number | None = None) -> Verdict:
         """Decide whether a run has the property; the margin is the slack of the tightest case, for its size.
 

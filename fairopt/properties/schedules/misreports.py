@@ -174,15 +174,8 @@ class ScheduleStrategyProofness(MechanismProperty):
         exact = best is not None and not isinstance(best.gain, float)
         allowed = slack_allowed(None, exact=exact)
         pays = best is not None and best.gain > allowed * max(best.honest, -best.honest)
-        return Verdict(
-            property=self.name,
-            answer=Answer.FAILS if pays else Answer.NOT_REFUTED,
-            margin=None if best is None else -best.gain,
-            unit="revenue",
-            exact=exact,
-            effort=f"{tried} lies",
-            witness=best if pays else None,
-        )
+        answer, margin = Answer.FAILS if pays else Answer.NOT_REFUTED, None if best is None else -best.gain
+        return Verdict(self.name, answer, margin, "revenue", exact, f"{tried} lies", best if pays else None)
 
     def misreport(
         self, policy: Policy, batch: Batch, misreport: BatchLie, honest: tuple[Number, ...] | None = None

@@ -85,15 +85,10 @@ class AdjacentTypes(AllocationProperty):
                 if right > left + 1 and (witness is None or smaller_side > -worst):
                     worst = -smaller_side
                     witness = Gap(user, names[left], names[left + 1], names[right], names)
-        return Verdict(
-            property=self.name,
-            answer=Answer.HOLDS if witness is None else Answer.FAILS,
-            margin=worst,
-            unit="GPUs",
-            exact=market.exact and not ((shares > 0) & (shares <= tolerance * market.capacity)).any(),
-            effort=f"{len(market.users)} users over {' < '.join(names)}",
-            witness=witness,
-        )
+        answer = Answer.HOLDS if witness is None else Answer.FAILS
+        exact = market.exact and not ((shares > 0) & (shares <= tolerance * market.capacity)).any()
+        effort = f"{len(market.users)} users over {' < '.join(names)}"
+        return Verdict(self.name, answer, worst, "GPUs", exact, effort, witness)
 
     def _columns(self, market: Market) -> list[int]:
         names = market.types if self.order is None else self.order

@@ -119,15 +119,9 @@ class ParetoEfficiency(AllocationProperty):
         fitted = _fit(market, shares, tolerance)
         if fitted is None:
             left = market.capacity - shares.sum(axis=0)
-            return Verdict(
-                property=self.name,
-                answer=Answer.FAILS,
-                margin=min(left.min(), shares.min()),
-                unit="GPUs",
-                exact=market.exact,
-                effort="none: the allocation is not feasible, and only feasible ones are efficient",
-                witness=Infeasible(market.types[int(np.argmin(left))]),
-            )
+            margin, witness = min(left.min(), shares.min()), Infeasible(market.types[int(np.argmin(left))])
+            effort = "none: the allocation is not feasible, and only feasible ones are efficient"
+            return Verdict(self.name, Answer.FAILS, margin, "GPUs", market.exact, effort, witness)
         own = market.utility(fitted)
         fair = market.fair_utility()
         program = largest_gain(market, own, fair)
@@ -137,20 +131,15 @@ class ParetoEfficiency(AllocationProperty):
         gains = market.utility(better) - own
         # the tolerance is for each user's gain, so that the sum of many rounding errors does not count as a gain
         relative = min(gain, (gains / fair).max())
-        verdict = self._by_slack(
-            market,
-            -gain if gain > 0 else 0 * gain,
-            gain / relative if relative > 0 else 1,
-            tolerance,
-            unit="sum over users of gain over own-partition throughput",
-            effort=f"all feasible allocations (a linear program solved by {solution.backend})",
-            witness=DominatingAllocation(better, gains, market.users),
-        )
+        slack, size = -gain if gain > 0 else 0 * gain, gain / relative if relative > 0 else 1
+        unit = "sum over users of gain over own-partition throughput"
+        effort = f"all feasible allocations (a linear program solved by {solution.backend})"
+        dominating = DominatingAllocation(better, gains, market.users)
+        verdict = self._by_slack(market, slack, size, tolerance, unit=unit, effort=effort, witness=dominating)
         if verdict.answer is Answer.FAILS:
             return verdict
-        untouched = market.exact and bool((fitted == shares).all())
-        evidence = _weights(program, solution, fair)
-        return replace(verdict, evidence=evidence, exact=verdict.exact and untouched)
+        untouched = bool((fitted == shares).all())
+        return replace(verdict, evidence=_weights(program, solution, fair), exact=verdict.exact and untouched)
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide over all optima; see `fairopt.properties.over_optima`."""
@@ -251,6 +240,5 @@ def _improving(optima: Optima, balances: list[tuple[Terms, Number]], order: list
     nothing = Formulation("trades that hurt nobody").program().as_(Fraction)
     found = optima.most(objective, extended(nothing, bounds, rows))
     assert found is not None
-    if not found[0] > 0:
-        return []
-    return [column for column, change in zip(order, found[1], strict=True) if change < 0]
+    changes = zip(order, found[1], strict=True) if found[0] > 0 else ()
+    return [column for column, change in changes if change < 0]
