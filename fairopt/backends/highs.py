@@ -247,12 +247,9 @@ def _conflict(highs: highspy.Highs, program: Program) -> tuple[str, ...]:
     if _bad(status) or not found.valid_:
         return ()
     rows = [program.row_name(int(row)) for row in found.row_index_]
-    bounds = [
-        f"bounds of {program.column_name(int(column))}"
-        for column, kind in zip(found.col_index_, found.col_bound_, strict=True)
-        if kind >= _BOUND_MATTERS
-    ]
-    return (*rows, *bounds)
+    columns = zip(found.col_index_, found.col_bound_, strict=True)
+    names = (program.column_name(int(column)) for column, kind in columns if kind >= _BOUND_MATTERS)
+    return (*rows, *(f"bounds of {name}" for name in names))
 
 
 def _finite(value: Number) -> float | None:

@@ -48,18 +48,11 @@ def with_optimum(program: Program, solution: Solution) -> Program:
     slack = 0 if program.exact else FLOAT_SLACK * abs(value)
     best, none = np.array([value - sign * slack], dtype=kind), np.array([INFINITY], dtype=kind)
     low, high = (best, none) if sign == 1 else (-none, best)
-    return replace(
-        program,
-        name=f"optima of {program.name}",
-        rows=Rows(
-            row=np.concatenate([rows.row, np.full(len(terms), count)]),
-            column=np.concatenate([rows.column, terms]),
-            value=np.concatenate([rows.value, program.cost[terms]]),
-            lower=np.concatenate([rows.lower, low]),
-            upper=np.concatenate([rows.upper, high]),
-        ),
-        row_blocks=(*program.row_blocks, Block("optimum", (), count, 1, equation="objective = its optimum")),
-    )
+    row, column = np.append(rows.row, np.full(len(terms), count)), np.append(rows.column, terms)
+    value = np.append(rows.value, program.cost[terms])
+    held = Rows(row, column, value, np.append(rows.lower, low), np.append(rows.upper, high))
+    block = Block("optimum", (), count, 1, equation="objective = its optimum")
+    return replace(program, name=f"optima of {program.name}", rows=held, row_blocks=(*program.row_blocks, block))
 
 
 def _held(lower: Array, upper: Array, value: Array, dual: Array) -> tuple[Array, Array]:

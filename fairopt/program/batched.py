@@ -135,9 +135,13 @@ def _together(numbers: Array) -> Array:
 
 
 def _apart(program: Program, cases: Array) -> Programs:
+    return Programs(program, cases, *(_stacked(part, len(cases)) for part in numbers_of(program)))
+
+
+def numbers_of(program: Program) -> tuple[Array, ...]:
+    """Return the arrays of a program's numbers, in the order of the fields of `Programs`."""
     rows = program.rows
-    parts = (program.cost, program.lower, program.upper, rows.value, rows.lower, rows.upper)
-    return Programs(program, cases, *(_stacked(part, len(cases)) for part in parts))
+    return program.cost, program.lower, program.upper, rows.value, rows.lower, rows.upper
 
 
 def _stacked(array: Array, cases: int) -> Array:

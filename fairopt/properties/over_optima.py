@@ -154,9 +154,8 @@ def found(
         some = replace(some, answer=Answer.NOT_REFUTED, exact=False)
     for verdict, wanted in ((some, having is not None), (every, lacking is None)):
         assert verdict.answer is Answer.NOT_REFUTED or (verdict.answer is Answer.HOLDS) is wanted, verdict
-    return OverOptima(
-        some=replace(some, effort=f"some optimum: {for_some}"),
-        every=replace(every, effort=f"every optimum: {for_every}"),
-        having=having,
-        lacking=lacking,
+    some, every = (
+        replace(some, effort=f"some optimum: {for_some}"),
+        replace(every, effort=f"every optimum: {for_every}"),
     )
+    return OverOptima(some, every, having, lacking)

@@ -70,7 +70,7 @@ def exact_bound(program: Program, x: Array, dual: Array | None = None) -> ExactB
     ({}, 5, 7.333333)
     """
     program = program.as_(Fraction)
-    point = rational(x)
+    point = fractions(x)
     variables = len(program.cost)
     violations = {
         program.column_name(place) if place < variables else program.row_name(place - variables): amount
@@ -86,15 +86,10 @@ def exact_bound(program: Program, x: Array, dual: Array | None = None) -> ExactB
     return ExactBound(violations, objective(program, point), bound, proved)
 
 
-def rational(values: Array) -> Array:
-    """Return the numbers as the Fractions that they are."""
-    return fractions(np.asarray(values))
-
-
 def safe_dual(program: Program, dual: Array) -> Array | None:
     """Return multipliers near ``dual`` that prove a finite bound on a program in Fractions, None if none were found."""
     sign = 1 if program.sense is Sense.MAXIMIZE else -1
-    repair = _Repair(program, sign * _clipped(program, rational(dual), sign), sign)
+    repair = _Repair(program, sign * _clipped(program, fractions(dual), sign), sign)
     for _ in range(ROUNDS):
         if repair.once():
             return np.asarray(sign * repair.multipliers)
@@ -201,7 +196,7 @@ def feasible_point(program: Program, vertex: Vertex | None, deadline: float = IN
 
 def _points(program: Program, x: Array, basis: Any, deadline: float) -> list[Array]:
     """Return exact points near a float answer: that of its basis, and itself moved within the bounds."""
-    within = np.minimum(np.maximum(rational(x), program.lower), program.upper)
+    within = np.minimum(np.maximum(fractions(x), program.lower), program.upper)
     try:
         vertex = None if basis is None else vertex_of(program, basis, deadline)
     except ExactSolveTooLong:

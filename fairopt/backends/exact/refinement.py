@@ -81,8 +81,9 @@ class FloatProgram:
         sides = [
             np.ldexp(vertex.activity.distance(side), primal) / into.row for side in (exact.rows.lower, exact.rows.upper)
         ]
-        self._without_prices()
-        highs = self._highs
+        highs, before = self._highs, self._highs.getNumCol()
+        if before > variables:  # the prices of an earlier correction
+            highs.deleteCols(before - variables, np.arange(variables, before, dtype=np.int32))
         highs.changeColsCost(variables, np.arange(variables, dtype=np.int32), cost)
         highs.changeColsBounds(variables, np.arange(variables, dtype=np.int32), *bounds)
         prices = _blown(vertex.dual[priced], dual) * (into.row[priced] / into.objective)
@@ -109,12 +110,6 @@ class FloatProgram:
             basis.rows[priced] = moved
             basis = Basis(basis.columns[:variables], basis.rows)
         return Solution(outcome_of(word.name, False), highs.modelStatusToString(word), Highs.name, basis=basis)
-
-    def _without_prices(self) -> None:
-        """Take away the variables that a correction before has added."""
-        variables, present = len(self.exact.cost), self._highs.getNumCol()
-        if present > variables:
-            self._highs.deleteCols(present - variables, np.arange(variables, present, dtype=np.int32))
 
     def _start(self, basis: Basis) -> None:
         import highspy

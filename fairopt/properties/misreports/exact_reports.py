@@ -46,16 +46,8 @@ class Misreport:
         """Return what ``report`` (k,) does for ``user``, by the true ``market``, in its numbers, whether it pays."""
         kind = object if market.exact else float
         own, reached = (market.utility(each.shares.astype(kind)).tolist()[user] for each in (truth, after))
-        return cls(
-            user=market.users[user],
-            truth=market.speedup[user],
-            report=report,
-            truthful_utility=own,
-            utility=reached,
-            gain=reached - own,
-            truthful_allocation=truth.shares,
-            allocation=after.shares,
-        )
+        name, true = market.users[user], market.speedup[user]
+        return cls(name, true, report, own, reached, reached - own, truth.shares, after.shares)
 
     def __str__(self) -> str:
         said = ", ".join(number_text(value) for value in self.report)

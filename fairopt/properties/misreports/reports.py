@@ -16,7 +16,7 @@ from fairopt.policy import Allocation, Formulated, Policy, chosen, decide
 from fairopt.problem import Market
 from fairopt.problem.utility import capped_value
 from fairopt.program import Array, Program
-from fairopt.program.batched import Programs, formulated
+from fairopt.program.batched import Programs, formulated, numbers_of
 
 #: Programs with larger dictionaries (in numbers) are solved faster one by one, from HiGHS's sparse matrices. The second
 #: limit is for programs with more rows than variables, which take more steps.
@@ -133,10 +133,5 @@ class Reports:
 
 def _same(one: Program, other: Program) -> bool:
     """Whether two programs have the same structure and, up to rounding, the same numbers."""
-    return one.same_structure(other) and np.allclose(_numbers(one), _numbers(other), rtol=SAME, atol=0)
-
-
-def _numbers(program: Program) -> Array:
-    rows = program.rows
-    parts = (program.cost, program.lower, program.upper, rows.value, rows.lower, rows.upper)
-    return np.concatenate(parts).astype(float)
+    mine, theirs = (np.concatenate(numbers_of(each)).astype(float) for each in (one, other))
+    return one.same_structure(other) and np.allclose(mine, theirs, rtol=SAME, atol=0)

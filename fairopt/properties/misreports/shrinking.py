@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -90,16 +91,12 @@ def shrinks(
     """
     if not market.exact:
         raise BadInput("the market is in floats", place="shrinks", remedy="Give market.as_(Fraction)")
-    shrinker = _Shrinker(attempt, numbers, effort or Effort(evaluations=1000))
-    yield from shrinker.run(market)
+    yield from _Shrinker(attempt, numbers, effort or Effort(evaluations=1000)).run(market)
 
 
 def last(steps: Iterator[Shrunk[Witness]]) -> Shrunk[Witness] | None:
     """Return the last step of `shrinks`, None where there is none."""
-    best = None
-    for step in steps:
-        best = step
-    return best
+    return next(iter(deque(steps, maxlen=1)), None)
 
 
 class _Shrinker(Generic[Witness]):
@@ -115,7 +112,6 @@ class _Shrinker(Generic[Witness]):
         self._best: Shrunk[Witness] | None = None
 
     def run(self, market: Market) -> Iterator[Shrunk[Witness]]:
-        """Yield each step."""
         self._best = self._tried(market)
         if self._best is None:
             return
@@ -215,7 +211,6 @@ def _simpler(market: Market) -> Iterator[Market]:
 
 
 def _simples(value: Fraction) -> Iterator[Fraction]:
-    """Yield numbers that are simpler than a positive one."""
     simples = dict.fromkeys([*map(Fraction, INTEGERS), *(_rounded(value, width) for width in WIDTHS)])
     return (simple for simple in simples if burden([simple]) < burden([value]))
 
