@@ -1,10 +1,9 @@
 """ECOS, Clarabel, SCS and any other solver that cvxpy knows, through cvxpy's cone programs.
 
-A program of any size becomes one block of equalities and one of inequalities, each a sparse matrix, because cvxpy's
-cost of building grows with the number of expressions, not with their length. It is always passed as a minimisation, so
-that cvxpy's duals have one sign convention. Rows and objective are scaled to a largest coefficient near 1: without
-this, Clarabel and SCS call a bounded program with numbers from 1e-6 to 1e6 unbounded. `_Cones.duals` reverses the signs
-and the scaling.
+A program becomes one block of equalities and one of inequalities, each a sparse matrix, because cvxpy's cost of
+building grows with the number of expressions. It is passed as a minimisation, so that cvxpy's duals have one sign
+convention. Rows and objective are scaled to a largest coefficient near 1: without this, Clarabel and SCS call a bounded
+program with numbers from 1e-6 to 1e6 unbounded. `_Cones.duals` reverses signs and scaling.
 """
 
 from __future__ import annotations

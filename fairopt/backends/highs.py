@@ -177,10 +177,7 @@ def _update(highs: highspy.Highs, old: Program, new: Program) -> None:
 
 
 def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorough: bool = True) -> Solution:
-    """Solve ``program``, which HiGHS holds.
-
-    Unless ``thorough``, presolve's "infeasible" is accepted, and no conflict is sought: both checks can take long.
-    """
+    """Solve ``program``, which HiGHS holds; ``thorough`` confirms presolve's "infeasible" and seeks a conflict."""
     before = highs.getRunTime()
     if time_limit is not None:  # HiGHS's clock runs through the whole session; the limit is for one program
         highs.setOptionValue("time_limit", before + time_limit)

@@ -134,10 +134,9 @@ class _Model:
         duals: Callable[[], Mapping[Any, float]],
         bound: Any,
     ) -> Solution:
-        """Return an answer in our terms.
+        """Return an answer in our terms, given the known variables' ``values`` (None: no point was found).
 
-        ``values`` are those of the known variables, None where no point was found. ``duals`` is asked for an optimum's
-        duals by Pyomo's rows; Pyomo's signs are ours for both senses.
+        ``duals`` is asked for an optimum's duals by Pyomo's rows; Pyomo's signs are ours for both senses.
         """
         program = self.program
         status = _outcome(word, values is not None)
@@ -209,7 +208,6 @@ _OUTCOMES = dict.fromkeys(_LIMITS, Status.LIMIT) | {
 
 
 def _outcome(word: str, found: bool) -> Status:
-    """Translate a termination condition of either interface."""
     if word in ("convergenceCriteriaSatisfied", "optimal"):
         return Status.OPTIMAL if found else Status.FAILED
     return _OUTCOMES.get(word, Status.INACCURATE if found else Status.FAILED)

@@ -151,11 +151,8 @@ class Backend(ABC):
         if missing := self.missing():
             install = f"'{self.install}'" if self.install else " ".join(missing)
             raise NotInstalled(f"back end {self.name!r} needs {', '.join(missing)}: pip install {install}")
-        needs = set(options.given())
-        if program.integer.any():
-            needs.add(Capability.INTEGERS)
-        if program.logarithms is not None:
-            needs.add(Capability.LOGARITHMS)
+        asked = {Capability.INTEGERS: program.integer.any(), Capability.LOGARITHMS: program.logarithms is not None}
+        needs = options.given().keys() | {need for need, there in asked.items() if there}
         if lacking := sorted(need.value for need in needs - self.capabilities):
             raise NotCapable(
                 f"back end {self.name!r} has no {', no '.join(lacking)}, which {program.name!r} was asked with; "
@@ -167,6 +164,7 @@ class Backend(ABC):
         """Solve a program that has passed `check` and is in the back end's number type."""
 
 
+@dataclass(frozen=True)
 class Method:
     """A policy's own algorithm; `Policy.decide` carries out its steps.
 
@@ -178,15 +176,6 @@ class Method:
     number: ClassVar[type | None] = None
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
 
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
-
 
 class ProgramMethod(Method, ABC):
     """A method that solves the policy's program without formulating it."""
@@ -195,8 +184,8 @@ class ProgramMethod(Method, ABC):
     def solve(self, policy: Any, problem: Any, start: Any = None) -> Solution:
         """Return the solution for ``problem``, with ``values``, proven ``lower`` and ``upper``, and ``duals``.
 
-        ``start`` is the ``warm_start`` of an earlier solution of the same policy, or None; a start that does not fit is
-        ignored. Errors: `NotSolved`; `NotCapable` where the numbers are too far apart for floats.
+        ``start`` is the ``warm_start`` of an earlier solution of the policy; one that does not fit is ignored. Errors:
+        `NotSolved`; `NotCapable` where the numbers are too far apart for floats.
         """
 
     def certify(self, policy: Any, decision: Any) -> Any:
@@ -207,9 +196,8 @@ class ProgramMethod(Method, ABC):
 class Session:
     """A solver that makes one decision after another: the only form of warm start.
 
-    With ``warm`` each decision starts from the one before. Where optima tie, it may then find another optimum than a
-    fresh session does. So a caller whose decisions must not depend on earlier ones opens a session for each.
-    ``seconds`` adds up the time inside the solver.
+    With ``warm`` each decision starts from the one before; where optima tie, it may then find another than a fresh
+    session does. ``seconds`` adds up the time inside the solver.
     """
 
     def __init__(self, solver: Solver | Method, options: Options | None = None, *, warm: bool = False) -> None:

@@ -28,8 +28,8 @@ class Sense(enum.Enum):
 class Block:
     """A named array of variables or of rows, and its meaning in the source.
 
-    ``shape`` is the shape in which it was formulated. ``kept`` are the flat positions of the entries that exist (None:
-    all). ``labels`` names the positions along each axis (users, types), which gives every row a name.
+    ``shape`` is the one formulated, ``kept`` the flat positions of the entries that exist (None: all). ``labels`` names
+    the positions along each axis (users, types), which gives every row a name.
     """
 
     name: str
@@ -141,10 +141,7 @@ class Program:
         return len(self.rows), len(self.cost)
 
     def as_(self, number: type) -> Program:
-        """Return the same program in floats (``float``) or exact rationals (``Fraction``).
-
-        A float becomes the Fraction of its exact value.
-        """
+        """Return the program in floats or, by the exact value of each float, in Fractions."""
         arrays: dict[str, Any] = {name: cast(getattr(self, name), number) for name in ("cost", "lower", "upper")}
         offset = cast(np.asarray(self.offset), number).item()
         logarithms = self.logarithms and self.logarithms.as_(number)

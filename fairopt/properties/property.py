@@ -29,8 +29,7 @@ KINDS = 3
 class Effort:
     """The limits of a search: at most ``evaluations`` misreports and ``seconds``, with random ``seed``.
 
-    The same evaluations and seed make the same search; seconds depend on the machine. Decisions that are repeated, to
-    confirm a gain or make it exact, are not counted.
+    Only seconds depend on the machine. Decisions repeated to confirm a gain, or to make it exact, are not counted.
     """
 
     evaluations: int = 600
@@ -73,11 +72,7 @@ class Property(ABC):
 
 
 class SlackCase(NamedTuple):
-    """One of the cases that a property is made of.
-
-    ``slack`` is negative where it fails, by that much; ``size`` is what a tolerance is a part of; ``witness`` shows a
-    failure.
-    """
+    """A case: it fails by a negative ``slack``; a tolerance is a part of ``size``; ``witness`` shows a failure."""
 
     slack: Number
     size: Number
@@ -105,10 +100,7 @@ class OutcomeProperty(Property):
     def _by_tightest(
         self, case: SlackCase | None, tolerance: Number | None, *, exact: bool, unit: str, effort: str, reason: str = ""
     ) -> Verdict:
-        """Return the verdict by the tightest case, if there is any: it fails below -tolerance times the case's size.
-
-        What does not fail is UNDECIDED where there is a ``reason``.
-        """
+        """Return the verdict: the case fails below -tolerance times its size; else a ``reason`` makes it UNDECIDED."""
         allowed = slack_allowed(tolerance, exact=exact)
         fails = case is not None and bool(case.slack < -allowed * case.size)
         reason = "" if fails else reason
@@ -164,9 +156,8 @@ class CitedInstance:
 class OverOptima:
     """A property decided over all optima of a policy on a market.
 
-    ``some``: whether an optimum has it, such as ``having`` (n, k). ``every``: whether all have it; ``lacking`` has not.
-    HOLDS and FAILS are proved, else it is NOT_REFUTED. Margins and witnesses are those of the optimum shown, or of the
-    worst one.
+    ``some``: whether an optimum has it, such as ``having`` (n, k); ``every``: whether all have it, ``lacking`` has not.
+    HOLDS and FAILS are proved. Margins and witnesses are those of the optimum shown, or of the worst one.
     """
 
     some: Verdict

@@ -1,12 +1,9 @@
 """Exact bounds on an objective from multipliers of any origin, and exactly feasible points from nearly feasible ones.
 
-Where no exact optimum can be had, a feasible point and a bound with their exact gap are the next best thing; integer
-programs are judged in the same way. The multipliers of a float solver are almost right: each is taken for the fraction
-that it is and set to 0 where its row has no side of that sign; reduced costs that ask for a bound which a variable does
-not have are brought to 0 by raising the multiplier of a row that limits the variable. What comes out proves its bound
-by weak duality alone, whatever it was made from.
-
-Source: Neumaier and Shcherbina, Safe bounds in linear and mixed-integer programming, 2004.
+They serve where no exact optimum can be had, and for integer programs. The multipliers of a float solver are almost
+right: each is taken for the fraction that it is and set to 0 where its row has no side of that sign; reduced costs that
+ask for a bound which a variable does not have are brought to 0 by raising the multiplier of a row that limits the
+variable. The result proves its bound by weak duality alone, whatever it was made from.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """From a float solver's basis to an exactly optimal one: iterative refinement.
 
 A basis that HiGHS calls optimal may be so within its tolerance only. Its exact errors are then blown up to the size of
-1 and HiGHS is asked for the best correction, starting from that basis; the basis of the correction is the next one to
-be judged. Each round sees errors that are smaller by HiGHS's tolerance. Nothing that HiGHS says is believed: a basis is
-optimal when its exact point and multipliers are (`fairopt.backends.exact.vertex`).
+1, and HiGHS is asked for the best correction, starting from that basis; its basis is the next one to be judged, with
+smaller errors. A basis is optimal when its exact point and multipliers are (`fairopt.backends.exact.vertex`).
 
 Source: Gleixner, Steffy and Wolter, Iterative refinement for linear programming, 2016; Gleixner and Steffy, Linear
 programming using limited-precision oracles, 2020.

@@ -11,9 +11,8 @@ The way to an answer, each step taken only where the one before was not enough:
 5. Where time or size does not allow that: `Status.LIMIT` with an exactly feasible point, if one was found, and an
    exact bound that no point beats, if multipliers prove one (`fairopt.backends.exact.bound`); these are ``dual``.
 
-``raw_status`` says how far it went. Nothing is returned that was not checked at the end against the program as it was
-given (`fairopt.backends.exact.checks`): an optimum by weak duality, infeasibility by its multipliers, unboundedness by
-its ray.
+``raw_status`` says how far it went. Everything is checked at the end against the program as it was given
+(`fairopt.backends.exact.checks`): an optimum by weak duality, infeasibility by multipliers, unboundedness by a ray.
 """
 
 from __future__ import annotations
@@ -121,10 +120,7 @@ class _Search:
             return self._limit(str(reason))
 
     def optimum(self, interior: bool = False) -> tuple[Array, Array] | None:
-        """Return point and duals of a program that is known to have an optimum, None where pivots do not reach it.
-
-        Errors: `ExactSolveTooLong`.
-        """
+        """Return point and duals of a program that has an optimum, None where pivots do not reach it."""
         self.ask(interior)
         if (vertex := self._refined()) is not None:
             return vertex.x, vertex.dual

@@ -106,10 +106,7 @@ class _Decided:
         )
 
     def _exact(self, exactly: ExactReports, found: Found, kind: Misreports) -> Misreport | None:
-        """Return the simplest misreport that gains at least half as much, if possible with every optimum.
-
-        Where there is none, return the one that gains most; None where the policy has no exact decision.
-        """
+        """Return the simplest that gains half as much, if possible with every optimum; else the one that gains most."""
         near = candidates(exactly.problem, found, kind)
         if not near:
             return None

@@ -40,7 +40,7 @@ class Starved:
 
 
 class Wait(NamedTuple):
-    """A stretch of time in which the job in ``row`` holds no GPUs."""
+    """A time in which the job in ``row`` holds no GPUs."""
 
     row: int
     begin: Number

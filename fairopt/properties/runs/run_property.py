@@ -55,10 +55,7 @@ class RunProperty(OutcomeProperty):
     instances: ClassVar[tuple[RunInstance, ...]]
 
     def check(self, history: History, *, tolerance: Number | None = None) -> Verdict:
-        """Decide whether a run has the property; the margin is the slack of the tightest case, for its size.
-
-        Exact runs are decided exactly unless a ``tolerance`` is given, relative to each case's own size.
-        """
+        """Decide of a run, exactly if it is exact, unless a ``tolerance`` is given: a part of each case's size."""
         cases = list(self.cases(history))
         worst = min(cases, key=lambda case: case.slack / case.size, default=None)
         exact, effort = history.trace.jobs.exact, f"{len(cases)} {self.looked_at}"

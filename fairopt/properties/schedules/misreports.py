@@ -159,10 +159,7 @@ class ScheduleStrategyProofness(MechanismProperty):
         effort: Effort | None = None,
         truth: Plan | None = None,
     ) -> Verdict:
-        """Decide over ``misreports``, all where no ``effort`` limits them.
-
-        The margin is minus the most that one gains, the witness that one.
-        """
+        """Decide over ``misreports`` (all, without ``effort``); the margin is minus the most that one gains."""
         honest, tried, best = self.gains(batch, truth or decide(policy, batch)), 0, None
         ends = INFINITY if effort is None else effort.ends()
         for misreport in misreports if effort is None else islice(misreports, effort.evaluations):

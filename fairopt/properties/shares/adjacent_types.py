@@ -44,8 +44,7 @@ class Gap:
 class AdjacentTypes(AllocationProperty):
     """Each user's types follow one another, in the order of the market's types (slowest first) or in ``order``.
 
-    Types without GPUs are left out of the order. The margin is minus the number of GPUs that the user holds on the side
-    of the gap where it holds fewer.
+    Types without GPUs are left out. The margin is minus the GPUs that the user holds on the poorer side of the gap.
 
     Source: OEF Sec. 4.4, Theorem 5.2.
     """

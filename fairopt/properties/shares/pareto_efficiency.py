@@ -63,8 +63,7 @@ class Infeasible:
 class ParetoWeights:
     """Positive weights (n,) for which the allocation maximises the weighted sum of throughputs, with the proof.
 
-    The proof is an optimal dual solution: ``prices`` (k,) of GPUs, and ``demand_prices`` (n,), the duals of the users'
-    demands.
+    It is an optimal dual solution: ``prices`` (k,) of GPUs, and ``demand_prices`` (n,), the duals of users' demands.
     """
 
     weights: Array
@@ -90,9 +89,8 @@ class ParetoWeights:
 class ParetoEfficiency(AllocationProperty):
     """No feasible allocation gives everybody as much and somebody more.
 
-    It is decided by a linear program: the largest sum of gains, each in units of the user's throughput on its equal
-    share, among allocations in which nobody loses. A positive optimum gives a dominating allocation. With optimum 0,
-    the duals give weights for which the allocation maximises weighted throughput.
+    A linear program decides: the largest sum of gains, each in units of the user's throughput on its equal share, where
+    nobody loses. A positive optimum gives a dominating allocation; at 0, the duals give `ParetoWeights`.
 
     Source: OEF Sec. 2.3.1 (4); weights: Kuhn-Tucker, or Varian, Microeconomic Analysis, Sec. 17.
     """
@@ -224,8 +222,7 @@ def _balances(optima: Optima) -> list[tuple[Terms, Number]]:
 def _improving(optima: Optima, balances: list[tuple[Terms, Number]], order: list[int], positive: set[int]) -> list[int]:
     """Return the variables that decrease in some trade that hurts nobody and helps somebody; empty if there is none.
 
-    A trade is a direction that may lower only positive variables. An allocation with these variables positive can
-    follow it a little way, so it is dominated. If there is no such direction, it is Pareto-efficient.
+    A trade lowers only positive variables, so that any allocation in which these are positive can follow it a little.
     """
     at = {column: number for number, column in enumerate(order)}
     rows: list[tuple[Terms, Any, Any]] = [
