@@ -134,10 +134,7 @@ class _Model:
         duals: Callable[[], Mapping[Any, float]],
         bound: Any,
     ) -> Solution:
-        """Return an answer in our terms, given the known variables' ``values`` (None: no point was found).
-
-        ``duals`` is asked for an optimum's duals by Pyomo's rows; Pyomo's signs are ours for both senses.
-        """
+        """Return an answer in our terms; ``values`` are None without a point; Pyomo's signs of ``duals`` are ours."""
         program = self.program
         status = _outcome(word, values is not None)
         answer = Solution(status, word, Pyomo.name, bound=_finite(bound) if self.integer else None, seconds=seconds)

@@ -191,10 +191,7 @@ def refuse_broken(program: Program, solution: Solution) -> None:
 
 
 def written_out(program: Program, solution: Solution) -> Solution:
-    """Return a method's ``solution`` with ``x``, ``dual`` and ``reduced_cost`` by position in its ``program``.
-
-    Errors: `KeyError` where the method gave no values for a block of variables.
-    """
+    """Return a method's ``solution`` with ``x``, ``dual``, ``reduced_cost``; errors: `KeyError` for a missing block."""
     x = np.zeros(len(program.cost))
     for block in program.variable_blocks:
         x[block.span] = np.ravel(solution.values[block.name])

@@ -35,8 +35,7 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as JSON types; every number is an integer or a string "p/q"."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        body: dict[str, Any] = _written(given)
+        body: dict[str, Any] = _written({field.name: getattr(self, field.name) for field in fields(self)})
         return {"schema": SCHEMA, "certificate": self.kind} | body
 
     def write(self, path: str | Path) -> None:

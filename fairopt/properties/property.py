@@ -6,7 +6,7 @@ All are found in one registry, the entry-point group ``fairopt.properties``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from time import monotonic
@@ -65,10 +65,7 @@ class Property(ABC):
 
     @abstractmethod
     def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
-        """Decide of ``outcome``, which ``policy`` decided on ``problem``; ``effort`` limits what searches.
-
-        It is an `Allocation` of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`.
-        """
+        """Decide of a `Market`'s `Allocation`, a `Setting`'s `History` or a `Batch`'s `Plan`, within ``effort``."""
 
 
 class SlackCase(NamedTuple):
@@ -82,6 +79,9 @@ class SlackCase(NamedTuple):
 class OutcomeProperty(Property):
     """A property of what was decided, whoever decided it."""
 
+    #: Decides of an outcome that needs no problem beside it; who overrides `verify` needs none.
+    check: Callable[..., Verdict]
+
     def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
         """Decide of ``outcome`` alone."""
         return self.verify(problem, outcome)
@@ -92,10 +92,6 @@ class OutcomeProperty(Property):
         ``tolerance``: relative slack that counts as none; None for none in exact numbers, `TOLERANCE` in floats.
         """
         return self.check(outcome, tolerance=tolerance)
-
-    @abstractmethod
-    def check(self, *outcome: Any, **tolerance: Any) -> Verdict:
-        """Decide of an outcome that needs no problem beside it, or of both."""
 
     def _by_tightest(
         self, case: SlackCase | None, tolerance: Number | None, *, exact: bool, unit: str, effort: str, reason: str = ""

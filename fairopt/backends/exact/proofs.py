@@ -66,10 +66,7 @@ def any_point(program: Program) -> Program:
 
 
 def tightened(program: Program, entries: Array, depth: Fraction) -> Program:
-    """Return the program with bounds and sides moved inwards by ``depth``, of the ``entries`` that have room for it.
-
-    ``entries`` says so for each variable, then for each row.
-    """
+    """Return the program with its bounds ``depth`` further in, for ``entries`` (variables, then rows) with room."""
     variables = len(program.cost)
     lower, upper = _moved(program.lower, program.upper, entries[:variables], depth)
     least, most = _moved(program.rows.lower, program.rows.upper, entries[variables:], depth)

@@ -121,10 +121,7 @@ class FloatProgram:
 
 
 def refine(program: Program, floats: FloatProgram, proposed: Solution, deadline: float = INFINITY) -> Refined:
-    """Judge the proposed basis, and correct it until it is exactly optimal or no correction helps.
-
-    Errors: `ExactSolveTooLong` where not even the proposed basis can be solved exactly in time.
-    """
+    """Correct the proposed basis until it is exactly optimal or no correction helps. Errors: `ExactSolveTooLong`."""
     vertex: Vertex | None = None
     powers = (0, 0)
     seen = set[bytes]()

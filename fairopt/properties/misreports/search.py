@@ -173,10 +173,7 @@ class MisreportSearch:
         return _ranked(best)
 
     def confirmed(self, candidates: list[Found]) -> Found | None:
-        """Return the best of ``candidates`` (best first), decided again by the solver of the truth.
-
-        A candidate's gain may come from another optimum than the one that the solver returns.
-        """
+        """Return the best of ``candidates`` (best first), decided like the truth: gains may be of other optima."""
         if not self.asked.screened:
             return next(iter(candidates), None)
         best: Found | None = None
