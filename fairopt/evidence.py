@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from fairopt.backends.exact import Exact
-from fairopt.backends.exact.bound import exact_bound, rational
+from fairopt.backends.exact.bound import exact_bound
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import (
     Bound,
@@ -30,7 +30,7 @@ from fairopt.compare import AllocationRow
 from fairopt.errors import FairoptError, NotCapable
 from fairopt.policy import Allocation, Formulated, Policy
 from fairopt.problem import Market
-from fairopt.program import Array, Program, Sense
+from fairopt.program import Array, Program, Sense, fractions
 from fairopt.properties import AllocationProperty, Answer, MechanismProperty, Misreport, Property, Verdict
 from fairopt.properties.misreports.exact_reports import exact_or_none
 
@@ -139,7 +139,7 @@ def _bare_bound(program: Program, solution: Solution) -> Bound:
 
 def _worth(program: Program, solution: Solution) -> tuple[Array, Fraction, Fraction, Fraction, Array]:
     """Return an exact feasible point, its objective, a bound on all, the gap between them, and the bound's duals."""
-    point = rational(solution.point)
+    point = fractions(solution.point)
     worth = exact_bound(program, point, solution.dual)
     if worth.violations:
         name, amount = max(worth.violations.items(), key=lambda item: item[1])

@@ -18,7 +18,7 @@ from fairopt.policy import Allocation, Policy, allocate
 from fairopt.problem import Market
 from fairopt.problem.labels import nearest
 from fairopt.program import Array, number_text
-from fairopt.properties.misreports.allowed import CandidateReports
+from fairopt.properties.misreports.search import CandidateReports
 from fairopt.properties.verdict import TOLERANCE
 
 if TYPE_CHECKING:

@@ -1,10 +1,9 @@
 """Solves thousands of linear programs that differ only in their numbers, side by side, from one basis.
 
-All programs share their variables and rows, and the optimal basis of one of them is known. The simplex method treats
-all of them at once: a step is one NumPy call for all programs that are not finished. First comes the dual method, with
-the costs shifted so that the start is dual feasible. Then comes the primal method with the true costs. An answer is
-accepted only with a proof: the point keeps every bound, and a dual solution, computed afresh from the program's own
-numbers, bounds the objective at the same value. All other programs are left to a solver that takes them one at a time.
+All share their variables and rows, and the optimal basis of one is known. A step of the simplex method is one NumPy
+call for all that are not finished: first of the dual method, with costs shifted so that the start is dual feasible,
+then of the primal one with the true costs. An answer needs a proof: the point keeps every bound, and a dual solution,
+computed afresh, bounds the objective at the same value. Other programs are left to a solver that takes them one by one.
 """
 
 from __future__ import annotations

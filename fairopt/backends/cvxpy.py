@@ -1,10 +1,9 @@
 """ECOS, Clarabel, SCS and any other solver that cvxpy knows, through cvxpy's cone programs.
 
-A program of any size becomes one block of equalities and one of inequalities, each a sparse matrix, because cvxpy's
-cost of building grows with the number of expressions, not with their length. It is always passed as a minimisation, so
-that cvxpy's duals have one sign convention. Rows and objective are scaled to a largest coefficient near 1: without
-this, Clarabel and SCS call a bounded program with numbers from 1e-6 to 1e6 unbounded. `_Cones.duals` reverses the signs
-and the scaling.
+A program becomes one block of equalities and one of inequalities, each a sparse matrix, because cvxpy's cost of
+building grows with the number of expressions. It is passed as a minimisation, so that cvxpy's duals have one sign
+convention. Rows and objective are scaled to a largest coefficient near 1: without this, Clarabel and SCS call a bounded
+program with numbers from 1e-6 to 1e6 unbounded. `_Cones.duals` reverses signs and scaling.
 """
 
 from __future__ import annotations
@@ -160,10 +159,7 @@ class Scs(_Conic):
 
     name = "scs"
     modules = ("cvxpy", "scs")
-    passed_as: ClassVar = {
-        Capability.TOLERANCE: ("eps_abs", "eps_rel"),
-        Capability.TIME_LIMIT: ("time_limit_secs",),
-    }
+    passed_as: ClassVar = {Capability.TOLERANCE: ("eps_abs", "eps_rel"), Capability.TIME_LIMIT: ("time_limit_secs",)}
     settings: ClassVar = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 500_000}
     capabilities = frozenset({Capability.DUALS, Capability.LOGARITHMS, *passed_as})
 
@@ -183,7 +179,8 @@ class _Cones:
         shape = program.shape
         full = np.diff(rows.start) > 0  # `settle` has checked the rows without variables
         self.size = size = power_of_two(largest_of(rows))
-        self.unit = float(power_of_two(_largest_rate(program)))
+        weights = np.zeros(0) if program.logarithms is None else program.logarithms.weight
+        self.unit = float(power_of_two(np.concatenate([np.abs(program.cost), weights]).max(initial=0.0) or 1.0))
         matrix = sparse.csr_array((rows.value / size[rows.row], rows.column, rows.start), shape=shape)
         each = sparse.eye_array(shape[1], format="csr")
         low, high = uncrossed(rows.lower / size, rows.upper / size)
@@ -216,11 +213,6 @@ class _Cones:
         return -rate if program.sense is Sense.MAXIMIZE else rate
 
 
-def _largest_rate(program: Program) -> float:
-    weights = np.zeros(0) if program.logarithms is None else program.logarithms.weight
-    return float(np.concatenate([np.abs(program.cost), weights]).max(initial=0.0)) or 1.0
-
-
 def _cost(program: Program, x: Any) -> Any:
     """Return the objective to be minimised as a cvxpy expression."""
     import cvxpy
@@ -250,7 +242,7 @@ def _outcome(status: str, word: str) -> Status:
     if status.endswith("_inaccurate"):
         return Status.INACCURATE
     ended = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED, Status.INFEASIBLE_OR_UNBOUNDED)
-    return Status(status) if status in {each.value for each in ended} else Status.FAILED
+    return next((each for each in ended if each.value == status), Status.FAILED)
 
 
 def _holds(program: Program, point: Array) -> bool:

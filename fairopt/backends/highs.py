@@ -177,10 +177,7 @@ def _update(highs: highspy.Highs, old: Program, new: Program) -> None:
 
 
 def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorough: bool = True) -> Solution:
-    """Solve ``program``, which HiGHS holds.
-
-    Unless ``thorough``, presolve's "infeasible" is accepted, and no conflict is sought: both checks can take long.
-    """
+    """Solve ``program``, which HiGHS holds; ``thorough`` confirms presolve's "infeasible" and seeks a conflict."""
     before = highs.getRunTime()
     if time_limit is not None:  # HiGHS's clock runs through the whole session; the limit is for one program
         highs.setOptionValue("time_limit", before + time_limit)
@@ -247,12 +244,9 @@ def _conflict(highs: highspy.Highs, program: Program) -> tuple[str, ...]:
     if _bad(status) or not found.valid_:
         return ()
     rows = [program.row_name(int(row)) for row in found.row_index_]
-    bounds = [
-        f"bounds of {program.column_name(int(column))}"
-        for column, kind in zip(found.col_index_, found.col_bound_, strict=True)
-        if kind >= _BOUND_MATTERS
-    ]
-    return (*rows, *bounds)
+    columns = zip(found.col_index_, found.col_bound_, strict=True)
+    names = (program.column_name(int(column)) for column, kind in columns if kind >= _BOUND_MATTERS)
+    return (*rows, *(f"bounds of {name}" for name in names))
 
 
 def _finite(value: Number) -> float | None:

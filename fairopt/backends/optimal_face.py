@@ -1,8 +1,8 @@
 """The optimal solutions of a program, themselves as a program.
 
-The optimal solutions of a linear program are its feasible points that are complementary to any one optimal dual
-solution. So `cut_to_optima` turns rows with a non-zero dual into equations and fixes variables with a non-zero reduced
-cost. It needs no objective row, and no tolerance on the objective. `with_optimum` adds a row that keeps the objective.
+The optima of a linear program are its points that are complementary to any one optimal dual solution. So
+`cut_to_optima` turns rows with a non-zero dual into equations and fixes variables with a non-zero reduced cost, without
+a tolerance on the objective. `with_optimum` adds a row that keeps the objective.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ def cut_to_optima(program: Program, solution: Solution) -> Program:
 def with_optimum(program: Program, solution: Solution) -> Program:
     """Return ``program`` with one more row, "optimum", that keeps its objective at that of ``solution``.
 
-    For an exact solution this is the same set as that of `cut_to_optima`, and a reader needs no duals to see it. For a
-    solution in floats the objective is lowered by the relative slack `FLOAT_SLACK`.
+    For an exact solution this is the set of `cut_to_optima`; in floats the objective is lowered by `FLOAT_SLACK`.
     """
     rows, count = program.rows, len(program.rows)
     terms = np.flatnonzero(program.cost != 0)
@@ -48,18 +47,11 @@ def with_optimum(program: Program, solution: Solution) -> Program:
     slack = 0 if program.exact else FLOAT_SLACK * abs(value)
     best, none = np.array([value - sign * slack], dtype=kind), np.array([INFINITY], dtype=kind)
     low, high = (best, none) if sign == 1 else (-none, best)
-    return replace(
-        program,
-        name=f"optima of {program.name}",
-        rows=Rows(
-            row=np.concatenate([rows.row, np.full(len(terms), count)]),
-            column=np.concatenate([rows.column, terms]),
-            value=np.concatenate([rows.value, program.cost[terms]]),
-            lower=np.concatenate([rows.lower, low]),
-            upper=np.concatenate([rows.upper, high]),
-        ),
-        row_blocks=(*program.row_blocks, Block("optimum", (), count, 1, equation="objective = its optimum")),
-    )
+    row, column = np.append(rows.row, np.full(len(terms), count)), np.append(rows.column, terms)
+    value = np.append(rows.value, program.cost[terms])
+    held = Rows(row, column, value, np.append(rows.lower, low), np.append(rows.upper, high))
+    block = Block("optimum", (), count, 1, equation="objective = its optimum")
+    return replace(program, name=f"optima of {program.name}", rows=held, row_blocks=(*program.row_blocks, block))
 
 
 def _held(lower: Array, upper: Array, value: Array, dual: Array) -> tuple[Array, Array]:

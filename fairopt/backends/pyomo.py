@@ -134,11 +134,7 @@ class _Model:
         duals: Callable[[], Mapping[Any, float]],
         bound: Any,
     ) -> Solution:
-        """Return an answer in our terms.
-
-        ``values`` are those of the known variables, None where no point was found. ``duals`` is asked for an optimum's
-        duals by Pyomo's rows; Pyomo's signs are ours for both senses.
-        """
+        """Return an answer in our terms; ``values`` are None without a point; Pyomo's signs of ``duals`` are ours."""
         program = self.program
         status = _outcome(word, values is not None)
         answer = Solution(status, word, Pyomo.name, bound=_finite(bound) if self.integer else None, seconds=seconds)
@@ -209,7 +205,6 @@ _OUTCOMES = dict.fromkeys(_LIMITS, Status.LIMIT) | {
 
 
 def _outcome(word: str, found: bool) -> Status:
-    """Translate a termination condition of either interface."""
     if word in ("convergenceCriteriaSatisfied", "optimal"):
         return Status.OPTIMAL if found else Status.FAILED
     return _OUTCOMES.get(word, Status.INACCURATE if found else Status.FAILED)

@@ -1,8 +1,7 @@
 """Scaling: a program is brought to ordinary size before a float solver sees it, and its answer is scaled back.
 
-A float solver's tolerances are absolute (HiGHS: 1e-7). To it, speedups of 1e-7 are zero. So rows, objective and
-variables are divided by powers of two, which is exact. Numbers of ordinary size are left alone, so that the tolerance
-keeps its meaning for them.
+A float solver's tolerances are absolute: to HiGHS, speedups of 1e-7 are zero. So rows, objective and variables are
+divided by powers of two, which is exact. Numbers of ordinary size are left alone, and the tolerance keeps its meaning.
 """
 
 from __future__ import annotations

@@ -86,14 +86,13 @@ class Solution:
     bounds, it is less. ``ray`` proves unboundedness together with ``x``: a direction, one entry per variable, that
     improves the objective and stays feasible from ``x`` without limit.
 
-    The optimum lies between ``lower`` and ``upper`` where these are known. They are proven bounds that count rounding.
-    ``lower`` is the value of a point that keeps every constraint exactly and differs from the returned one by rounding
-    only.
+    The optimum lies between ``lower`` and ``upper`` where these are known, proven bounds that count rounding. ``lower``
+    is the value of a point that keeps every constraint exactly and differs from the returned one by rounding only.
 
-    A method answers without formulating the program. It gives ``values``, its point by the names of the variables'
-    blocks, and ``duals``, its multipliers by the names of the rows' blocks. Each is an array in the shape of the block,
-    or (indices, values) where most entries are zero. `written_out` turns them into ``x`` and ``dual``. ``warm_start``
-    is where a later solve of a similar problem can begin, and ``effort`` counts what was done.
+    A method answers without formulating the program. Its point, ``values``, is given by the names of the variables'
+    blocks, its multipliers, ``duals``, by those of the rows' blocks: arrays in the shape of the block, or (indices,
+    values) where most entries are zero. `written_out` turns them into ``x`` and ``dual``. A later solve of a similar
+    problem can begin at ``warm_start``, and ``effort`` counts what was done.
     """
 
     status: Status
@@ -192,10 +191,7 @@ def refuse_broken(program: Program, solution: Solution) -> None:
 
 
 def written_out(program: Program, solution: Solution) -> Solution:
-    """Return a method's ``solution`` with ``x``, ``dual`` and ``reduced_cost`` by position in its ``program``.
-
-    Errors: `KeyError` where the method gave no values for a block of variables.
-    """
+    """Return a method's ``solution`` with ``x``, ``dual``, ``reduced_cost``; errors: `KeyError` for a missing block."""
     x = np.zeros(len(program.cost))
     for block in program.variable_blocks:
         x[block.span] = np.ravel(solution.values[block.name])

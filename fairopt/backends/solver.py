@@ -151,11 +151,8 @@ class Backend(ABC):
         if missing := self.missing():
             install = f"'{self.install}'" if self.install else " ".join(missing)
             raise NotInstalled(f"back end {self.name!r} needs {', '.join(missing)}: pip install {install}")
-        needs = set(options.given())
-        if program.integer.any():
-            needs.add(Capability.INTEGERS)
-        if program.logarithms is not None:
-            needs.add(Capability.LOGARITHMS)
+        asked = {Capability.INTEGERS: program.integer.any(), Capability.LOGARITHMS: program.logarithms is not None}
+        needs = options.given().keys() | {need for need, there in asked.items() if there}
         if lacking := sorted(need.value for need in needs - self.capabilities):
             raise NotCapable(
                 f"back end {self.name!r} has no {', no '.join(lacking)}, which {program.name!r} was asked with; "
@@ -195,8 +192,8 @@ class ProgramMethod(Method, ABC):
     def solve(self, policy: Any, problem: Any, start: Any = None) -> Solution:
         """Return the solution for ``problem``, with ``values``, proven ``lower`` and ``upper``, and ``duals``.
 
-        ``start`` is the ``warm_start`` of an earlier solution of the same policy, or None; a start that does not fit is
-        ignored. Errors: `NotSolved`; `NotCapable` where the numbers are too far apart for floats.
+        ``start`` is the ``warm_start`` of an earlier solution of the policy; one that does not fit is ignored. Errors:
+        `NotSolved`; `NotCapable` where the numbers are too far apart for floats.
         """
 
     def certify(self, policy: Any, decision: Any) -> Any:
@@ -207,9 +204,8 @@ class ProgramMethod(Method, ABC):
 class Session:
     """A solver that makes one decision after another: the only form of warm start.
 
-    With ``warm`` each decision starts from the one before. Where optima tie, it may then find another optimum than a
-    fresh session does. So a caller whose decisions must not depend on earlier ones opens a session for each.
-    ``seconds`` adds up the time inside the solver.
+    With ``warm`` each decision starts from the one before; where optima tie, it may then find another than a fresh
+    session does. ``seconds`` adds up the time inside the solver.
     """
 
     def __init__(self, solver: Solver | Method, options: Options | None = None, *, warm: bool = False) -> None:

@@ -1,7 +1,6 @@
 """Programs that need no solver: a row or variable contradicts itself, or there are no constraints.
 
-The libraries disagree on these (Pyomo raises on lower > upper, several refuse an empty matrix), so the back ends that
-wrap them answer here, in the same way.
+The libraries disagree on these: Pyomo raises on lower > upper, several refuse an empty matrix.
 """
 
 from __future__ import annotations
@@ -18,10 +17,7 @@ FORGIVEN = 1e-7
 
 
 def settle(program: Program, backend: str, forgiven: Number = FORGIVEN) -> Solution | None:
-    """Return the answer to ``program`` where it needs no solver, else None.
-
-    ``forgiven`` is by how much two bounds may cross; exact back ends give 0.
-    """
+    """Return the answer to ``program`` where it needs no solver; two bounds may cross by ``forgiven``."""
     if conflict := contradiction(program, forgiven):
         raw = f"no solver was asked: {conflict} cannot hold by itself"
         return Solution(Status.INFEASIBLE, raw, backend, conflict=(conflict,))
@@ -38,10 +34,7 @@ def settle(program: Program, backend: str, forgiven: Number = FORGIVEN) -> Solut
 
 
 def contradiction(program: Program, forgiven: Number = FORGIVEN) -> str:
-    """Return the name of a row, or of a variable's bounds, that no point satisfies; empty if there is none.
-
-    It finds bounds that cross, bounds at the wrong infinity, and rows without variables whose bounds exclude 0.
-    """
+    """Return the name of a row, or of a variable's bounds, that alone cannot hold; empty if there is none."""
     rows = program.rows
     empty = np.diff(rows.start) == 0
     bad = _crossed(rows.lower, rows.upper, forgiven) | empty & ((rows.lower > forgiven) | (rows.upper < -forgiven))

@@ -4,20 +4,23 @@ A certificate is written as JSON (schema 1) and checked by ``proofs/verify.py``,
 becomes a proof only when that program accepts it.
 """
 
-from fairopt.certificates.allocations import Dominance, EnvyProof, ParetoProof, PropertyProof
 from fairopt.certificates.certificate import SCHEMA, Certificate, certificate_schema, market_digest, read_certificate
 from fairopt.certificates.decisions import (
     ComputedAllocation,
+    Dominance,
+    EnvyProof,
     Extreme,
     MarketBound,
+    MisreportProof,
     NashEquilibrium,
     Optimality,
+    ParetoProof,
     PartialAllocationProof,
+    PropertyProof,
     WaterFillingProof,
 )
-from fairopt.certificates.misreports import MisreportProof
+from fairopt.certificates.parts import bare_duals, other_variables, row_duals
 from fairopt.certificates.programs import Bound, Infeasibility, OutsideDecision, UnreachableUtilities
-from fairopt.certificates.rows import bare_duals, other_variables, row_duals
 
 __all__ = [
     "SCHEMA",

@@ -35,8 +35,7 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as JSON types; every number is an integer or a string "p/q"."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        body: dict[str, Any] = _written(given)
+        body: dict[str, Any] = _written({field.name: getattr(self, field.name) for field in fields(self)})
         return {"schema": SCHEMA, "certificate": self.kind} | body
 
     def write(self, path: str | Path) -> None:
@@ -161,10 +160,7 @@ def market_json(market: Market) -> dict[str, Any]:
 
 
 def market_digest(market: Market) -> str:
-    """Return the digest of a market, as ``proofs/verify.py`` prints it.
-
-    128 bits of the SHA-256 of its names and its numbers in lowest terms; see `Market.canonical` there.
-    """
+    """Return 128 bits of SHA-256 of a market in lowest terms, as ``proofs/verify.py`` does in `Market.canonical`."""
     told = market_json(market)
     users = [[u["name"], u["speedup"], u.get("weight", "1"), u.get("demand")] for u in told["user"]]
     text = json.dumps(["market", told["types"], told["capacity"], users], separators=(",", ":"))
@@ -172,10 +168,7 @@ def market_digest(market: Market) -> str:
 
 
 def program_json(program: Program) -> dict[str, Any]:
-    """Return a bare linear or mixed-integer program; infinite bounds are null, every other number a string.
-
-    Errors: `BadInput` for a program with logarithms, which is not linear.
-    """
+    """Return a program; infinite bounds are null, other numbers strings. Errors: `BadInput` for one with logarithms."""
     if program.logarithms is not None:
         raise BadInput("its objective has logarithms", place=program.name, remedy="Certify the equilibrium instead")
     program = program.as_(Fraction)

@@ -1,11 +1,11 @@
-"""Certificates of a policy's decision on a market, and of the range of its choices."""
+"""Certificates about a market: a policy's decision, the range of its choices, an allocation, or a lie that pays."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -17,17 +17,69 @@ from fairopt.certificates.parts import (
     KnownPolicy,
     Objective,
     Part,
+    Policy,
     Prices,
     Shares,
     UpTo,
+    User,
     Variables,
+    other_variables,
+    row_duals,
     rows_of,
 )
-from fairopt.certificates.rows import other_variables, row_duals
 from fairopt.problem import Market
 from fairopt.program import Array, Program, Sense
 
+#: The properties that are decided by evaluating their definition.
+PROPERTIES = ["feasibility", "sharing_incentive", "envy_freeness", "work_conservation", "adjacent_types"]
+MostOfEach: TypeAlias = Annotated[
+    Sequence[Certificate], Part(rows_of("extreme"), "The most that each user gets at any optimum, in order.")
+]
 TRADES = {"type": "array", "items": {"$ref": "#/$defs/trade"}}
+
+
+@dataclass(frozen=True, eq=False)
+class PropertyProof(OfAllocation):
+    """``property`` (a name) holds or fails for ``allocation`` by its definition; ``answer`` is HOLDS or FAILS."""
+
+    kind: ClassVar[str] = "property"
+    property: Annotated[str, Part({"enum": PROPERTIES}, "The property, by name.")]
+    answer: Annotated[str, Part({"enum": ["HOLDS", "FAILS"]}, "Whether it holds.")]
+
+
+@dataclass(frozen=True, eq=False)
+class EnvyProof(OfAllocation):
+    """``user`` would get more out of the shares of ``envied``, by weight, than out of its own."""
+
+    kind: ClassVar[str] = "envy"
+    user: User
+    envied: Annotated[str, Part("name", "Whose shares the user would rather have.")]
+
+
+@dataclass(frozen=True, eq=False)
+class Dominance(OfAllocation):
+    """``better`` is feasible and gives nobody less and somebody more: ``allocation`` is not Pareto-efficient.
+
+    With ``optima``, no optimum of a policy is Pareto-efficient. These are an `Extreme` for each user, in order: the
+    most that the user gets at any optimum.
+    """
+
+    kind: ClassVar[str] = "dominance"
+    better: Annotated[Array, Part("table", "The better allocation.")]
+    optima: MostOfEach | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ParetoProof(OfAllocation):
+    """``allocation`` maximises the sum of throughputs by positive ``weights`` (n,): it is Pareto-efficient.
+
+    The proof is the dual solution: ``prices`` (k,) of GPUs, and ``rents`` (n,), the duals of the users' demands.
+    """
+
+    kind: ClassVar[str] = "pareto_weights"
+    weights: Annotated[Array, Part("numbers", "A weight for each user.")]
+    prices: Prices
+    rents: Annotated[Array, Part("numbers", "What a right to one more GPU is worth to each user.")] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +188,24 @@ class Extreme(Certificate):
         return cls(
             of=decision, sense=sense.value, weights=weights, **_optimum(program, solve(program).require_optimal())
         )
+
+
+@dataclass(frozen=True, eq=False)
+class MisreportProof(Certificate):
+    """On ``market``, ``user`` gains ``gain`` (by its true speedups) from ``policy`` by reporting ``report`` (k,).
+
+    ``truth`` and ``lie`` certify the two decisions; or, as `Extreme` certificates, the most that the user gets at any
+    optimum on the truth, and the least at any optimum on the lie.
+    """
+
+    kind: ClassVar[str] = "misreport"
+    market: Market
+    policy: Policy
+    user: User
+    report: Annotated[Array, Part("numbers", "What it reports.")]
+    gain: Annotated[Fraction, Part("number", "What it gains.")]
+    truth: Annotated[Certificate, Part("decided", "The decision on the truth, or its best for the user.")]
+    lie: Annotated[Certificate, Part("decided", "The decision on the lie, or its worst for the user.")]
 
 
 def _optimum(program: Program, solution: Solution) -> dict[str, Any]:

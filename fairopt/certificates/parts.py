@@ -1,4 +1,7 @@
-"""The types of the fields of certificates, and how each is written in the published JSON Schema."""
+"""The fields of certificates: how each is written in the published JSON Schema, and how rows and variables are named.
+
+A name is that of a block with a position in it; indices begin at 0.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, TypeAlias
 
-from fairopt.program import Array
+import numpy as np
+
+from fairopt.program import Array, Program
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,3 +58,26 @@ User: TypeAlias = Annotated[str, Part("name", "The user.")]
 Objective: TypeAlias = Annotated[Fraction, Part("number", "The objective.")]
 UpTo: TypeAlias = Annotated[Fraction, Part("number", "The bound.")]
 Gap: TypeAlias = Annotated[Fraction, Part("amount", "The gap; 0 proves the point optimal.")]
+
+
+def row_duals(program: Program, dual: Array) -> list[list[Any]]:
+    """Return the duals that are not zero as entries [block, index..., value]."""
+    entries: list[list[Any]] = []
+    for block in program.row_blocks:
+        for position, value in enumerate(dual[block.span]):
+            if value:
+                flat = position if block.kept is None else int(block.kept[position])
+                index = [int(i) for i in np.unravel_index(flat, block.shape)] if block.shape else []
+                entries.append([block.name, *index, value])
+    return entries
+
+
+def bare_duals(dual: Array) -> list[list[Any]]:
+    """Return the duals of a bare program that are not zero as entries ["row", number, value]."""
+    return [["row", r, value] for r, value in enumerate(dual) if value]
+
+
+def other_variables(program: Program, x: Array) -> dict[str, Fraction] | None:
+    """Return the values of the variables beside the shares, by name; None where there are none."""
+    found = {block.name: x[block.first] for block in program.variable_blocks if block.name != "share"}
+    return found or None

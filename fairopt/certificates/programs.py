@@ -11,8 +11,7 @@ import numpy as np
 
 from fairopt.backends.solution import Solution
 from fairopt.certificates.certificate import Certificate
-from fairopt.certificates.parts import BareDuals, Duals, Gap, Objective, Part, Policy, UpTo, rows_of
-from fairopt.certificates.rows import bare_duals
+from fairopt.certificates.parts import BareDuals, Duals, Gap, Objective, Part, Policy, UpTo, bare_duals, rows_of
 from fairopt.problem import Market
 from fairopt.program import Array, Program, Sense
 

@@ -22,7 +22,7 @@ from fairopt.problem import Market, market_to_dict
 from fairopt.problem.files.market import read_market, write_market
 from fairopt.problem.files.storage import require_place
 from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, plain, shrinking_misreports
-from fairopt.properties.misreports.allowed import EVERY_KIND
+from fairopt.properties.misreports.search import EVERY_KIND
 
 
 class Kind(Enum):

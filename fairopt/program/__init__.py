@@ -2,17 +2,7 @@
 
 from fairopt.program.affine import Affine, Comparison, between
 from fairopt.program.formulation import Formulation, log_sum
-from fairopt.program.numbers import (
-    INFINITY,
-    ROUNDING,
-    Array,
-    ArrayLike,
-    Number,
-    cast,
-    fractions,
-    number_text,
-    objects,
-)
+from fairopt.program.numbers import INFINITY, ROUNDING, Array, ArrayLike, Number, cast, fractions, number_text, objects
 from fairopt.program.program import Block, Logarithms, Program, Rows, Sense, describe, entry_name, entry_names
 
 __all__ = [

@@ -1,9 +1,8 @@
 """Affine arrays: NumPy-like arrays whose entries are affine expressions in the variables of one program.
 
-An `Affine` of shape (a, b, ...) is stored as a constant array plus the list of its terms in row order: entry ``e``
-(position in the flattened array) owns the terms ``start[e]:start[e + 1]``, each a column and a coefficient. Every
-operation is a few NumPy calls that do not depend on the number type: integers, floats and Fractions (in object arrays)
-go through the same code.
+An `Affine` is stored as a constant array plus its terms in row order: entry ``e`` (position in the flattened array)
+owns the terms ``start[e]:start[e + 1]``, each a column and a coefficient. Every operation is a few NumPy calls, the
+same for integers, floats and Fractions (in object arrays).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Many programs in one: formulated once for many markets that differ in some numbers.
 
-`Many` is a number that has a value in each of several cases. A formulation takes a market with such speedups like any
-other, and gives the programs of all cases at once. Where a formulation makes a comparison (is this speedup zero?) whose
-answer differs between the cases, it is run once for each answer.
+`Many` is a number with a value in each of several cases. A formulation takes a market with such speedups like any other
+and gives the programs of all cases at once; where the cases answer a comparison differently, once for each answer.
 """
 
 from __future__ import annotations
@@ -19,10 +18,7 @@ from fairopt.program.program import Program
 
 
 class CasesDiffer(Exception):
-    """A comparison is true in some cases and false in others: ``answer`` has one entry per case.
-
-    Not an error; the caller splits the cases.
-    """
+    """No error: a comparison is true in some cases only (``answer``, one entry per case); the caller splits them."""
 
     def __init__(self, answer: Array) -> None:
         super().__init__("the cases differ in the answer to a comparison")
@@ -38,10 +34,7 @@ def _for_all(comparison: Callable[[Any, Any], Any]) -> Callable[[Many, Any], boo
 
 
 class Many:
-    """A number with a value in each of several cases; arithmetic is case by case, and a comparison is for all.
-
-    Errors: `CasesDiffer` where the cases give a comparison different answers.
-    """
+    """A number with a value in each case; a comparison is for all. Errors: `CasesDiffer` where the answers differ."""
 
     __slots__ = ("values",)
     __array_ufunc__ = None  # so that NumPy's own scalars leave the arithmetic to this class
@@ -87,8 +80,7 @@ class Programs:
     """Programs of one structure: ``template`` has the variables and rows, the arrays have the numbers.
 
     Shapes: ``cost``, ``lower``, ``upper`` (cases, variables), ``value`` (cases, non-zeros), ``row_lower``,
-    ``row_upper`` (cases, rows). ``cases`` are the positions of these cases among those asked for. The numbers in
-    ``template`` itself have no meaning.
+    ``row_upper`` (cases, rows). ``cases`` are the positions among those asked for; ``template``'s numbers mean nothing.
     """
 
     template: Program
@@ -111,8 +103,7 @@ class Programs:
 def formulated(write: Callable[[Array], Program], numbers: Array) -> Iterator[Programs]:
     """Yield the programs that ``write`` makes of many arrays of numbers (cases, ...), in as few groups as possible.
 
-    ``write`` takes the array of one case, in ordinary numbers or in `Many`, and must use only arithmetic and
-    comparisons. The offset of the objective is left out.
+    ``write`` takes the array of a case and may use only arithmetic and comparisons. The objective's offset is left out.
     """
     groups = [np.arange(len(numbers))]
     while groups:
@@ -135,9 +126,13 @@ def _together(numbers: Array) -> Array:
 
 
 def _apart(program: Program, cases: Array) -> Programs:
+    return Programs(program, cases, *(_stacked(part, len(cases)) for part in numbers_of(program)))
+
+
+def numbers_of(program: Program) -> tuple[Array, ...]:
+    """Return the arrays of a program's numbers, in the order of the fields of `Programs`."""
     rows = program.rows
-    parts = (program.cost, program.lower, program.upper, rows.value, rows.lower, rows.upper)
-    return Programs(program, cases, *(_stacked(part, len(cases)) for part in parts))
+    return program.cost, program.lower, program.upper, rows.value, rows.lower, rows.upper
 
 
 def _stacked(array: Array, cases: int) -> Array:

@@ -75,13 +75,8 @@ class Formulation:
         self._lower.append(_bound(lower, shape, -INFINITY))
         self._upper.append(_bound(upper, shape, INFINITY))
         self._integer.append(np.full(size, integer))
-        return Affine(
-            self,
-            np.zeros(shape, dtype=np.int64),
-            np.arange(size + 1),
-            np.arange(block.first, block.first + size),
-            np.ones(size, dtype=np.int64),
-        )
+        zeros, ones = np.zeros(shape, dtype=np.int64), np.ones(size, dtype=np.int64)
+        return Affine(self, zeros, np.arange(size + 1), np.arange(block.first, block.first + size), ones)
 
     def maximize(self, objective: Affine | LogSum, *, equation: str = "", source: str = "") -> None:
         """Maximise a scalar expression, or a `log_sum`."""
@@ -134,23 +129,13 @@ class Formulation:
         upper = [_side(comparison.upper, comparison.body, INFINITY) for _, comparison in self._constraints]
         for (block, _), body, low, high in zip(self._constraints, bodies, lower, upper, strict=True):
             _refuse(f"constraint {block.name!r}", body.coefficient, low, high)
-        rows = _rows(bodies, lower, upper)
+        rows, blocks = _rows(bodies, lower, upper), tuple(block for block, _ in self._constraints)
         cost, offset, logarithms = self._frozen_objective()
-        bounds = _chain(self._lower), _chain(self._upper)
+        bounds, integer = (_chain(self._lower), _chain(self._upper)), _chain(self._integer).astype(bool)
         _refuse("a variable's bound", None, *bounds)
+        objective = self._objective_block, logarithms
         return Program(
-            name=self.name,
-            sense=self._sense,
-            cost=cost,
-            offset=offset,
-            lower=bounds[0],
-            upper=bounds[1],
-            integer=_chain(self._integer).astype(bool),
-            rows=rows,
-            variable_blocks=tuple(self._variables),
-            row_blocks=tuple(block for block, _ in self._constraints),
-            objective=self._objective_block,
-            logarithms=logarithms,
+            self.name, self._sense, cost, offset, *bounds, integer, rows, tuple(self._variables), blocks, *objective
         )
 
     def _frozen_objective(self) -> tuple[Array, int | float, Logarithms | None]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +28,8 @@ class Sense(enum.Enum):
 class Block:
     """A named array of variables or of rows, and its meaning in the source.
 
-    ``shape`` is the shape in which it was formulated. ``kept`` are the flat positions of the entries that exist (None:
-    all). ``labels`` names the positions along each axis (users, types), which gives every row a name.
+    ``shape`` is the one formulated, ``kept`` the flat positions of the entries that exist (None: all). ``labels`` names
+    the positions along each axis (users, types), which gives every row a name.
     """
 
     name: str
@@ -140,19 +141,11 @@ class Program:
         return len(self.rows), len(self.cost)
 
     def as_(self, number: type) -> Program:
-        """Return the same program in floats (``float``) or exact rationals (``Fraction``).
-
-        A float becomes the Fraction of its exact value.
-        """
-        return replace(
-            self,
-            cost=cast(self.cost, number),
-            offset=cast(np.asarray(self.offset), number).item(),
-            lower=cast(self.lower, number),
-            upper=cast(self.upper, number),
-            rows=self.rows.as_(number),
-            logarithms=self.logarithms and self.logarithms.as_(number),
-        )
+        """Return the program in floats or, by the exact value of each float, in Fractions."""
+        arrays: dict[str, Any] = {name: cast(getattr(self, name), number) for name in ("cost", "lower", "upper")}
+        offset = cast(np.asarray(self.offset), number).item()
+        logarithms = self.logarithms and self.logarithms.as_(number)
+        return replace(self, **arrays, offset=offset, rows=self.rows.as_(number), logarithms=logarithms)
 
     def value(self, x: Array) -> Number:
         """Return the objective at ``x``, in the number type of ``x`` (a float if there are logarithms)."""

@@ -1,12 +1,17 @@
 """Properties, one file each. Checking one gives a `Verdict` with a margin and a witness."""
 
-from fairopt.properties.effort import Effort
 from fairopt.properties.misreports.exact_reports import Misreport
-from fairopt.properties.misreports.minimal_misreport import shrink, shrinking_misreports
-from fairopt.properties.misreports.shrinking import Shrunk, shrink_market, shrinks
+from fairopt.properties.misreports.shrinking import Shrunk, shrink, shrink_market, shrinking_misreports, shrinks
 from fairopt.properties.misreports.strategy_proofness import StrategyProofness
 from fairopt.properties.over_optima import over_optima
-from fairopt.properties.property import AllocationProperty, MechanismProperty, OutcomeProperty, OverOptima, Property
+from fairopt.properties.property import (
+    AllocationProperty,
+    Effort,
+    MechanismProperty,
+    OutcomeProperty,
+    OverOptima,
+    Property,
+)
 from fairopt.properties.shares.adjacent_types import AdjacentTypes
 from fairopt.properties.shares.envy_freeness import EnvyFreeness
 from fairopt.properties.shares.feasibility import Feasibility

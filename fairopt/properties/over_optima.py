@@ -1,7 +1,6 @@
 """Properties over all optima of a policy: whether some optimum has it, and whether all have it.
 
-The optima of a policy on a market form a polyhedron (`fairopt.policy.optima.Optima`). The method ``over`` of a property
-decides over all of it in exact arithmetic, without its vertices:
+The optima form a polyhedron (`fairopt.policy.optima.Optima`). A property's ``over`` decides exactly, without vertices:
 
 * a property made of linear inequalities holds for every optimum if no slack is negative anywhere, and for some optimum
   if the smallest slack can be made non-negative (`linear`);
@@ -54,7 +53,6 @@ def over_optima(policy: Policy, decision: Allocation, property: AllocationProper
     return property.over(optima) if optima.uses_all() else AllocationProperty.over(property, optima)
 
 
-# -- properties that are linear inequalities -----------------------------------------------------------------------
 @dataclass(frozen=True)
 class Slack:
     """A property requires ``terms >= constant``; where a demand makes this too strict, ``used >= constant``.
@@ -94,7 +92,6 @@ def linear(property: AllocationProperty, optima: Optima, slacks: list[Slack], ef
     return found(property, optima, having, without, effort, effort, shown=(shown, lacking), complete=complete)
 
 
-# -- properties of which shares are positive -----------------------------------------------------------------------
 def by_support(
     property: AllocationProperty,
     optima: Optima,
@@ -106,8 +103,8 @@ def by_support(
 ) -> OverOptima:
     """Decide a property that depends on which of ``columns`` are positive, given an optimum without it, if any.
 
-    ``ways_out`` takes the set of variables that are positive together. It returns sets of them of which at least one
-    must be all 0, or None where the property holds. After `MOST_FACES` faces it is not decided.
+    ``ways_out`` takes the variables that are positive together. It returns sets of them, at least one of which must be
+    all 0, or None where the property holds. After `MOST_FACES` faces it is not decided.
     """
     waiting: list[frozenset[int]] = [frozenset()]
     seen, count, having = set(waiting), 0, None
@@ -128,7 +125,6 @@ def by_support(
     return found(property, optima, having, lacking, f"{count} faces", for_every, complete=count <= MOST_FACES)
 
 
-# -- verdicts --------------------------------------------------------------------------------------------------------
 def found(
     property: AllocationProperty,
     optima: Optima,
@@ -154,9 +150,5 @@ def found(
         some = replace(some, answer=Answer.NOT_REFUTED, exact=False)
     for verdict, wanted in ((some, having is not None), (every, lacking is None)):
         assert verdict.answer is Answer.NOT_REFUTED or (verdict.answer is Answer.HOLDS) is wanted, verdict
-    return OverOptima(
-        some=replace(some, effort=f"some optimum: {for_some}"),
-        every=replace(every, effort=f"every optimum: {for_every}"),
-        having=having,
-        lacking=lacking,
-    )
+    some = replace(some, effort=f"some optimum: {for_some}")
+    return OverOptima(some, replace(every, effort=f"every optimum: {for_every}"), having, lacking)

@@ -6,9 +6,10 @@ All are found in one registry, the entry-point group ``fairopt.properties``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from time import monotonic
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,8 +19,34 @@ from fairopt.errors import BadInput, NotCapable
 from fairopt.policy import Optima, Policy
 from fairopt.problem import Market, allocation_from, exact
 from fairopt.program import INFINITY, Array, Number
-from fairopt.properties.effort import Effort
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
+
+#: The kinds of misreports; each gets an equal part of the effort.
+KINDS = 3
+
+
+@dataclass(frozen=True)
+class Effort:
+    """The limits of a search: at most ``evaluations`` misreports and ``seconds``, with random ``seed``.
+
+    Only seconds depend on the machine. Decisions repeated to confirm a gain, or to make it exact, are not counted.
+    """
+
+    evaluations: int = 600
+    seconds: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.evaluations < 1 or (self.seconds is not None and not self.seconds > 0):
+            raise BadInput(f"got {self}", place="effort", remedy="Allow at least one evaluation and some time")
+
+    def ends(self, parts: int = 1) -> float:
+        """Return when a part of a search that begins now must end, by `monotonic`; infinite where no time is set."""
+        return INFINITY if self.seconds is None else monotonic() + self.seconds / parts
+
+    def part(self, number: int) -> int:
+        """Return the number of evaluations for kind ``number`` of misreport; the parts add up to all."""
+        return (self.evaluations + KINDS - 1 - number) // KINDS
 
 
 class Property(ABC):
@@ -38,18 +65,11 @@ class Property(ABC):
 
     @abstractmethod
     def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
-        """Decide of ``outcome``, which ``policy`` decided on ``problem``; ``effort`` limits what searches.
-
-        It is an `Allocation` of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`.
-        """
+        """Decide of a `Market`'s `Allocation`, a `Setting`'s `History` or a `Batch`'s `Plan`, within ``effort``."""
 
 
 class SlackCase(NamedTuple):
-    """One of the cases that a property is made of.
-
-    ``slack`` is negative where it fails, by that much; ``size`` is what a tolerance is a part of; ``witness`` shows a
-    failure.
-    """
+    """A case: it fails by a negative ``slack``; a tolerance is a part of ``size``; ``witness`` shows a failure."""
 
     slack: Number
     size: Number
@@ -59,37 +79,32 @@ class SlackCase(NamedTuple):
 class OutcomeProperty(Property):
     """A property of what was decided, whoever decided it."""
 
+    #: Decides of an outcome that needs no problem beside it; who overrides `verify` needs none.
+    check: Callable[..., Verdict]
+
     def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
         """Decide of ``outcome`` alone."""
         return self.verify(problem, outcome)
 
-    @abstractmethod
     def verify(self, problem: Any, outcome: Any, *, tolerance: Number | None = None) -> Verdict:
         """Decide of anybody's outcome: shares (n, k) of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`.
 
         ``tolerance``: relative slack that counts as none; None for none in exact numbers, `TOLERANCE` in floats.
         """
+        return self.check(outcome, tolerance=tolerance)
 
     def _by_tightest(
         self, case: SlackCase | None, tolerance: Number | None, *, exact: bool, unit: str, effort: str, reason: str = ""
     ) -> Verdict:
-        """Return the verdict by the tightest case, if there is any: it fails below -tolerance times the case's size.
-
-        What does not fail is UNDECIDED where there is a ``reason``.
-        """
+        """Return the verdict: the case fails below -tolerance times its size; else a ``reason`` makes it UNDECIDED."""
         allowed = slack_allowed(tolerance, exact=exact)
         fails = case is not None and bool(case.slack < -allowed * case.size)
         reason = "" if fails else reason
-        return Verdict(
-            property=self.name,
-            answer=Answer.FAILS if fails else Answer.UNDECIDED if reason else Answer.HOLDS,
-            margin=None if case is None else case.slack + 0,  # turns a float -0.0 into 0.0
-            unit=unit,
-            exact=exact and not reason and bool(fails or case is None or case.slack >= 0),
-            effort=effort,
-            witness=case.witness if fails and case is not None else None,
-            reason=reason,
-        )
+        answer = Answer.FAILS if fails else Answer.UNDECIDED if reason else Answer.HOLDS
+        margin = None if case is None else case.slack + 0  # turns a float -0.0 into 0.0
+        exact = exact and not reason and bool(fails or case is None or case.slack >= 0)
+        witness = case.witness if fails and case is not None else None
+        return Verdict(self.name, answer, margin, unit, exact, effort, witness, reason=reason)
 
 
 def slack_allowed(tolerance: Number | None, *, exact: bool) -> Number:
@@ -137,9 +152,8 @@ class CitedInstance:
 class OverOptima:
     """A property decided over all optima of a policy on a market.
 
-    ``some``: whether an optimum has it, such as ``having`` (n, k). ``every``: whether all have it; ``lacking`` has not.
-    HOLDS and FAILS are proved, else it is NOT_REFUTED. Margins and witnesses are those of the optimum shown, or of the
-    worst one.
+    ``some``: whether an optimum has it, such as ``having`` (n, k); ``every``: whether all have it, ``lacking`` has not.
+    HOLDS and FAILS are proved. Margins and witnesses are those of the optimum shown, or of the worst one.
     """
 
     some: Verdict

@@ -75,10 +75,7 @@ class Summarised(Protocol):
 
 
 def plain(value: Any, *, exact: bool = False) -> Any:
-    """Return a value as JSON types: arrays as lists, dataclasses as objects, numbers that are not finite as null.
-
-    Fractions become "p/q" strings where ``exact``, else decimals.
-    """
+    """Return JSON types: numbers that are not finite as null, Fractions as "p/q" where ``exact``, else as decimals."""
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist(), exact=exact)
     if isinstance(value, Fraction):

@@ -15,8 +15,8 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.certificates import Certificate, Dominance, MarketBound, MisreportProof
 from fairopt.certificates.certificate import every_certificate
+from fairopt.certificates.parts import bare_duals, other_variables, row_duals
 from fairopt.certificates.programs import Bound, Infeasibility, UnreachableUtilities
-from fairopt.certificates.rows import bare_duals, other_variables, row_duals
 from fairopt.discovery import policies, properties
 from fairopt.evidence import extreme, throughput_of
 from fairopt.policy import Allocation, Formulated, Policy

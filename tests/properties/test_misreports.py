@@ -25,9 +25,8 @@ from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Block, Formulation, Program, Rows, Sense
 from fairopt.program.batched import CasesDiffer, Many, Programs, formulated
 from fairopt.properties import Effort, StrategyProofness
-from fairopt.properties.misreports.allowed import EVERY_KIND, CandidateReports, Misreports
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import MisreportSearch
+from fairopt.properties.misreports.search import EVERY_KIND, CandidateReports, Misreports, MisreportSearch
 from fairopt.testing.samples import sample_markets
 
 PROGRAMS: list[Formulated] = [NonCooperativeOEF(), CooperativeOEF(), MaxMin(), MaxEfficiency()]

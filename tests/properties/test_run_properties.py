@@ -16,8 +16,7 @@ from fairopt.properties import Answer, EnvyFreeness, Verdict
 from fairopt.properties.property import SlackCase
 from fairopt.properties.runs.lease_kept import LeaseKept, promised
 from fairopt.properties.runs.no_starvation import NoStarvation
-from fairopt.properties.runs.run_property import RunProperty
-from fairopt.properties.runs.scripted import BOTH, ONE, TWO_GPUS, jobs, scripted
+from fairopt.properties.runs.run_property import BOTH, ONE, TWO_GPUS, RunProperty, jobs, scripted
 from fairopt.properties.runs.sharing_incentive_over_time import SharingIncentiveOverTime
 from fairopt.properties.runs.work_conservation_over_time import WorkConservationOverTime
 from fairopt.simulation import History, Setting

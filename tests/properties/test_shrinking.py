@@ -27,11 +27,9 @@ from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Formulation, Sense
 from fairopt.properties import Answer, Effort, EnvyFreeness, Misreport, StrategyProofness
-from fairopt.properties.misreports.allowed import EVERY_KIND, LARGER, SMALLER, Misreports
 from fairopt.properties.misreports.exact_reports import ExactReports, candidates, simplest
-from fairopt.properties.misreports.minimal_misreport import shrink, shrinking_misreports
-from fairopt.properties.misreports.search import Found
-from fairopt.properties.misreports.shrinking import shrink_market, shrinks
+from fairopt.properties.misreports.search import EVERY_KIND, LARGER, SMALLER, Found, Misreports
+from fairopt.properties.misreports.shrinking import shrink, shrink_market, shrinking_misreports, shrinks
 from fairopt.testing.samples import sample_markets
 
 THREE = Market.of([[1, 2], [1, 3], [1, 4]], capacity=[1, 1])

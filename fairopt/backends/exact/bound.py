@@ -1,12 +1,9 @@
 """Exact bounds on an objective from multipliers of any origin, and exactly feasible points from nearly feasible ones.
 
-Where no exact optimum can be had, a feasible point and a bound with their exact gap are the next best thing; integer
-programs are judged in the same way. The multipliers of a float solver are almost right: each is taken for the fraction
-that it is and set to 0 where its row has no side of that sign; reduced costs that ask for a bound which a variable does
-not have are brought to 0 by raising the multiplier of a row that limits the variable. What comes out proves its bound
-by weak duality alone, whatever it was made from.
-
-Source: Neumaier and Shcherbina, Safe bounds in linear and mixed-integer programming, 2004.
+They serve where no exact optimum can be had, and for integer programs. The multipliers of a float solver are almost
+right: each is taken for the fraction that it is and set to 0 where its row has no side of that sign; reduced costs that
+ask for a bound which a variable does not have are brought to 0 by raising the multiplier of a row that limits the
+variable. The result proves its bound by weak duality alone, whatever it was made from.
 """
 
 from __future__ import annotations
@@ -70,7 +67,7 @@ def exact_bound(program: Program, x: Array, dual: Array | None = None) -> ExactB
     ({}, 5, 7.333333)
     """
     program = program.as_(Fraction)
-    point = rational(x)
+    point = fractions(x)
     variables = len(program.cost)
     violations = {
         program.column_name(place) if place < variables else program.row_name(place - variables): amount
@@ -86,15 +83,10 @@ def exact_bound(program: Program, x: Array, dual: Array | None = None) -> ExactB
     return ExactBound(violations, objective(program, point), bound, proved)
 
 
-def rational(values: Array) -> Array:
-    """Return the numbers as the Fractions that they are."""
-    return fractions(np.asarray(values))
-
-
 def safe_dual(program: Program, dual: Array) -> Array | None:
     """Return multipliers near ``dual`` that prove a finite bound on a program in Fractions, None if none were found."""
     sign = 1 if program.sense is Sense.MAXIMIZE else -1
-    repair = _Repair(program, sign * _clipped(program, rational(dual), sign), sign)
+    repair = _Repair(program, sign * _clipped(program, fractions(dual), sign), sign)
     for _ in range(ROUNDS):
         if repair.once():
             return np.asarray(sign * repair.multipliers)
@@ -201,7 +193,7 @@ def feasible_point(program: Program, vertex: Vertex | None, deadline: float = IN
 
 def _points(program: Program, x: Array, basis: Any, deadline: float) -> list[Array]:
     """Return exact points near a float answer: that of its basis, and itself moved within the bounds."""
-    within = np.minimum(np.maximum(rational(x), program.lower), program.upper)
+    within = np.minimum(np.maximum(fractions(x), program.lower), program.upper)
     try:
         vertex = None if basis is None else vertex_of(program, basis, deadline)
     except ExactSolveTooLong:

@@ -1,7 +1,7 @@
 """Exact simplex bases: solve one in rationals, judge it without tolerance, and pivot until it is right.
 
 The form worked on: minimise ``cost @ x`` with ``A x - s = 0``, where each entry of (x, s) has a `BoundKind`: one
-bound, no bound, or a fixed value. Where there are two bounds, the upper one was given a row of its own, so that the
+bound, no bound, or a fixed value. Where there are two bounds, the upper one has a row of its own, so that the
 least-index rules that are proven finite for one-sided bounds apply as they are. With J the basic variables and R the
 rows whose slack is not basic, only the square matrix A[R, J] is ever solved: basic slacks drop out.
 
@@ -14,10 +14,18 @@ from __future__ import annotations
 import enum
 import time
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from flint import fmpq, fmpq_mat
+
+from fairopt.backends.exact.sums import as_fractions
+from fairopt.backends.exact.vertex import settled
+from fairopt.backends.solution import Basis, Position, Status
+from fairopt.program import INFINITY, Array, Program, Sense
 
 ZERO = fmpq(0)
 
@@ -31,47 +39,86 @@ class BoundKind(enum.IntEnum):
     FIXED = 2
 
 
-class PivotEnd(enum.Enum):
-    """How pivoting ended."""
-
-    OPTIMAL = "optimal"
-    INFEASIBLE = "infeasible"
-    UNBOUNDED = "unbounded"
-    LIMIT = "limit"
-
-
-@dataclass(frozen=True, eq=False)
-class OneSided:
-    """The form worked on; numbers are flint's rationals, ``matrix`` holds {column: value} row by row.
-
-    ``kind`` and ``bound`` have one entry a variable, then one a row (its slack, the value of the row).
-    """
-
-    cost: list[Any]
-    matrix: list[dict[int, Any]]
-    kind: list[BoundKind]
-    bound: list[Any]
-
-    @property
-    def variables(self) -> int:
-        """The number of variables, which is where the slacks begin."""
-        return len(self.cost)
-
-
 @dataclass(frozen=True, eq=False)
 class PivotResult:
-    """Where pivoting ended.
+    """Where pivoting ended: OPTIMAL, INFEASIBLE, UNBOUNDED or LIMIT.
 
     ``x`` belongs to the basis; ``dual`` are its row duals for OPTIMAL, and multipliers that prove it for INFEASIBLE;
     ``ray`` is a direction without end for UNBOUNDED.
     """
 
-    end: PivotEnd
+    end: Status
     basic: frozenset[int]
     pivots: int
     x: list[Any]
     dual: list[Any]
     ray: list[Any]
+
+
+class OneSided:
+    """A program in the form worked on, and the way back; numbers are flint's rationals.
+
+    ``matrix`` holds {column: value} row by row: a row for each of the program, and one that holds the upper side for
+    each row and each variable with two different finite sides. ``above`` maps such an entry of the program (a variable,
+    or variables + row) to the added slack. ``kind`` and ``bound``: one entry a variable, then one a row (its slack).
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        rows = program.rows
+        self.rows, self.variables = program.shape
+        self.matrix: list[dict[int, Any]] = [{} for _ in range(self.rows)]
+        for r, j, value in zip(rows.row.tolist(), rows.column.tolist(), rows.value.tolist(), strict=True):
+            self.matrix[r][j] = _flint(value)
+        self.kind: list[BoundKind] = []
+        self.bound: list[Any] = []
+        tops: list[tuple[int, Any]] = []
+        sides = zip([*program.lower, *rows.lower], [*program.upper, *rows.upper], strict=True)
+        for entry, (low, high) in enumerate(sides):
+            if low == high:
+                self.kind.append(BoundKind.FIXED)
+            elif low != -INFINITY:
+                self.kind.append(BoundKind.FROM_BELOW)
+                tops += [(entry, _flint(high))] if high != INFINITY else []
+            else:
+                self.kind.append(BoundKind.FROM_ABOVE if high != INFINITY else BoundKind.FREE)
+            held = low if low != -INFINITY else high
+            self.bound.append(ZERO if held == INFINITY else _flint(held))
+        self.above = {entry: self.variables + self.rows + place for place, (entry, _) in enumerate(tops)}
+        for entry, top in tops:
+            self.matrix.append({entry: fmpq(1)} if entry < self.variables else self.matrix[entry - self.variables])
+            self.kind.append(BoundKind.FROM_ABOVE)
+            self.bound.append(top)
+        sign = -1 if program.sense is Sense.MAXIMIZE else 1
+        self.cost = [sign * _flint(value) for value in program.cost]
+
+    def basic(self, basis: Basis | None) -> set[int]:
+        """Return the basic entries of the form that ``basis`` means; of None, the slacks."""
+        slacks = set(range(self.variables, self.variables + len(self.matrix)))
+        if basis is None:
+            return slacks
+        position = [*basis.columns.tolist(), *basis.rows.tolist()]
+        out = {entry for entry, place in enumerate(position) if place == Position.BASIC} | set(self.above.values())
+        for entry, top in self.above.items():
+            if position[entry] == Position.UPPER:  # held by the added slack; the entry itself is free to be solved for
+                out = (out - {top}) | {entry}
+        return out
+
+    def basis(self, found: PivotResult) -> Basis:
+        """Return the program's basis of where pivoting ended."""
+        place = np.full(self.variables + self.rows, Position.LOWER)
+        place[[entry for entry in found.basic if entry < len(place)]] = Position.BASIC
+        place[[entry for entry, top in self.above.items() if top not in found.basic]] = Position.UPPER
+        return settled(self.program, Basis(place[: self.variables], place[self.variables :]))
+
+    def back(self, found: PivotResult) -> tuple[Array, Array]:
+        """Return x and the rows' multipliers in Fractions; those of added rows join the row that they came from."""
+        x, given = as_fractions(found.x), as_fractions(found.dual)
+        multipliers = given[: self.rows].copy()
+        for entry, top in self.above.items():
+            if entry >= self.variables:
+                multipliers[entry - self.variables] += given[top - self.variables]
+        return x, multipliers
 
 
 def pivot(form: OneSided, basic: Iterable[int], deadline: float = float("inf"), most: int | None = None) -> PivotResult:
@@ -84,19 +131,21 @@ def pivot(form: OneSided, basic: Iterable[int], deadline: float = float("inf"), 
     pivots = 0
     while True:
         step = state.next_pivot()
-        if isinstance(step, PivotEnd):
+        if isinstance(step, Status):
             break
         if time.perf_counter() > deadline or pivots == most:
-            return state.found(PivotEnd.LIMIT, pivots)
+            return state.found(Status.LIMIT, pivots)
         leaving, entering = step
         state = _Tableau(form, (state.basic - {leaving}) | {entering})
         pivots += 1
-    if step is not PivotEnd.UNBOUNDED:
+    if step is not Status.UNBOUNDED:
         return state.found(step, pivots)
     # an infeasible dual leaves open whether the primal has a point: ask for any point, with all costs 0
     ray = state.ray
-    point = pivot(OneSided([ZERO] * form.variables, form.matrix, form.kind, form.bound), state.basic, deadline, most)
-    end = PivotEnd.UNBOUNDED if point.end is PivotEnd.OPTIMAL else point.end
+    free = copy(form)
+    free.cost = [ZERO] * form.variables
+    point = pivot(free, state.basic, deadline, most)
+    end = Status.UNBOUNDED if point.end is Status.OPTIMAL else point.end
     return PivotResult(end, point.basic, pivots + point.pivots, point.x, point.dual, ray)
 
 
@@ -117,16 +166,16 @@ class _Tableau:
         self.ray: list[Any] = []
         self.proof: list[Any] = []
 
-    def next_pivot(self) -> PivotEnd | tuple[int, int]:
+    def next_pivot(self) -> Status | tuple[int, int]:
         """Return (leaving, entering), or how it ended: the least index that is wrong, with the least that helps."""
         for index in range(len(self.form.kind)):
             wrong = self._infeasible(index) if index in self.basic else self._improving(index)
             if wrong:
                 return self._leave(index, wrong) if index in self.basic else self._enter(index, wrong)
-        return PivotEnd.OPTIMAL
+        return Status.OPTIMAL
 
-    def found(self, end: PivotEnd, pivots: int) -> PivotResult:
-        dual = self.proof if end is PivotEnd.INFEASIBLE else self.dual
+    def found(self, end: Status, pivots: int) -> PivotResult:
+        dual = self.proof if end is Status.INFEASIBLE else self.dual
         return PivotResult(end, self.basic, pivots, self.x, dual, self.ray)
 
     def _infeasible(self, index: int) -> int:
@@ -147,7 +196,7 @@ class _Tableau:
         down = -1 if rate > 0 else 1
         return down if kind is BoundKind.FREE or int(kind) == down else 0
 
-    def _leave(self, leaving: int, direction: int) -> PivotEnd | tuple[int, int]:
+    def _leave(self, leaving: int, direction: int) -> Status | tuple[int, int]:
         form, first = self.form, self.form.variables
         own = {leaving: fmpq(1)} if leaving < first else form.matrix[leaving - first]
         multipliers = self._multipliers([own.get(j, ZERO) for j in self.inner])
@@ -161,9 +210,9 @@ class _Tableau:
         self.proof = [-value for value in multipliers]
         if leaving >= first:
             self.proof[leaving - first] = fmpq(1)
-        return PivotEnd.INFEASIBLE
+        return Status.INFEASIBLE
 
-    def _enter(self, entering: int, direction: int) -> PivotEnd | tuple[int, int]:
+    def _enter(self, entering: int, direction: int) -> Status | tuple[int, int]:
         form, first = self.form, self.form.variables
         ray = [ZERO] * first
         if entering < first:
@@ -181,7 +230,7 @@ class _Tableau:
             if kind is BoundKind.FIXED or change * int(kind) < 0:
                 return leaving, entering
         self.ray = ray
-        return PivotEnd.UNBOUNDED
+        return Status.UNBOUNDED
 
     def _value(self, index: int) -> Any:
         first = self.form.variables
@@ -211,6 +260,10 @@ class _Tableau:
                 for j, value in self.form.matrix[r].items():
                     rate[j] -= factor * value
         return rate + multipliers
+
+
+def _flint(value: Fraction) -> Any:
+    return fmpq(value.numerator, value.denominator)
 
 
 def _solved(matrix: Any, side: list[Any]) -> list[Any]:

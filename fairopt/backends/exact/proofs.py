@@ -1,9 +1,8 @@
 """Programs whose exact optimum proves that another one has none: the nearest point, and the steepest direction.
 
-Both are feasible and bounded whatever they are made of, so that the way to an exact optimum is the same as for any
-other program. The nearest point leaves the smallest possible part of the errors of a first guess; where that is not 0,
-its duals prove infeasibility. The steepest direction is the best one within a box that never leaves the feasible set;
-if it improves the objective, the program is unbounded once it has a point.
+Both are feasible and bounded whatever they are made of. The nearest point leaves the smallest possible part of the
+errors of a first guess; where that is not 0, its duals prove infeasibility. The steepest direction is the best one
+within a box that never leaves the feasible set; if it improves the objective, a program with a point is unbounded.
 
 Source: Farkas, Theorie der einfachen Ungleichungen, 1902; Gleixner, Steffy and Wolter, Iterative refinement for linear
 programming, 2016, Sec. 4.
@@ -67,10 +66,7 @@ def any_point(program: Program) -> Program:
 
 
 def tightened(program: Program, entries: Array, depth: Fraction) -> Program:
-    """Return the program with bounds and sides moved inwards by ``depth``, of the ``entries`` that have room for it.
-
-    ``entries`` says so for each variable, then for each row.
-    """
+    """Return the program with its bounds ``depth`` further in, for ``entries`` (variables, then rows) with room."""
     variables = len(program.cost)
     lower, upper = _moved(program.lower, program.upper, entries[:variables], depth)
     least, most = _moved(program.rows.lower, program.rows.upper, entries[variables:], depth)

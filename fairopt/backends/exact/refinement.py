@@ -1,9 +1,8 @@
 """From a float solver's basis to an exactly optimal one: iterative refinement.
 
 A basis that HiGHS calls optimal may be so within its tolerance only. Its exact errors are then blown up to the size of
-1 and HiGHS is asked for the best correction, starting from that basis; the basis of the correction is the next one to
-be judged. Each round sees errors that are smaller by HiGHS's tolerance. Nothing that HiGHS says is believed: a basis is
-optimal when its exact point and multipliers are (`fairopt.backends.exact.vertex`).
+1, and HiGHS is asked for the best correction, starting from that basis; its basis is the next one to be judged, with
+smaller errors. A basis is optimal when its exact point and multipliers are (`fairopt.backends.exact.vertex`).
 
 Source: Gleixner, Steffy and Wolter, Iterative refinement for linear programming, 2016; Gleixner and Steffy, Linear
 programming using limited-precision oracles, 2020.
@@ -81,8 +80,9 @@ class FloatProgram:
         sides = [
             np.ldexp(vertex.activity.distance(side), primal) / into.row for side in (exact.rows.lower, exact.rows.upper)
         ]
-        self._without_prices()
-        highs = self._highs
+        highs, before = self._highs, self._highs.getNumCol()
+        if before > variables:  # the prices of an earlier correction
+            highs.deleteCols(before - variables, np.arange(variables, before, dtype=np.int32))
         highs.changeColsCost(variables, np.arange(variables, dtype=np.int32), cost)
         highs.changeColsBounds(variables, np.arange(variables, dtype=np.int32), *bounds)
         prices = _blown(vertex.dual[priced], dual) * (into.row[priced] / into.objective)
@@ -110,12 +110,6 @@ class FloatProgram:
             basis = Basis(basis.columns[:variables], basis.rows)
         return Solution(outcome_of(word.name, False), highs.modelStatusToString(word), Highs.name, basis=basis)
 
-    def _without_prices(self) -> None:
-        """Take away the variables that a correction before has added."""
-        variables, present = len(self.exact.cost), self._highs.getNumCol()
-        if present > variables:
-            self._highs.deleteCols(present - variables, np.arange(variables, present, dtype=np.int32))
-
     def _start(self, basis: Basis) -> None:
         import highspy
 
@@ -127,10 +121,7 @@ class FloatProgram:
 
 
 def refine(program: Program, floats: FloatProgram, proposed: Solution, deadline: float = INFINITY) -> Refined:
-    """Judge the proposed basis, and correct it until it is exactly optimal or no correction helps.
-
-    Errors: `ExactSolveTooLong` where not even the proposed basis can be solved exactly in time.
-    """
+    """Correct the proposed basis until it is exactly optimal or no correction helps. Errors: `ExactSolveTooLong`."""
     vertex: Vertex | None = None
     powers = (0, 0)
     seen = set[bytes]()

@@ -11,9 +11,8 @@ The way to an answer, each step taken only where the one before was not enough:
 5. Where time or size does not allow that: `Status.LIMIT` with an exactly feasible point, if one was found, and an
    exact bound that no point beats, if multipliers prove one (`fairopt.backends.exact.bound`); these are ``dual``.
 
-``raw_status`` says how far it went. Nothing is returned that was not checked at the end against the program as it was
-given (`fairopt.backends.exact.checks`): an optimum by weak duality, infeasibility by its multipliers, unboundedness by
-its ray.
+``raw_status`` says how far it went. Everything is checked at the end against the program as it was given
+(`fairopt.backends.exact.checks`): an optimum by weak duality, infeasibility by multipliers, unboundedness by a ray.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ from fairopt.backends.exact.bound import best_bound, feasible_point
 from fairopt.backends.exact.checks import contradict, refuted, require_endless, require_optimum
 from fairopt.backends.exact.proofs import any_point, nearest_point, steepest_direction
 from fairopt.backends.exact.refinement import FloatProgram, refine
-from fairopt.backends.exact.standard_form import Standard, as_fractions
-from fairopt.backends.exact.sums import excesses, objective, zeros
+from fairopt.backends.exact.sums import as_fractions, excesses, objective, zeros
 from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, slacks, vertex_of
 from fairopt.backends.highs import PRESOLVE_FROM
 from fairopt.backends.solution import Basis, Solution, Status
@@ -39,7 +37,7 @@ from fairopt.backends.trivial import settle
 from fairopt.program import INFINITY, Array, Program, Sense
 
 if TYPE_CHECKING:
-    from fairopt.backends.exact.pivots import PivotResult
+    from fairopt.backends.exact.pivots import OneSided, PivotResult
 
 #: Programs with more non-zeros are not pivoted on: one pivot takes seconds.
 LARGEST_PIVOTED = 50_000
@@ -122,16 +120,13 @@ class _Search:
             return self._limit(str(reason))
 
     def optimum(self, interior: bool = False) -> tuple[Array, Array] | None:
-        """Return point and duals of a program that is known to have an optimum, None where pivots do not reach it.
-
-        Errors: `ExactSolveTooLong`.
-        """
+        """Return point and duals of a program that has an optimum, None where pivots do not reach it."""
         self.ask(interior)
         if (vertex := self._refined()) is not None:
             return vertex.x, vertex.dual
         form, found = self._pivot()
         x, multipliers = form.back(found)
-        return (x, self._dual(multipliers)) if found.end.name == "OPTIMAL" else None
+        return (x, self._dual(multipliers)) if found.end is Status.OPTIMAL else None
 
     # -- steps 1 and 2 -----------------------------------------------------------------------------------------------
     def _refined(self) -> Vertex | None:
@@ -179,29 +174,27 @@ class _Search:
 
     # -- step 4 ------------------------------------------------------------------------------------------------------
     def _after_pivots(self) -> Solution:
-        from fairopt.backends.exact.pivots import PivotEnd
-
         form, found = self._pivot()
         x, multipliers = form.back(found)
-        if found.end is PivotEnd.INFEASIBLE:
+        if found.end is Status.INFEASIBLE:
             return self._refuted(multipliers if contradict(self.program, multipliers) else -multipliers)
-        if found.end is PivotEnd.UNBOUNDED:
+        if found.end is Status.UNBOUNDED:
             return self._endless(x, as_fractions(found.ray))
-        if found.end is PivotEnd.OPTIMAL:
+        if found.end is Status.OPTIMAL:
             return self._optimal(x, self._dual(multipliers), form.basis(found))
         self._point = None if excesses(self.program, x) else x
         return self._limit("exact pivots took too long", self._dual(multipliers))
 
-    def _pivot(self) -> tuple[Standard, PivotResult]:
-        from fairopt.backends.exact.pivots import pivot
+    def _pivot(self) -> tuple[OneSided, PivotResult]:
+        from fairopt.backends.exact.pivots import OneSided, pivot
 
         nonzeros = len(self.program.rows.value)
         if nonzeros > LARGEST_PIVOTED:
             raise ExactSolveTooLong(f"exact pivots on {nonzeros} non-zeros")
         most = MOST_WORK // (1 + nonzeros) if self.deadline == INFINITY else None
         basis = self.proposed.basis if self._vertex is None else self._vertex.basis
-        form = Standard(self.program)
-        found = pivot(form.form, form.basic(basis), self.deadline, most)
+        form = OneSided(self.program)
+        found = pivot(form, form.basic(basis), self.deadline, most)
         self._pivots += found.pivots
         return form, found
 

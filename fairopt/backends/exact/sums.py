@@ -6,10 +6,12 @@ digits and one denominator in common, so that a sum of whole numbers does. Terms
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import lcm
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +23,11 @@ ZERO = Fraction(0)
 def zeros(count: int) -> Array:
     """Return ``count`` Fractions that are 0."""
     return objects([ZERO] * count)
+
+
+def as_fractions(values: Iterable[Any]) -> Array:
+    """Return flint's rationals as Fractions."""
+    return objects(Fraction(int(value.p), int(value.q)) for value in values)
 
 
 def finite(ends: Array) -> Array:
@@ -41,10 +48,7 @@ class UnreducedRatios:
     bottom: list[int]
 
     def excess(self, lower: Array, upper: Array) -> dict[int, Fraction]:
-        """Return by how much each number leaves its bounds, for those that do, by position.
-
-        Bounds are Fractions, or float infinities.
-        """
+        """Return by how much numbers leave their bounds (Fractions or float infinities), for those that do."""
         found: dict[int, Fraction] = {}
         for place, (top, bottom, low, high) in enumerate(zip(self.top, self.bottom, lower, upper, strict=True)):
             if isinstance(low, Fraction) and low.numerator * bottom > top * low.denominator:
@@ -119,10 +123,7 @@ def reduced_cost(program: Program, dual: Array) -> Array:
 
 
 def excesses(program: Program, x: Array, rows_at_x: UnreducedRatios | None = None) -> dict[int, Fraction]:
-    """Return by how much ``x`` breaks bounds and rows: a variable by its number, row r by variables + r.
-
-    ``rows_at_x`` are the values of the rows, if they are known.
-    """
+    """Return by how much ``x`` breaks bounds (a variable by its number) and rows (row r by variables + r)."""
     values = UnreducedRatios([value.numerator for value in x], [value.denominator for value in x])
     found = values.excess(program.lower, program.upper)
     rows = (rows_at_x or activity(program, x)).excess(program.rows.lower, program.rows.upper)

@@ -13,8 +13,7 @@ from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Allocation, Optima, Policy, exactly
 from fairopt.problem import Market
 from fairopt.program import Array, Number, Sense, number_text
-from fairopt.properties.misreports.allowed import Misreports
-from fairopt.properties.misreports.search import Found
+from fairopt.properties.misreports.search import Found, Misreports
 
 #: Relative widths of the intervals around a float report in which simple numbers are sought, widest first.
 NEIGHBOURHOODS = (0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
@@ -26,9 +25,9 @@ PARTS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(1))
 class Misreport:
     """A misreport that pays: the true speedups, the report, the gain by the true speedups, and both allocations.
 
-    ``gain`` and the utilities are those of the decisions shown, in the user's own units. Other optima may gain less:
-    ``least_gain`` is the user's worst throughput over the optima on the report, minus its best over those on the truth
-    (None where that was not decided), and ``every_optimum`` says whether even this is positive.
+    Gain and utilities are those of the decisions shown, in the user's own units. ``least_gain`` is the user's worst
+    throughput over all optima on the report, minus its best over those on the truth (None where that was not decided);
+    ``every_optimum`` says whether even this is positive.
     """
 
     user: str
@@ -47,16 +46,8 @@ class Misreport:
         """Return what ``report`` (k,) does for ``user``, by the true ``market``, in its numbers, whether it pays."""
         kind = object if market.exact else float
         own, reached = (market.utility(each.shares.astype(kind)).tolist()[user] for each in (truth, after))
-        return cls(
-            user=market.users[user],
-            truth=market.speedup[user],
-            report=report,
-            truthful_utility=own,
-            utility=reached,
-            gain=reached - own,
-            truthful_allocation=truth.shares,
-            allocation=after.shares,
-        )
+        name, true = market.users[user], market.speedup[user]
+        return cls(name, true, report, own, reached, reached - own, truth.shares, after.shares)
 
     def __str__(self) -> str:
         said = ", ".join(number_text(value) for value in self.report)
@@ -67,11 +58,7 @@ class Misreport:
 
 
 class ExactReports:
-    """A policy's exact decisions on an exact market, on the truth and on misreports.
-
-    ``truth`` is that when all tell the truth; one is made where none is given. The results are None where the policy
-    has no exact decision on a market.
-    """
+    """A policy's exact decisions on an exact market: on ``truth``, and on misreports; None where there is none."""
 
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
         self.policy, self.problem = policy, problem
@@ -127,7 +114,7 @@ def candidates(market: Market, found: Found, kind: Misreports) -> list[Array]:
     """Return rational reports (k,) of the kind, near a float one or between it and the truth, never the truth.
 
     Each entry becomes the simplest fraction in a neighbourhood, or keeps its true value if that lies in it. The
-    simplest reports come first; the last is the one nearest to ``found``.
+    simplest reports come first, the one nearest to ``found`` last.
     """
     truth = market.speedup[found.user]
     out: dict[tuple[Fraction, ...], Array] = {}

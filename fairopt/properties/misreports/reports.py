@@ -16,7 +16,7 @@ from fairopt.policy import Allocation, Formulated, Policy, chosen, decide
 from fairopt.problem import Market
 from fairopt.problem.market import capped_value
 from fairopt.program import Array, Program
-from fairopt.program.batched import Programs, formulated
+from fairopt.program.batched import formulated, numbers_of
 
 #: Programs with larger dictionaries (in numbers) are solved faster one by one, from HiGHS's sparse matrices. The second
 #: limit is for programs with more rows than variables, which take more steps.
@@ -30,9 +30,8 @@ SAME = 1e-12
 class Reports:
     """What misreports gain under a policy, on a market in floats.
 
-    ``truth`` is the decision when all tell the truth; all others are made by the same solver. Where none is given, one
-    is made, to a vertex if the policy is a linear program. ``own`` (n,) is each user's throughput in it, ``fair`` (n,)
-    that on its equal share.
+    ``truth`` is the decision when all tell the truth (to a vertex, where none is given); all others are made by the
+    same solver. ``own`` (n,) is each user's throughput in it, ``fair`` (n,) that on its equal share.
     """
 
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
@@ -113,8 +112,9 @@ class Reports:
             if not _same(programs.program(0), self._written(speedups[programs.cases[0]])):
                 self._like = None
                 return np.full(len(users), np.nan)
-            shares = self._liars_shares(programs, solve_many(programs, like, basis), users)
-            who = users[programs.cases]
+            block = next(block for block in programs.template.variable_blocks if block.name == "share")
+            points, who = solve_many(programs, like, basis), users[programs.cases]
+            shares = not_negative(points[:, block.span].reshape(-1, *block.shape)[np.arange(len(who)), who])
             demand = None if self.market.demand is None else self.market.demand[who]
             reached[programs.cases] = capped_value(self.market.speedup[who], shares, demand)
         return reached
@@ -125,18 +125,8 @@ class Reports:
         market = replace(self.market, speedup=speedup)
         return policy.formulate(market, policy.start(market))
 
-    def _liars_shares(self, programs: Programs, points: Array, users: Array) -> Array:
-        block = next(block for block in programs.template.variable_blocks if block.name == "share")
-        shares = points[:, block.span].reshape(len(points), *block.shape)
-        return not_negative(shares[np.arange(len(points)), users[programs.cases]])
-
 
 def _same(one: Program, other: Program) -> bool:
     """Whether two programs have the same structure and, up to rounding, the same numbers."""
-    return one.same_structure(other) and np.allclose(_numbers(one), _numbers(other), rtol=SAME, atol=0)
-
-
-def _numbers(program: Program) -> Array:
-    rows = program.rows
-    parts = (program.cost, program.lower, program.upper, rows.value, rows.lower, rows.upper)
-    return np.concatenate(parts).astype(float)
+    mine, theirs = (np.concatenate(numbers_of(each)).astype(float) for each in (one, other))
+    return one.same_structure(other) and np.allclose(mine, theirs, rtol=SAME, atol=0)

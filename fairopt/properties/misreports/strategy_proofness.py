@@ -8,12 +8,10 @@ import numpy as np
 
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
-from fairopt.properties.effort import Effort
-from fairopt.properties.misreports.allowed import ANYTHING, LARGER, SMALLER, Misreports
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import Found, MisreportSearch
-from fairopt.properties.property import MechanismProperty
+from fairopt.properties.misreports.search import ANYTHING, LARGER, SMALLER, Found, Misreports, MisreportSearch
+from fairopt.properties.property import Effort, MechanismProperty
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 
 #: On markets of more shares than this only one report of each kind is decided exactly: it takes longer than the search.
@@ -98,14 +96,17 @@ class _Decided:
         """Return the misreport to show for one kind, which may gain nothing; None where none was tried."""
         if found is None:
             return None
-        exact = self._exact(self._exactly, found, kind) if self._exactly else None
-        return exact or self._in_floats(found)
+        if self._exactly and (exact := self._exact(self._exactly, found, kind)):
+            return exact
+        # decided in floats; the truthful decision is the verdict's own, exact or not
+        asked = self._search.asked
+        truth = self._exactly and self._exactly.truth
+        return Misreport.of(
+            asked.market, found.user, found.report, truth or asked.truth, asked.misreported(found.user, found.report)
+        )
 
     def _exact(self, exactly: ExactReports, found: Found, kind: Misreports) -> Misreport | None:
-        """Return the simplest misreport that gains at least half as much, if possible with every optimum.
-
-        Where there is none, return the one that gains most; None where the policy has no exact decision.
-        """
+        """Return the simplest that gains half as much, if possible with every optimum; else the one that gains most."""
         near = candidates(exactly.problem, found, kind)
         if not near:
             return None
@@ -127,12 +128,6 @@ class _Decided:
                 break
         promising = np.argsort(-np.nan_to_num(gains, nan=-np.inf), kind="stable")[:PROMISING]
         return best or _most(*(exactly.misreport(found.user, near[place]) for place in promising))
-
-    def _in_floats(self, found: Found) -> Misreport:
-        """Return the misreport, decided in floats; the truthful decision is the verdict's own, exact or not."""
-        asked, exact = self._search.asked, self._exactly.truth if self._exactly else None
-        after = asked.misreported(found.user, found.report)
-        return Misreport.of(asked.market, found.user, found.report, exact or asked.truth, after)
 
 
 def _most(*misreports: Misreport | None) -> Misreport | None:

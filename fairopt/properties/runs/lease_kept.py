@@ -8,8 +8,7 @@ from itertools import pairwise
 
 from fairopt.program import Number, number_text
 from fairopt.properties.property import SlackCase
-from fairopt.properties.runs.run_property import RunInstance, RunProperty
-from fairopt.properties.runs.scripted import ONE, jobs, scripted
+from fairopt.properties.runs.run_property import ONE, RunInstance, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
 

@@ -12,8 +12,7 @@ from fairopt.errors import BadInput
 from fairopt.problem import Queue, exact
 from fairopt.program import Number, number_text
 from fairopt.properties.property import SlackCase
-from fairopt.properties.runs.run_property import RunInstance, RunProperty
-from fairopt.properties.runs.scripted import BOTH, ONE, jobs, scripted
+from fairopt.properties.runs.run_property import BOTH, ONE, RunInstance, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
 from fairopt.simulation.measures_finish_time import Ideal, OwnPart, presence
@@ -41,7 +40,7 @@ class Starved:
 
 
 class Wait(NamedTuple):
-    """A stretch of time in which the job in ``row`` holds no GPUs."""
+    """A time in which the job in ``row`` holds no GPUs."""
 
     row: int
     begin: Number

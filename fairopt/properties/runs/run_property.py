@@ -1,20 +1,29 @@
-"""What a property of runs is: one of a `History`, decided case by case."""
+"""What a property of runs is: one of a `History`, decided case by case; and runs that are played as they are told."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
+from fairopt.errors import BadInput
+from fairopt.policy import Schedule
+from fairopt.problem import Cluster, Jobs, Spots, Trace
 from fairopt.program import Number
 from fairopt.properties.property import OutcomeProperty, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
-from fairopt.simulation import History, Setting
+from fairopt.simulation import History, Mechanics, Round, Setting, advance, begin, next_queue
 
 #: How many names of jobs a reason shows.
 SHOWN = 5
+#: The GPUs of the instances: two of one type on one host.
+TWO_GPUS = Cluster.uniform({"T": (1, 2)})
+#: Where single jobs run there.
+ONE: Spots = ((0, 1),)
+BOTH: Spots = ((0, 2),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,15 +54,8 @@ class RunProperty(OutcomeProperty):
     looked_at: ClassVar[str] = "cases"
     instances: ClassVar[tuple[RunInstance, ...]]
 
-    def verify(self, problem: Setting, outcome: History, *, tolerance: Number | None = None) -> Verdict:
-        """Decide of a history; see `check`."""
-        return self.check(outcome, tolerance=tolerance)
-
     def check(self, history: History, *, tolerance: Number | None = None) -> Verdict:
-        """Decide whether a run has the property; the margin is the slack of the tightest case, for its size.
-
-        Exact runs are decided exactly unless a ``tolerance`` is given, relative to each case's own size.
-        """
+        """Decide of a run, exactly if it is exact, unless a ``tolerance`` is given: a part of each case's size."""
         cases = list(self.cases(history))
         worst = min(cases, key=lambda case: case.slack / case.size, default=None)
         exact, effort = history.trace.jobs.exact, f"{len(cases)} {self.looked_at}"
@@ -76,3 +78,37 @@ def why_not_over(history: History) -> str:
     if coming:
         parts.append(f"{coming} jobs not arrived")
     return f"the run ends at {float(history.until):g} with {', '.join(parts)}" if parts else ""
+
+
+def jobs(gpus: Sequence[int], work: Sequence[object], arrival: Sequence[object] | None = None) -> Trace:
+    """Return jobs a, b, c, ... for `TWO_GPUS`, which do a unit of work in a unit of time."""
+    names = [chr(ord("a") + row) for row in range(len(gpus))]
+    return Trace(Jobs.of(gpus=gpus, work=work, types=TWO_GPUS.types, arrival=arrival, names=names))
+
+
+def scripted(
+    trace: Trace,
+    *plan: Mapping[str, Spots],
+    cluster: Cluster = TWO_GPUS,
+    length: int = 10,
+    leases: Mapping[tuple[int, str], int] | None = None,
+    mechanics: Mechanics | None = None,
+) -> History:
+    """Return the run in which jobs lie where ``plan`` says, round by round; ``leases``: by (round, job), until when.
+
+    Errors: `BadInput` where rounds are told in which nobody is left; `BrokenSchedule`.
+    """
+    number = Fraction if trace.jobs.exact else float
+    snapshot, rounds = begin(cluster.as_(number), number), list[Round]()
+    for told in plan:
+        coming = next_queue(snapshot, trace, cluster.as_(number), number(length))
+        if coming is None:
+            raise BadInput(f"{len(plan)} rounds are told, and {len(rounds)} are played", place="plan", remedy="Cut it")
+        moved, queue = coming
+        rows = {name: row for row, name in enumerate(queue.jobs.names)}
+        until = {rows[job]: number(end) for (index, job), end in (leases or {}).items() if index == len(rounds)}
+        placements = {rows[name]: spots for name, spots in told.items()}
+        record = advance(moved, trace, Schedule("scripted", queue, placements, until), mechanics or Mechanics())
+        rounds.append(record)
+        snapshot = record.after
+    return History.of(trace, cluster, rounds)

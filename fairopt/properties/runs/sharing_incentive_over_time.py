@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from fairopt.program import Number, number_text
 from fairopt.properties.property import SlackCase
-from fairopt.properties.runs.run_property import RunInstance, RunProperty
-from fairopt.properties.runs.scripted import BOTH, ONE, jobs, scripted
+from fairopt.properties.runs.run_property import BOTH, ONE, RunInstance, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
 from fairopt.simulation.measures_finish_time import Ideal, OwnPart, finish_time_fairness

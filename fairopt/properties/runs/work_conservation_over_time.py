@@ -10,8 +10,7 @@ import numpy as np
 from fairopt.problem import Queue
 from fairopt.program import Number, number_text
 from fairopt.properties.property import SlackCase
-from fairopt.properties.runs.run_property import RunInstance, RunProperty
-from fairopt.properties.runs.scripted import BOTH, ONE, jobs, scripted
+from fairopt.properties.runs.run_property import BOTH, ONE, RunInstance, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
 
@@ -31,17 +30,10 @@ class IdleGpus:
         jobs, cluster = history.trace.jobs, history.cluster
         record = next(record for record in history.rounds if record.begin == self.begin)
         row, kind = jobs.names.index(self.job), cluster.types.index(self.type)
-        there = sum(
-            int(gpus)
-            for host, of, gpus in zip(cluster.hosts, cluster.gpu_type, cluster.gpus, strict=True)
-            if of == kind and host not in record.down
-        )
-        used = sum(
-            gpus
-            for ran in record.ran
-            for host, gpus in ran.spots
-            if cluster.gpu_type[cluster.hosts.index(host)] == kind
-        )
+        hosts = zip(cluster.hosts, cluster.gpu_type, cluster.gpus.tolist(), strict=True)
+        has = {host: gpus for host, of, gpus in hosts if of == kind}
+        there = sum(gpus for host, gpus in has.items() if host not in record.down)
+        used = sum(gpus for ran in record.ran for host, gpus in ran.spots if host in has)
         able = jobs.throughput[row, kind] > 0 and jobs.memory[row] <= cluster.memory[kind]
         return bool(self.job in record.waiting and able and jobs.gpus[row] <= there - used == self.free)
 

@@ -14,8 +14,7 @@ from fairopt.policy import Plan, Policy, decide
 from fairopt.problem.batch import Batch, JobSchedule, slots_for
 from fairopt.problem.utilities import CompletionUtility
 from fairopt.program import INFINITY, Number
-from fairopt.properties.effort import Effort
-from fairopt.properties.property import MechanismProperty, slack_allowed
+from fairopt.properties.property import Effort, MechanismProperty, slack_allowed
 from fairopt.properties.schedules.plan_property import SOURCE
 from fairopt.properties.verdict import Answer, Verdict
 
@@ -160,10 +159,7 @@ class ScheduleStrategyProofness(MechanismProperty):
         effort: Effort | None = None,
         truth: Plan | None = None,
     ) -> Verdict:
-        """Decide over ``misreports``, all where no ``effort`` limits them.
-
-        The margin is minus the most that one gains, the witness that one.
-        """
+        """Decide over ``misreports`` (all, without ``effort``); the margin is minus the most that one gains."""
         honest, tried, best = self.gains(batch, truth or decide(policy, batch)), 0, None
         ends = INFINITY if effort is None else effort.ends()
         for misreport in misreports if effort is None else islice(misreports, effort.evaluations):
@@ -175,15 +171,8 @@ class ScheduleStrategyProofness(MechanismProperty):
         exact = best is not None and not isinstance(best.gain, float)
         allowed = slack_allowed(None, exact=exact)
         pays = best is not None and best.gain > allowed * max(best.honest, -best.honest)
-        return Verdict(
-            property=self.name,
-            answer=Answer.FAILS if pays else Answer.NOT_REFUTED,
-            margin=None if best is None else -best.gain,
-            unit="revenue",
-            exact=exact,
-            effort=f"{tried} lies",
-            witness=best if pays else None,
-        )
+        answer, margin = Answer.FAILS if pays else Answer.NOT_REFUTED, None if best is None else -best.gain
+        return Verdict(self.name, answer, margin, "revenue", exact, f"{tried} lies", best if pays else None)
 
     def misreport(
         self, policy: Policy, batch: Batch, misreport: BatchLie, honest: tuple[Number, ...] | None = None

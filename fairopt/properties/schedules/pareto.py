@@ -64,10 +64,6 @@ class ScheduleParetoEfficiency(OutcomeProperty):
     columns: Columns | None = None
     most: int | None = 400
 
-    def verify(self, problem: Batch, outcome: Plan, *, tolerance: Number | None = None) -> Verdict:
-        """Decide of a plan; see `check`."""
-        return self.check(outcome, tolerance=tolerance)
-
     def check(self, plan: Plan, *, tolerance: Number | None = None) -> Verdict:
         """Decide; the margin is minus the most that the tenants' total can grow in this way."""
         batch, jobs = plan.batch, plan.batch.jobs

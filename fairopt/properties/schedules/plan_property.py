@@ -38,10 +38,6 @@ class PlanProperty(OutcomeProperty):
     of = "schedule"
     unit: ClassVar[str] = "revenue"
 
-    def verify(self, problem: Batch, outcome: Plan, *, tolerance: Number | None = None) -> Verdict:
-        """Decide of a plan; see `check`."""
-        return self.check(outcome, tolerance=tolerance)
-
     def check(self, plan: Plan, *, tolerance: Number | None = None) -> Verdict:
         """Decide whether a plan has the property; the margin is the slack of the tightest case.
 

@@ -44,8 +44,7 @@ class Gap:
 class AdjacentTypes(AllocationProperty):
     """Each user's types follow one another, in the order of the market's types (slowest first) or in ``order``.
 
-    Types without GPUs are left out of the order. The margin is minus the number of GPUs that the user holds on the side
-    of the gap where it holds fewer.
+    Types without GPUs are left out. The margin is minus the GPUs that the user holds on the poorer side of the gap.
 
     Source: OEF Sec. 4.4, Theorem 5.2.
     """
@@ -85,15 +84,10 @@ class AdjacentTypes(AllocationProperty):
                 if right > left + 1 and (witness is None or smaller_side > -worst):
                     worst = -smaller_side
                     witness = Gap(user, names[left], names[left + 1], names[right], names)
-        return Verdict(
-            property=self.name,
-            answer=Answer.HOLDS if witness is None else Answer.FAILS,
-            margin=worst,
-            unit="GPUs",
-            exact=market.exact and not ((shares > 0) & (shares <= tolerance * market.capacity)).any(),
-            effort=f"{len(market.users)} users over {' < '.join(names)}",
-            witness=witness,
-        )
+        answer = Answer.HOLDS if witness is None else Answer.FAILS
+        exact = market.exact and not ((shares > 0) & (shares <= tolerance * market.capacity)).any()
+        effort = f"{len(market.users)} users over {' < '.join(names)}"
+        return Verdict(self.name, answer, worst, "GPUs", exact, effort, witness)
 
     def _columns(self, market: Market) -> list[int]:
         names = market.types if self.order is None else self.order

@@ -72,12 +72,6 @@ class Feasibility(AllocationProperty):
         user, slack, given = None, left[tight], market.capacity[tight] - left[tight]
         if shares[i, j] / size[j] < min(0, left[tight] / size[tight]):
             tight, user, slack, given = j, market.users[i], shares[i, j], shares[i, j]
-        return self._by_slack(
-            market,
-            slack,
-            size[tight],
-            tolerance,
-            unit=f"GPUs of {market.types[tight]}",
-            effort=f"{shares.size} shares and {len(left)} types",
-            witness=Overbooked(market.types[tight], given, market.capacity[tight], user),
-        )
+        unit, effort = f"GPUs of {market.types[tight]}", f"{shares.size} shares and {len(left)} types"
+        witness = Overbooked(market.types[tight], given, market.capacity[tight], user)
+        return self._by_slack(market, slack, size[tight], tolerance, unit=unit, effort=effort, witness=witness)

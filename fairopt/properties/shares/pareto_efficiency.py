@@ -63,8 +63,7 @@ class Infeasible:
 class ParetoWeights:
     """Positive weights (n,) for which the allocation maximises the weighted sum of throughputs, with the proof.
 
-    The proof is an optimal dual solution: ``prices`` (k,) of GPUs, and ``demand_prices`` (n,), the duals of the users'
-    demands.
+    It is an optimal dual solution: ``prices`` (k,) of GPUs, and ``demand_prices`` (n,), the duals of users' demands.
     """
 
     weights: Array
@@ -90,9 +89,8 @@ class ParetoWeights:
 class ParetoEfficiency(AllocationProperty):
     """No feasible allocation gives everybody as much and somebody more.
 
-    It is decided by a linear program: the largest sum of gains, each in units of the user's throughput on its equal
-    share, among allocations in which nobody loses. A positive optimum gives a dominating allocation. With optimum 0,
-    the duals give weights for which the allocation maximises weighted throughput.
+    A linear program decides: the largest sum of gains, each in units of the user's throughput on its equal share, where
+    nobody loses. A positive optimum gives a dominating allocation; at 0, the duals give `ParetoWeights`.
 
     Source: OEF Sec. 2.3.1 (4); weights: Kuhn-Tucker, or Varian, Microeconomic Analysis, Sec. 17.
     """
@@ -119,15 +117,9 @@ class ParetoEfficiency(AllocationProperty):
         fitted = _fit(market, shares, tolerance)
         if fitted is None:
             left = market.capacity - shares.sum(axis=0)
-            return Verdict(
-                property=self.name,
-                answer=Answer.FAILS,
-                margin=min(left.min(), shares.min()),
-                unit="GPUs",
-                exact=market.exact,
-                effort="none: the allocation is not feasible, and only feasible ones are efficient",
-                witness=Infeasible(market.types[int(np.argmin(left))]),
-            )
+            margin, witness = min(left.min(), shares.min()), Infeasible(market.types[int(np.argmin(left))])
+            effort = "none: the allocation is not feasible, and only feasible ones are efficient"
+            return Verdict(self.name, Answer.FAILS, margin, "GPUs", market.exact, effort, witness)
         own = market.utility(fitted)
         fair = market.fair_utility()
         program = largest_gain(market, own, fair)
@@ -137,20 +129,15 @@ class ParetoEfficiency(AllocationProperty):
         gains = market.utility(better) - own
         # the tolerance is for each user's gain, so that the sum of many rounding errors does not count as a gain
         relative = min(gain, (gains / fair).max())
-        verdict = self._by_slack(
-            market,
-            -gain if gain > 0 else 0 * gain,
-            gain / relative if relative > 0 else 1,
-            tolerance,
-            unit="sum over users of gain over own-partition throughput",
-            effort=f"all feasible allocations (a linear program solved by {solution.backend})",
-            witness=DominatingAllocation(better, gains, market.users),
-        )
+        slack, size = -gain if gain > 0 else 0 * gain, gain / relative if relative > 0 else 1
+        unit = "sum over users of gain over own-partition throughput"
+        effort = f"all feasible allocations (a linear program solved by {solution.backend})"
+        dominating = DominatingAllocation(better, gains, market.users)
+        verdict = self._by_slack(market, slack, size, tolerance, unit=unit, effort=effort, witness=dominating)
         if verdict.answer is Answer.FAILS:
             return verdict
-        untouched = market.exact and bool((fitted == shares).all())
-        evidence = _weights(program, solution, fair)
-        return replace(verdict, evidence=evidence, exact=verdict.exact and untouched)
+        untouched = bool((fitted == shares).all())
+        return replace(verdict, evidence=_weights(program, solution, fair), exact=verdict.exact and untouched)
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide over all optima; see `fairopt.properties.over_optima`."""
@@ -235,8 +222,7 @@ def _balances(optima: Optima) -> list[tuple[Terms, Number]]:
 def _improving(optima: Optima, balances: list[tuple[Terms, Number]], order: list[int], positive: set[int]) -> list[int]:
     """Return the variables that decrease in some trade that hurts nobody and helps somebody; empty if there is none.
 
-    A trade is a direction that may lower only positive variables. An allocation with these variables positive can
-    follow it a little way, so it is dominated. If there is no such direction, it is Pareto-efficient.
+    A trade lowers only positive variables, so that any allocation in which these are positive can follow it a little.
     """
     at = {column: number for number, column in enumerate(order)}
     rows: list[tuple[Terms, Any, Any]] = [
@@ -251,6 +237,5 @@ def _improving(optima: Optima, balances: list[tuple[Terms, Number]], order: list
     nothing = Formulation("trades that hurt nobody").program().as_(Fraction)
     found = optima.most(objective, extended(nothing, bounds, rows))
     assert found is not None
-    if not found[0] > 0:
-        return []
-    return [column for column, change in zip(order, found[1], strict=True) if change < 0]
+    changes = zip(order, found[1], strict=True) if found[0] > 0 else ()
+    return [column for column, change in changes if change < 0]

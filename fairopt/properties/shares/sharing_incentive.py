@@ -53,15 +53,9 @@ class SharingIncentive(AllocationProperty):
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         own, fair = market.utility(shares), market.fair_utility()
         worst = int(np.argmin((own - fair) / fair))
-        return self._by_slack(
-            market,
-            own[worst] - fair[worst],
-            fair[worst],
-            tolerance,
-            unit=f"throughput of {market.users[worst]}",
-            effort=f"{len(own)} users",
-            witness=WorseOff(market.users[worst], own[worst], fair[worst]),
-        )
+        witness = WorseOff(market.users[worst], own[worst], fair[worst])
+        unit, slack, size = f"throughput of {witness.user}", own[worst] - fair[worst], fair[worst]
+        return self._by_slack(market, slack, size, tolerance, unit=unit, effort=f"{len(own)} users", witness=witness)
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide over all optima; see `fairopt.properties.over_optima`."""

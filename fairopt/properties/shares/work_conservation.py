@@ -62,12 +62,7 @@ class WorkConservation(AllocationProperty):
         i, j = divmod(int(np.argmax(relative)), len(idle))
         wasted = min(idle[j], room[i])
         waste = relative[i, j] > 0
-        return self._by_slack(
-            market,
-            -wasted if waste else 0 * idle[j],
-            wasted / relative[i, j] if waste else 1,
-            tolerance,
-            unit=f"GPUs of {market.types[j]}",
-            effort=f"{len(idle)} types",
-            witness=Idle(market.types[j], idle[j], market.users[i]),
-        )
+        slack, size = (-wasted, wasted / relative[i, j]) if waste else (0 * idle[j], 1)
+        witness = Idle(market.types[j], idle[j], market.users[i])
+        unit, effort = f"GPUs of {witness.type}", f"{len(idle)} types"
+        return self._by_slack(market, slack, size, tolerance, unit=unit, effort=effort, witness=witness)
