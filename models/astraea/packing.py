@@ -18,7 +18,7 @@ from fairopt.methods.columns.columns import Times, columns
 from fairopt.methods.columns.integer_search import SLACK, BestSchedules, answer, search
 from fairopt.methods.columns.pricing import Prices
 from fairopt.methods.columns.restricted_program import Relaxation, packing_program, relax
-from fairopt.models.common.options import check_whole
+from fairopt.models.common.schedulers import check_whole
 from fairopt.policy import Claim, Plan, Policy, Seconds, Trait, decide
 from fairopt.problem.batch import Batch
 from fairopt.program import Program

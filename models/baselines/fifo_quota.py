@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.models.common.non_preemptive import non_preemptive
+from fairopt.models.common.schedulers import non_preemptive
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Number

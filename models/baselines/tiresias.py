@@ -13,8 +13,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.job_times import time_left
-from fairopt.models.common.non_preemptive import staying_first
+from fairopt.models.common.schedulers import staying_first, time_left
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue

@@ -8,11 +8,9 @@ from fractions import Fraction
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.gandiva_fair.migration import Known, Move, carry_out, to_balance, to_faster_type
 from fairopt.models.gandiva_fair.second_price_trading import Trade
-from fairopt.models.gandiva_fair.servers import ServerLoads
-from fairopt.models.gandiva_fair.split_quantum import Split, quantum
-from fairopt.models.gandiva_fair.split_stride import fair_tickets
+from fairopt.models.gandiva_fair.servers import Known, Move, ServerLoads, carry_out, to_balance, to_faster_type
+from fairopt.models.gandiva_fair.split_stride import Split, fair_tickets, quantum
 from fairopt.models.gandiva_fair.trading import Traded, traded
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue, Spots

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fairopt.models.gandiva_fair.migration import Known
 from fairopt.models.gandiva_fair.second_price_trading import SecondPriceTrading, Trade
+from fairopt.models.gandiva_fair.servers import Known
 from fairopt.models.gandiva_fair.split_stride import fair_tickets
 from fairopt.problem.market import Market
 from fairopt.problem.queue import Queue

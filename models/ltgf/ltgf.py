@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fairopt.backends import Session
-from fairopt.models.common.non_preemptive import lease_length, staying_first
-from fairopt.models.common.options import check_lease
+from fairopt.models.common.schedulers import check_lease, lease_length, staying_first
 from fairopt.models.ltgf.gpu_time_accounts import Account, GpuTimeAccounts, Rates, Rho, rates, updated
 from fairopt.models.ltgf.preferences import NewJobsFirst, Preference
 from fairopt.policy import Claim, Policy, Schedule, Trait
