@@ -25,10 +25,7 @@ def load_per_gpu(jobs: Iterable[tuple[int, Number]], gpus: int) -> Number:
 
 
 def job_tickets(per_gpu: Number, gpus: int) -> Number:
-    """Return a job's tickets.
-
-    Source: Gandiva_fair Eq. (3).
-    """
+    """Return a job's tickets. Source: Gandiva_fair Eq. (3)."""
     return per_gpu * gpus
 
 

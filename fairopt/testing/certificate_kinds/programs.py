@@ -18,13 +18,18 @@ from fairopt.problem import worth
 from fairopt.program import INFINITY, Formulation, Number, Sense, between, objects
 from fairopt.testing.certificate_kinds import decisions
 from fairopt.testing.certificate_kinds.decisions import COOPERATIVE, COOPERATIVE_4, TRADING, TRADING_3
-from fairopt.testing.certificate_kinds.examples import PAIR, Json, certificate, extreme, market, prices
-from fairopt.testing.certificate_kinds.truth import (
+from fairopt.testing.certificate_kinds.examples import (
+    PAIR,
+    Json,
     Truth,
+    certificate,
+    extreme,
     extreme_of,
+    market,
     market_of,
     point_of,
     policy_of,
+    prices,
     require,
     require_feasible,
     shares_of,
