@@ -192,9 +192,8 @@ def variables_none_priced(x: Affine) -> Aim:
 @case(2)
 def degenerate_vertex(x: Affine) -> Aim:
     """Guards against cycling and wrong duals where more rows meet in the optimum than there are variables."""
-    return maximize(
-        x[0] + x[1], corner=np.array([[1, 1], [1, 0], [0, 1], [2, 1], [1, 2]]) @ x <= np.array([2, 1, 1, 3, 3])
-    )
+    meeting = np.array([[1, 1], [1, 0], [0, 1], [2, 1], [1, 2]])
+    return maximize(x[0] + x[1], corner=meeting @ x <= np.array([2, 1, 1, 3, 3]))
 
 
 @case(6, size=3)
@@ -208,12 +207,8 @@ def degenerate_beale(x: Affine) -> Aim:
     """Guards against Beale's example (1955), on which the simplex method with the textbook rule cycles for ever."""
     quarter = np.array([Fraction(1, 4), -60, Fraction(-1, 25), 9])
     half = np.array([Fraction(1, 2), -90, Fraction(-1, 50), 3])
-    return maximize(
-        (np.array([Fraction(3, 4), -150, Fraction(1, 50), -6]) * x).sum(),
-        first=(quarter * x).sum() <= 0,
-        second=(half * x).sum() <= 0,
-        third=x[2] <= 1,
-    )
+    goal = (np.array([Fraction(3, 4), -150, Fraction(1, 50), -6]) * x).sum()
+    return maximize(goal, first=(quarter * x).sum() <= 0, second=(half * x).sum() <= 0, third=x[2] <= 1)
 
 
 @case(10)
@@ -239,11 +234,8 @@ def constants(x: Affine) -> Aim:
 @case(1001)
 def badly_scaled(x: Affine) -> Aim:
     """Guards against numbers from 1e-6 to 1e6, on which a bounded LP was called unbounded (Clarabel, SCS)."""
-    return maximize(
-        1000 * x[0] + Fraction(1, 10**6) * x[1],
-        large=10**6 * x[0] <= 10**6,
-        small=Fraction(1, 10**6) * x[1] + Fraction(1, 10**6) * x[0] <= 1 + Fraction(1, 10**6),
-    )
+    tiny = Fraction(1, 10**6)
+    return maximize(1000 * x[0] + tiny * x[1], large=10**6 * x[0] <= 10**6, small=tiny * x[1] + tiny * x[0] <= 1 + tiny)
 
 
 # -- what fairopt is for -----------------------------------------------------------------------------------------

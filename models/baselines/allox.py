@@ -56,7 +56,6 @@ class AlloX(Policy):
     source = "AlloX, EuroSys 2020; ASTRAEA, TPDS 2022, Sec. 6.1.5; FFT, ICS 2025, Sec. 6.1.4"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.RUNS_TO_COMPLETION})
     states = (Progress,)
-
     alpha: object = 1
     most: int | None = 300
     placement: Placement = field(default_factory=Consolidated)

@@ -61,7 +61,6 @@ class FifoQuota(Policy):
     name = "fifo-quota"
     source = "ASTRAEA, TPDS 2022, Sec. 6.1.5 (YARN-CS)"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.RUNS_TO_COMPLETION})
-
     pooled: bool = False
     overtake: bool = False
     borrow: bool = True

@@ -59,7 +59,6 @@ class Themis(Policy):
     # not EXACT: all jobs that have waited from the start have the same rho, which rounding makes different in floats
     traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS, Trait.WORK_CONSERVING})
     states = (Contention,)
-
     knob: object = Fraction(4, 5)
     lease: object = None
     average_contention: bool = False

@@ -56,7 +56,6 @@ class LeastAttainedService(Policy):
     # work-conserving by default: with ``skip``
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.WORK_CONSERVING})
     states = (Attained,)
-
     thresholds: Sequence[object] | None = (3600,)
     by_start: bool = False
     promote: object = None
@@ -149,7 +148,6 @@ class ShortestServiceQueues(Policy):
     source = "FFT, ICS 2025, Sec. 6.1.4"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
     states = (Assigned,)
-
     random: bool = False
     gpu_time: bool = True
     per_gpu: bool = False

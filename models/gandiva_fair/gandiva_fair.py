@@ -139,10 +139,7 @@ class GandivaFair(Policy):
 
 
 def best_type(servers: ServerLoads, row: int, known: Known) -> int:
-    """Return the type that a job without a home is allocated to; see `GandivaFair`.
-
-    Source: Gandiva_fair Algorithm 2, lines 4-7; Sec. 3.5 (Profiling).
-    """
+    """Return the type of a job without a home. Source: Gandiva_fair Algorithm 2, lines 4-7; Sec. 3.5 (Profiling)."""
     queue = servers.queue
     user, gpus = queue.jobs.tenant_of(row), int(queue.jobs.gpus[row])
     gpu_types = queue.open_to(row)

@@ -186,7 +186,6 @@ class LongTermGpuTimeFairness(Policy):
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
     claims = (Claim("lease_kept", "ASTRAEA, TPDS 2022, Sec. 5.1"),)
     states = (GpuTimeAccounts, Account)
-
     lease: object = None
     adjusted: bool = False
     preferences: tuple[Preference, ...] = ()
@@ -198,10 +197,7 @@ class LongTermGpuTimeFairness(Policy):
 
     @classmethod
     def as_evaluated(cls, lease: object = 900) -> LongTermGpuTimeFairness:
-        """Return the policy of the paper's experiments: Eq. (16), new jobs first, leases of 900 seconds.
-
-        Source: ASTRAEA Sec. 6.1.
-        """
+        """Return the policy of the experiments in ASTRAEA Sec. 6.1: Eq. (16), new jobs first, leases of 900 seconds."""
         return cls(lease=lease, adjusted=True, preferences=(NewJobsFirst(),))
 
     def start(self, problem: Queue) -> GpuTimeAccounts:

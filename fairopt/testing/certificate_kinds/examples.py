@@ -44,9 +44,8 @@ def prices(*of: Any) -> list[list[Any]]:
 
 def optimality(policy: str, market: Json, allocation: Any, value: Any, duals: list[Any], **more: Any) -> Json:
     """Return a certificate of a policy's optimum; ``more`` may tell the other ``variables`` of its program."""
-    return certificate(
-        "optimality", market=market, policy=policy, allocation=allocation, value=value, duals=duals, **more
-    )
+    body = {"allocation": allocation, "value": value, "duals": duals}
+    return certificate("optimality", market=market, policy=policy, **body, **more)
 
 
 def extreme(of: Json, sense: str, weights: Any, allocation: Any, value: Any, duals: list[Any], **more: Any) -> Json:
