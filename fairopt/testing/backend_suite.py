@@ -23,13 +23,10 @@ from fairopt.backends.solution import Position, Solution, Status
 from fairopt.backends.solver import Backend, Capability
 from fairopt.errors import BadInput, NotCapable
 from fairopt.program import INFINITY, Array, Program, Rows, Sense, entry_names, objects
-from fairopt.testing import backend_outcomes, backend_programs
-from fairopt.testing.backend_outcomes import hard
-from fairopt.testing.backend_programs import Case
+from fairopt.testing.backend_programs import CASES as CASES
+from fairopt.testing.backend_programs import Case, hard
 from fairopt.testing.suite import Check, Suite, Traits, checks_of, requires
 
-#: The programs that every back end is asked, as far as its capabilities reach.
-CASES = backend_programs.CASES + backend_outcomes.CASES
 #: Relative accuracy demanded of floats, of every back end alike.
 ACCURACY = 1e-6
 #: With logarithms the error of the point, and of the gradient, is the root of the objective's error.

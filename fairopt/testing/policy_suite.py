@@ -147,13 +147,9 @@ class ShareChecks(PolicyChecks):
 
     def takes_job_types(self, policy: Policy) -> None:
         """Guards against virtual users that lose their owner (OEF Sec. 4.2.4)."""
-        market = Market.of(
-            [[1, 2], [1, 3], [1, 5]],
-            capacity=[1, 1],
-            weight=["1/2", "1/2", 1],
-            users=["A/train", "A/tune", "B"],
-            owner=["A", "A", "B"],
-        )
+        users, owner = ["A/train", "A/tune", "B"], ["A", "A", "B"]
+        weight = ["1/2", "1/2", 1]
+        market = Market.of([[1, 2], [1, 3], [1, 5]], capacity=[1, 1], weight=weight, users=users, owner=owner)
         decision = allocate(policy, market)
         assert decision.market.owner == ("A", "A", "B")
         assert Feasibility().check(market, decision.shares).answer is Answer.HOLDS

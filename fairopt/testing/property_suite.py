@@ -181,12 +181,11 @@ class MechanismChecks:
     def witness_replays(self, each: MechanismProperty) -> None:
         """Guards against gains that the policy does not really give: the misreport is made again, in exact numbers."""
         for decider in (policy("second-price-trading"), policy("max-efficiency")):
-            market = _SMALL
-            found = each.search(decider, market, effort=Effort(evaluations=300)).witness
-            i = market.index(found.user)
-            honest = allocate(decider, market, exact=True)
-            misreported = allocate(decider, market.misreport(i, found.report), exact=True)
-            gain = market.utility(misreported.shares)[i] - market.utility(honest.shares)[i]
+            found = each.search(decider, _SMALL, effort=Effort(evaluations=300)).witness
+            i = _SMALL.index(found.user)
+            reports = (_SMALL, _SMALL.misreport(i, found.report))
+            honest, misreported = (_SMALL.utility(allocate(decider, one, exact=True).shares)[i] for one in reports)
+            gain = misreported - honest
             assert gain == found.gain > 0
 
     def kinds_of_misreport_are_kept(self, each: MechanismProperty) -> None:
@@ -194,16 +193,13 @@ class MechanismChecks:
         verdict = each.search(policy("second-price-trading"), _SMALL, effort=Effort(evaluations=300))
         assert set(verdict.by_misreport) == {"larger", "smaller", "any"}
         larger, smaller = verdict.by_misreport["larger"].witness, verdict.by_misreport["smaller"].witness
-        if larger is not None:
-            assert all(told >= true for told, true in zip(larger.report, larger.truth, strict=True))
-        if smaller is not None:
-            assert all(told <= true for told, true in zip(smaller.report, smaller.truth, strict=True))
+        assert larger is None or all(told >= true for told, true in zip(larger.report, larger.truth, strict=True))
+        assert smaller is None or all(told <= true for told, true in zip(smaller.report, smaller.truth, strict=True))
 
     def same_seed_same_search(self, each: MechanismProperty) -> None:
         """Guards against searches that cannot be repeated."""
-        first, second = (
-            each.search(policy("second-price-trading"), _SMALL, effort=Effort(120, seed=5)) for _ in range(2)
-        )
+        trading, effort = policy("second-price-trading"), Effort(120, seed=5)
+        first, second = (each.search(trading, _SMALL, effort=effort) for _ in range(2))
         assert json.dumps(first.to_json()) == json.dumps(second.to_json())
 
     def effort_is_a_limit(self, each: MechanismProperty) -> None:

@@ -77,10 +77,8 @@ class RunChecks(VerdictChecks):
         for history in cases():
             whole = each.check(history).answer
             for count in range(1, len(history.rounds), 3):
-                answer = each.check(replace(history, rounds=history.rounds[:count])).answer
-                assert answer is not Answer.FAILS or whole is Answer.FAILS, (
-                    f"after {count} rounds it fails, then {whole}"
-                )
+                fails = each.check(replace(history, rounds=history.rounds[:count])).answer is Answer.FAILS
+                assert not fails or whole is Answer.FAILS, f"after {count} rounds it fails, then {whole}"
 
 
 def cases() -> Iterator[History]:
@@ -97,8 +95,7 @@ def _played() -> tuple[tuple[Setting, str, History], ...]:
 
 
 def _history(setting: Setting, name: str) -> History:
-    row = answered(setting, discovery.policy(name, Queue), rounds=MOST_ROUNDS)
-    history: History = row.outcome
+    history: History = answered(setting, discovery.policy(name, Queue), rounds=MOST_ROUNDS).outcome
     return history
 
 

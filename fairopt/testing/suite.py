@@ -232,12 +232,11 @@ class Report:
 
     def require_complete(self) -> None:
         """Raise `SuiteFailed` unless every check that the declarations imply ran, and ended as it should."""
-        wrong = [
-            _sentence(row) for kind in (Outcome.FAILED, Outcome.MISSING, Outcome.SURPRISE) for row in self.of(kind)
-        ]
+        kinds = (Outcome.FAILED, Outcome.MISSING, Outcome.SURPRISE)
+        wrong = [_sentence(row) for kind in kinds for row in self.of(kind)]
         for subject, implied in self.expected.items():
-            if self.ran(subject) != implied:
-                wrong.append(f"{subject} ran {self.ran(subject)} checks; what it declares implies {implied}")
+            if (ran := self.ran(subject)) != implied:
+                wrong.append(f"{subject} ran {ran} checks; what it declares implies {implied}")
         if wrong:
             raise SuiteFailed("\n".join([f"suite {self.title!r}:", *wrong]))
 

@@ -14,7 +14,7 @@ from fairopt.errors import BadInput
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.reference import Best, ScheduleSearch
 from fairopt.models.astraea.round_state import RoundState
-from fairopt.models.common.options import check_whole
+from fairopt.models.common.schedulers import check_whole
 from fairopt.policy import Admission, Plan, Policy, Seconds, Trait
 from fairopt.problem.batch import MOST_SLOTS, Batch, JobSchedule
 from fairopt.problem.utilities import Linear

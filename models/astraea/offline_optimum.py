@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -136,6 +137,11 @@ def time_indexed(batch: Batch, times: Times) -> Program:
     return p.program()
 
 
+def _say(p: Formulation, labels: Any, name: str, comparison: Comparison, equation: str, letters: str) -> None:
+    """Write constraints whose first indices have these labels."""
+    p.constrain(name, comparison, equation=equation, source=f"{SOURCE} Eq. {letters}", labels=labels)
+
+
 def _sharing_and_capacity(p: Formulation, batch: Batch, v: _Variables) -> None:
     """Write (3a)-(3d)."""
     tenant = np.asarray(batch.jobs.tenant)
@@ -144,27 +150,16 @@ def _sharing_and_capacity(p: Formulation, batch: Batch, v: _Variables) -> None:
         ("3b", "ps", v.z.sum(axis=1), batch.ps_quota),
     ):
         of = (tenant == np.arange(len(batch.tenants))[:, None]).astype(np.int64)  # (U, J)
-        own = _by_tenant(of, use)
-        others = _by_tenant(1 - of, use)
+        own, others = _by_tenant(of, use), _by_tenant(1 - of, use)
         owned = np.asarray(quota)[..., None]
-        p.constrain(
-            f"{letter}_{what}_shared",
-            own <= owned + ((owned.sum(axis=0) - owned) - others),
-            equation="sum_sj y <= q^u + sum_u' (q^u' - sum y)",
-            source=f"{SOURCE} Eq. ({letter})",
-            labels=(batch.tenants,),
-        )
+        share, equation = owned + ((owned.sum(axis=0) - owned) - others), "sum_sj y <= q^u + sum_u' (q^u' - sum y)"
+        _say(p, (batch.tenants,), f"{letter}_{what}_shared", own <= share, equation, f"({letter})")
     for letter, what, use, there in (
         ("3c", "workers", v.y.sum(axis=0), batch.servers.workers),
         ("3d", "ps", v.z.sum(axis=0), batch.servers.ps),
     ):
-        p.constrain(
-            f"{letter}_{what}_capacity",
-            use <= np.asarray(there)[..., None],
-            equation="sum_j y_js(t) <= C_s",
-            source=f"{SOURCE} Eq. ({letter})",
-            labels=(batch.servers.names,),
-        )
+        fits = use <= np.asarray(there)[..., None]
+        _say(p, (batch.servers.names,), f"{letter}_{what}_capacity", fits, "sum_j y_js(t) <= C_s", f"({letter})")
 
 
 def _by_tenant(of: Array, use: Affine) -> Affine:
@@ -176,11 +171,7 @@ def _one_job(p: Formulation, batch: Batch, times: Times, v: _Variables, most_y: 
     """Write (4a), (3e)-(3h) and (3l)-(3n): when one job runs, and that what it takes does not change meanwhile."""
     jobs, slots = batch.jobs, np.arange(1, times.slots + 1)
     total = v.y.sum(axis=1).sum(axis=1)  # (J, T)
-    names = (jobs.names, [str(t) for t in slots])
-
-    def say(name: str, comparison: Comparison, equation: str, letters: str) -> None:
-        p.constrain(name, comparison, equation=equation, source=f"{SOURCE} Eq. {letters}", labels=names)
-
+    say = partial(_say, p, (jobs.names, [str(t) for t in slots]))
     say("4a_once", v.begins.sum(axis=1) <= 1, "o_j <= 1", "(4a)")
     say("3e_chunks", total <= v.runs * jobs.chunks[:, None], "sum_s y <= D", "(3e)")
     for letter, what, use, most in (("3f", "workers", v.y, most_y), ("3h", "ps", v.z, most_z)):
@@ -206,10 +197,7 @@ def _bandwidth_and_work(p: Formulation, batch: Batch, v: _Variables, most_y: Arr
     """Write (3i)-(3k): where workers and PS may be, and that they do the work."""
     jobs, servers = batch.jobs, batch.servers
     hosts, scheduled = len(servers.names), v.begins.sum(axis=1)  # o_j
-
-    def say(name: str, comparison: Comparison, equation: str, letters: str) -> None:
-        p.constrain(name, comparison, equation=equation, source=f"{SOURCE} Eq. {letters}", labels=(jobs.names,))
-
+    say = partial(_say, p, (jobs.names,))
     sent = (v.y * servers.worker_bandwidth[:, None]).sum(axis=2)  # (J, S, T)
     served = (v.z * servers.ps_bandwidth[:, None]).sum(axis=2)
     largest = servers.worker_bandwidth.max() * np.minimum(servers.workers.sum(), jobs.chunks)
@@ -231,12 +219,8 @@ def _bandwidth_and_work(p: Formulation, batch: Batch, v: _Variables, most_y: Arr
     time = jobs.minibatch_time[:, :, None] + jobs.update_time[:, None, :]
     times = np.stack([time + slower, time], axis=-1)  # 1 / n_j by mode (J, W, P, 2)
     batches = np.array([batch.minibatches(job) for job in range(len(jobs))], dtype=object)
-    say(
-        "3k_work",
-        work[:, :, None, None] >= v.mode * (times * batches[:, None, None, None]),
-        "sum_st y n >= E D M",
-        "(3k), Eq. (1)",
-    )
+    needed = v.mode * (times * batches[:, None, None, None])
+    say("3k_work", work[:, :, None, None] >= needed, "sum_st y n >= E D M", "(3k), Eq. (1)")
 
 
 def read_schedules(batch: Batch, program: Program, point: Array) -> tuple[JobSchedule, ...]:

@@ -17,7 +17,7 @@ from fairopt.errors import BadInput
 from fairopt.methods.columns.columns import Times, columns
 from fairopt.methods.columns.integer_search import SLACK, BestSchedules, answer, search
 from fairopt.methods.columns.pricing import Prices, Relaxation, packing_program, relax
-from fairopt.models.common.options import check_whole
+from fairopt.models.common.schedulers import check_whole
 from fairopt.policy import Claim, Plan, Policy, Seconds, Trait, decide
 from fairopt.problem.batch import Batch
 from fairopt.program import Program
@@ -106,13 +106,17 @@ class CompactExponentialPacking(Policy):
             solution = answer(solve(program))
             taken = tuple(looked_at[at] for at in np.flatnonzero(solution.point > 1 / 2))
             revenue = sum((Fraction(times.worth[each.job][each.last - 1]) for each in taken), start=Fraction(0))
-            closed = solution.bound is not None and float(solution.bound) <= float(revenue) + SLACK * max(
-                1.0, float(revenue)
-            )
+            limit = float(revenue) + SLACK * max(1.0, float(revenue))
+            closed = solution.bound is not None and float(solution.bound) <= limit
             found = BestSchedules(taken, revenue, closed, 0)
         else:
             looked_at = list(relaxation.columns)
             found = search(problem, times, relaxation, solve, self.most_cuts)
+        proof = _proof(found, relaxation)
+        found_by = {"columns": len(looked_at), "rounds": relaxation.rounds, "cuts": found.cuts}
+        evidence = PackingEvidence(
+            times.slots, relaxation.prices, relaxation.bound, relaxation.value, proof, **found_by
+        )
         return Plan(
             policy=self.name,
             batch=problem,
@@ -120,17 +124,8 @@ class CompactExponentialPacking(Policy):
             program=program,
             solution=solution,
             proven=f"no schedules within {times.slots} slots earn more than {relaxation.bound}, by prices; "
-            f"optimality is shown by {_proof(found, relaxation).value}",
-            evidence=PackingEvidence(
-                slots=times.slots,
-                prices=relaxation.prices,
-                bound=relaxation.bound,
-                relaxed=relaxation.value,
-                proof=_proof(found, relaxation),
-                columns=len(looked_at),
-                rounds=relaxation.rounds,
-                cuts=found.cuts,
-            ),
+            f"optimality is shown by {proof.value}",
+            evidence=evidence,
             seconds=Seconds(build=perf_counter() - begun - solve.seconds, solve=solve.seconds),
         )
 

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import BadInput
-from fairopt.models.astraea.counterexamples import RUN_TOO_LATE, TWO_TENANTS
 from fairopt.models.astraea.fast_search import Fast
-from fairopt.models.astraea.payments import payments
 from fairopt.models.astraea.price_bases import Admissible, Theta, read_theta
 from fairopt.models.astraea.reference import ScheduleSearch
 from fairopt.models.astraea.round_state import RoundState
-from fairopt.models.common.options import check_whole
-from fairopt.policy import Admission, Claim, Plan, Policy, Seconds, Trait
+from fairopt.models.common.schedulers import check_whole
+from fairopt.policy import Admission, Claim, Payment, Plan, Policy, Seconds, Trait
 from fairopt.problem.batch import MOST_SLOTS, Batch
+from fairopt.problem.utilities import Linear
+from fairopt.program import Array
 from fairopt.schedules import Bases
+
+
+def _alike(tenants: list[str], utility: Linear, **more: Any) -> Batch:
+    """Return a batch in which each tenant has a server with a worker and a PS, and a job of one mini-batch."""
+    each = ("workers", "ps", "epochs", "chunks", "minibatches", "minibatch_time")
+    quota, jobs = dict.fromkeys(tenants, 1), len(tenants)
+    ones: dict[str, Any] = dict.fromkeys(each, [1] * jobs)
+    return Batch.of(**ones, worker_quota=quota, ps_quota=quota, tenant=tenants, utility=[utility] * jobs, **more)
+
+
+#: Two jobs of one slot each, worth 20 - t: the round of posted prices has two slots.
+TWO_TENANTS = _alike(["u1", "u2"], Linear(Fraction(-1), Fraction(20)), update_time=[0, 0], gradient=[0, 0])
+#: One job, which posted prices run so late that it costs its tenant 8; told to have three chunks, it is not run.
+RUN_TOO_LATE = _alike(["u1"], Linear(Fraction(-4), Fraction(20)), arrival=[3], update_time=["1/2"], gradient=["1/4"])
 
 
 @dataclass(frozen=True)
@@ -142,3 +158,55 @@ def last_interval(problem: Batch) -> int:
         )
         needed = max(needed, int(jobs.arrival[job]).bit_length(), (shortest - 1).bit_length())
     return needed
+
+
+def payments(batch: Batch, admissions: Sequence[Admission]) -> Iterator[Payment]:
+    """Yield the payments of jobs that run beyond their tenant's own share, slot by slot, with their receivers.
+
+    A job's cost is spread evenly over its slots. Each slot's part is divided among all tenants, the payer included, in
+    proportion to what they leave unused in that slot, separately for workers and PS. Unused means q^u minus the use of
+    the jobs within u's own share; jobs that borrow do not count. Float costs are taken at their exact values, so that
+    incomes sum to costs exactly.
+
+    Source: Astraea (posted prices) Eq. (2), several types Eq. (11).
+    """
+    used = own_use(batch, admissions)
+    for each in admissions:
+        schedule = each.schedule
+        if not each.admitted or each.own or schedule is None:
+            continue
+        workers = Fraction(each.worker_cost) / schedule.duration
+        ps = Fraction(each.ps_cost) / schedule.duration
+        for slot in range(schedule.first, schedule.last + 1):
+            now = used[slot]
+            left_workers = np.maximum(batch.worker_quota - now.workers, 0)[:, schedule.worker_type].tolist()
+            left_ps = np.maximum(batch.ps_quota - now.ps, 0)[:, schedule.ps_type].tolist()
+            incomes = tuple(a + b for a, b in zip(_divide(workers, left_workers), _divide(ps, left_ps), strict=True))
+            yield Payment(each.job, slot, workers, ps, incomes)
+
+
+class Use(NamedTuple):
+    """What each tenant's jobs use within its own share in one slot: ``workers`` (U, W) and ``ps`` (U, P)."""
+
+    workers: Array
+    ps: Array
+
+
+def own_use(batch: Batch, admissions: Sequence[Admission]) -> Mapping[int, Use]:
+    """Return the use of tenants' own shares, by slot; 0 in others."""
+    used = defaultdict[int, Use](lambda: Use(np.zeros_like(batch.worker_quota), np.zeros_like(batch.ps_quota)))
+    for each in admissions:
+        schedule = each.schedule
+        if not each.admitted or not each.own or schedule is None:
+            continue
+        tenant = batch.jobs.tenant[each.job]
+        workers, ps = schedule.count()
+        for slot in range(schedule.first, schedule.last + 1):
+            used[slot].workers[tenant, schedule.worker_type] += workers
+            used[slot].ps[tenant, schedule.ps_type] += ps
+    return used
+
+
+def _divide(amount: Fraction, parts: Sequence[int]) -> list[Fraction]:
+    total = sum(parts)
+    return [amount * part / total if total else Fraction(0) for part in parts]

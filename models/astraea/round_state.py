@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -111,8 +112,6 @@ class RoundState:
     origin: int
     workers: Resource
     ps: Resource
-    _totals: tuple[Array, Array] | None = None
-    _windows: tuple[Windows, Windows] | None = None
     _room: dict[int, FreeWindows] = field(default_factory=dict)
 
     @classmethod
@@ -144,15 +143,13 @@ class RoundState:
         """Return how many workers (T,) and PS (T,) of these types a tenant may take."""
         return self.workers.offered(tenant, worker), self.ps.offered(tenant, ps)
 
-    @property
+    @cached_property
     def totals(self) -> tuple[Array, Array]:
         """The prices of workers (W, T + 1) and PS (P, T + 1) added up over the slots before each; cached until `admit`.
 
         All costs are differences of these, so that every search computes the same float for the same schedule.
         """
-        if self._totals is None:
-            self._totals = self.workers.totals(), self.ps.totals()
-        return self._totals
+        return self.workers.totals(), self.ps.totals()
 
     def cost(self, schedule: JobSchedule) -> Cost:
         """Return the cost of a schedule at the current prices, slot by slot."""
@@ -161,12 +158,10 @@ class RoundState:
         costs = (float((each[last] - each[first]) * n) for each, n in zip(totals, schedule.count(), strict=True))
         return Cost(*costs)
 
-    @property
+    @cached_property
     def windows(self) -> tuple[Windows, Windows]:
-        """Return the workers and the PS that stay free over any window of slots; cached until `admit`."""
-        if self._windows is None:
-            self._windows = Windows.of(self.workers.free), Windows.of(self.ps.free)
-        return self._windows
+        """The workers and the PS that stay free over any window of slots; cached until `admit`."""
+        return Windows.of(self.workers.free), Windows.of(self.ps.free)
 
     def room(self, slots: int) -> FreeWindows:
         """Return what stays free over windows of ``slots`` slots; cached until `admit`."""
@@ -187,7 +182,8 @@ class RoundState:
             for server, count in spots:
                 each.free[server, kind, span] -= count
                 each.own[tenant, kind, span] -= count
-        self._totals = self._windows = None
+        for cached in ("totals", "windows"):
+            vars(self).pop(cached, None)
         self._room.clear()
         if shared:
             self.share()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.models.common.non_preemptive import non_preemptive
+from fairopt.models.common.schedulers import non_preemptive
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
@@ -61,7 +61,6 @@ class FifoQuota(Policy):
     name = "fifo-quota"
     source = "ASTRAEA, TPDS 2022, Sec. 6.1.5 (YARN-CS)"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.RUNS_TO_COMPLETION})
-
     pooled: bool = False
     overtake: bool = False
     borrow: bool = True

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairopt.backends import Session
-from fairopt.models.common.job_times import fastest
+from fairopt.models.common.schedulers import fastest
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.simulation import Consolidated, Placement, choose, placed

@@ -12,9 +12,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.job_times import finish_time_fairness
-from fairopt.models.common.non_preemptive import lease_length, staying_first
-from fairopt.models.common.options import check_lease
+from fairopt.models.common.schedulers import check_lease, finish_time_fairness, lease_length, staying_first
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
@@ -61,7 +59,6 @@ class Themis(Policy):
     # not EXACT: all jobs that have waited from the start have the same rho, which rounding makes different in floats
     traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS, Trait.WORK_CONSERVING})
     states = (Contention,)
-
     knob: object = Fraction(4, 5)
     lease: object = None
     average_contention: bool = False

@@ -13,8 +13,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.job_times import time_left
-from fairopt.models.common.non_preemptive import staying_first
+from fairopt.models.common.schedulers import staying_first, time_left
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
@@ -57,7 +56,6 @@ class LeastAttainedService(Policy):
     # work-conserving by default: with ``skip``
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.WORK_CONSERVING})
     states = (Attained,)
-
     thresholds: Sequence[object] | None = (3600,)
     by_start: bool = False
     promote: object = None
@@ -150,7 +148,6 @@ class ShortestServiceQueues(Policy):
     source = "FFT, ICS 2025, Sec. 6.1.4"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
     states = (Assigned,)
-
     random: bool = False
     gpu_time: bool = True
     per_gpu: bool = False

@@ -67,7 +67,6 @@ class FFT(Policy):
     needs = frozenset({Capability.INTEGERS})
     traits = frozenset({Trait.PROGRAM, Trait.WORK_CONSERVING, Trait.ONE_TYPE, Trait.SAME_IN_FLOATS, Trait.NAMELESS})
     states: ClassVar[tuple[type, ...]] = (FFTState,)
-
     restart: Number = 0
     remaining: bool = False
     pauses: bool = False

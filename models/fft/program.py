@@ -123,11 +123,9 @@ class UsableGpus(Protocol):
 
 
 def smaller_total(gangs: Array, allowed: Array, capacity: Array) -> int:
-    """Return the smaller of total GPUs and total demand: K(t) without regard to types and gangs.
+    """Return the smaller of total GPUs and total demand: FFT Sec. 4.2.4, K(t) without its last clause.
 
     Possibly no schedule keeps that many busy; the program is then infeasible.
-
-    Source: FFT Sec. 4.2.4, K(t) without its last clause.
     """
     return min(int(capacity.sum()), int(gangs[allowed.any(axis=1)].sum()))
 

@@ -172,10 +172,8 @@ def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterat
         # one fast GPU changes the number of the seller's GPUs by price - 1, and that of the buyer's by 1 - price
         seller_room = _room(market.limit[seller] - held[seller].sum(), price - 1)
         buyer_room = _room(market.limit[buyer] - held[buyer].sum(), 1 - price)
-        if seller_room < most:
-            may_sell.remove(seller)
-        if buyer_room < most:
-            may_buy.remove(buyer)
+        may_sell -= {seller} if seller_room < most else set()
+        may_buy -= {buyer} if buyer_room < most else set()
         amount = min(most, seller_room, buyer_room)
         if amount > 0:
             # a user that gives everything gives exactly that: in floats price * (wanted / price) may differ from wanted

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from fairopt.backends import Session
 from fairopt.models.gandiva_fair.pools import Assign, least_crowded
-from fairopt.models.gandiva_fair.servers import ServerLoads
-from fairopt.models.gandiva_fair.split_quantum import Split, quantum
+from fairopt.models.gandiva_fair.servers import Home, ServerLoads
+from fairopt.models.gandiva_fair.stride import entered, gang_aware
+from fairopt.models.gandiva_fair.tickets import job_tickets
 from fairopt.policy import Claim, Policy, Schedule, Trait
-from fairopt.problem.queue import Queue
-from fairopt.program import Number
+from fairopt.problem.queue import Queue, Spots
+from fairopt.program import INFINITY, Array, Number
+from fairopt.simulation.placement import take
+
+
+@dataclass(frozen=True)
+class Split:
+    """The state of split stride, by names.
+
+    ``homes``: the servers of each job. ``passes``: of each job with tickets; a small job's counts on its server, a
+    large one's in the central scheduler. ``servers``: the pass of each server's aggregate job.
+    """
+
+    homes: Mapping[str, Home] = field(default_factory=dict)
+    passes: Mapping[str, Number] = field(default_factory=dict)
+    servers: Mapping[str, Number] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class SplitStride(Policy):
-    """Each round is a quantum of `split_quantum.quantum`; jobs stay on the servers that they came to.
+    """Each round is a quantum of `quantum`; jobs stay on the servers that they came to.
 
     A new job goes to the servers with the least load per GPU (Algorithm 2): a small job to one, a large one to as many
     as it needs. A job is large if no working server of its type has enough GPUs. It runs or pauses on its servers, so
@@ -73,3 +89,107 @@ def fair_tickets(queue: Queue) -> list[Mapping[str, Number]]:
     weight = {jobs.tenants[user]: queue.number(jobs.tenant_weight[user]) for user in present}
     whole = sum(weight.values())
     return [{user: own * int(gpus) / whole for user, own in weight.items()} for gpus in queue.capacity]
+
+
+def quantum(servers: ServerLoads, before: Split, *, whole: bool, shared: bool) -> tuple[dict[int, Spots], Split]:
+    """Return the placements of one quantum, without leases, and the next state; options as in `SplitStride`.
+
+    On each type the central scheduler takes the large jobs, and the servers with small jobs, by rising pass; ties go to
+    servers, then to the first. A large job runs if all its servers have its GPUs left. On its turn a server runs its
+    own small jobs by `gang_aware`. The pass of a job that runs rises by GPUs over tickets. Jobs without tickets (their
+    user has sold them all) have no pass and come last, on their server or in the central scheduler.
+
+    A job that is new on a server enters at the least pass there. Large jobs and servers' aggregates enter the central
+    scheduler in the same way. Jobs that hold a lease run anyway, and their passes rise.
+
+    Source: Gandiva_fair Sec. 3.1 (Large jobs), Fig. 3.
+    """
+    running: dict[int, Spots] = {}
+    passes: dict[str, Number] = {}
+    aggregates: dict[str, Number] = {}
+    left = servers.queue.free(servers.queue.leased)
+    homes = servers.homes()
+    # a job whose home has changed is new on its servers
+    moved = {name for name, home in homes.items() if before.homes.get(name) != home}
+    known = replace(before, passes={name: value for name, value in before.passes.items() if name not in moved})
+    for gpu_type in range(len(servers.queue.cluster.types)):
+        one = _Type(servers, gpu_type, known, left)
+        running |= one.run(shared)
+        one.charge([*running, *servers.queue.leased], whole)
+        passes |= one.passes
+        aggregates |= one.aggregates
+    return running, Split(homes, passes, aggregates)
+
+
+class _Type:
+    """The central and the local schedulers of one type, for one quantum; ``left`` (H,) is used up in place."""
+
+    def __init__(self, servers: ServerLoads, gpu_type: int, before: Split, left: Array) -> None:
+        queue, known = servers.queue, before.passes
+        self.servers, self.left, self.leased = servers, left, queue.leased
+        self.names, self.hosts, self.gpus = queue.jobs.names, queue.cluster.hosts, queue.jobs.gpus
+        per_gpu = servers.per_gpu(gpu_type)
+        rows = [row for row in sorted(servers.home) if servers.gpu_type(row) == gpu_type]
+        self.tickets: dict[int, Number] = {
+            row: job_tickets(per_gpu[queue.jobs.tenant_of(row)], int(self.gpus[row])) for row in rows
+        }
+        self.large = [row for row in rows if servers.large(row)]
+        on = {host: sorted(servers.rows_on[host]) for host in queue.cluster.of_type(gpu_type)}
+        small = {host: [row for row in here if not servers.large(row)] for host, here in on.items()}
+        self.small = {host: here for host, here in small.items() if here}
+        self.on_server: dict[int, Number] = {
+            host: sum(self.tickets[row] for row in here) for host, here in self.small.items()
+        }
+        zero = queue.now * 0
+        self.passes: dict[str, Number] = {}
+        for here in self.small.values():
+            self.passes |= entered([self.names[row] for row in here if self.tickets[row] > 0], known, zero)
+        # large jobs and aggregates are on one scale
+        whole = [self.hosts[host] for host, tickets in self.on_server.items() if tickets > 0]
+        large = [self.names[row] for row in self.large if self.tickets[row] > 0]
+        there = [before.servers[host] for host in whole if host in before.servers]
+        least = min([*there, *(known[name] for name in large if name in known)], default=zero)
+        self.aggregates = {host: before.servers.get(host, least) for host in whole}
+        self.passes |= {name: known.get(name, least) for name in large}
+
+    def run(self, shared: bool) -> dict[int, Spots]:
+        """Return the placements of the jobs that run."""
+        running: dict[int, Spots] = {}
+        busy: set[int] = set()
+        turns: list[tuple[Number, bool, int]] = [
+            *((self.aggregates.get(self.hosts[host], INFINITY), False, host) for host in self.small),
+            *((self.passes.get(self.names[row], INFINITY), True, row) for row in self.large if row not in self.leased),
+        ]
+        for _, is_large, which in sorted(turns):
+            spots = self.servers.home[which] if is_large else ((which, 0),)
+            hosts = {host for host, _ in spots}
+            if busy & hosts or any(self.left[host] < gpus for host, gpus in spots):
+                continue
+            chosen = {which: spots} if is_large else self.local(which)
+            for row, where in chosen.items():
+                running[row] = where
+                take(self.left, where)
+            if chosen and not shared:
+                busy |= hosts
+        return running
+
+    def local(self, host: int) -> dict[int, Spots]:
+        """Return which of a server's own jobs run on its GPUs that are left."""
+        rows = [row for row in self.small[host] if row not in self.leased]
+        passes = [self.passes.get(self.names[row], INFINITY) for row in rows]
+        chosen = gang_aware(passes, [int(self.gpus[row]) for row in rows], int(self.left[host]))
+        return {rows[at]: self.servers.home[rows[at]] for at in chosen}
+
+    def charge(self, rows: Sequence[int], whole: bool) -> None:
+        """Raise the passes of the jobs here that run and have tickets, and of their servers."""
+        used: Counter[int] = Counter()
+        for row in rows:
+            if not self.tickets.get(row, 0) > 0:
+                continue
+            self.passes[self.names[row]] += int(self.gpus[row]) / self.tickets[row]
+            if not self.servers.large(row):
+                host = self.servers.home[row][0][0]
+                used[host] += int(self.gpus[row])
+        for host, gpus in used.items():
+            size = int(self.servers.queue.cluster.gpus[host]) if whole else gpus
+            self.aggregates[self.hosts[host]] += size / self.on_server[host]

@@ -34,10 +34,7 @@ def gang_aware(passes: Sequence[Number], sizes: Sequence[int], gpus: int) -> lis
 
 
 def entered(names: Sequence[str], passes: Mapping[str, Number], zero: Number) -> dict[str, Number]:
-    """Return the passes of all ``names``; a new job enters at the least known pass (``zero`` if there is none).
-
-    Source: Gandiva_fair Sec. 3.1.
-    """
+    """Return all passes; a new job enters at the least known one, or at ``zero``. Source: Gandiva_fair Sec. 3.1."""
     least = min((passes[name] for name in names if name in passes), default=zero)
     return {name: passes.get(name, least) for name in names}
 

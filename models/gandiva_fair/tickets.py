@@ -8,27 +8,18 @@ from fairopt.program import Number
 
 
 def tickets_per_gpu(tickets: Mapping[str, Number], demand: Mapping[str, int]) -> dict[str, Number]:
-    """Return, for each user of ``demand``, its tickets over the GPUs that its jobs want.
-
-    Source: Gandiva_fair Eq. (1).
-    """
+    """Return each user's tickets over the GPUs that its jobs want, ``demand``. Source: Gandiva_fair Eq. (1)."""
     return {user: tickets[user] / gpus for user, gpus in demand.items()}
 
 
 def load_per_gpu(jobs: Iterable[tuple[int, Number]], gpus: int) -> Number:
-    """Return a node's tickets per GPU, of its ``gpus``; ``jobs`` are (GPUs, tickets per GPU).
-
-    Source: Gandiva_fair Eq. (2).
-    """
+    """Return a node's tickets per GPU; ``jobs`` are (GPUs, tickets per GPU). Source: Gandiva_fair Eq. (2)."""
     load: Number = sum(wanted * per_gpu / gpus for wanted, per_gpu in jobs)
     return load
 
 
 def job_tickets(per_gpu: Number, gpus: int) -> Number:
-    """Return a job's tickets.
-
-    Source: Gandiva_fair Eq. (3).
-    """
+    """Return a job's tickets. Source: Gandiva_fair Eq. (3)."""
     return per_gpu * gpus
 
 

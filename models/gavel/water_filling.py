@@ -125,11 +125,8 @@ class WaterFilling(Formulated):
             return self._by_prices(problem)
         begun = perf_counter()
         market = problem.as_(solve.number)
-        levels = self._nothing_fixed(market)
-        build = 0.0
-        round_ = 0
+        levels, build = self._nothing_fixed(market), 0.0
         while not levels.fixed.all():
-            round_ += 1
             start = perf_counter()
             program = self.formulate(market, levels)
             build += perf_counter() - start
@@ -145,7 +142,7 @@ class WaterFilling(Formulated):
             reached = program.value(solution.point)
             levels = WaterLevels(
                 np.where(stuck, np.asarray(reached), levels.level),
-                np.where(stuck, round_, levels.fixed_in),
+                np.where(stuck, len(levels.pushes) + 1, levels.fixed_in),
                 (*levels.pushes, row_duals(program, solution.dual)),
             )
         return Allocation(

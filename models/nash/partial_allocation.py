@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import gcd, lcm, prod
 from typing import Any
@@ -90,18 +90,15 @@ class PartialAllocation(Policy):
         exact = kept.dtype == object
         shares = kept[:, None] * (together.shares if exact else together.shares.astype(float))
         utility = (problem.speedup * together.shares).sum(axis=1).astype(float) * kept.astype(float)
-        parts = [together.seconds, *(decision.seconds for decision in apart)]
+        parts = [asdict(decision.seconds) for decision in (together, *apart)]
+        seconds = {stage: sum(part[stage] for part in parts) for stage in parts[0]}
         return Allocation(
             self.name,
             problem,
             shares=shares,
             objective=float(problem.weight.astype(float) @ np.log(utility)),
             evidence=PartialShares(kept, together, apart),
-            seconds=Seconds(
-                build=sum(part.build for part in parts),
-                solve=sum(part.solve for part in parts),
-                certify=sum(part.certify for part in parts),
-            ),
+            seconds=Seconds(**seconds),
         )
 
     def optimal_face(self, decision: Allocation) -> Program:

@@ -101,10 +101,7 @@ def _drawn(
 
 
 def carried(target: Table, real: Whole) -> tuple[tuple[Number, ...], ...]:
-    """Return the deviations (n, k) after a round: the target minus the GPUs received.
-
-    Source: OEF Sec. 4.3 (dev(t+1) = dev(t) + ideal(t) - real(t)).
-    """
+    """Return the deviations (n, k) after a round: target minus GPUs received. Source: OEF Sec. 4.3 (dev(t+1))."""
     return tuple(
         tuple(goal - got for goal, got in zip(goals, gots, strict=True))
         for goals, gots in zip(target, real, strict=True)

@@ -17,7 +17,7 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.backends.trivial import contradiction
 from fairopt.errors import BadInput, NotCapable, NotInstalled, NotSolved
 from fairopt.program import Formulation, Program, between
-from fairopt.testing.backend_outcomes import hard
+from fairopt.testing.backend_programs import hard
 from fairopt.testing.backend_suite import CASES, backend_suite
 from fairopt.testing.suite import Check, Outcome, Skip, Suite, SuiteFailed, Traits, check
 

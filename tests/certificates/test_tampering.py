@@ -19,7 +19,7 @@ from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
 from fairopt.proofs.verifier import market, programs
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND, require_true
-from fairopt.testing.certificate_kinds.truth import Untrue
+from fairopt.testing.certificate_kinds.examples import Untrue
 from fairopt.testing.certificate_samples import Sample, of_market, of_programs
 from fairopt.testing.samples import sample_markets
 from fairopt.testing.tampering import Tampering, changes, places, tampered

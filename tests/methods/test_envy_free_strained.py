@@ -12,7 +12,7 @@ from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable
 from fairopt.methods.grouping import shared_out, sums
 from fairopt.models import CooperativeOEF
-from fairopt.models.oef.envy_bound import MOST_USERS
+from fairopt.models.oef.cooperative import MOST_USERS
 from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.proofs.verify import verify

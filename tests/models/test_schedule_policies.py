@@ -12,8 +12,8 @@ import pytest
 
 from fairopt.backends import Session
 from fairopt.discovery import policies, policy
-from fairopt.models.astraea.counterexamples import RUN_TOO_LATE, TWO_TENANTS
 from fairopt.models.astraea.fcfs import FirstComeFirstServed
+from fairopt.models.astraea.posted_prices import RUN_TOO_LATE, TWO_TENANTS
 from fairopt.policy import Claim, Payment, Plan, Policy, Trait, decide
 from fairopt.problem.batch import Batch
 from fairopt.proofs.verifier import schedules as verify_schedule

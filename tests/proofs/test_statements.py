@@ -14,10 +14,9 @@ from fairopt.cli import main
 from fairopt.proofs.verifier.certificates import recognises
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND
-from fairopt.testing.certificate_kinds.allocations import ENVY, FAIR
-from fairopt.testing.certificate_kinds.decisions import ANY_SPLIT, EFFICIENT, MOST, PARTIAL
+from fairopt.testing.certificate_kinds.decisions import ANY_SPLIT, EFFICIENT, ENVY, FAIR, MOST, PARTIAL
 from fairopt.testing.certificate_kinds.examples import ALIKE, PAIR, certificate, market
-from fairopt.testing.certificate_kinds.misreports import LIE
+from fairopt.testing.certificate_kinds.programs import LIE
 from fairopt.testing.tampering import changes, places
 
 

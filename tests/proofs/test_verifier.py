@@ -16,7 +16,7 @@ from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.certificate_kinds import BY_HAND, require_true
 from fairopt.testing.certificate_kinds.decisions import COOPERATIVE, EFFICIENT, TRADING
 from fairopt.testing.certificate_kinds.examples import ALIKE, PAIR, certificate, market
-from fairopt.testing.certificate_kinds.misreports import LIE
+from fairopt.testing.certificate_kinds.programs import LIE
 from fairopt.testing.certificate_samples import every_kind
 from fairopt.testing.tampering import Tampering
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from fairopt.testing.certificate_kinds.examples import Json
-from fairopt.testing.certificate_kinds.truth import Truth
+from fairopt.testing.certificate_kinds.examples import Json, Truth
 
 _TOPICS = [
     module
@@ -29,5 +28,5 @@ _TRUTH: dict[str, Truth] = {kind: truth for topic in _TOPICS for kind, truth in 
 
 
 def require_true(data: Mapping[str, Any]) -> None:
-    """Raise `truth.Untrue` if the statement of a certificate (JSON) is false."""
+    """Raise `examples.Untrue` if the statement of a certificate (JSON) is false."""
     _TRUTH[data["certificate"]](data)

@@ -13,8 +13,7 @@ from typing import Any
 
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.gandiva_fair.servers import Home, ServerLoads
-from fairopt.models.gandiva_fair.split_quantum import Split
-from fairopt.models.gandiva_fair.split_stride import SplitStride, fair_tickets
+from fairopt.models.gandiva_fair.split_stride import Split, SplitStride, fair_tickets
 from fairopt.models.gandiva_fair.stride import GangAwareStride, Strides, gang_aware
 from fairopt.policy import Policy, decide
 from fairopt.problem.cluster import Cluster

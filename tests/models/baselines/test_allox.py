@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from fairopt.errors import BadInput, NotInstalled
-from fairopt.models.baselines.allox import AlloX, Progress
-from fairopt.models.baselines.allox_matching import MachinePosition, matched, places, ready_times, starts
+from fairopt.models.baselines.allox import AlloX, MachinePosition, Progress, matched, places, ready_times, starts
 from fairopt.problem import Cluster, Jobs, Outage, Trace
 from fairopt.program import Number
 from fairopt.proofs.verifier.runs import decide as judge

@@ -10,7 +10,7 @@ import pytest
 
 from fairopt.errors import BadInput
 from fairopt.models.baselines.themis import Contention, Themis
-from fairopt.models.common.job_times import fastest, finish_time_fairness, until_free
+from fairopt.models.common.schedulers import fastest, finish_time_fairness, until_free
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.proofs.verifier.runs import decide as judge
 from fairopt.simulation import Round, run

@@ -14,12 +14,10 @@ import pytest
 from fairopt.backends.exact import Exact
 from fairopt.models import WaterFilling
 from fairopt.models.baselines.equal_split import fill
-from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair, Shared, best_type
-from fairopt.models.gandiva_fair.migration import to_balance, to_faster_type
-from fairopt.models.gandiva_fair.servers import ServerLoads
+from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair, Shared, Traded, best_type, traded
+from fairopt.models.gandiva_fair.servers import ServerLoads, to_balance, to_faster_type
 from fairopt.models.gandiva_fair.split_stride import fair_tickets
 from fairopt.models.gandiva_fair.tickets import effective_tickets, entitled, job_tickets, load_per_gpu, tickets_per_gpu
-from fairopt.models.gandiva_fair.trading import Traded, traded
 from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.problem.cluster import Cluster

@@ -13,8 +13,7 @@ import pytest
 
 from fairopt.backends import Highs
 from fairopt.errors import BadInput, NotCapable
-from fairopt.models.ltgf.gpu_time_accounts import Rho
-from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness
+from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness, Rho
 from fairopt.models.ltgf.preferences import NewJobsFirst, RenewLongJobs, UrgentFirst
 from fairopt.policy import decide
 from fairopt.problem.cluster import Cluster

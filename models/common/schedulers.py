@@ -1,13 +1,18 @@
-"""Estimates of job times for policies: the remaining time, the time alone, and the ratio of the two."""
+"""Shared parts of schedulers: estimates of job times, leases, jobs that stay where they run, checks of options."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from fairopt.errors import require
+from fairopt.policy import Policy
+from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Number
+from fairopt.simulation import by_throughput
 
 
 def fastest(queue: Queue) -> Array:
@@ -51,3 +56,38 @@ def finish_time_fairness(
         slowdown = max(1, queue.number(int(queue.jobs.gpus[row]) * jobs) / gpus) if gang_share else jobs
         rhos.append(shared / (alone * slowdown))
     return rhos
+
+
+def lease_length(queue: Queue, lease: object) -> Number:
+    """Return how long a ``lease`` lasts; None is one round."""
+    return queue.length if lease is None else queue.number(exact(lease, "lease"))
+
+
+def non_preemptive(queue: Queue) -> Queue:
+    """Return the queue in which every job that ran in the last round holds a lease on its GPUs for this one.
+
+    `choose` and `placed` then leave those jobs where they are. Jobs whose host failed get no lease: they wait again.
+    """
+    lease = queue.lease.copy()
+    lease[queue.running] = queue.end
+    return replace(queue, lease=lease)
+
+
+def staying_first(queue: Queue, row: int) -> Sequence[int]:
+    """Return the types that a job may run on now: the one it runs on, then the others, the fastest for it first."""
+    fastest = by_throughput(queue, row)
+    here = queue.last_gpu_type(row) if queue.running[row] else -1
+    return sorted(fastest, key=lambda gpu_type: gpu_type != here)
+
+
+def check_lease(lease: object, place: str) -> None:
+    """Refuse what is neither a positive length of time nor None."""
+    require(lease is None or exact(lease, place) > 0, lease, place, "Give a length of time, or None for a round")
+
+
+def check_whole(policy: Policy, least: int, *options: str) -> None:
+    """Refuse options that are not whole numbers from ``least``; None is one where it is the default."""
+    for name in options:
+        value = getattr(policy, name)
+        fits = value is getattr(type(policy), name) is None or (isinstance(value, int) and value >= least)
+        require(fits, repr(value), f"{policy.name}, {name}", f"Give a whole number from {least}")
