@@ -11,7 +11,6 @@ import pytest
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable, NotSolved
-from fairopt.methods.level import solve as level_solve
 from fairopt.methods.level.problem import AskedLevel
 from fairopt.methods.level.solve import raise_by_program, raise_level
 from fairopt.methods.water_filling import solve as filling
@@ -80,8 +79,10 @@ def test_levels_that_rounding_may_have_changed_are_refused():
     demand += ["0.11666800000000001", "0.583334", "1.1666679999999998"]
     market = Market.of(speedup, [7, 3, 6, 5], weight=weight, demand=demand)
     with pytest.raises(NotSolved, match="depends on earlier ones"):
-        allocate(WaterFilling(), market)
+        allocate(WaterFilling(), market, WaterFilling.methods[0])
     assert allocate(WaterFilling(), market, Exact()).exact
+    # where nobody named the method, rationals decide
+    assert allocate(WaterFilling(), market).exact
 
 
 @pytest.mark.parametrize("speedups", [even, whole, sparse], ids=lambda kind: kind.__name__)
@@ -171,8 +172,7 @@ def test_the_attempt_that_is_taken_says_what_it_gave_up(monkeypatch):
     assert given_up == 1e-7
 
 
-def test_the_plain_program_agrees_with_prices(monkeypatch):
-    monkeypatch.setattr(level_solve, "WHOLE", 0)
+def test_the_plain_program_agrees_with_prices():
     for seed in range(30):
         market = odd_market(seed, apart=FAR)
         fair = market.fair_utility()

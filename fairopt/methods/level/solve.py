@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.errors import NotSolved
+from fairopt.methods.incremental_lp import Blocks, IncrementalLP, places
 from fairopt.methods.level.bounds import LevelResult, LevelWarmStart, upper_bound
 from fairopt.methods.level.box import NEGLIGIBLE, Box, FixedUsers, Raised, nearest, one_demand_dual, precision, vertex
 from fairopt.methods.level.interior_point import ROUGH, interior
@@ -49,26 +50,14 @@ def raise_level(
     of the work. Where they mislead, prices are found anew.
     Errors: `BadInput` where somebody cannot run or nobody is to be raised; `NotSolved`.
     """
-    return _raised(AskedLevel(speedup, capacity, rate, floor, demand), start, WHOLE)
-
-
-def raise_by_program(
-    speedup: Array, capacity: Array, rate: Array, *, floor: Array | None = None, demand: Array | None = None
-) -> LevelResult:
-    """Return what `raise_level` does, by one program of all users: slower, and surer where ties abound."""
-    return _raised(AskedLevel(speedup, capacity, rate, floor, demand), None, INFINITY)
-
-
-def _raised(asked: AskedLevel, start: LevelWarmStart | None, whole: float) -> LevelResult:
-    """Return the level, by one program where there are up to so many pairs (``whole``) of a user and a type."""
-    clock = StageClock()
+    clock, asked = StageClock(), AskedLevel(speedup, capacity, rate, floor, demand)
     problem, units = without_units(asked)
     clock.lap("build")
     effort = {"steps": 0.0, "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
-    guess = start.guess(problem, units) if start is not None and start.prices.shape == asked.capacity.shape else None
-    found = _as_one_program(problem, effort) if problem.need.size <= whole else _solve(problem, effort, guess)
+    fits = start is not None and start.prices.shape == capacity.shape
+    found = _solve(problem, effort, start.guess(problem, units) if start is not None and fits else None)
     clock.lap("solve")
-    shares = _all_shares(found, units, asked.speedup.shape)
+    shares = _all_shares(found, units, speedup.shape)
     duals = units.duals(asked, found.prices, found.demand_dual, units.level)
     result = LevelResult.proved(asked, shares, *duals, effort=effort, seconds=clock.stages)
     clock.lap("certify")
@@ -118,6 +107,8 @@ def affordable(price: Array, spent: float, cap: Array, open_: Array) -> float:
 
 def _solve(problem: LevelProblem, effort: dict[str, float], start: tuple[Array, float] | None) -> Raised:
     """Return the optimum, from the prices and level of ``start`` or from a guess."""
+    if problem.need.size <= WHOLE:
+        return _as_one_program(problem, effort)
     if start is not None:
         try:
             return _from(problem, effort, *start)
@@ -221,3 +212,42 @@ def _all_shares(found: Raised, units: Units, shape: tuple[int, ...]) -> Array:
     np.maximum(shares, 0.0, out=shares)
     shares[np.ix_(users[found.active], units.types)] = found.shares.T
     return shares
+
+
+def raise_by_program(
+    speedup: Array, capacity: Array, rate: Array, *, floor: Array | None = None, demand: Array | None = None
+) -> LevelResult:
+    """Return what `raise_level` does, by HiGHS on a program of its own, all users in it; the bounds are as rigorous."""
+    n, k = speedup.shape
+    floors = np.zeros(n) if floor is None else floor
+    needy = (rate > 0) | (floors > 0)
+    user, type_ = np.nonzero((speedup > 0) & (capacity > 0) & needy[:, None])
+    worth = speedup * capacity
+    unit = np.where(needy, worth.max(axis=1), 1.0)
+    rates = n * rate / unit
+    scale = float(rates.sum()) / n
+    limited = np.flatnonzero(needy & (floors >= 0) & np.isfinite(demand)) if demand is not None else np.arange(0)
+    limits = np.ones(n) if demand is None else demand
+
+    lp = Blocks()
+    # shares are counted in n-th parts of a type, so that all numbers are about 1
+    level, parts = lp.columns(np.ones(1)), lp.columns(np.zeros(len(user)))
+    within_capacity = lp.rows(-INFINITY, float(n), k)
+    reaches_target = lp.rows(n * floors / unit, INFINITY, n)
+    within_demand = lp.rows(-INFINITY, 1.0, len(limited))
+    lp.entries(within_capacity[type_], parts, np.ones(len(user)))
+    lp.entries(reaches_target[user], parts, worth[user, type_] / unit[user])
+    lp.entries(reaches_target, np.repeat(level, n), -rates / scale)
+    row = places(n, limited)[user]
+    some = row >= 0
+    lp.entries(within_demand[row[some]], parts[some], (capacity[type_] / (n * limits[user]))[some])
+
+    found = IncrementalLP(lp.program("a round of water filling"), presolve=True).solve()
+    shares = np.zeros((n, k))
+    shares[user, type_] = np.maximum(found.x[parts], 0.0) * capacity[type_] / n
+    prices, demand_duals = np.zeros(k), np.zeros(n)
+    there = capacity > 0
+    # the bound holds for any prices, so that their common unit does not matter
+    prices[there] = np.maximum(found.dual[within_capacity], 0.0)[there] / capacity[there]
+    demand_duals[limited] = np.maximum(found.dual[within_demand], 0.0) / (n * limits[limited])
+    return LevelResult.proved(AskedLevel(speedup, capacity, rate, floor, demand), shares, prices, demand_duals)
