@@ -8,7 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from fairopt.backends import Capability
+from fairopt.backends.solution import Status
 from fairopt.discovery import BACKENDS, load, names
+from fairopt.errors import NotSolved
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, WaterFilling
 from fairopt.policy import Policy, allocate
 from fairopt.problem import Market
@@ -23,6 +25,8 @@ CONIC = 1e-8
 CHUNKS = 8
 #: So many of them in every run, the others in a campaign.
 QUICK = 2
+#: So many of a chunk's 25 markets a conic solver may give up on, and say so.
+MOST_SHORT = 1
 
 
 def random_markets() -> list[Market]:
@@ -39,15 +43,21 @@ def test_back_ends_agree_on_200_random_markets(chunk: int, conformance: Callable
     backends = [load(BACKENDS, name) for name in names(BACKENDS)]
     here = [backend for backend in backends if backend.available()]
     compared: Counter[str] = Counter()
+    short: Counter[str] = Counter()
     for number, market in enumerate(random_markets()[chunk::CHUNKS]):
         policies = [linear[number % len(linear)], NashWelfare()]
         for policy in policies:
             conic = isinstance(policy, NashWelfare)
-            found = {
-                backend.name: allocate(policy, market, backend(), tolerance=CONIC if conic else None)
-                for backend in here
-                if not conic or Capability.LOGARITHMS in backend.capabilities
-            }
+            found = {}
+            for backend in here:
+                if not conic or Capability.LOGARITHMS in backend.capabilities:
+                    try:
+                        found[backend.name] = allocate(policy, market, backend(), tolerance=CONIC if conic else None)
+                    except NotSolved as error:  # a conic solver may say that it stopped short of its tolerance
+                        status = error.solution and error.solution.status
+                        if Capability.LOGARITHMS not in backend.capabilities or status is not Status.INACCURATE:
+                            raise
+                        short[backend.name] += 1
             own = {"auto": allocate(policy, market)} if conic else {}
             objectives = {name: float(decision.objective) for name, decision in (own | found).items()}
             reference = next(iter(objectives.values()))
@@ -57,5 +67,6 @@ def test_back_ends_agree_on_200_random_markets(chunk: int, conformance: Callable
                 assert verdict.answer is Answer.HOLDS, (policy.name, name, verdict)
                 compared[name] += 1
     assert set(compared) == {backend.name for backend in here}
+    assert all(count <= MOST_SHORT for count in short.values()), short
     told = ", ".join(f"{name} {count}" for name, count in sorted(compared.items()))
     conformance(f"agreement {chunk + 1}/{CHUNKS}: 25 markets; programs solved: {told}")
