@@ -111,9 +111,9 @@ def decide(
 ) -> Decision:
     """Return what ``policy`` decides on ``problem`` in ``state`` (None: its initial state).
 
-    ``solver`` None means the policy's best way, and rationals where floats fail on a market of at most `MOST_EXACT`
-    speedups; `How` says what else may be asked. Errors: `NotSolved` (carries what
-    was found), `NotCapable`, `NotInstalled`, `BadInput`.
+    ``solver`` None means the policy's best way. Where that fails in floats, a market of at most `MOST_EXACT` speedups
+    is decided in rationals. `How` says what else may be asked. Errors: `NotSolved` (carries what was found),
+    `NotCapable`, `NotInstalled`, `BadInput`.
     """
     if not isinstance(problem, policy.problem):
         remedy = f"Give a {policy.problem.__name__}, which is what it decides on"
@@ -126,12 +126,11 @@ def decide(
     try:
         decision = policy.decide(problem, state, at)
     except NotSolved:
-        options = how.get("options") or Options()
-        if solver is not None or "at" in how or options.given() or at.solver.number is not float:
+        asked = solver or how.get("at") or (how.get("options") or Options()).given()
+        small = isinstance(problem, Market) and problem.speedup.size <= MOST_EXACT
+        if asked or not small or at.solver.number is not float or Trait.EXACT not in policy.traits:
             raise
-        if not isinstance(problem, Market) or problem.speedup.size > MOST_EXACT or Trait.EXACT not in policy.traits:
-            raise
-        # what floats say of numbers far apart is no fact about the market
+        # nobody asked for this solver, and what floats say of numbers far apart is no fact about the market
         at = session(policy, exact=True)
         decision = policy.decide(problem, state, at)
     return replace(decision, solver=at.solver)
