@@ -210,7 +210,7 @@ def check_names(spec: Spec) -> None:
 
 
 def _source(path_or_name: str | PathLike[str]) -> tuple[str, str]:
-    given = Path(path_or_name)
+    given = path_or_name if isinstance(path_or_name, Path) else Path(path_or_name)
     if given.is_file():
         return read_text(given), str(given)
     known = shipped()

@@ -7,14 +7,17 @@ capable; 4 nothing fails, but a property could not be decided, or depends on the
 
 from __future__ import annotations
 
+import logging
+import os
+import re
 import sys
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from fairopt.cli.exits import Exit
 from fairopt.errors import BadInput, FairoptError
@@ -53,6 +56,23 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
 PLAIN: Mapping[str, Any] = MappingProxyType({"add_completion": False, "rich_markup_mode": None})
 
 
+class Once(TyperCommand):
+    """A command that refuses an option given twice where it takes one value, instead of forgetting the first."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, unless an option is given twice."""
+        given = [] if ctx.resilient_parsing else self.make_parser(ctx).parse_args(args=list(args))[2]
+        for each in given:
+            if isinstance(each, TyperOption) and not each.multiple and not each.is_flag and given.count(each) > 1:
+                raise BadInput("it is given twice", place=each.opts[0], remedy=_SEVERAL.get(each.name or "", _ONE))
+        return super().parse_args(ctx, args)
+
+
+_ONE = "Give it once"
+#: Where an option that takes one value takes several.
+_SEVERAL: Mapping[str, str] = MappingProxyType({"policy": f"{_ONE}; `fairopt compare` takes several"})
+
+
 class _Commands(TyperGroup):
     """The commands by name; only the called one is imported, since solvers and tables take long to load."""
 
@@ -85,7 +105,7 @@ def _invocable(name: str, found: Any) -> Any:
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
     alone = typer.Typer(**PLAIN)
-    alone.command(name)(found)
+    alone.command(name, cls=Once)(found)
     return typer.main.get_command(alone)
 
 
@@ -95,7 +115,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     epilog="Other packages may bring commands: `fairopt plugins` lists them.",
-    **PLAIN,
+    **PLAIN | {"add_completion": True},
 )
 
 
@@ -109,11 +129,21 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     show_version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
+    verbose: Annotated[
+        int, typer.Option("-v", "--verbose", count=True, help="Log what is done to standard error; -vv: in detail.")
+    ] = 0,
 ) -> None:
     """Share GPUs of several types among users, and say which fairness properties the sharing has."""
+    if verbose:
+        logger, handler = logging.getLogger("fairopt"), logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO if verbose == 1 else logging.DEBUG)
+        context.call_on_close(lambda: logger.removeHandler(handler))
 
 
 def _listed() -> None:
@@ -124,29 +154,46 @@ for _name, _command in COMMANDS.items():
     app.command(_name, help=_command.help)(_listed)
 
 
+def _join_words() -> None:
+    """Make one word of @NAME where bash asks what it may become: bash splits it in two, and replaces both."""
+    last = int(os.environ["COMP_CWORD"])
+    words = "\n".join(os.environ["COMP_WORDS"].split("\n")[: last + 1])
+    joined, count = re.subn(r"\n@\n(?=.)", "\n@", words)
+    os.environ.update(COMP_WORDS=joined, COMP_CWORD=str(last - count))
+
+
 def main() -> None:
     """Run the command line; errors that fairopt raises on purpose become one line and an exit status."""
+    try:
+        if os.environ.get("_FAIROPT_COMPLETE") == "complete_bash":
+            _join_words()
+        _run()
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # typer would exit with 1: "a property fails"
+            raise SystemExit(Exit.NOBODY_READS) from None
+        raise
+    except BrokenPipeError:
+        sys.stdout = sys.stderr = None  # else Python would try again at exit
+        raise SystemExit(Exit.NOBODY_READS) from None
+
+
+def _run() -> None:
     try:
         try:
             app()
         finally:
             sys.stdout.flush()
-    except SystemExit as ended:
-        if isinstance(ended.__context__, BrokenPipeError):  # typer would exit with 1: "a property fails"
-            raise SystemExit(Exit.NOBODY_READS) from None
+    except BrokenPipeError:
         raise
-    except OSError as error:
+    except OSError as error:  # a full disk, say
         sys.stdout = None  # else Python would try again at exit
-        if isinstance(error, BrokenPipeError):
-            raise SystemExit(Exit.NOBODY_READS) from None
-        print(f"fairopt: cannot write the output: {error}", file=sys.stderr)  # a full disk, say
-        raise SystemExit(Exit.NOT_SOLVED) from None
+        _end(f"cannot write the output: {error}", Exit.NOT_SOLVED)
     except KeyboardInterrupt:
-        print("fairopt: interrupted", file=sys.stderr)
-        raise SystemExit(Exit.INTERRUPTED) from None
-    except BadInput as error:
-        print(f"fairopt: {error}", file=sys.stderr)
-        raise SystemExit(Exit.BAD_INPUT) from None
+        _end("interrupted", Exit.INTERRUPTED)
     except FairoptError as error:
-        print(f"fairopt: {error}", file=sys.stderr)
-        raise SystemExit(Exit.NOT_SOLVED) from None
+        _end(str(error), Exit.BAD_INPUT if isinstance(error, BadInput) else Exit.NOT_SOLVED)
+
+
+def _end(why: str, status: Exit) -> NoReturn:
+    print(f"fairopt: {why}", file=sys.stderr)
+    raise SystemExit(status) from None

@@ -18,10 +18,11 @@ from fairopt.bench.records import Record, environments, line_of, measurements, r
 from fairopt.bench.report.figures import write_figures
 from fairopt.bench.report.page import require_libraries, write_report
 from fairopt.bench.run import place, run_spec
-from fairopt.bench.spec import Spec, specifications
-from fairopt.cli import bench_tables
-from fairopt.cli.app import PLAIN
+from fairopt.bench.spec import Spec, shipped, specifications
+from fairopt.cli import bench_tables, completing
+from fairopt.cli.app import PLAIN, Once
 from fairopt.cli.exits import Exit
+from fairopt.cli.given import input_file, resolving
 from fairopt.errors import BadInput
 from fairopt.problem.files.storage import require_place
 
@@ -39,9 +40,16 @@ class _RunByDefault(TyperGroup):
 app = typer.Typer(cls=_RunByDefault, no_args_is_help=True, help="Measure solvers beside each other.", **PLAIN)
 
 
-@app.command("run")
+@app.command("run", cls=Once)
 def run_command(
-    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A specification: a TOML file, or a shipped one's name.")],
+    spec: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SPEC",
+            help="A specification: a TOML file, a shipped one's name, or - for standard input.",
+            **resolving() | {"autocompletion": completing.proposing(lambda _: dict.fromkeys(shipped(), ""))},
+        ),
+    ],
     json_: Annotated[
         str | None,
         typer.Option(
@@ -121,9 +129,9 @@ def _require_different(paths: Mapping[str, object]) -> None:
         taken[file] = option
 
 
-@app.command("report")
+@app.command("report", cls=Once)
 def report_command(
-    results: Annotated[list[Path], typer.Argument(metavar="RESULTS...", help="Files of JSON lines that --json wrote.")],
+    results: Annotated[list[Path], input_file("RESULTS...", "Files of JSON lines that --json wrote.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML page to write.")],
     title: Annotated[str | None, typer.Option(help="The page's title; the specification's by default.")] = None,
 ) -> None:
@@ -134,9 +142,9 @@ def report_command(
     _write_report(records, output, title or " and ".join(titles) or "fairopt bench")
 
 
-@app.command("figures")
+@app.command("figures", cls=Once)
 def figures_command(
-    results: Annotated[list[Path], typer.Argument(metavar="RESULTS...", help="Files of JSON lines that --json wrote.")],
+    results: Annotated[list[Path], input_file("RESULTS...", "Files of JSON lines that --json wrote.")],
     into: Annotated[
         list[Path],
         typer.Option("--into", metavar="FILE", help="A Markdown file with places for them; may be repeated."),

@@ -10,15 +10,16 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from fairopt.cli import as_json, comparison_tables, proving, tables
+from fairopt.cli import as_json, comparison_tables, completing, proving, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.listing import AsJson, print_json, wanted_policies, wanted_properties
+from fairopt.cli.given import Types, input_file, input_option
+from fairopt.cli.listing import AsJson, PropertyNames, print_json, wanted_policies, wanted_properties
 from fairopt.cli.settings import mechanics_of, read_trace_on
 from fairopt.compare import Row
 from fairopt.compare import compare as compared
 from fairopt.errors import BadInput
 from fairopt.policy import Policy
-from fairopt.problem import Market, Queue, exact, read_market
+from fairopt.problem import Cluster, Market, Queue, Trace, exact, read_market
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
 from fairopt.problem.files.file_type import file_type
@@ -30,17 +31,18 @@ def compare(
     context: typer.Context,
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="A market; a trace, with --cluster; or a batch. The contents say which."),
+        input_file(
+            "FILE", "A market; a trace, with --cluster; or a batch. The contents say which.", Market, Trace, Batch
+        ),
     ],
-    cluster: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Of a trace: the cluster file, .toml or .json.")
-    ] = None,
+    cluster: Annotated[Path | None, input_option("Of a trace: the cluster file, .toml or .json.", Cluster)] = None,
     policy_names: Annotated[
-        list[str] | None, typer.Option("--policy", help="A policy by name; all by default. May be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--policy", help="A policy by name; all by default. May be repeated.", autocompletion=completing.policies()
+        ),
     ] = None,
-    property_names: Annotated[
-        list[str] | None, typer.Option("--property", help="A property by name; all by default. May be repeated.")
-    ] = None,
+    property_names: PropertyNames = None,
     json_: AsJson = False,
     floats: Annotated[bool, typer.Option("--floats", help="Decide in floats, within a tolerance: faster.")] = False,
     evaluations: Annotated[int, typer.Option(help="Misreports to try for each policy.", min=1)] = Effort.evaluations,
@@ -57,6 +59,10 @@ def compare(
     certificates: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Of a market: write the evidence here, for `fairopt check DIR`.")
     ] = None,
+    types: Types = None,
+    allocations: Annotated[
+        bool, typer.Option("--allocations", help="Of a market: print each policy's allocation too.")
+    ] = False,
     length: Annotated[str, typer.Option(help="Of a trace: seconds of a round.")] = "300",
     rounds: Annotated[int | None, typer.Option(help="Of a trace: stop after so many rounds.", min=0)] = None,
     restart: Annotated[str, typer.Option(help="Of a trace: seconds to stop a job and start it again.")] = "0",
@@ -92,6 +98,8 @@ def compare(
         print_json(as_json.table({row.policy.name: kind.json(row, problem) for row in rows}))
     else:
         kind.table(rows, problem, wanted)
+        if allocations:
+            comparison_tables.allocations(rows)
     if certificates is not None:
         proving.write_certificates(rows, wanted, certificates)
     if interrupted:
@@ -136,7 +144,7 @@ class ComparedKind(NamedTuple):
 
 def _market(file: Path, given: Mapping[str, Any]) -> Market:
     proving.require_empty(given["certificates"])
-    market = read_market(file)
+    market = read_market(file, given["types"] or ())
     return market.normalised() if given["normalise"] else market
 
 
@@ -158,7 +166,8 @@ KINDS: Mapping[str, ComparedKind] = MappingProxyType(
     {
         "market": ComparedKind(
             Market,
-            frozenset({"normalise", "every_optimum", "certificates", "evaluations", "seed", "seconds", "floats"}),
+            frozenset({"normalise", "every_optimum", "certificates", "evaluations", "seed", "seconds", "floats"})
+            | {"types", "allocations"},
             _market,
             lambda given: {"exact": not given["floats"], "every_optimum": given["every_optimum"]},
             as_json.market_row,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from fairopt import discovery
-from fairopt.cli import as_json, tables
+from fairopt.cli import as_json, completing, tables
 from fairopt.cli.app import COMMANDS
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy
@@ -21,6 +21,27 @@ from fairopt.properties import OutcomeProperty, Property
 
 T = TypeVar("T")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")]
+Backend = Annotated[
+    str,
+    typer.Option(
+        help="A back end, or a method of the policy, by name; auto: the policy's own choice.",
+        autocompletion=completing.BACKENDS,
+    ),
+]
+PropertyNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--property",
+        help="A property by name; all by default. May be repeated.",
+        autocompletion=completing.PROPERTIES,
+    ),
+]
+
+
+def policy_option(what: str, problem: type) -> Any:
+    """Return the option --policy of a command whose policies decide on ``problem``."""
+    about = f"{what} by name; `fairopt policies` lists them."
+    return typer.Option(help=about, autocompletion=completing.policies(problem))
 
 
 def policies(json_: AsJson = False) -> None:

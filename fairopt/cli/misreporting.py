@@ -13,7 +13,8 @@ import typer
 from fairopt import discovery
 from fairopt.cli import tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.listing import AsJson, print_json
+from fairopt.cli.given import Types, input_file
+from fairopt.cli.listing import AsJson, policy_option, print_json
 from fairopt.cli.proving import write
 from fairopt.errors import NotCapable
 from fairopt.evidence import certify_misreport
@@ -34,8 +35,8 @@ class Kind(Enum):
 
 
 def lie(
-    market: Annotated[Path, typer.Argument(metavar="MARKET", help="A market file: .toml, .json or .csv.")],
-    policy: Annotated[str, typer.Option(help="A policy by name; `fairopt policies` lists them.")],
+    market: Annotated[Path, input_file("MARKET", "A market file: .toml, .json or .csv.", Market)],
+    policy: Annotated[str, policy_option("A policy", Market)],
     kind: Annotated[Kind, typer.Option(help="No entry below the truth, none above it, or any.")] = Kind.ANY,
     shrink: Annotated[
         bool, typer.Option("--shrink", help="Go on to the smallest market found on which such a lie pays.")
@@ -48,12 +49,13 @@ def lie(
     certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the proof here.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the market of the lie here.")] = None,
     json_: AsJson = False,
+    types: Types = None,
 ) -> None:
     """Look for a misreport of speedups that pays under a policy.
 
     Exit status: 1 a lie that pays was found, 0 none was (which proves nothing).
     """
-    problem, rule = read_market(market), discovery.policy(policy, Market)
+    problem, rule = read_market(market, types or ()), discovery.policy(policy, Market)
     require_place(certificate, "--certificate")
     found = StrategyProofness().search(rule, problem, effort=Effort(evaluations=evaluations, seed=seed))
     verdict = found.by_misreport[kind.value]

@@ -16,9 +16,10 @@ from fairopt import discovery
 from fairopt.backends import Method, Solver
 from fairopt.cli import round_json, round_tables
 from fairopt.cli.exits import Exit
+from fairopt.cli.given import input_file, input_option
 from fairopt.cli.journal import Journal, Resumed, read_journal
-from fairopt.cli.listing import AsJson
-from fairopt.cli.settings import configured, mechanics_of, read_trace_on
+from fairopt.cli.listing import AsJson, Backend, policy_option
+from fairopt.cli.settings import Settings, configured, mechanics_of, read_trace_on
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy, chosen
 from fairopt.problem import Cluster, Queue, Trace, exact
@@ -30,16 +31,13 @@ from fairopt.simulation.recording import Recorder, header
 
 
 def run_command(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace file: .csv, .csv.gz, .toml or .json.")],
-    cluster: Annotated[Path, typer.Option(metavar="FILE", help="A cluster file: .toml or .json.")],
-    policy: Annotated[str, typer.Option(help="A policy of rounds by name; `fairopt policies` lists them.")],
+    trace: Annotated[Path, input_file("TRACE", "A trace file: .csv, .csv.gz, .toml or .json.", Trace)],
+    cluster: Annotated[Path, input_option("A cluster file: .toml or .json.", Cluster)],
+    policy: Annotated[str, policy_option("A policy of rounds", Queue)],
     rounds: Annotated[int | None, typer.Option(help="Stop after so many rounds, counted from here.", min=0)] = None,
     length: Annotated[str, typer.Option(help="Seconds of a round.")] = "300",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="OPTION=VALUE", help="An option of the policy. May be repeated."),
-    ] = None,
-    backend: Annotated[str, typer.Option(help="A back end by name; auto: the policy's own algorithm.")] = "auto",
+    settings: Settings = None,
+    backend: Backend = "auto",
     floats: Annotated[bool, typer.Option("--floats", help="Count in floats, not in fractions: faster.")] = False,
     restart: Annotated[str, typer.Option(help="Seconds to stop a job and start it again.")] = "0",
     launch: Annotated[str, typer.Option(help="Seconds to start a job for the first time.")] = "0",
@@ -48,7 +46,7 @@ def run_command(
     json_: AsJson = False,
     parquet: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a row for each job and round.")] = None,
     state: Annotated[Path | None, typer.Option(metavar="FILE", help="Write down how to go on from any round.")] = None,
-    resume: Annotated[Path | None, typer.Option(metavar="FILE", help="Go on from what --state wrote.")] = None,
+    resume: Annotated[Path | None, input_option("Go on from what --state wrote.")] = None,
     record: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write what changed, round by round (.jsonl.gz), for proofs/verify.py."),

@@ -15,8 +15,9 @@ import typer
 from fairopt import discovery
 from fairopt.cli import schedule_tables, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.listing import AsJson, outcome_properties, print_json
-from fairopt.cli.settings import configured
+from fairopt.cli.given import input_file
+from fairopt.cli.listing import AsJson, Backend, outcome_properties, policy_option, print_json
+from fairopt.cli.settings import Settings, configured
 from fairopt.compare import verify as verified
 from fairopt.errors import BadInput
 from fairopt.policy import Plan, decide
@@ -37,13 +38,10 @@ UNTOLD: Mapping[str, Any] = {"schema": SCHEMA, "policy": "unknown", "bases": [],
 
 
 def schedule_command(
-    batch: Annotated[Path, typer.Argument(metavar="BATCH", help="A batch file: .toml or .json.")],
-    policy: Annotated[str, typer.Option(help="A policy of schedules by name; `fairopt policies` lists them.")],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="OPTION=VALUE", help="An option of the policy. May be repeated."),
-    ] = None,
-    backend: Annotated[str, typer.Option(help="A back end by name; auto: the policy's own choice.")] = "auto",
+    batch: Annotated[Path, input_file("BATCH", "A batch file: .toml or .json.", Batch)],
+    policy: Annotated[str, policy_option("A policy of schedules", Batch)],
+    settings: Settings = None,
+    backend: Backend = "auto",
     json_: AsJson = False,
 ) -> None:
     """Say which jobs of a batch run where and when, and who pays whom."""

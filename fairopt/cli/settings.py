@@ -10,9 +10,12 @@ from fractions import Fraction
 from inspect import signature
 from pathlib import Path
 from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import typer
 
 from fairopt import discovery
+from fairopt.cli import completing
 from fairopt.codec import decode
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy
@@ -22,6 +25,15 @@ from fairopt.problem.labels import nearest
 from fairopt.simulation import Mechanics
 from fairopt.simulation.run import check_matches
 
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="OPTION=VALUE",
+        help="An option of the policy, as `fairopt policies NAME` lists them. May be repeated.",
+        autocompletion=completing.OPTIONS,
+    ),
+]
 P = TypeVar("P", bound=Policy)
 _PLAIN = (bool, int, float, Fraction, str)
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

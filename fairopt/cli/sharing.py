@@ -11,13 +11,15 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import as_json, proving, scheduling, tables
-from fairopt.cli.listing import AsJson, outcome_properties, print_json
+from fairopt.cli.given import Types, input_file
+from fairopt.cli.listing import AsJson, Backend, PropertyNames, outcome_properties, policy_option, print_json
 from fairopt.compare import verify as verified
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.metrics import metrics
 from fairopt.policy import allocate, uniqueness
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem import exact as rational
+from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import is_batch_file
 from fairopt.problem.files.storage import require_place
 from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility
@@ -29,9 +31,9 @@ RECORDS = (".jsonl", ".jsonl.gz")
 
 
 def solve(
-    market: Annotated[Path, typer.Argument(metavar="MARKET", help="A market file: .toml, .json or .csv.")],
-    policy: Annotated[str, typer.Option(help="A policy by name; `fairopt policies` lists them.")],
-    backend: Annotated[str, typer.Option(help="A back end, or a method of the policy, by name; or auto.")] = "auto",
+    market: Annotated[Path, input_file("MARKET", "A market file: .toml, .json or .csv.", Market)],
+    policy: Annotated[str, policy_option("A policy", Market)],
+    backend: Backend = "auto",
     json_: AsJson = False,
     exact: Annotated[
         bool, typer.Option("--exact", help="Decide in rational arithmetic; numbers print as p/q.")
@@ -50,11 +52,12 @@ def solve(
         Path | None,
         typer.Option(metavar="FILE", help="Write the proof here, for `fairopt check FILE`; implies --exact."),
     ] = None,
+    types: Types = None,
 ) -> None:
     """Compute one policy's allocation."""
     exact = exact or certificate is not None
     require_place(certificate, "--certificate")
-    problem = read_market(market)
+    problem = read_market(market, types or ())
     problem = problem.normalised() if normalise else problem
     rule = discovery.policy(policy, Market)
     solver = discovery.solver(rule, backend)
@@ -96,20 +99,17 @@ def solve(
 def verify(
     market: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE", help="A market; a batch, .toml or .json; or the record of a run, .jsonl or .jsonl.gz."
+        input_file(
+            "FILE", "A market; a batch, .toml or .json; or the record of a run, .jsonl or .jsonl.gz.", Market, Batch
         ),
     ],
     allocation: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[OUTCOME]",
-            help="Of a market, an allocation by anyone, .csv or .json; of a batch, a schedule by anyone, .json.",
+        input_file(
+            "[OUTCOME]", "Of a market, an allocation by anyone, .csv or .json; of a batch, a schedule by anyone, .json."
         ),
     ] = None,
-    property_names: Annotated[
-        list[str] | None, typer.Option("--property", help="A property by name; all by default. May be repeated.")
-    ] = None,
+    property_names: PropertyNames = None,
     json_: AsJson = False,
     tolerance: Annotated[float, typer.Option(help="Relative slack that counts as none.", min=0)] = TOLERANCE,
     exact: Annotated[bool, typer.Option("--exact", help="No tolerance, and numbers print as p/q.")] = False,
@@ -117,6 +117,7 @@ def verify(
         Path | None,
         typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`; implies --exact."),
     ] = None,
+    types: Types = None,
 ) -> None:
     """Check an allocation, a schedule or a recorded run, made by anyone.
 
@@ -132,7 +133,7 @@ def verify(
     if is_batch_file(market):
         _refuse({"--certificates": certificates}, f"{market} is a batch")
         return scheduling.verify(market, allocation, property_names, json_=json_, tolerance=slack, exact=exact)
-    problem = read_market(market)
+    problem = read_market(market, types or ())
     shares = read_allocation(allocation, problem)
     asked = outcome_properties(property_names, Market)
     exact = exact or certificates is not None

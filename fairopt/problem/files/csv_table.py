@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from fairopt.errors import BadInput
 from fairopt.problem.checks import check_name
 from fairopt.problem.files.columns import REQUIRED, TableRow, TableType
+from fairopt.problem.files.file_type import separator
 from fairopt.problem.numbers import exact, shown
 
 
@@ -96,7 +97,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def _records(text: str) -> list[tuple[int, list[str]]]:
     """Return the records that are not blank lines, each with the line where it ends."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator(text))
     try:
         return [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if cells]
     except csv.Error as error:

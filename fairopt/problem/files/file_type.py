@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -35,6 +36,8 @@ def check_file_type(data: Mapping[str, object], wanted: str, place: str) -> None
 
 #: What tells the type of a CSV text: the column that names its rows.
 _COLUMNS: Mapping[str, str] = MappingProxyType({"user": MARKET, "job_id": "trace"})
+#: What may stand between two cells of a CSV text; of several the one that the header has most.
+SEPARATORS = (",", ";", "\t")
 _SUFFIXES = dict.fromkeys((".toml", ".json", ".csv", ".csv.gz"))
 
 
@@ -43,10 +46,16 @@ def file_type(path: AnyPath) -> str:
     with naming(path):
         suffix, text = suffix_of(path, _SUFFIXES), read_text(path)
         if suffix.startswith(".csv"):
-            header = next(csv.reader(text.splitlines()[:1]), [])
+            header = next(csv.reader(text.splitlines()[:1], delimiter=separator(text)), [])
             return next((_COLUMNS[name.strip()] for name in header if name.strip() in _COLUMNS), MARKET)
         possible = {key: TYPES[key][0] for key in TYPES if key in text}
         if set(possible.values()) <= {MARKET}:  # so that a large file is not read twice
             return MARKET
         data = {".toml": parse_toml, ".json": parse_json}[suffix](text)
         return next((possible[key] for key in possible if key in data), MARKET)
+
+
+def separator(text: str) -> str:
+    """Return what stands between the cells of a CSV text: a comma, a semicolon or a tab, as its header says."""
+    header = re.sub(r'"[^"]*"', "", next((line for line in text.splitlines() if line.strip()), ""))
+    return max(SEPARATORS, key=header.count)

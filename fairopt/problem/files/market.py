@@ -1,12 +1,15 @@
 """Market files: .toml, .json and .csv, read and written by suffix.
 
-A CSV table is ``user,weight,demand,<type>...`` with a row for each user and one row called ``capacity``.
+A CSV table is ``user,weight,demand,<type>...`` with a row for each user and one row called ``capacity``, which has a
+number in the column of each type. Cells are separated by commas, semicolons or tabs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from fractions import Fraction
+from functools import partial
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -28,8 +31,9 @@ from fairopt.problem.files.columns import (
     tables,
     write_document,
 )
-from fairopt.problem.files.csv_table import csv_text, number, read_csv
-from fairopt.problem.files.storage import AnyPath, Format, documents, naming, read_file, write_file
+from fairopt.problem.files.csv_table import csv_text, filled, number, read_csv
+from fairopt.problem.files.storage import AnyPath, Format, documents, naming, read_file, suffix_of, write_file
+from fairopt.problem.labels import nearest
 from fairopt.problem.market import Market
 from fairopt.problem.numbers import exact, shown, written
 from fairopt.program import INFINITY
@@ -66,6 +70,13 @@ MARKET = document_type(
 )
 CAPACITY = "capacity"
 _OPTIONAL = ("weight", "demand")
+#: What people call these two elsewhere: a column of such a name is hardly a GPU type.
+_ELSEWHERE: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "weight": ("priority", "tickets", "quota", "entitlement", "share", "shares", "credits", "budget"),
+        "demand": ("gpus", "limit", "request", "requested"),
+    }
+)
 
 
 def market_schema() -> dict[str, Any]:
@@ -74,9 +85,14 @@ def market_schema() -> dict[str, Any]:
     return json_schema(MARKET, "market", about)
 
 
-def read_market(path: AnyPath) -> Market:
-    """Return the market in a .toml, .json or .csv file. Errors: `BadInput` naming the file, the place, the remedy."""
-    return read_file(path, FORMATS)
+def read_market(path: AnyPath, types: Sequence[str] = ()) -> Market:
+    """Return the market in a .toml, .json or .csv file; ``types``: columns of CSV that are GPU types despite their name.
+
+    Errors: `BadInput` naming the file, the place, the remedy.
+    """
+    if types and suffix_of(path, FORMATS) != ".csv":
+        raise BadInput(f"{path} says itself what its types are", place="--type", remedy="Leave it out")
+    return read_file(path, {**FORMATS, ".csv": Format(partial(market_from_csv, named=types), market_to_csv)})
 
 
 def write_market(market: Market, path: AnyPath) -> None:
@@ -186,10 +202,20 @@ def _with_jobs(market: Market, owner: str, rows: list[int]) -> dict[str, Any]:
     return {"name": owner, "weight": sum(weights, Fraction(0)), "job": jobs}
 
 
-def market_from_csv(text: str) -> Market:
-    """Return the market in a CSV text; a blank weight is 1, a blank demand is no limit, other blanks are errors."""
+def market_from_csv(text: str, named: Sequence[str] = ()) -> Market:
+    """Return the market in a CSV text; a blank weight is 1, a blank demand is no limit, other blanks are errors.
+
+    ``named``: columns that are GPU types, whatever they are called.
+    """
     table = read_csv(text, "user", check_column)
     types = [name for name in table.header if name not in ("user", *_OPTIONAL)]
+    for name in named:
+        if name not in types:
+            raise BadInput(f"no column is called {shown(name)}", place="--type", remedy=nearest(name, types, "column"))
+    for name in types:
+        if name not in named and (meant := _meant(name)) is not None:
+            remedy = f"Call it {meant}, or leave it out; if it is a GPU type, say so by --type {name}"
+            raise BadInput(f"unknown column {shown(name)}", place=f"line {table.line}", remedy=remedy)
     if not types:
         raise BadInput("no GPU types", place="line 1", remedy="Give a column for each type, after the header user")
     capacity = next((row for row in table.rows if row.name == CAPACITY), None)
@@ -199,6 +225,9 @@ def market_from_csv(text: str) -> Market:
     for name in _OPTIONAL:
         if capacity.values.get(name):
             raise BadInput(f"got {shown(capacity[name])}", place=capacity.at(name), remedy="Leave the cell blank")
+    for name in types:
+        remedy = "Write how many GPUs there are of this type; leave the column out if it is no GPU type"
+        filled(capacity, name, remedy)
     users = [row for row in table.rows if row is not capacity]
     if not users:
         raise BadInput("no users", place=capacity.place, remedy="Give a row for each user")
@@ -218,6 +247,12 @@ def market_from_csv(text: str) -> Market:
     )
 
 
+def _meant(name: str) -> str | None:
+    """Return the column that one of an unknown name is probably meant to be."""
+    near = get_close_matches(name.casefold(), _OPTIONAL, 1, 0.8)
+    return next((word for word, others in _ELSEWHERE.items() if word in near or name.casefold() in others), None)
+
+
 def check_column(name: str, place: str) -> None:
     """Refuse a header that does not begin with ``user``, and the known columns in capital letters."""
     if place.endswith(", column 1") and name != "user":
@@ -235,7 +270,7 @@ def market_to_csv(market: Market) -> str:
         raise BadInput("a market with job types", place="owner", remedy=remedy)
     for names, words in ((market.types, ("user", *_OPTIONAL)), (market.users, (CAPACITY,))):
         for name in names:
-            if name.casefold() in words or name != name.strip():
+            if name.casefold() in words or name != name.strip() or (names is market.types and _meant(name)):
                 remedy = "Write it as .toml or .json, or rename it"
                 raise BadInput(f"the name {shown(name)}", place="names", remedy=remedy)
     there = {"weight": any(market.weight != 1), "demand": any(market.limit != INFINITY)}

@@ -59,7 +59,9 @@ def naming(file: AnyPath = "", place: str = "") -> Iterator[None]:
     try:
         yield
     except BadInput as error:
-        error.file, error.place = error.file or str(fspath(file)), error.place or place
+        # a path may be called otherwise than it is opened
+        called = str(file) if isinstance(file, Path) else fspath(file)
+        error.file, error.place = error.file or called, error.place or place
         raise
 
 

@@ -1,0 +1,144 @@
+"""What a command is given: a file, ``-`` for standard input, or ``@NAME`` for a data set that is installed.
+
+The last two become files of a temporary folder, so that every reader takes them; messages call them what they are.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from inspect import getdoc
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from fairopt import discovery
+from fairopt.cli.completing import files_and
+from fairopt.errors import BadInput
+from fairopt.problem.files.file_type import SEPARATORS
+from fairopt.problem.files.problem import KINDS, kind_of
+
+STDIN = Path("-")
+Types = Annotated[
+    list[str] | None,
+    typer.Option("--type", metavar="NAME", help="Of a .csv market: this column is a GPU type. May be repeated."),
+]
+_TOML = re.compile(r"""\[|[\w."'-]+\s*=""")
+
+
+class StandIn(type(Path())):  # type: ignore[misc]  # the class of paths of this system
+    """A temporary file, which messages call what it stands for."""
+
+    called = ""
+
+    @classmethod
+    def write(cls, context: typer.Context, called: str, suffix: str, write: Callable[[Path], Any]) -> Path:
+        """Return a file that is there until the command ends; ``write`` fills it."""
+        folder = context.with_resource(TemporaryDirectory(prefix="fairopt-"))
+        file: Any = cls(folder, f"given{suffix}")
+        file.called = called
+        write(file)
+        return file
+
+    def __str__(self) -> str:
+        return self.called or super().__str__()
+
+    def __fspath__(self) -> str:
+        return super().__str__()
+
+
+def input_file(metavar: str, about: str, *kinds: type) -> Any:
+    """Return the argument of a file, of one of ``kinds`` of problems, or of something else where there are none."""
+    return typer.Argument(metavar=metavar, help=f"{about} {_also(kinds)}", **resolving(kinds))
+
+
+def input_option(about: str, *kinds: type) -> Any:
+    """Return the option of a file; ``kinds`` as in `input_file`."""
+    return typer.Option(metavar="FILE", help=f"{about} {_also(kinds)}", **resolving(kinds))
+
+
+def _also(kinds: Sequence[type]) -> str:
+    return "- is standard input, @NAME a data set." if kinds else "- is standard input."
+
+
+def resolving(kinds: Sequence[type] = ()) -> dict[str, Any]:
+    """Return the callback of a parameter, which replaces what stands for a file by one, and what shells propose."""
+
+    def resolve(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
+        if context.resilient_parsing or value is None:
+            return value
+        if isinstance(value, list | tuple):
+            return [_file(context, each, parameter, kinds) for each in value]
+        return _file(context, value, parameter, kinds)
+
+    return {"callback": resolve, "autocompletion": files_and(lambda: names_of(kinds))}
+
+
+def _file(context: typer.Context, path: Path, parameter: typer.CallbackParam, kinds: Sequence[type]) -> Path:
+    text = str(path)
+    if path == STDIN:
+        if context.meta.setdefault("fairopt.stdin", parameter) is not parameter:
+            raise BadInput("standard input is taken already", place=parameter.human_readable_name, remedy="Give a file")
+        data = sys.stdin.buffer.read()
+        return StandIn.write(context, "standard input", suffix_told(data), lambda file: file.write_bytes(data))
+    if kinds and text.startswith("@") and not path.exists():
+        name = data_set(text[1:], kinds)
+        problem = discovery.load(discovery.DATASETS, name)()
+        kind = kind_of(problem, f"data set {name!r}")
+        return StandIn.write(context, f"@{name}", ".json", lambda file: kind.write(problem, file))
+    return path
+
+
+def suffix_told(data: bytes) -> str:
+    """Return the suffix of a file with this content. Errors: `BadInput` where the content does not tell."""
+    if data[:2] == b"\x1f\x8b":
+        try:
+            return f"{suffix_told(gzip.decompress(data))}.gz"
+        except (OSError, EOFError) as error:
+            raise BadInput(f"not gzip: {error}", file="standard input", remedy="Give all of it, or unpack it") from error
+    lines = [line for line in data.decode("utf-8-sig", "replace").splitlines() if line.strip()]
+    first = next((line.strip() for line in lines if not line.lstrip().startswith("#")), "")
+    if first.startswith("{"):  # a line that ends what it begins, before others, is one of JSON lines
+        return ".jsonl" if first.endswith("}") and len(lines) > 1 else ".json"
+    if _TOML.match(first):
+        return ".toml"
+    if any(separator in first for separator in SEPARATORS):
+        return ".csv"
+    problem = f"{first[:40]!r} begins no TOML, JSON or CSV" if first else "it is empty"
+    remedy = "Save it as a file that ends in .toml, .json or .csv, and give that" if first else "Send a file to it"
+    raise BadInput(problem, file="standard input", remedy=remedy)
+
+
+def names_of(kinds: Sequence[type]) -> dict[str, str]:
+    """Return what each installed data set of one of ``kinds`` is about, by name; of those that do not say, too."""
+    wanted = {"", *(KINDS[each].name for each in kinds if each in KINDS)}
+    found = [described(name) for name in discovery.names(discovery.DATASETS)]
+    return {each["name"]: each["about"] for each in found if each["kind"] in wanted}
+
+
+def data_set(text: str, kinds: Sequence[type]) -> str:
+    """Return the data set of this name, or the one of ``kinds`` whose name goes on after it: gavel, gavel-example."""
+    if text in discovery.names(discovery.DATASETS):
+        return text
+    fit = names_of(kinds)
+    several = [name for name in fit if name.startswith(f"{text}-")]
+    if len(several) == 1:
+        return several[0]
+    near = get_close_matches(text, [*fit, *(name.partition("-")[0] for name in fit)], 3, 0.5)
+    remedy = f"Give @{' or @'.join(dict.fromkeys(several or near or fit))}; `fairopt datasets` lists all"
+    problem = f"{len(several)} data sets begin so" if several else "there is no such data set to be had here"
+    raise BadInput(problem, file=f"@{text}", remedy=remedy)
+
+
+def described(name: str) -> dict[str, str]:
+    """Return what is known of a data set without making it."""
+    made: Callable[[], Any] = discovery.load(discovery.DATASETS, name)
+    returned = get_type_hints(made).get("return")
+    kind = next((kind.name for each, kind in KINDS.items() if each is returned), "")
+    about = (getdoc(made) or "").partition("\n\n")[0].replace("\n", " ").removeprefix("Return ")
+    return {"name": name, "kind": kind, "about": about[:1].upper() + about[1:]}
