@@ -115,7 +115,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     epilog="Other packages may bring commands: `fairopt plugins` lists them.",
-    **PLAIN | {"add_completion": True},
+    **{**PLAIN, "add_completion": True},
 )
 
 

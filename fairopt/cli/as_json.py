@@ -8,6 +8,7 @@ from typing import Any
 
 from fairopt.backends import Highs
 from fairopt.backends.solution import Solution
+from fairopt.cli.settings import options_of
 from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
 from fairopt.errors import FairoptError, NotSolved
 from fairopt.metrics import Metrics
@@ -174,6 +175,7 @@ def policies(policies: Sequence[Policy]) -> list[dict[str, Any]]:
     """Return what ``policies --json`` prints."""
     return [
         {
+            "schema": SCHEMA,
             "name": policy.name,
             "decides": DECIDES[policy.problem],
             "source": policy.source,
@@ -181,6 +183,7 @@ def policies(policies: Sequence[Policy]) -> list[dict[str, Any]]:
             "methods": [method.name for method in policy.methods],
             "program": policy.has_program,
             "available": bool(policy.methods) or Highs.available(),
+            "options": [option._asdict() for option in options_of(policy)],
             "claims": [
                 {
                     "property": claim.said(),
@@ -201,6 +204,7 @@ def backends(backends: Sequence[Any]) -> list[dict[str, Any]]:
     """Return what ``backends --json`` prints."""
     return [
         {
+            "schema": SCHEMA,
             "name": backend.name,
             "available": backend.available(),
             "missing": list(backend.missing()),
@@ -213,4 +217,5 @@ def backends(backends: Sequence[Any]) -> list[dict[str, Any]]:
 
 def properties(properties: Sequence[Property]) -> list[dict[str, Any]]:
     """Return what ``properties --json`` prints."""
-    return [{key: getattr(each, key) for key in ("name", "of", "definition", "source")} for each in properties]
+    keys = ("name", "of", "definition", "source")
+    return [{"schema": SCHEMA} | {key: getattr(each, key) for key in keys} for each in properties]

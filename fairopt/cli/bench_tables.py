@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
-from rich.console import Console
-from rich.table import Table
-
 from fairopt.bench.records import Measurement, MeasurementStatus, Record
 from fairopt.bench.spec import Spec
+from fairopt.cli.tables import say, table_of
 
 
 class ProgressPrinter:
@@ -42,14 +40,11 @@ def results(measured: Sequence[Measurement]) -> None:
         by_name = groups.setdefault((each.instance.name, each.instance.digest), {})
         by_name.setdefault(each.called, []).append(each)
     for (instance, _), by_name in groups.items():
-        table = Table(title=f"{instance}: seconds, medians", title_justify="left", box=None, pad_edge=False)
-        for name in ("contender", "status"):
-            table.add_column(name)
-        for name in ("build", "solve", "certify", "CPU", "MB", "gap"):
-            table.add_column(name, justify="right", no_wrap=True)
+        table = table_of("contender", "status", "build", "solve", "certify", "CPU", "MB", "gap")
         for called, several in by_name.items():
             table.add_row(called, *_cells(several))
-        Console().print(table)
+        say(f"{instance}: seconds, medians")
+        say(table)
 
 
 def _cells(several: Sequence[Measurement]) -> list[str]:
@@ -67,12 +62,11 @@ def _cells(several: Sequence[Measurement]) -> list[str]:
 
 def listing(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table of texts."""
-    table = Table(title=title, title_justify="left")
-    for column in columns:
-        table.add_column(column)
+    table = table_of(*columns)
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    say(f"{title}:")
+    say(table)
 
 
 def _shown(values: Iterable[float | None], form: str) -> str:

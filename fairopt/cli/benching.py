@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,8 +21,11 @@ from fairopt.bench.run import place, run_spec
 from fairopt.bench.spec import Spec, shipped, specifications
 from fairopt.cli import bench_tables, completing
 from fairopt.cli.app import PLAIN, Once
+from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import input_file, resolving
+from fairopt.cli.listing import AsJson, print_json
+from fairopt.cli.tables import working
 from fairopt.errors import BadInput
 from fairopt.problem.files.storage import require_place
 
@@ -134,12 +137,14 @@ def report_command(
     results: Annotated[list[Path], input_file("RESULTS...", "Files of JSON lines that --json wrote.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML page to write.")],
     title: Annotated[str | None, typer.Option(help="The page's title; the specification's by default.")] = None,
+    json_: AsJson = False,
 ) -> None:
     """Write one HTML page with tables and pictures of results."""
     require_place(output, "--output")
     records = _read(results)
     titles = dict.fromkeys(Spec.parse(each.spec_text, "the results").title for each in environments(records).values())
     _write_report(records, output, title or " and ".join(titles) or "fairopt bench")
+    _print_written([output], json_)
 
 
 @app.command("figures", cls=Once)
@@ -150,6 +155,7 @@ def figures_command(
         typer.Option("--into", metavar="FILE", help="A Markdown file with places for them; may be repeated."),
     ],
     made_by: Annotated[str, typer.Option(metavar="COMMAND", help="What made the results, as the text says it.")] = "",
+    json_: AsJson = False,
 ) -> None:
     """Write goals and ratios into Markdown files.
 
@@ -161,15 +167,28 @@ def figures_command(
     for path in into:
         write_figures(records, path, made_by or "; ".join(commands))
         _say(f"wrote {path}")
+    _print_written(into, json_)
 
 
-@app.command("list")
-def list_command() -> None:
+@app.command("list", cls=Once)
+def list_command(json_: AsJson = False) -> None:
     """List specifications, tasks, families of instances and contenders that are here."""
-    bench_tables.listing("specifications", ("name", "task", "title"), specifications())
-    bench_tables.listing("tasks", ("name", "what is asked"), summaries(discovery.TASKS))
-    bench_tables.listing("families of instances", ("name", "what they are"), summaries(discovery.FAMILIES))
-    bench_tables.listing("contenders", ("name", "tasks", "here"), contenders())
+    listed = {
+        "specifications": (("name", "task", "title"), specifications()),
+        "tasks": (("name", "what is asked"), summaries(discovery.TASKS)),
+        "families of instances": (("name", "what they are"), summaries(discovery.FAMILIES)),
+        "contenders": (("name", "tasks", "here"), contenders()),
+    }
+    if json_:
+        found = {title: [dict(zip(heads, row, strict=True)) for row in rows] for title, (heads, rows) in listed.items()}
+        return print_json({"schema": SCHEMA, **found})
+    for title, (heads, rows) in listed.items():
+        bench_tables.listing(title, heads, rows)
+
+
+def _print_written(paths: Sequence[Path], json_: bool) -> None:
+    if json_:
+        print_json({"schema": SCHEMA, "written": [str(path) for path in paths]})
 
 
 def _read(results: list[Path]) -> list[Record]:
@@ -186,7 +205,8 @@ def _read(results: list[Path]) -> list[Record]:
 
 
 def _write_report(records: list[Record], path: Path, title: str) -> None:
-    write_report(records, path, title)
+    with working(f"writing {path}"):
+        write_report(records, path, title)
     _say(f"wrote {path}")
 
 

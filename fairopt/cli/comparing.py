@@ -99,7 +99,7 @@ def compare(
     else:
         kind.table(rows, problem, wanted)
         if allocations:
-            comparison_tables.allocations(rows)
+            tables.allocations(row.decision for row in rows if row.decision is not None)
     if certificates is not None:
         proving.write_certificates(rows, wanted, certificates)
     if interrupted:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,12 +30,12 @@ def datasets(
     if name is not None:
         if out is None:
             raise BadInput("there is no place for the data set", place="--out", remedy=f"Give --out {name}.toml")
-        return _write(discovery.load(discovery.DATASETS, name)(), out, f"data set {name!r}", json_)
+        return _write(discovery.load(discovery.DATASETS, name), out, f"data set {name!r}", json_)
     if out is not None:
         raise BadInput(f"no data set to write to {out}", place="--out", remedy="Name one; `fairopt datasets` has all")
     found = listing.chosen(None, discovery.DATASETS, described)
     columns = {"name": "data set", "kind": "what", "about": "about"}
-    listing.show(json_, found, lambda: tables.listing(columns, found))
+    listing.show(json_, [{"schema": as_json.SCHEMA, **each} for each in found], lambda: tables.listing(columns, found))
 
 
 def import_(
@@ -50,12 +52,13 @@ def import_(
     json_: listing.AsJson = False,
 ) -> None:
     """Read a file of another tool and write it as a file of fairopt's."""
-    _write(discovery.load(discovery.IMPORTERS, name)(file), out, f"importer {name!r}", json_)
+    _write(partial(discovery.load(discovery.IMPORTERS, name), file), out, f"importer {name!r}", json_)
 
 
-def _write(problem: Any, out: Path, place: str, json_: bool) -> None:
-    kind = kind_of(problem, place)
-    kind.write(problem, out)
+def _write(make: Callable[[], Any], out: Path, place: str, json_: bool) -> None:
+    with tables.working(f"writing {out}"):
+        problem = make()
+        kind = kind_of(problem, place)
+        kind.write(problem, out)
     said = {"schema": as_json.SCHEMA, "file": str(out), "kind": kind.name, "holds": repr(problem)}
     listing.show(json_, said, lambda: tables.say(f"{out}: {kind.name}, {problem!r}"))
-

@@ -40,16 +40,16 @@ class StandIn(type(Path())):  # type: ignore[misc]  # the class of paths of this
     def write(cls, context: typer.Context, called: str, suffix: str, write: Callable[[Path], Any]) -> Path:
         """Return a file that is there until the command ends; ``write`` fills it."""
         folder = context.with_resource(TemporaryDirectory(prefix="fairopt-"))
-        file: Any = cls(folder, f"given{suffix}")
+        file = cls(folder, f"given{suffix}")
         file.called = called
         write(file)
         return file
 
     def __str__(self) -> str:
-        return self.called or super().__str__()
+        return self.called or str(super().__str__())
 
     def __fspath__(self) -> str:
-        return super().__str__()
+        return str(super().__str__())
 
 
 def input_file(metavar: str, about: str, *kinds: type) -> Any:
@@ -83,7 +83,7 @@ def _file(context: typer.Context, path: Path, parameter: typer.CallbackParam, ki
     text = str(path)
     if path == STDIN:
         if context.meta.setdefault("fairopt.stdin", parameter) is not parameter:
-            raise BadInput("standard input is taken already", place=parameter.human_readable_name, remedy="Give a file")
+            raise BadInput("standard input is taken already", place=parameter.opts[0], remedy="Give a file")
         data = sys.stdin.buffer.read()
         return StandIn.write(context, "standard input", suffix_told(data), lambda file: file.write_bytes(data))
     if kinds and text.startswith("@") and not path.exists():
@@ -100,7 +100,9 @@ def suffix_told(data: bytes) -> str:
         try:
             return f"{suffix_told(gzip.decompress(data))}.gz"
         except (OSError, EOFError) as error:
-            raise BadInput(f"not gzip: {error}", file="standard input", remedy="Give all of it, or unpack it") from error
+            raise BadInput(
+                f"not gzip: {error}", file="standard input", remedy="Give all of it, or unpack it"
+            ) from error
     lines = [line for line in data.decode("utf-8-sig", "replace").splitlines() if line.strip()]
     first = next((line.strip() for line in lines if not line.lstrip().startswith("#")), "")
     if first.startswith("{"):  # a line that ends what it begins, before others, is one of JSON lines

@@ -13,6 +13,7 @@ import typer
 from fairopt import discovery
 from fairopt.cli import as_json, completing, tables
 from fairopt.cli.app import COMMANDS
+from fairopt.cli.settings import options_of
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy
 from fairopt.problem import Market, Queue
@@ -44,15 +45,27 @@ def policy_option(what: str, problem: type) -> Any:
     return typer.Option(help=about, autocompletion=completing.policies(problem))
 
 
-def policies(json_: AsJson = False) -> None:
+def policies(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="A policy: all about it, its options too.", autocompletion=completing.policies()
+        ),
+    ] = None,
+    json_: AsJson = False,
+) -> None:
     """List the policies that are installed and what each claims: of shares (`solve`), rounds (`run`), `schedule`s."""
+    if name is not None:
+        found = discovery.policy(name)
+        return show(json_, as_json.policies([found]), lambda: tables.policy(found, options_of(found)))
     listed, rounds, schedules = (wanted_policies(None, problem) for problem in (Market, Queue, Batch))
     if json_:
         print_json(as_json.policies([*listed, *rounds, *schedules]))
     else:
         tables.policies(listed)
-        tables.policies(rounds, "policy of rounds", assumptions=False)
-        tables.policies(schedules, "policy of schedules", assumptions=False)
+        tables.policies(rounds, "policy of rounds")
+        tables.policies(schedules, "policy of schedules")
+        tables.say("`fairopt policies NAME` says what options a policy has.")
 
 
 def backends(json_: AsJson = False) -> None:
@@ -75,7 +88,7 @@ def plugins(json_: AsJson = False) -> None:
         if each.group == discovery.COMMANDS and each.name in COMMANDS:
             why = "is not used: fairopt has a command of that name"
             print(f"fairopt: {each.name!r} of {each.package} {why}", file=sys.stderr)
-    rows = [each._asdict() for each in found]
+    rows = [{"schema": as_json.SCHEMA, **each._asdict()} for each in found]
     if found or json_:
         columns = {"name": "name", "group": "of", "value": "what", "package": "package"}
         return show(json_, rows, lambda: tables.listing(columns, rows))

@@ -12,6 +12,7 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import tables
+from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, policy_option, print_json
@@ -57,10 +58,11 @@ def lie(
     """
     problem, rule = read_market(market, types or ()), discovery.policy(policy, Market)
     require_place(certificate, "--certificate")
-    found = StrategyProofness().search(rule, problem, effort=Effort(evaluations=evaluations, seed=seed))
+    with tables.working("searching"):
+        found = StrategyProofness().search(rule, problem, effort=Effort(evaluations=evaluations, seed=seed))
     verdict = found.by_misreport[kind.value]
     if verdict.answer is not Answer.FAILS:
-        said = {"found": False, "effort": verdict.effort}
+        said = {"schema": SCHEMA, "found": False, "effort": verdict.effort}
         print(json.dumps(said) if json_ else f"no lie that pays was found: {verdict.effort}")
         return
     witness: Misreport = verdict.witness
@@ -69,7 +71,7 @@ def lie(
             raise NotCapable("the lie pays in decisions in floats; only one that pays exactly is shrunk")
         problem, witness = _smallest(rule, problem, witness, kind, markets)
     if json_:
-        said = {"found": True, "policy": rule.name, "market": market_to_dict(problem)}
+        said = {"schema": SCHEMA, "found": True, "policy": rule.name, "market": market_to_dict(problem)}
         print_json({**said, "misreport": plain(witness, exact=True), "effort": verdict.effort})
     else:
         tables.lie(rule, problem, witness)

@@ -7,40 +7,59 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from time import perf_counter
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
 
 from fairopt.certificates import Certificate
 from fairopt.cli import tables
+from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
+from fairopt.cli.given import input_file
 from fairopt.cli.listing import AsJson, print_json
 from fairopt.compare import AllocationRow
-from fairopt.errors import BadInput, FairoptError, NotInstalled, NotSolved
+from fairopt.errors import BadInput, FairoptError, NotInstalled, NotSolved, require
 from fairopt.evidence import EvidenceItem, certify_bound, evidence, evidence_of_verdicts
 from fairopt.ledger import Entry, Finding, Ruling, ledger
 from fairopt.policy import Formulated, Policy
 from fairopt.problem import Market, exact
 from fairopt.program import Array
 from fairopt.proofs import verify
+from fairopt.proofs.verifier import front
+from fairopt.proofs.verifier.reading import one_line
 from fairopt.properties import AllocationProperty, Property, Verdict
 
 
 def check(
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE...", help="Certificates, runs or schedules (JSON), or folders of them."),
-    ],
+    files: Annotated[list[Path], input_file("FILE...", "Certificates, runs or schedules (JSON), or folders of them.")],
     tolerance: Annotated[
         str | None, typer.Option(help="What numbers of runs (0) and schedules (1e-9) in floats may be off by.")
     ] = None,
+    json_: AsJson = False,
 ) -> None:
     """Decide certificates, recorded runs and schedules, as `proofs/verify.py` does: it is the same program.
 
     Which of the three a file is, its contents say. Exit status: 0 all accepted, 1 one rejected, 2 one cannot be read.
     """
-    slack = [] if tolerance is None else [f"--tolerance={exact(tolerance, '--tolerance')}"]
-    raise typer.Exit(verify.main([*slack, "--", *map(str, files)]))
+    slack = None if tolerance is None else exact(tolerance, "--tolerance")
+    require(slack is None or slack >= 0, tolerance, "--tolerance", "Give a number like 1e-6, at least 0")
+    worst, found = front.FINE, []
+    for path in (each for given in files for each in front.files(given)):
+        with tables.working(f"checking {path}"):
+            status, said = front.report(path, slack)
+        worst = max(worst, status)
+        found.append({"file": str(path), "status": _STATUSES[status], "said": said})
+        for line in () if json_ else said:
+            print(one_line(f"{path}: {line}"), flush=True)
+    if json_:
+        print_json({"schema": SCHEMA, "files": found})
+    raise typer.Exit(worst)
+
+
+_STATUSES: Mapping[int, str] = MappingProxyType(
+    {front.FINE: "accepted", front.REJECTED: "rejected", front.UNREADABLE: "unreadable"}
+)
 
 
 def claims(
@@ -169,6 +188,7 @@ def _recomputed(rows: list[Entry]) -> Iterator[tuple[Entry, Finding | Exception,
 
 def _json(row: Entry) -> dict[str, Any]:
     return {
+        "schema": SCHEMA,
         **{key: getattr(row, key) for key in ("id", "paper", "where", "kind", "says")},
         "verdict": row.verdict.value,
         "evidence": row.evidence,

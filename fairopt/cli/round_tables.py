@@ -6,9 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from rich.console import Console
-
-from fairopt.cli.tables import say, some_of, table_of
+from fairopt.cli.tables import on_terminal, say, some_of, table_of
 from fairopt.policy import Policy
 from fairopt.problem import Trace
 from fairopt.program import Number
@@ -90,7 +88,7 @@ def progress(trace: Trace, rounds: int | None, before: Sequence[Round]) -> Itera
     for record in before:
         done(record)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, **on_terminal()) as bar:
         task = bar.add_task("rounds", total=1.0)
 
         def advance(record: Round) -> None:

@@ -47,7 +47,8 @@ def schedule_command(
     """Say which jobs of a batch run where and when, and who pays whom."""
     problem = read_batch(batch)
     rule = configured(discovery.policy(policy, Batch), settings or [])
-    plan = decide(rule, problem, discovery.solver(rule, backend))
+    with tables.working(f"{policy} decides"):
+        plan = decide(rule, problem, discovery.solver(rule, backend))
     if json_:
         print_json(result(plan, settings or []))
     else:
@@ -85,7 +86,8 @@ def verify(
         except verify_schedule.Unreadable as error:
             raise BadInput(str(error), remedy="`fairopt schedule BATCH --json` shows the form") from error
     # no property means anything of a plan that cannot be carried out
-    verdicts = {} if violations else verified(problem, plan_from(data, problem), asked, tolerance=tolerance)
+    with tables.working("checking"):
+        verdicts = {} if violations else verified(problem, plan_from(data, problem), asked, tolerance=tolerance)
     if json_:
         said = {"schema": SCHEMA, "accepted": not violations, "violations": violations, "statement": statement or None}
         print_json({**said, "properties": {name: each.to_json(exact=exact) for name, each in verdicts.items()}})

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import Field, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from inspect import signature
+from inspect import getdoc, signature
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from types import MappingProxyType, UnionType
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -52,6 +53,74 @@ def mechanics_of(restart: str, launch: str, spread: str, local_data: bool) -> Me
     """Return the mechanics that the options of these names describe."""
     costs = {"restart": restart, "launch": launch, "spread": spread}
     return Mechanics(**{name: exact(text, f"--{name}") for name, text in costs.items()}, local_data=local_data)
+
+
+class Option(NamedTuple):
+    """An option of a policy: its type, its default and what it means, in words."""
+
+    name: str
+    type: str
+    default: str
+    meaning: str
+
+
+def options_of(policy: Policy) -> list[Option]:
+    """Return the options of a policy; what they mean is taken from its docstring."""
+    if not is_dataclass(policy):
+        return []
+    hints = get_type_hints(type(policy))
+    given = [(each.name, hints[each.name], getattr(policy, each.name)) for each in fields(policy) if each.init]
+    return [
+        Option(name, _type_text(hint), _default_text(now), _meaning(policy, name, hint)) for name, hint, now in given
+    ]
+
+
+def _type_text(hint: Any) -> str:
+    """Return what can be written for an option of a type, as `configured` reads it."""
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(dict.fromkeys(map(_type_text, get_args(hint))))
+    if get_origin(hint) in (Sequence, tuple, list):
+        return f"list of {_type_text(get_args(hint)[0])}"
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return " or ".join(str(each.value) for each in hint)
+    if get_origin(hint) is Callable:
+        return "MODULE:NAME of a function"
+    return _TYPES.get(hint) or f"MODULE:NAME of a {hint.__name__}"
+
+
+_TYPES: Mapping[Any, str] = MappingProxyType(
+    {
+        **{bool: "true or false", int: "whole number", str: "text", type(None): "none", Policy: "name of a policy"},
+        **dict.fromkeys((float, Fraction), "number"),
+        object: "number or none",
+    }
+)
+
+
+def _default_text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_default_text, value)) or "none at all"
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    if isinstance(value, Enum):
+        return str(value.value)
+    plain = isinstance(value, int | float | Fraction | str)
+    return str(value) if plain else str(getattr(value, "name", getattr(value, "__name__", type(value).__name__)))
+
+
+def _meaning(policy: Policy, name: str, hint: Any) -> str:
+    """Return what the docstrings of a policy's class and its bases say of an option, else that of the option's type."""
+    texts = [
+        " ".join(part.split()) for each in type(policy).__mro__ for part in _PARTS.split(vars(each)["__doc__"] or "")
+    ]
+    own = rf"``{name}``(?: \([^)]*\))?: (.*?)(?= ``\w+``: |$)"
+    found = (re.search(form, text) for form in (own, rf"([^.]*``{name}``.*?[.:])(?: |$)") for text in texts)
+    said = next((match[1].strip() for match in found if match), (getdoc(hint) or "").partition("\n")[0])
+    return said.replace("``", "")
+
+
+#: What separates the parts of a docstring: a blank line, or the star of a list.
+_PARTS = re.compile(r"\n\s*\n|\n\s*\* ")
 
 
 def configured(policy: P, settings: Sequence[str]) -> P:

@@ -67,17 +67,18 @@ def solve(
             "not compute in; leave --backend out, or name exact"
         )
     try:
-        decision = allocate(
-            rule,
-            problem,
-            solver,
-            canonical=canonical,
-            exact=exact,
-            time_limit=time_limit,
-            tolerance=tolerance,
-            seed=seed,
-            threads=threads,
-        )
+        with tables.working(f"{policy} decides"):
+            decision = allocate(
+                rule,
+                problem,
+                solver,
+                canonical=canonical,
+                exact=exact,
+                time_limit=time_limit,
+                tolerance=tolerance,
+                seed=seed,
+                threads=threads,
+            )
     except NotSolved as error:
         if json_:
             print_json(as_json.unsolved(rule, problem, error))
@@ -87,13 +88,15 @@ def solve(
     if exact and not decision.exact:
         asked = "--exact" if certificate is None else "--certificate"
         raise NotCapable(f"{policy} has no exact allocation on this market; leave {asked} out for one in floats")
-    unique = uniqueness(rule, decision)
+    with tables.working("looking for other optima"):
+        unique = uniqueness(rule, decision)
     if json_:
         print_json(as_json.decision(decision, unique, exact=exact))
     else:
         tables.decision(decision, unique)
     if certificate is not None:
-        proving.write(rule.certify(decision), certificate)
+        with tables.working("certifying"):
+            proving.write(rule.certify(decision), certificate)
 
 
 def verify(
@@ -138,7 +141,8 @@ def verify(
     asked = outcome_properties(property_names, Market)
     exact = exact or certificates is not None
     proving.require_empty(certificates)
-    verdicts = verified(problem, shares, asked, tolerance=slack)
+    with tables.working("checking"):
+        verdicts = verified(problem, shares, asked, tolerance=slack)
     fits = Feasibility().check(problem, shares, tolerance=slack)
     if fits.answer is Answer.FAILS:  # nothing else means anything if GPUs are given out twice
         verdicts = {Feasibility.name: fits, **verdicts}
@@ -168,7 +172,8 @@ def _verify_record(
     history = record.history
     setting = Setting(history.cluster, history.trace, record.mechanics, rational(record.run["length"], "length"))
     slack = tolerance if not history.trace.jobs.exact and not exact else Fraction(0)
-    verdicts = verified(setting, history, of_runs, tolerance=slack)
+    with tables.working("checking"):
+        verdicts = verified(setting, history, of_runs, tolerance=slack)
     if json_:
         print_json(as_json.of_properties(verdicts, exact=exact))
     else:

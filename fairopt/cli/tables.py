@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import getdoc
 from textwrap import shorten
+from threading import Timer
 from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.measure import Measurement
+from rich.table import Column, Table
 from rich.text import Text
 
 from fairopt.cli.exits import Exit
+from fairopt.cli.settings import Option
 from fairopt.ledger import Entry, Finding, Ruling
 from fairopt.metrics import Metrics
-from fairopt.policy import Allocation, Policy, Uniqueness
+from fairopt.policy import Allocation, Claim, Policy, Uniqueness
 from fairopt.problem import Market
 from fairopt.program import INFINITY, number_text
 from fairopt.properties import Answer, Misreport, Verdict
 
 #: The width where there is no terminal; lines are not broken, so that they can be searched.
 WIDE = 200
+#: A width that fits every table.
+ENDLESS = 100_000
+#: Seconds until something that goes on shows a spinner.
+PATIENCE = 0.7
 #: What the ledger's table shows of a row's evidence; the row itself shows all of it.
 IN_SHORT = 110
 #: The most names of jobs in a line.
@@ -43,14 +52,25 @@ RULINGS: Mapping[Ruling, str] = {
 STYLES: Mapping[Answer, str] = {**dict.fromkeys(Answer, "yellow"), Answer.HOLDS: "green", Answer.FAILS: "red"}
 
 
-def decision(decided: Allocation, unique: Uniqueness) -> None:
-    """Print the shares and throughputs of a decision."""
+def allocations(decisions: Iterable[Allocation]) -> None:
+    """Print what several policies give to whom."""
+    for decided in decisions:
+        say(f"{decided.policy} gives:")
+        _shares(decided)
+
+
+def _shares(decided: Allocation) -> None:
     market = decided.market
     table = table_of("user", *market.types, "throughput", "equal share is worth")
     for i, user in enumerate(market.users):
         row = [number_text(share) for share in decided.shares[i]]
         table.add_row(user, *row, number_text(decided.utilities[i]), number_text(market.fair_utility()[i]))
     say(table)
+
+
+def decision(decided: Allocation, unique: Uniqueness) -> None:
+    """Print the shares and throughputs of a decision."""
+    _shares(decided)
     said = {True: "yes", False: "no, another optimum has others", None: "nothing is optimised, or not known"}
     by = f"its own method {decided.method.name!r}" if decided.method else decided.backend
     say(
@@ -107,19 +127,34 @@ def what_shows(verdict: Verdict) -> str:
     return "" if verdict.witness is None else str(verdict.witness)
 
 
-def policies(listed: Sequence[Policy], title: str = "policy", *, assumptions: bool = True) -> None:
+def policies(listed: Sequence[Policy], title: str = "policy") -> None:
     """Print the policies, with what their claims assume."""
     grid = table_of(title, "source", "claims")
     for policy in listed:
-        claims = [
-            claim.said()
-            + (f" ({claim.misreport} misreports)" if claim.misreport != "any" and assumptions else "")
-            + (f" if {claim.assumes}" if claim.assumes and assumptions else "")
-            + (" [refuted]" if claim.refuted_by is not None else "")
-            for claim in policy.claims
-        ]
-        grid.add_row(policy.name, policy.source, ", ".join(claims))
+        grid.add_row(policy.name, policy.source, ", ".join(map(_claimed, policy.claims)))
     say(grid)
+
+
+def policy(shown: Policy, options: Sequence[Option]) -> None:
+    """Print all about one policy."""
+    say(Text(shown.name, style="bold").append(f": {(getdoc(type(shown)) or '').partition(chr(10))[0]}"))
+    say(f"source: {shown.source}")
+    say(f"own methods: {', '.join(each.name for each in shown.methods) or 'none'}")
+    for claim in shown.claims:
+        say(f"claims {_claimed(claim)}: {claim.source}")
+    if not options:
+        return say("options: none")
+    grid = table_of("option", "type", "default", "meaning")
+    for each in options:
+        grid.add_row(*each)
+    say(grid)
+    say("They are set by --set OPTION=VALUE.")
+
+
+def _claimed(claim: Claim) -> str:
+    kind = f" ({claim.misreport} misreports)" if claim.misreport != "any" else ""
+    refuted = " [refuted]" if claim.refuted_by is not None else ""
+    return f"{claim.said()}{kind}{f' if {claim.assumes}' if claim.assumes else ''}{refuted}"
 
 
 def backends(listed: Sequence[Any]) -> None:
@@ -200,14 +235,70 @@ def progress(total: int) -> Iterator[Callable[[str], None]]:
         return
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("policies", total=total)
+    with Progress(**on_terminal()) as bar:
+        task = bar.add_task("begun", total=total)
         yield lambda done: bar.update(task, advance=1, description=f"{done} done")
 
 
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show a spinner on standard error if that is a terminal, once something takes longer than `PATIENCE`."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    spinner = Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), **on_terminal())
+    spinner.add_task(what, total=None)
+    timer = Timer(PATIENCE, spinner.start)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        spinner.stop()
+
+
+def on_terminal() -> dict[str, Any]:
+    """Return where progress is shown: on standard error, without taking along what goes to a file or a pipe."""
+    return {"console": Console(stderr=True), "transient": True, "redirect_stdout": sys.stdout.isatty()}
+
+
 def say(what: str | Text | Table) -> None:
-    """Print a table, or a text whose lines are not broken."""
-    terminal().print(what, soft_wrap=not isinstance(what, Table))
+    """Print a table, in parts where it is too wide, or a text whose lines are not broken."""
+    console = terminal()
+    if not isinstance(what, Table):
+        return console.print(what, soft_wrap=True)
+    for part in _parts(what, console):
+        console.print(part)
+
+
+def _parts(table: Table, console: Console) -> Iterator[Table]:
+    """Yield a table whose longest words fit beside each other; else some of its columns at a time, after the first."""
+    if _narrowest(table, console) <= console.width:
+        yield table
+        return
+    first, *others = table.columns
+    part: list[Column] = []
+    for column in others:
+        if part and _narrowest(_of_columns([first, *part, column]), console) > console.width:
+            yield _of_columns([first, *part])
+            part = []
+        part.append(column)
+    yield _of_columns([first, *part])
+
+
+def _narrowest(table: Table, console: Console) -> int:
+    """Return the width that a table needs to break no word."""
+    return Measurement.get(console, console.options.update(width=ENDLESS), table).minimum
+
+
+def _of_columns(columns: Sequence[Column]) -> Table:
+    table = table_of(*(str(column.header) for column in columns))
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*row)
+    return table
 
 
 def some_of(names: Sequence[str]) -> str:
@@ -217,21 +308,29 @@ def some_of(names: Sequence[str]) -> str:
 
 
 def terminal() -> Console:
-    """Return the console for tables: as wide as the terminal, or wide enough without one."""
-    return Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else WIDE)
+    """Return the console for tables: as wide as the terminal, also where a pipe leads to it, or as COLUMNS says."""
+    return Console(markup=False, highlight=False, width=_width())
+
+
+def _width() -> int:
+    if columns := os.environ.get("COLUMNS", ""):
+        return int(columns) if columns.isdecimal() else WIDE
+    here = (each for each in (sys.stdout, sys.stderr, sys.stdin) if each is not None and each.isatty())
+    return next((os.get_terminal_size(each.fileno()).columns or WIDE for each in here), WIDE)
 
 
 def table_of(*columns: str) -> Table:
     """Return an empty table with these columns."""
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for number, name in enumerate(columns):
-        grid.add_column(name, justify="left" if number == 0 or name in LEFT else "right")
+        grid.add_column(name, justify="left" if number == 0 or name in LEFT else "right", overflow="fold")
     return grid
 
 
 LEFT = frozenset(
     {
         *("source", "claims", "definition", "can", "unit", "what shows it", "of", "answer", "available", "numbers"),
-        *("where", "verdict", "in short", "what", "package", "about"),
+        *("where", "verdict", "in short", "what", "package", "about", "type", "default", "meaning"),
+        *("status", "title", "task", "tasks", "what is asked", "what they are", "here"),
     }
 )

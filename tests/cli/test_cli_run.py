@@ -294,7 +294,7 @@ def test_states_that_are_none(fairopt_run: Callable[..., Ran], tmp_path: Path, t
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
-        (("--policy", "srft"), 2, "Did you mean srtf"),
+        (("--policy", "srft"), 2, "--policy: it is given twice. Give it once; `fairopt compare` takes several"),
         (("--set", "seed=1"), 2, "srtf has no option 'seed'"),
         (("--set", "seed"), 2, "Write OPTION=VALUE"),
         (("--set", "placement=best"), 2, "others can be given in Python only"),
