@@ -76,6 +76,13 @@ _SEVERAL: Mapping[str, str] = MappingProxyType({"policy": f"{_ONE}; `fairopt com
 class _Commands(TyperGroup):
     """The commands by name; only the called one is imported, since solvers and tables take long to load."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments; where a command is only to say what it can do, our own options wait for nobody."""
+        if not ctx.resilient_parsing and args and args[0] in COMMANDS and "--help" in args[1:]:
+            # saves loading what reads the values of options
+            load(args[0]).main(args[1:], prog_name=f"{ctx.info_name} {args[0]}")
+        return super().parse_args(ctx, args)
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return one of the commands that are listed, or else one that another package brings."""
         return super().get_command(ctx, cmd_name) or plugged_in(cmd_name)

@@ -15,8 +15,6 @@ from fairopt import discovery
 from fairopt.bench.configuring import contenders, summaries
 from fairopt.bench.files import ResultsFile, require_parquet, write_parquet
 from fairopt.bench.records import Record, environments, line_of, measurements, read_results
-from fairopt.bench.report.figures import write_figures
-from fairopt.bench.report.page import require_libraries, write_report
 from fairopt.bench.run import place, run_spec
 from fairopt.bench.spec import Spec, shipped, specifications
 from fairopt.cli import bench_tables, completing
@@ -82,6 +80,8 @@ def run_command(
     if parquet is not None:
         require_parquet(parquet)
     if report is not None:
+        from fairopt.bench.report.page import require_libraries  # here and below, so that all commands begin sooner
+
         require_place(report, "--report")
         require_libraries()
     records: list[Record] = []
@@ -162,6 +162,8 @@ def figures_command(
     They stand between <!-- bench NAME: begin --> and <!-- bench NAME: end -->. NAME is goals (asked, measured, reached)
     or speed (ratios to others, and where they are faster).
     """
+    from fairopt.bench.report.figures import write_figures
+
     records = _read(results)
     commands = dict.fromkeys(each.command for each in environments(records).values())
     for path in into:
@@ -205,6 +207,8 @@ def _read(results: list[Path]) -> list[Record]:
 
 
 def _write_report(records: list[Record], path: Path, title: str) -> None:
+    from fairopt.bench.report.page import write_report
+
     with working(f"writing {path}"):
         write_report(records, path, title)
     _say(f"wrote {path}")

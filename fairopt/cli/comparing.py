@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from fairopt.cli import as_json, comparison_tables, completing, proving, tables
+from fairopt.cli import as_json, comparison_tables, completing, evidence_files, tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file, input_option
 from fairopt.cli.listing import AsJson, PropertyNames, print_json, wanted_policies, wanted_properties
@@ -101,7 +101,7 @@ def compare(
         if allocations:
             tables.allocations(row.decision for row in rows if row.decision is not None)
     if certificates is not None:
-        proving.write_certificates(rows, wanted, certificates)
+        evidence_files.write_certificates(rows, wanted, certificates)
     if interrupted:
         print(f"interrupted: {len(rows)} of {len(policies)} policies done", file=sys.stderr)
         raise typer.Exit(Exit.INTERRUPTED)
@@ -143,7 +143,7 @@ class ComparedKind(NamedTuple):
 
 
 def _market(file: Path, given: Mapping[str, Any]) -> Market:
-    proving.require_empty(given["certificates"])
+    evidence_files.require_empty(given["certificates"])
     market = read_market(file, given["types"] or ())
     return market.normalised() if given["normalise"] else market
 

@@ -1,4 +1,4 @@
-"""What shells propose where a name is wanted: what is installed, with what it is about. Shells propose files themselves."""
+"""What shells propose where a name is wanted: what is installed, and what it is. Files they propose themselves."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ import typer
 from fairopt import discovery
 from fairopt.cli import tables
 from fairopt.cli.as_json import SCHEMA
+from fairopt.cli.evidence_files import write
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, policy_option, print_json
-from fairopt.cli.proving import write
 from fairopt.errors import NotCapable
 from fairopt.evidence import certify_misreport
 from fairopt.policy import Policy

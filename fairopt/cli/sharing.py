@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from fairopt import discovery
-from fairopt.cli import as_json, proving, scheduling, tables
+from fairopt.cli import as_json, evidence_files, tables
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, Backend, PropertyNames, outcome_properties, policy_option, print_json
 from fairopt.compare import verify as verified
@@ -23,8 +23,6 @@ from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import is_batch_file
 from fairopt.problem.files.storage import require_place
 from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility
-from fairopt.simulation import Setting
-from fairopt.simulation.replay import read_record
 
 #: How the name of the record of a run ends.
 RECORDS = (".jsonl", ".jsonl.gz")
@@ -83,7 +81,7 @@ def solve(
         if json_:
             print_json(as_json.unsolved(rule, problem, error))
         if certificate is not None:
-            proving.write_bound(rule, problem, error, certificate)
+            evidence_files.write_bound(rule, problem, error, certificate)
         raise
     if exact and not decision.exact:
         asked = "--exact" if certificate is None else "--certificate"
@@ -96,7 +94,7 @@ def solve(
         tables.decision(decision, unique)
     if certificate is not None:
         with tables.working("certifying"):
-            proving.write(rule.certify(decision), certificate)
+            evidence_files.write(rule.certify(decision), certificate)
 
 
 def verify(
@@ -135,12 +133,14 @@ def verify(
         raise BadInput(f"nothing says what is to be checked on {market}", place="OUTCOME", remedy=remedy)
     if is_batch_file(market):
         _refuse({"--certificates": certificates}, f"{market} is a batch")
+        from fairopt.cli import scheduling  # here, so that the other commands of this file begin sooner
+
         return scheduling.verify(market, allocation, property_names, json_=json_, tolerance=slack, exact=exact)
     problem = read_market(market, types or ())
     shares = read_allocation(allocation, problem)
     asked = outcome_properties(property_names, Market)
     exact = exact or certificates is not None
-    proving.require_empty(certificates)
+    evidence_files.require_empty(certificates)
     with tables.working("checking"):
         verdicts = verified(problem, shares, asked, tolerance=slack)
     fits = Feasibility().check(problem, shares, tolerance=slack)
@@ -153,7 +153,7 @@ def verify(
         tables.verdicts(verdicts, numbers, problem)
     if certificates is not None:
         certified = [each for each in asked if isinstance(each, AllocationProperty)]
-        proving.write_verdicts(problem, shares, verdicts, [*certified, Feasibility()], certificates)
+        evidence_files.write_verdicts(problem, shares, verdicts, [*certified, Feasibility()], certificates)
     raise typer.Exit(tables.status_of(verdicts.values()))
 
 
@@ -167,6 +167,9 @@ def _verify_record(
     path: Path, property_names: list[str] | None, *, json_: bool, tolerance: Fraction, exact: bool
 ) -> None:
     """Print the verdicts on a recorded run, as it is recorded; `fairopt check` decides whether it can have been so."""
+    from fairopt.simulation import Setting  # here, so that the other commands of this file begin sooner
+    from fairopt.simulation.replay import read_record
+
     of_runs = outcome_properties(property_names, Setting)
     record = read_record(path)
     history = record.history

@@ -86,9 +86,10 @@ def market_schema() -> dict[str, Any]:
 
 
 def read_market(path: AnyPath, types: Sequence[str] = ()) -> Market:
-    """Return the market in a .toml, .json or .csv file; ``types``: columns of CSV that are GPU types despite their name.
+    """Return the market in a .toml, .json or .csv file.
 
-    Errors: `BadInput` naming the file, the place, the remedy.
+    ``types``: columns of a CSV table that are GPU types, whatever they are called. Errors: `BadInput` naming the file,
+    the place, the remedy.
     """
     if types and suffix_of(path, FORMATS) != ".csv":
         raise BadInput(f"{path} says itself what its types are", place="--type", remedy="Leave it out")

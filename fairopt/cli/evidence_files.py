@@ -1,0 +1,69 @@
+"""Evidence as files, for `fairopt check`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from fairopt.certificates import Certificate
+from fairopt.compare import AllocationRow
+from fairopt.errors import BadInput, NotSolved
+from fairopt.evidence import EvidenceItem, certify_bound, evidence, evidence_of_verdicts
+from fairopt.policy import Formulated, Policy
+from fairopt.problem import Market
+from fairopt.program import Array
+from fairopt.properties import AllocationProperty, Property, Verdict
+
+
+def require_empty(folder: Path | None) -> None:
+    """Refuse a folder that is not empty, before anything is computed: old evidence could be taken for new."""
+    if folder is None or not folder.exists():
+        return
+    if not folder.is_dir() or any(folder.iterdir()):
+        kind = "is not empty" if folder.is_dir() else "is no folder"
+        raise BadInput(f"{folder} {kind}", place="--certificates", remedy="Name a new folder, or an empty one")
+
+
+def write(certificate: Certificate, path: Path) -> None:
+    """Write one certificate to a file."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        certificate.write(path)
+    except OSError as error:
+        raise BadInput(str(error), place=str(path), remedy="Name a place that can be written to") from error
+
+
+def write_bound(policy: Policy, market: Market, error: NotSolved, path: Path) -> None:
+    """Write the certificate of a solution that is not optimal: a feasible point, a bound, and the gap."""
+    solution = error.solution
+    if solution is None or solution.x is None or not isinstance(policy, Formulated):
+        return
+    bound = certify_bound(policy, market, solution)
+    write(bound, path)
+    print(f"written to {path}: a feasible point, and a bound with a gap of {float(bound.gap):g}", file=sys.stderr)
+
+
+def write_certificates(rows: list[AllocationRow], properties: list[Property], folder: Path) -> None:
+    """Write the evidence of each row as ``folder/POLICY/WHAT.json``, and say what has none, and why."""
+    items = ((f"{row.policy.name}/{item.name}", item) for row in rows for item in evidence(row, properties))
+    _write_items(items, folder)
+
+
+def write_verdicts(
+    market: Market, shares: Array, verdicts: Mapping[str, Verdict], properties: list[AllocationProperty], folder: Path
+) -> None:
+    """Write the evidence of verdicts on an allocation as ``folder/WHAT.json``."""
+    items = evidence_of_verdicts(market, shares, verdicts, properties)
+    _write_items(((item.name, item) for item in items), folder)
+
+
+def _write_items(items: Iterator[tuple[str, EvidenceItem]], folder: Path) -> None:
+    written = 0
+    for name, item in items:
+        if item.certificate is None:
+            print(f"no certificate: {name}: {item.reason}", file=sys.stderr)
+        else:
+            write(item.certificate, folder / f"{name}.json")
+            written += 1
+    print(f"{written} certificates in {folder}; decide them with: fairopt check {folder}", file=sys.stderr)
