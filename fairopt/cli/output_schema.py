@@ -1,0 +1,289 @@
+"""The JSON Schema of what every command prints with ``--json``. Keys are added over time, never renamed or dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from fairopt.cli.as_json import DECIDES, SCHEMA
+from fairopt.ledger import Ruling
+from fairopt.properties import Answer
+
+Schema = dict[str, Any]
+#: What keys hold, and what they mean.
+Keys = Mapping[str, tuple[Mapping[str, Any], str]]
+
+TEXT: Schema = {"type": "string"}
+TRUTH: Schema = {"type": "boolean"}
+COUNT: Schema = {"type": "integer"}
+OBJECT: Schema = {"type": "object"}
+NUMBER: Schema = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^-?\d+(/\d+)?$"}]}
+VERSION: Keys = {"schema": ({"const": SCHEMA}, "The version of this schema.")}
+
+
+def _list(of: Schema) -> Schema:
+    return {"type": "array", "items": of}
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _by_name(of: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": of}
+
+
+def _one(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _object(about: str, keys: Keys, optional: Keys = MappingProxyType({})) -> Schema:
+    """Return the schema of an object that has ``keys`` and may have ``optional`` ones, and others of later versions."""
+    described = {name: {**schema, "description": says} for name, (schema, says) in {**keys, **optional}.items()}
+    return {"type": "object", "description": about, "properties": described, "required": list(keys)}
+
+
+NAMES, NUMBERS = _list(TEXT), _list(NUMBER)
+VERDICTS = _by_name(_one("verdict"))
+SECONDS = _object("Seconds.", dict.fromkeys(("build", "solve", "certify"), ({"type": "number"}, "Seconds.")))
+_STATUS: Keys = {
+    **VERSION,
+    "policy": (TEXT, "Who decided."),
+    "status": (TEXT, "`optimal` or `decided`; else why there is no answer."),
+}
+_DECISION: Keys = {
+    "backend": (_or_null(TEXT), "The back end that was asked for, or auto."),
+    "objective": (_or_null(NUMBER), "What is optimised, in the policy's own unit."),
+    "users": (NAMES, "The users, in the order of the rows."),
+    "types": (NAMES, "The GPU types, in the order of the columns."),
+    "allocation": (_or_null(_list(NUMBERS)), "GPUs of each type for each user; null without an answer."),
+    "utilities": (_or_null(NUMBERS), "Throughput of each user, in its own unit."),
+    "unique": (_or_null(TRUTH), "Whether no other optimum has other shares; null where that is not known."),
+    "seconds": (SECONDS, "What it took."),
+}
+_DECISION_BESIDE: Keys = {
+    "unique_utilities": (_or_null(TRUTH), "Whether no other optimum has other utilities; null where not known."),
+    "solver": (_or_null(TEXT), "Who solved."),
+    "evidence": ({}, "What the policy brings to show that the decision is right."),
+    "proven": (_or_null(OBJECT), "Bounds between which the optimum lies, with the multipliers that prove them."),
+    "owners": (NAMES, "Whose the users are, where users have several job types."),
+    "raw_status": (_or_null(TEXT), "Without an answer: the solver's own word."),
+    "incumbent": ({}, "Without an answer: the best point that was found."),
+    "conflict": (NAMES, "Without an answer: constraints that cannot hold together."),
+    "error": (TEXT, "Without an answer: why."),
+}
+METRICS = _object(
+    "Numbers of an allocation.",
+    {
+        "total_efficiency": (NUMBER, "The sum of the users' throughputs."),
+        "efficiency": (_by_name(NUMBER), "Throughput of each user."),
+        "ratio_to_equal_split": (_by_name(_or_null(NUMBER)), "Throughput over that of an equal split, of each user."),
+        "jain_index": (NUMBER, "Jain's index of these ratios."),
+        "utilisation": (
+            _by_name(_or_null(NUMBER)),
+            "Part of the GPUs in use, of each type; null where there are none.",
+        ),
+        "price_of_fairness": (NUMBER, "The part of the greatest total efficiency that is lost."),
+    },
+)
+_RUN: Keys = {
+    "length": (NUMBER, "Seconds of a round."),
+    "mechanics": (OBJECT, "What starting and moving jobs costs."),
+    "cluster": (OBJECT, "Types and hosts."),
+    "trace": (OBJECT, "Tenants, jobs and outages."),
+    "rounds": (_list(OBJECT), "What happened in each round."),
+    "standing": (_list(OBJECT), "How the jobs that are still there stand."),
+    "outcome": (
+        _object(
+            "How the run ended.",
+            {
+                "options": (NAMES, "What --set gave."),
+                "complete": (TRUTH, "Whether every job that can run is done."),
+                "stopped": (_or_null(TEXT), "Why the run ended before that."),
+            },
+        ),
+        "How the run ended.",
+    ),
+    "measures": (OBJECT, "What was measured; `row` compares policies, in the units of `units`."),
+}
+_SCHEDULE: Keys = {
+    "batch": (OBJECT, "The batch."),
+    "bases": (_list(OBJECT), "The bases of posted prices."),
+    "schedules": (_list(OBJECT), "Which job runs where and when."),
+    "admissions": (_list(OBJECT), "Each decision, in order."),
+    "payments": (_list(OBJECT), "Who pays whom."),
+    "options": (NAMES, "What --set gave."),
+    "backend": (_or_null(TEXT), "The back end that was asked for, or auto."),
+    "revenue": (NUMBER, "The total utility of the jobs that run."),
+    "gains": (_by_name(NUMBER), "Utility less payments, by tenant."),
+    "unscheduled": (NAMES, "The jobs that do not run."),
+    "proven": (TEXT, "What is proven of the plan."),
+    "seconds": (SECONDS, "What it took."),
+}
+VERDICT = _object(
+    "Whether a property holds.",
+    {
+        "answer": ({"enum": [each.value for each in Answer]}, "The verdict."),
+        "margin": (_or_null(NUMBER), "By how much; negative where it fails."),
+        "unit": (TEXT, "The margin's unit."),
+        "exact": (TRUTH, "Whether no tolerance was used."),
+        "witness": ({}, "What shows that it fails; else null."),
+        "evidence": ({}, "What shows that it holds; null where the definition does."),
+        "effort": (TEXT, "What was looked at."),
+        "reason": (_or_null(TEXT), "Why it could not be decided."),
+        "boundary": ({}, "On what it depends."),
+    },
+    {
+        "by_misreport": (VERDICTS, "Of strategy-proofness: by kind of misreport."),
+        "by_optimum": (VERDICTS, "With --every-optimum: for some optimum, and for every one."),
+    },
+)
+_COMPARED: Keys = {
+    "properties": (VERDICTS, "Verdicts by name."),
+    "metrics": ({"anyOf": [METRICS, {"type": "object", "maxProperties": 0}]}, "Of a market: numbers."),
+    "measures": (OBJECT, "Of a trace or a batch: what was measured."),
+}
+_WRITTEN: Keys = {
+    "file": (TEXT, "The file that was written."),
+    "kind": (TEXT, "What it is: a market, a trace, a cluster or a batch."),
+    "holds": (TEXT, "What it holds, in short."),
+}
+_OPTION = {"name": "The name.", "type": "What can be given.", "default": "What it is else.", "meaning": "What it does."}
+_LISTED = {key: (TEXT, about) for key, about in {"name": "The name.", "source": "Where it is from."}.items()}
+_BENCH_LISTS: Keys = dict.fromkeys(
+    ("specifications", "tasks", "families of instances", "contenders"), (_list(OBJECT), "By name.")
+)
+#: What is printed by command; of commands under another one by both names.
+OUTPUTS: Mapping[str, Schema] = MappingProxyType(
+    {
+        "solve": _object("An allocation.", {**_STATUS, **_DECISION}, _DECISION_BESIDE),
+        "verify": _object(
+            "Verdicts on an allocation, a schedule or a recorded run.",
+            {**VERSION, "properties": (VERDICTS, "Verdicts by name.")},
+            {
+                "metrics": (METRICS, "Of an allocation: numbers."),
+                "accepted": (TRUTH, "Of a schedule: whether it keeps all constraints."),
+                "violations": (NAMES, "Of a schedule: the constraints that it breaks."),
+                "statement": (_or_null(TEXT), "Of a schedule: what was checked."),
+            },
+        ),
+        "compare": _object(
+            "What is said of each policy.",
+            {**VERSION, "policies": (_by_name(_one("compared")), "By the policy's name.")},
+        ),
+        "policies": _list(_one("policy")),
+        "backends": _list(_one("backend")),
+        "properties": _list(_one("property")),
+        "plugins": _list(_one("plugin")),
+        "datasets": {"anyOf": [_list(_one("dataset")), _one("written")]},
+        "import": _one("written"),
+        "check": _object("What was decided.", {**VERSION, "files": (_list(_one("checked")), "Of each file.")}),
+        "claims": _list(_one("claim")),
+        "lie": _object(
+            "A misreport that pays, if one was found.",
+            {
+                **VERSION,
+                "found": (TRUTH, "Whether one was found; that none was proves nothing."),
+                "effort": (TEXT, "What was looked at."),
+            },
+            {
+                "policy": (TEXT, "The policy."),
+                "market": (OBJECT, "The market, as in a market file."),
+                "misreport": (OBJECT, "Who reports what, and what it gains."),
+            },
+        ),
+        "run": _object("A run.", {**VERSION, "policy": (TEXT, "Who decided."), **_RUN}),
+        "schedule": _object("A plan.", {**VERSION, "policy": (TEXT, "Who decided."), **_SCHEDULE}),
+        "bench run": _object("A line of results.", {**VERSION, "kind": (TEXT, "environment or measurement.")}),
+        "bench list": _object("What is installed.", {**VERSION, **_BENCH_LISTS}),
+        "bench report": _one("files"),
+        "bench figures": _one("files"),
+    }
+)
+_PARTS: Mapping[str, Schema] = {
+    "verdict": VERDICT,
+    "compared": _object("What is said of one policy.", _STATUS, {**_DECISION, **_DECISION_BESIDE, **_COMPARED}),
+    "policy": _object(
+        "A policy.",
+        {
+            **VERSION,
+            **_LISTED,
+            "decides": ({"enum": list(DECIDES.values())}, "What it decides."),
+            "own_algorithm": (TRUTH, "Whether it has a method of its own."),
+            "methods": (NAMES, "Its methods; the first is the default."),
+            "program": (TRUTH, "Whether a back end can decide it."),
+            "available": (TRUTH, "Whether it can decide here."),
+            "options": (
+                _list(_object("An option.", {key: (TEXT, about) for key, about in _OPTION.items()})),
+                "What --set takes.",
+            ),
+            "claims": (_list(OBJECT), "What its source claims."),
+        },
+    ),
+    "backend": _object(
+        "A back end.",
+        {
+            **VERSION,
+            "name": _LISTED["name"],
+            "available": (TRUTH, "Whether it can be used here."),
+            "missing": (NAMES, "What is to be installed for that."),
+            "capabilities": (NAMES, "What it can do."),
+            "numbers": ({"enum": ["floats", "exact rationals"]}, "What it computes in."),
+        },
+    ),
+    "property": _object(
+        "A property.",
+        {**VERSION, **_LISTED, "of": (TEXT, "Of what."), "definition": (TEXT, "The definition.")},
+    ),
+    "plugin": _object(
+        "What another package brings.",
+        {**VERSION, **dict.fromkeys(("group", "name", "value", "package"), (TEXT, "As it is registered."))},
+    ),
+    "dataset": _object(
+        "A data set.",
+        {**VERSION, "name": _LISTED["name"], "kind": (TEXT, "What it is."), "about": (TEXT, "What it is about.")},
+    ),
+    "written": _object("A file that was written.", {**VERSION, **_WRITTEN}),
+    "files": _object("Files that were written.", {**VERSION, "written": (NAMES, "The files.")}),
+    "checked": _object(
+        "What was decided of a file.",
+        {
+            "file": (TEXT, "The file."),
+            "status": ({"enum": ["accepted", "rejected", "unreadable"]}, "The decision."),
+            "said": (NAMES, "What was checked, or what is wrong."),
+        },
+    ),
+    "claim": _object(
+        "A paper's claim.",
+        {
+            **VERSION,
+            **dict.fromkeys(("id", "paper", "where", "kind", "says", "evidence"), (TEXT, "As in the ledger.")),
+            "verdict": ({"enum": [each.value for each in Ruling]}, "What a computation says of it."),
+            "waits_for": (_or_null(TEXT), "What is missing for a verdict."),
+            "run": (_or_null(TEXT), "The function that computes it."),
+            "seconds": (_or_null({"type": "number"}), "With --run: what it took."),
+        },
+        {
+            "follows": (TRUTH, "With --run: whether the stored verdict follows."),
+            "recomputed": (_or_null(OBJECT), "With --run: what was computed."),
+            "error": (TEXT, "With --run: what stopped it."),
+        },
+    ),
+}
+
+
+def output_schema(command: str = "") -> Schema:
+    """Return the JSON Schema (draft 2020-12) of what ``command`` prints with --json; "": the parts, by command.
+
+    >>> output_schema("solve")["$ref"]
+    '#/$defs/solve'
+    """
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://fairopt.invalid/output.schema.json",
+        "title": f"fairopt --json, version {SCHEMA}",
+        "description": "What the commands print with --json. Other keys may stand beside those that are listed.",
+        **({"$ref": f"#/$defs/{command}"} if command else {}),
+        "$defs": {**OUTPUTS, **_PARTS},
+    }

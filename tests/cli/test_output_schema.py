@@ -1,0 +1,134 @@
+"""What every command prints with --json fits the published schema, and nothing that lacks a key does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from ran_command import Ran
+
+from fairopt import discovery
+from fairopt.cli.app import COMMANDS, load
+from fairopt.cli.output_schema import OUTPUTS, output_schema
+
+LIES = "solve @oef-eq6 --policy max-min --exact --json"
+ROUNDS = "--cluster @philly --policy srtf --rounds 1 --floats"
+#: Arguments by command. FOLDER is one that can be written to, in which the files of `made` are.
+CALLS = (
+    ("solve", "solve @oef-eq6 --policy oef-cooperative --json"),
+    ("solve", LIES),
+    ("verify", "verify @oef-eq6 FOLDER/shares.json --json"),
+    ("verify", "verify @astraea-example FOLDER/plan.json --json"),
+    ("verify", "verify FOLDER/run.jsonl --json"),
+    ("compare", "compare @oef-eq6 --floats --policy max-min --evaluations 30 --every-optimum --json"),
+    ("compare", "compare @astraea-example --policy fcfs --property budget_balance --json"),
+    ("compare", "compare FOLDER/two.csv --cluster @philly-cluster --policy srtf --json"),
+    ("policies", "policies --json"),
+    ("policies", "policies fft --json"),
+    ("backends", "backends --json"),
+    ("properties", "properties --json"),
+    ("plugins", "plugins --json"),
+    ("datasets", "datasets --json"),
+    ("datasets", "datasets oef-eq6 --out FOLDER/out.toml --json"),
+    ("import", "import oef FOLDER/shares.json --out FOLDER/imported.toml --json"),
+    ("check", "check FOLDER/proof.json FOLDER/shares.json --json"),
+    ("claims", "claims --json"),
+    ("lie", "lie @oef-eq6 --policy max-min --json"),
+    ("lie", "lie @oef-eq6 --policy equal-split --evaluations 6 --json"),
+    ("run", f"run @philly {ROUNDS} --json"),
+    ("schedule", "schedule @astraea-example --policy fcfs --json"),
+    ("bench run", "bench FOLDER/small.toml --json -"),
+    ("bench list", "bench list --json"),
+    ("bench report", "bench report FOLDER/results.jsonl -o FOLDER/report.html --json"),
+    ("bench figures", "bench figures FOLDER/results.jsonl --into FOLDER/page.md --json"),
+)
+SMALL = """
+schema = 1
+name = "small"
+title = "Small"
+task = "max-min"
+repeats = 1
+time_limit = 20
+memory_limit = "2 GB"
+[[instances]]
+family = "uniform"
+parameters = { users = [3], types = [2] }
+[[contenders]]
+contender = "fairopt"
+label = "fairopt"
+"""
+
+
+def _subcommands() -> Iterator[str]:
+    for name in COMMANDS:
+        below = getattr(load(name), "commands", {})
+        yield from [f"{name} {each}" for each in below] or [name]
+
+
+def test_every_command_has_json_and_a_schema() -> None:
+    assert set(OUTPUTS) == set(_subcommands())
+    assert {command for command, _ in CALLS} == set(OUTPUTS)
+    Draft202012Validator.check_schema(output_schema())
+
+
+def test_every_output_has_the_version() -> None:
+    schema = output_schema()
+
+    def objects(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if "$ref" in part:
+            yield from objects(schema["$defs"][part["$ref"].rpartition("/")[2]])
+        elif "anyOf" in part:
+            for each in part["anyOf"]:
+                yield from objects(each)
+        else:
+            yield part["items"] and from_items(part) if part.get("type") == "array" else part
+
+    def from_items(part: dict[str, Any]) -> dict[str, Any]:
+        [only] = objects(part["items"])
+        return only
+
+    for command, output in OUTPUTS.items():
+        for part in objects(output):
+            assert "schema" in part["required"], command
+
+
+@pytest.fixture
+def made(tmp_path: Path, fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with the files that the calls read."""
+    (tmp_path / "shares.json").write_text(json.dumps({"allocation": [[1, 0.25], [0, 0.75]]}))
+    (tmp_path / "two.csv").write_text("job_id,submit_s,duration_s,gpus\na,0,100,1\nb,0,400,2\n")
+    (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "page.md").write_text("<!-- bench goals: begin -->\n<!-- bench goals: end -->\n")
+    (tmp_path / "plan.json").write_text(fairopt("schedule", "@astraea-example", "--policy", "fcfs", "--json").out)
+    monkeypatch.setattr(
+        discovery, "load", lambda group, name, load=discovery.load: _importer if name == "oef" else load(group, name)
+    )
+    return tmp_path
+
+
+def _importer(path: Path) -> Any:
+    return discovery.load(discovery.DATASETS, "oef-eq6")()
+
+
+@pytest.mark.parametrize(("command", "line"), CALLS, ids=[line for _, line in CALLS])
+def test_the_output_fits(made: Path, fairopt: Callable[..., Ran], command: str, line: str) -> None:
+    if "run.jsonl" in line:
+        fairopt("run", "@philly", *ROUNDS.split(), "--record", made / "run.jsonl")
+    if "proof.json" in line:
+        fairopt(*LIES.split(), "--certificate", made / "proof.json")
+    if "results.jsonl" in line:
+        fairopt("bench", made / "small.toml", "--json", made / "results.jsonl")
+    ran = fairopt(*line.replace("FOLDER", str(made)).split())
+    validator = Draft202012Validator(output_schema(command))
+    found = [json.loads(text) for text in ran.out.splitlines()] if command == "bench run" else [ran.data]
+    assert found, ran.err
+    for data in found:
+        assert [error.message for error in validator.iter_errors(data)] == []
+        for one in data if isinstance(data, list) else [data]:
+            assert one["schema"] == 1
+            lacking = {key: value for key, value in one.items() if key != "schema"}
+            assert not validator.is_valid([lacking] if isinstance(data, list) else lacking)
