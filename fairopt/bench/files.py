@@ -1,19 +1,18 @@
-"""Files of results: JSON lines that survive being killed, and the same as a Parquet table."""
+"""Files of results: JSON lines that survive being killed, and the same as rows of a table."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, TextIO
 
 from fairopt.bench.records import Measurement, Record, environments, line_of, measurements, read_results, record_of
 from fairopt.codec import encode
-from fairopt.discovery import library
 from fairopt.errors import BadInput
-from fairopt.problem.files.storage import require_place
+from fairopt.parquet import Column
 
 
 class ResultsFile(AbstractContextManager["ResultsFile"]):
@@ -81,67 +80,52 @@ class ResultsFile(AbstractContextManager["ResultsFile"]):
 # -- Parquet -----------------------------------------------------------------------------------------------------------
 #: The columns of ``--parquet``, one row a measurement: name, Arrow type, meaning. A stage that was not reached, and
 #: what does not apply, is null. Objects are JSON texts.
-COLUMNS: tuple[tuple[str, str, str], ...] = (
-    ("spec", "string", "name of the specification"),
-    ("spec_digest", "string", "SHA-256 of its text"),
-    ("task", "string", "what was asked"),
-    ("contender", "string", "registered name of who answered"),
-    ("label", "string", "what tables call it"),
-    ("settings", "string", "all of its options, JSON"),
-    ("contender_libraries", "string", "versions of the libraries that it names, JSON"),
-    ("family", "string", "family of the instance"),
-    ("instance", "string", "name of the instance"),
-    ("size", "int64", "what growth is fitted over: users, jobs"),
-    ("seed", "int64", "seed that it was drawn with"),
-    ("parameters", "string", "parameters of the family, JSON"),
-    ("instance_digest", "string", "hash of its content"),
-    ("repeat", "int64", "which repetition, from 0"),
-    ("status", "string", "solved, wrong, timeout, memory, error, missing or skipped"),
-    ("message", "string", "why, where it is not solved"),
-    ("build_wall", "float64", "seconds to write the model down"),
-    ("build_cpu", "float64", "seconds of the processor for that"),
-    ("solve_wall", "float64", "seconds to the answer"),
-    ("solve_cpu", "float64", "seconds of the processor for that"),
-    ("certify_wall", "float64", "seconds to the evidence"),
-    ("certify_cpu", "float64", "seconds of the processor for that"),
-    ("peak_bytes", "int64", "most resident memory from build on"),
-    ("base_bytes", "int64", "resident memory before build"),
-    ("violation", "float64", "largest relative violation of a constraint"),
-    ("gap", "float64", "how far the objective is below what is proven possible, as a part of it"),
-    ("objective", "float64", "what the answer reaches"),
-    ("note", "string", "what the judge says"),
-    ("reference_wall", "float64", "seconds of the reference job before the measurement"),
-    ("reference_cpu", "float64", "seconds of the processor for that"),
-    ("started", "string", "when, ISO 8601, UTC"),
-    ("time_limit", "float64", "seconds allowed for build and solve"),
-    ("memory_limit", "int64", "bytes allowed"),
-    ("threads", "int64", "threads that libraries were pinned to"),
-    ("concurrent", "int64", "measurements that may have been under way at once"),
-    ("environment", "string", "digest of the environment"),
-    ("environment_json", "string", "the environment, JSON"),
+COLUMNS = (
+    Column("spec", "string", "name of the specification"),
+    Column("spec_digest", "string", "SHA-256 of its text"),
+    Column("task", "string", "what was asked"),
+    Column("contender", "string", "registered name of who answered"),
+    Column("label", "string", "what tables call it"),
+    Column("settings", "string", "all of its options, JSON"),
+    Column("contender_libraries", "string", "versions of the libraries that it names, JSON"),
+    Column("family", "string", "family of the instance"),
+    Column("instance", "string", "name of the instance"),
+    Column("size", "int64", "what growth is fitted over: users, jobs"),
+    Column("seed", "int64", "seed that it was drawn with"),
+    Column("parameters", "string", "parameters of the family, JSON"),
+    Column("instance_digest", "string", "hash of its content"),
+    Column("repeat", "int64", "which repetition, from 0"),
+    Column("status", "string", "solved, wrong, timeout, memory, error, missing or skipped"),
+    Column("message", "string", "why, where it is not solved"),
+    Column("build_wall", "float64", "seconds to write the model down"),
+    Column("build_cpu", "float64", "seconds of the processor for that"),
+    Column("solve_wall", "float64", "seconds to the answer"),
+    Column("solve_cpu", "float64", "seconds of the processor for that"),
+    Column("certify_wall", "float64", "seconds to the evidence"),
+    Column("certify_cpu", "float64", "seconds of the processor for that"),
+    Column("peak_bytes", "int64", "most resident memory from build on"),
+    Column("base_bytes", "int64", "resident memory before build"),
+    Column("violation", "float64", "largest relative violation of a constraint"),
+    Column("gap", "float64", "how far the objective is below what is proven possible, as a part of it"),
+    Column("objective", "float64", "what the answer reaches"),
+    Column("note", "string", "what the judge says"),
+    Column("reference_wall", "float64", "seconds of the reference job before the measurement"),
+    Column("reference_cpu", "float64", "seconds of the processor for that"),
+    Column("started", "string", "when, ISO 8601, UTC"),
+    Column("time_limit", "float64", "seconds allowed for build and solve"),
+    Column("memory_limit", "int64", "bytes allowed"),
+    Column("threads", "int64", "threads that libraries were pinned to"),
+    Column("concurrent", "int64", "measurements that may have been under way at once"),
+    Column("environment", "string", "digest of the environment"),
+    Column("environment_json", "string", "the environment, JSON"),
 )
 
 
-def require_parquet(path: Path) -> None:
-    """Refuse, before anything is measured, a table that could not be written. Errors: `NotInstalled`, `BadInput`."""
-    _pyarrow()
-    require_place(path, "--parquet")
-
-
-def write_parquet(records: Iterable[Record], path: Path) -> None:
-    """Write the measurements among records as a Parquet file with `COLUMNS`; an existing file is replaced.
-
-    Errors: `NotInstalled` without pyarrow, `BadInput` where the file cannot be written.
-    """
-    pyarrow, parquet = _pyarrow()
+def rows(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
+    """Yield what the measurements among records say, by the names of `COLUMNS`."""
     records = list(records)
     known = environments(records)
-    rows = [_row(each, known.get(each.environment)) for each in measurements(records)]
-    described = (pyarrow.field(name, getattr(pyarrow, kind)(), metadata={"says": says}) for name, kind, says in COLUMNS)
-    try:
-        parquet.write_table(pyarrow.Table.from_pylist(rows, schema=pyarrow.schema(described)), path)
-    except OSError as error:
-        raise BadInput(f"{path} cannot be written: {error}", place="--parquet", remedy="Check the folder") from error
+    return (_row(each, known.get(each.environment)) for each in measurements(records))
 
 
 def _row(of: Measurement, where: Record | None) -> dict[str, Any]:
@@ -164,7 +148,3 @@ def _row(of: Measurement, where: Record | None) -> dict[str, Any]:
 
 def _json(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    return library("pyarrow", "--parquet", "parquet"), library("pyarrow.parquet", "--parquet", "parquet")

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from fairopt import discovery
 from fairopt.bench.configuring import contenders, summaries
-from fairopt.bench.files import ResultsFile, require_parquet, write_parquet
+from fairopt.bench.files import COLUMNS, ResultsFile, rows
 from fairopt.bench.records import Record, environments, line_of, measurements, read_results
 from fairopt.bench.run import place, run_spec
 from fairopt.bench.spec import Spec, shipped, specifications
@@ -25,6 +25,7 @@ from fairopt.cli.given import input_file, resolving
 from fairopt.cli.listing import AsJson, print_json
 from fairopt.cli.tables import working
 from fairopt.errors import BadInput
+from fairopt.parquet import require_parquet, write_parquet
 from fairopt.problem.files.storage import require_place
 
 
@@ -109,7 +110,7 @@ def run_command(
     if before and not made:
         _say("nothing is left to be measured")
     if parquet is not None:
-        write_parquet(records, parquet)
+        write_parquet(rows(records), COLUMNS, parquet)
     if report is not None:
         _write_report(records, report, asked.title)
     if json_ is None:
@@ -182,10 +183,12 @@ def list_command(json_: AsJson = False) -> None:
         "contenders": (("name", "tasks", "here"), contenders()),
     }
     if json_:
-        found = {title: [dict(zip(heads, row, strict=True)) for row in rows] for title, (heads, rows) in listed.items()}
+        found = {
+            title: [dict(zip(heads, row, strict=True)) for row in lines] for title, (heads, lines) in listed.items()
+        }
         return print_json({"schema": SCHEMA, **found})
-    for title, (heads, rows) in listed.items():
-        bench_tables.listing(title, heads, rows)
+    for title, (heads, lines) in listed.items():
+        bench_tables.listing(title, heads, lines)
 
 
 def _print_written(paths: Sequence[Path], json_: bool) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from fairopt.errors import BadInput, NotInstalled
+from fairopt.parquet import Column
 from fairopt.properties.verdict import plain
 from fairopt.simulation import History, Mechanics
 from fairopt.simulation.document import document
@@ -39,56 +38,32 @@ def result(
 
 #: The columns of ``run --parquet``, one row for each job present in each round: name, Arrow type, meaning.
 COLUMNS = (
-    ("round", "int64", "the round's number"),
-    ("begin", "float64", "when the round begins"),
-    ("end", "float64", "when it ends"),
-    ("job", "string", "the job"),
-    ("tenant", "string", "whose it is"),
-    ("gpus", "int64", "GPUs that it wants"),
-    ("status", "string", "ran, waited, or misfit: it fits no type of the cluster"),
-    ("hosts", "list<string>", "where it ran; empty where it did not, as all that follows is null"),
-    ("host_gpus", "list<int64>", "its GPUs on each of the hosts"),
-    ("types", "list<string>", "the types that it ran on"),
-    ("change", "string", "stay, start, resume or migrate"),
-    ("held_until", "float64", "when it was done, its host failed, or the round ended"),
-    ("setup", "float64", "time spent on loading"),
-    ("speed", "float64", "work per unit of time after that"),
-    ("progress", "float64", "work done"),
-    ("remaining", "float64", "work left"),
-    ("lease", "float64", "until when the GPUs are its own"),
-    ("completed", "bool", "whether it is done"),
-    ("lost", "bool", "whether a host failed and took the round's work along"),
+    Column("round", "int64", "the round's number"),
+    Column("begin", "float64", "when the round begins"),
+    Column("end", "float64", "when it ends"),
+    Column("job", "string", "the job"),
+    Column("tenant", "string", "whose it is"),
+    Column("gpus", "int64", "GPUs that it wants"),
+    Column("status", "string", "ran, waited, or misfit: it fits no type of the cluster"),
+    Column("hosts", "list<string>", "where it ran; empty where it did not, as all that follows is null"),
+    Column("host_gpus", "list<int64>", "its GPUs on each of the hosts"),
+    Column("types", "list<string>", "the types that it ran on"),
+    Column("change", "string", "stay, start, resume or migrate"),
+    Column("held_until", "float64", "when it was done, its host failed, or the round ended"),
+    Column("setup", "float64", "time spent on loading"),
+    Column("speed", "float64", "work per unit of time after that"),
+    Column("progress", "float64", "work done"),
+    Column("remaining", "float64", "work left"),
+    Column("lease", "float64", "until when the GPUs are its own"),
+    Column("completed", "bool", "whether it is done"),
+    Column("lost", "bool", "whether a host failed and took the round's work along"),
 )
 
 
-def write_parquet(history: History, path: Path) -> None:
-    """Write a run as a Parquet file with `COLUMNS`, in floats. Errors: `NotInstalled`, `BadInput` for the place."""
-    pyarrow, parquet = require_parquet()
-    kinds = {
-        **{name: getattr(pyarrow, name)() for name in ("int64", "float64", "string")},
-        "bool": pyarrow.bool_(),
-        "list<string>": pyarrow.list_(pyarrow.string()),
-        "list<int64>": pyarrow.list_(pyarrow.int64()),
-    }
-    described = [pyarrow.field(name, kinds[kind], metadata={"says": says}) for name, kind, says in COLUMNS]
-    rows = list(_rows(history))
-    columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in COLUMNS]
-    schema = pyarrow.schema(described)
-    table = pyarrow.table(dict(zip(schema.names, columns, strict=True)), schema=schema)
-    try:
-        parquet.write_table(table, path)
-    except OSError as error:
-        raise BadInput(f"{path} cannot be written: {error}", place="--parquet", remedy="Check the folder") from error
-
-
-def require_parquet() -> tuple[Any, Any]:
-    """Return pyarrow and its part for Parquet. Errors: `NotInstalled`, to be known before anything is computed."""
-    try:
-        import pyarrow  # type: ignore[import-untyped]
-        import pyarrow.parquet  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise NotInstalled("--parquet needs pyarrow: pip install 'fairopt[parquet]'") from error
-    return pyarrow, pyarrow.parquet
+def rows(history: History) -> Iterator[dict[str, Any]]:
+    """Yield what happened to each job in each round, by the names of `COLUMNS`, in floats."""
+    names = [column.name for column in COLUMNS]
+    return (dict(zip(names, row, strict=True)) for row in _rows(history))
 
 
 def _rows(history: History) -> Iterator[tuple[Any, ...]]:

@@ -21,9 +21,9 @@ from fairopt.cli.journal import Journal, Resumed, read_journal
 from fairopt.cli.listing import AsJson, Backend, policy_option
 from fairopt.cli.settings import Settings, configured, mechanics_of, read_trace_on
 from fairopt.errors import BadInput, FairoptError
+from fairopt.parquet import require_parquet, write_parquet
 from fairopt.policy import Policy, chosen
 from fairopt.problem import Cluster, Queue, Trace, exact
-from fairopt.problem.files.storage import require_place
 from fairopt.problem.numbers import shown
 from fairopt.simulation import History, Mechanics, Round, run
 from fairopt.simulation.measures import measure
@@ -58,8 +58,7 @@ def run_command(
     gone on from prints all of its rounds, as if it had never stopped. Exit status 3: the policy could not go on.
     """
     if parquet is not None:
-        round_json.require_parquet()
-        require_place(parquet, "--parquet")
+        require_parquet(parquet)
     # exact numbers of a long run may have more digits than Python prints by default
     sys.set_int_max_str_digits(0)
     given, there = read_trace_on(trace, cluster)
@@ -85,7 +84,7 @@ def run_command(
         raise played.error
     found = measure(played.history)
     if parquet is not None:
-        round_json.write_parquet(played.history, parquet)
+        write_parquet(round_json.rows(played.history), round_json.COLUMNS, parquet)
     if json_:
         data = round_json.result(
             played.history,

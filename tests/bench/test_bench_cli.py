@@ -15,7 +15,7 @@ import bench_records
 import pytest
 from bench_records import environment
 
-from fairopt.bench.files import COLUMNS, ResultsFile, write_parquet
+from fairopt.bench.files import COLUMNS, ResultsFile, rows
 from fairopt.bench.records import (
     Clock,
     Judged,
@@ -29,6 +29,7 @@ from fairopt.bench.records import (
 )
 from fairopt.cli import main
 from fairopt.errors import BadInput
+from fairopt.parquet import write_parquet
 
 SPEC = """
 schema = 1
@@ -129,10 +130,8 @@ def test_a_parquet_table_has_the_columns_that_are_documented(tmp_path: Path) -> 
     from pyarrow import parquet
 
     path = tmp_path / "results.parquet"
-    write_parquet(
-        [environment(), measurement(), measurement(status=MeasurementStatus.SKIPPED, seconds=Stages(), judgement=None)],
-        path,
-    )
+    skipped = measurement(status=MeasurementStatus.SKIPPED, seconds=Stages(), judgement=None)
+    write_parquet(rows([environment(), measurement(), skipped]), COLUMNS, path)
     table = parquet.read_table(path)
     assert table.schema.names == [name for name, _, _ in COLUMNS]
     first, second = table.to_pylist()

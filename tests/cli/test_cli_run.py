@@ -19,6 +19,7 @@ from fairopt.cli.settings import configured
 from fairopt.datasets import dataset_path
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
+from fairopt.parquet import require_parquet
 from fairopt.problem import read_cluster, read_trace
 from fairopt.simulation import History, Mechanics, Stalled, run
 from fairopt.simulation.measures import UNITS
@@ -134,7 +135,7 @@ def test_parquet_needs_pyarrow(
     assert "pip install 'fairopt[parquet]'" in ran.err
     assert ran.out == ""
     with pytest.raises(NotInstalled):
-        round_json.require_parquet()
+        require_parquet(tmp_path / "run.parquet")
 
 
 # -- stopping and going on -------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import NamedTuple
 
 # the width of tables, before anything that prints them is imported
-os.environ.update(COLUMNS="160", NO_COLOR="1", TERM="dumb")
+os.environ.update(COLUMNS="200", NO_COLOR="1", TERM="dumb")
 
 from fairopt.cli import main
 
