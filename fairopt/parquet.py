@@ -11,7 +11,7 @@ from fairopt.errors import BadInput
 from fairopt.problem.files.storage import require_place
 
 
-class Column(NamedTuple):
+class ParquetColumn(NamedTuple):
     """A column: its name, its Arrow type (``list<int64>`` for a list of them), and what it says."""
 
     name: str
@@ -29,7 +29,7 @@ def require_parquet(path: Path, place: str = "--parquet") -> tuple[Any, Any]:
     return library("pyarrow", place, "parquet"), library("pyarrow.parquet", place, "parquet")
 
 
-def write_parquet(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], path: Path) -> None:
+def write_parquet(rows: Iterable[Mapping[str, Any]], columns: Sequence[ParquetColumn], path: Path) -> None:
     """Write rows as a table; an existing file is replaced. Errors as `require_parquet`."""
     pyarrow, parquet = require_parquet(path)
     described = [pyarrow.field(each.name, _type(pyarrow, each.type), metadata={"says": each.says}) for each in columns]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairopt.parquet import Column
+from fairopt.parquet import ParquetColumn
 from fairopt.properties.verdict import plain
 from fairopt.simulation import History, Mechanics
 from fairopt.simulation.document import document
@@ -38,25 +38,25 @@ def result(
 
 #: The columns of ``run --parquet``, one row for each job present in each round: name, Arrow type, meaning.
 COLUMNS = (
-    Column("round", "int64", "the round's number"),
-    Column("begin", "float64", "when the round begins"),
-    Column("end", "float64", "when it ends"),
-    Column("job", "string", "the job"),
-    Column("tenant", "string", "whose it is"),
-    Column("gpus", "int64", "GPUs that it wants"),
-    Column("status", "string", "ran, waited, or misfit: it fits no type of the cluster"),
-    Column("hosts", "list<string>", "where it ran; empty where it did not, as all that follows is null"),
-    Column("host_gpus", "list<int64>", "its GPUs on each of the hosts"),
-    Column("types", "list<string>", "the types that it ran on"),
-    Column("change", "string", "stay, start, resume or migrate"),
-    Column("held_until", "float64", "when it was done, its host failed, or the round ended"),
-    Column("setup", "float64", "time spent on loading"),
-    Column("speed", "float64", "work per unit of time after that"),
-    Column("progress", "float64", "work done"),
-    Column("remaining", "float64", "work left"),
-    Column("lease", "float64", "until when the GPUs are its own"),
-    Column("completed", "bool", "whether it is done"),
-    Column("lost", "bool", "whether a host failed and took the round's work along"),
+    ParquetColumn("round", "int64", "the round's number"),
+    ParquetColumn("begin", "float64", "when the round begins"),
+    ParquetColumn("end", "float64", "when it ends"),
+    ParquetColumn("job", "string", "the job"),
+    ParquetColumn("tenant", "string", "whose it is"),
+    ParquetColumn("gpus", "int64", "GPUs that it wants"),
+    ParquetColumn("status", "string", "ran, waited, or misfit: it fits no type of the cluster"),
+    ParquetColumn("hosts", "list<string>", "where it ran; empty where it did not, as all that follows is null"),
+    ParquetColumn("host_gpus", "list<int64>", "its GPUs on each of the hosts"),
+    ParquetColumn("types", "list<string>", "the types that it ran on"),
+    ParquetColumn("change", "string", "stay, start, resume or migrate"),
+    ParquetColumn("held_until", "float64", "when it was done, its host failed, or the round ended"),
+    ParquetColumn("setup", "float64", "time spent on loading"),
+    ParquetColumn("speed", "float64", "work per unit of time after that"),
+    ParquetColumn("progress", "float64", "work done"),
+    ParquetColumn("remaining", "float64", "work left"),
+    ParquetColumn("lease", "float64", "until when the GPUs are its own"),
+    ParquetColumn("completed", "bool", "whether it is done"),
+    ParquetColumn("lost", "bool", "whether a host failed and took the round's work along"),
 )
 
 
