@@ -187,7 +187,7 @@ def main() -> None:
 def _run() -> None:
     try:
         try:
-            app()
+            app(prog_name="fairopt")
         finally:
             sys.stdout.flush()
     except BrokenPipeError:

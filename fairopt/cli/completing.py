@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from textwrap import shorten
 from typing import Any, TypeAlias
 
 import typer
@@ -17,7 +18,7 @@ def proposing(found: Callable[[typer.Context], Mapping[str, str]]) -> Proposer:
     """Return the ``autocompletion`` of a parameter; ``found``: what a value is about, by value, in a command so far."""
 
     def propose(context: typer.Context, incomplete: str) -> Iterable[tuple[str, str]]:
-        return found(context).items()
+        return _in_short(found(context))
 
     return propose
 
@@ -27,9 +28,14 @@ def files_and(data_sets: Callable[[], Mapping[str, str]]) -> Proposer:
 
     def propose(context: typer.Context, incomplete: str) -> Iterable[tuple[str, str]]:
         found = data_sets() if incomplete.startswith("@") else {}
-        return [(f"@{name}", about) for name, about in found.items()]
+        return _in_short({f"@{name}": about for name, about in found.items()})
 
     return propose
+
+
+def _in_short(found: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return proposals whose texts stand in one line, as shells want them."""
+    return [(value, shorten(about, 50, placeholder=" ...")) for value, about in found.items()]
 
 
 def registered(group: str) -> Proposer:

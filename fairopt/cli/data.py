@@ -18,7 +18,7 @@ from fairopt.problem.files.problem import kind_of
 Name = typer.Argument(
     metavar="[NAME]",
     help="A data set; without one, all are listed.",
-    autocompletion=completing.proposing(lambda _: names_of(())),
+    autocompletion=completing.proposing(lambda _: names_of()),
 )
 Out = typer.Option("--out", metavar="FILE", help="Where to write it; the ending says the format.")
 

@@ -39,7 +39,7 @@ class StandIn(type(Path())):  # type: ignore[misc]  # the class of paths of this
     @classmethod
     def write(cls, context: typer.Context, called: str, suffix: str, write: Callable[[Path], Any]) -> Path:
         """Return a file that is there until the command ends; ``write`` fills it."""
-        folder = context.with_resource(TemporaryDirectory(prefix="fairopt-"))
+        folder = context.find_root().with_resource(TemporaryDirectory(prefix="fairopt-"))
         file = cls(folder, f"given{suffix}")
         file.called = called
         write(file)
@@ -76,7 +76,7 @@ def resolving(kinds: Sequence[type] = ()) -> dict[str, Any]:
             return [_file(context, each, parameter, kinds) for each in value]
         return _file(context, value, parameter, kinds)
 
-    return {"callback": resolve, "autocompletion": files_and(lambda: names_of(kinds))}
+    return {"callback": resolve, "autocompletion": files_and(lambda: names_of(kinds) if kinds else {})}
 
 
 def _file(context: typer.Context, path: Path, parameter: typer.CallbackParam, kinds: Sequence[type]) -> Path:
@@ -116,9 +116,9 @@ def suffix_told(data: bytes) -> str:
     raise BadInput(problem, file="standard input", remedy=remedy)
 
 
-def names_of(kinds: Sequence[type]) -> dict[str, str]:
+def names_of(kinds: Sequence[type] = tuple(KINDS)) -> dict[str, str]:
     """Return what each installed data set of one of ``kinds`` is about, by name; of those that do not say, too."""
-    wanted = {"", *(KINDS[each].name for each in kinds if each in KINDS)}
+    wanted = {"", *(KINDS[each].name for each in kinds)}
     found = [described(name) for name in discovery.names(discovery.DATASETS)]
     return {each["name"]: each["about"] for each in found if each["kind"] in wanted}
 
