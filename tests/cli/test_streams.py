@@ -15,6 +15,7 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from ran_command import Ran
@@ -95,23 +96,19 @@ def test_no_number_is_cut_off(fairopt: Callable[..., Ran], monkeypatch: pytest.M
     assert numbers == set(re.findall(r"\d+\.\d+", fairopt(*arguments).out))
 
 
-def on_terminal(*arguments: str, columns: int = 60, to: str = "both") -> tuple[str, str]:
-    """Return what a command writes to a terminal, and what to a pipe that is its standard output (``to`` "errors")."""
+def on_terminal(folder: Path, command: list[str], *, columns: int = 60, to_file: bool = False) -> tuple[str, str]:
+    """Return what a command writes to a terminal, and to a file that is its standard output (``to_file``)."""
     main, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    with subprocess.Popen(
-        [*FAIROPT, *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=other if to == "both" else subprocess.PIPE,
-        stderr=other,
-        env=environment | {"TERM": "xterm"},
-    ) as process:
-        os.close(other)
-        piped = b"" if process.stdout is None else process.stdout.read()
-        shown = b"".join(iter(lambda: _read(main), b""))
+    with (folder / "out").open("wb") as file:
+        out = file if to_file else other
+        env = environment | {"TERM": "xterm"}
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=other, env=env):
+            os.close(other)
+            shown = b"".join(iter(lambda: _read(main), b""))
     os.close(main)
-    return shown.decode(), piped.decode()
+    return shown.decode(), (folder / "out").read_text()
 
 
 def _read(terminal: int) -> bytes:
@@ -121,30 +118,33 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-@pytest.mark.parametrize("to", ["both", "errors"])
-def test_tables_fit_the_terminal_also_through_a_pipe(to: str) -> None:
-    shown, piped = on_terminal("policies", to=to)
-    assert 50 < max(map(len, rules(piped or shown))) <= 60
+@pytest.mark.parametrize("to_file", [True, False])
+def test_tables_fit_the_terminal_also_where_something_lies_between(tmp_path: Path, to_file: bool) -> None:
+    shown, written = on_terminal(tmp_path, [*FAIROPT, "policies"], to_file=to_file)
+    assert 50 < max(map(len, rules(written or shown))) <= 60
 
 
 # -- progress ----------------------------------------------------------------------------------------------------------
-def test_what_takes_long_shows_that_it_goes_on() -> None:
-    shown, piped = on_terminal("lie", "@gavel", "--policy", "oef-cooperative", "--evaluations", "400", to="errors")
-    assert "searching" in shown
-    assert "searching" not in piped
+@pytest.mark.parametrize(("seconds", "shows"), [(tables.PATIENCE + 0.7, True), (0, False)])
+def test_what_takes_long_shows_that_it_goes_on(tmp_path: Path, seconds: float, shows: bool) -> None:
+    code = f"import time\nfrom fairopt.cli.tables import working\nwith working('searching'): time.sleep({seconds})"
+    shown, written = on_terminal(tmp_path, [sys.executable, "-c", code], to_file=True)
+    assert ("searching" in shown) is shows
+    assert written == ""
 
 
-def test_nothing_is_shown_off_a_terminal_or_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    with tables.working("waiting"):
-        time.sleep(0.01)
+def test_nothing_is_shown_off_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "PATIENCE", 0)
+    with tables.working("searching"):
+        time.sleep(0.05)
     assert capsys.readouterr() == ("", "")
-    assert "decides" not in on_terminal("solve", "@oef-eq6", "--policy", "equal-split")[0]
 
 
-def test_what_is_printed_under_a_bar_goes_to_its_file() -> None:
-    shown, piped = on_terminal("claims", "oef-thm5.1-cooperative", "--run", to="errors")
-    assert "follows" in piped + shown
-    assert "follows" in piped
+def test_what_is_printed_under_a_bar_goes_where_it_belongs(tmp_path: Path) -> None:
+    code = "from fairopt.cli.tables import progress, say\nwith progress(2) as done: done('one'); say('data')"
+    shown, written = on_terminal(tmp_path, [sys.executable, "-c", code], to_file=True)
+    assert "one done" in shown
+    assert written == "data\n"
 
 
 # -- logs --------------------------------------------------------------------------------------------------------------
