@@ -97,7 +97,7 @@ def test_every_folder_has_its_arrows() -> None:
 
 @pytest.mark.parametrize("folder", [name for name, others in ALLOWED.items() if others != "*"])
 def test_arrows(folder: str) -> None:
-    allowed = [f"fairopt.{name}" for name in (folder, "errors", *ALLOWED[folder].split())]
+    allowed = [f"fairopt.{name}" for name in (folder, "errors", "deadline", *ALLOWED[folder].split())]
     for path in python_files(TOOLKIT / folder):
         strangers = {
             name

@@ -14,8 +14,9 @@ import numpy as np
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Basis, Position, Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
+from fairopt.deadline import left
 from fairopt.errors import BadInput, NotSolved
-from fairopt.program import Number, Program, Sense, entry_names
+from fairopt.program import INFINITY, Number, Program, Sense, entry_names
 
 if TYPE_CHECKING:
     import highspy
@@ -81,7 +82,9 @@ class HighsSession:
         else:
             load(highs, program)
         self._loaded = program
-        return ordinary.back(run(highs, program, self._options.time_limit))
+        solution = run(highs, program, left(self._options.time_limit))
+        left()
+        return ordinary.back(solution)
 
 
 def write(program: Program, path: str | Path) -> None:
@@ -179,8 +182,8 @@ def _update(highs: highspy.Highs, old: Program, new: Program) -> None:
 def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorough: bool = True) -> Solution:
     """Solve ``program``, which HiGHS holds; ``thorough`` confirms presolve's "infeasible" and seeks a conflict."""
     before = highs.getRunTime()
-    if time_limit is not None:  # HiGHS's clock runs through the whole session; the limit is for one program
-        highs.setOptionValue("time_limit", before + time_limit)
+    # HiGHS's clock runs through the whole session; the limit is for one program
+    highs.setOptionValue("time_limit", INFINITY if time_limit is None else before + time_limit)
     integer = bool(program.integer.any())
     presolve = integer or len(program.rows.value) > PRESOLVE_FROM
     highs.setOptionValue("presolve", "choose" if presolve else "off")
