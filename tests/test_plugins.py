@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -101,6 +102,40 @@ def test_plug_ins_are_used(installed: Path, tmp_path: Path) -> None:
     assert ran.returncode == 0
     assert read_market(copy).users == ("ann",)
     assert "own partition" in fairopt(installed, "partition", "--help").stdout
+
+
+def test_certificates_of_an_outside_policy_are_accepted(installed: Path, tmp_path: Path) -> None:
+    folder, proof = str(tmp_path / "evidence"), str(tmp_path / "lie.json")
+    asked = ("compare", MARKET, "--policy", "sharing-first", "--evaluations", "60", "--certificates", folder)
+    ran = fairopt(installed, *asked)
+    assert ran.returncode == 0
+    assert "no certificate: sharing-first/half_share: the verifier does not know half_share" in ran.stderr
+    assert fairopt(installed, "lie", MARKET, "--policy", "sharing-first", "--certificate", proof).returncode == 1
+    checked = fairopt(installed, "check", folder, proof)
+    assert checked.returncode == 0, checked.stdout
+    said = checked.stdout.splitlines()
+    assert len(said) > 8
+    assert [line for line in said if "/decision.json: accepted: the embedded program, which the author of" in line]
+    assert f"{proof}: accepted: by the two embedded programs, which the author of 'sharing-first' wrote, " in said[-1]
+
+
+@pytest.mark.parametrize("backend", ["auto", "highs", "pyomo", "ecos", "clarabel", "scs", "exact"])
+def test_what_cannot_hold_together_is_named_on_the_command_line(backend: str, sharing_first: Path) -> None:
+    text = sharing_first.read_text()
+    sharing_first.write_text(text.replace("problem.fair_utility()", "2 * problem.fair_utility()"))
+    ran = fairopt(sharing_first.parent, "solve", MARKET, "--policy", "sharing-first", "--backend", backend)
+    assert ran.returncode == 3
+    assert re.search(r"these cannot hold together: capacity.*, sharing\[\w+\], sharing\[\w+\]", ran.stderr), ran.stderr
+
+
+def test_that_nothing_can_be_decided_is_certified(sharing_first: Path) -> None:
+    text = sharing_first.read_text()
+    sharing_first.write_text(text.replace("problem.fair_utility()", "2 * problem.fair_utility()"))
+    proof = str(sharing_first.parent / "none.json")
+    ran = fairopt(sharing_first.parent, "solve", MARKET, "--policy", "sharing-first", "--certificate", proof)
+    assert ran.returncode == 3
+    assert f"written to {proof}: that no point satisfies all constraints" in ran.stderr
+    assert "accepted: no point satisfies the program" in fairopt(sharing_first.parent, "check", proof).stdout
 
 
 @pytest.fixture

@@ -61,8 +61,8 @@ class Decision(Proved):
     """What a policy decides on a market: the allocation or, where there is a range, all optima.
 
     ``optima`` allows all allocations that it could have chosen; None where no range over them can be
-    certified. ``ties`` says whether there may be others. ``embedded`` names the program that the policy's author
-    wrote, where the certificate holds it.
+    certified. ``ties`` says whether there may be others. ``embedded`` names the program that the policy's
+    author wrote, where the certificate holds it.
     """
 
     subject: Market
@@ -163,7 +163,8 @@ def embedded(data: Entry) -> Decision:
     policy = told["policy"].name()
     if policy in (*PROGRAMS, "water-filling", "nash-welfare", "partial-allocation", *TRADING):
         raise Rejected(f"decisions of {policy} are proved from the market, not by a program that is given")
-    said = f"the embedded program, which the author of {policy!r} wrote, has this optimum: objective {shown(best)}"
+    said = f"the embedded program, which the author of {policy!r} wrote, has this optimum"
+    said += f": objective {shown(best)}"
     return Decision(said, market, shares, f"{NOT_DECIDED}; {program}", policy=policy, embedded=str(program))
 
 
