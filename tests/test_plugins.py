@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import installing
 import pytest
 
 from fairopt.datasets import dataset_path
@@ -23,21 +24,7 @@ MARKET = str(dataset_path("oef_example.toml"))
 
 
 def install(template: str, to: Path) -> dict[str, Any]:
-    """Put a template where Python finds it, as an installer would, and return what its ``pyproject.toml`` says."""
-    here = TEMPLATES / template
-    settings = tomllib.loads((here / "pyproject.toml").read_text(encoding="utf-8"))
-    project = settings["project"]
-    for module in settings["tool"]["setuptools"]["py-modules"]:
-        shutil.copy(here / f"{module}.py", to)
-    info = to / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    info.mkdir()
-    header = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
-    (info / "METADATA").write_text(header, encoding="utf-8")
-    lines = []
-    for group, points in project["entry-points"].items():
-        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
-    (info / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
-    return settings
+    return installing.install(TEMPLATES / template, to)
 
 
 def python(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

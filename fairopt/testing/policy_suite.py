@@ -26,7 +26,7 @@ from fairopt.discovery import policies, property_
 from fairopt.evidence import evidence
 from fairopt.policy import Allocation, Claim, Policy, Trait, allocate, decide, run, session
 from fairopt.problem import Market, exact
-from fairopt.program import Array, Number, objects
+from fairopt.program import Array, Number, number_text, objects
 from fairopt.proofs.verify import verify
 from fairopt.properties import Answer, Effort, Feasibility, MechanismProperty
 from fairopt.testing.policy_checks import AGREE, Known, PolicyChecks, check_agreement, solvers, suite_of
@@ -75,7 +75,8 @@ class ShareChecks(PolicyChecks):
         return allocate(policy, problem, exact=Trait.EXACT in policy.traits)
 
     def _shown(self, problem: Market) -> str:
-        return str(problem.speedup.tolist())
+        speedups = "; ".join(" ".join(map(number_text, row)) for row in problem.speedup)
+        return f"the market with speedups {speedups} and capacities {' '.join(map(number_text, problem.capacity))}"
 
     def keeps_capacity_and_shape(self, policy: Policy) -> None:
         """Guards against overbooked types: an SCS answer once gave out 2.5e-4 more than there was."""
