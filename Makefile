@@ -77,7 +77,7 @@ bench-more: .venv/ready ## what exactness, nearby markets, misreports, rounds an
 	$(BIN)/python benchmarks/posted_prices.py
 
 notebook: .venv/ready ## run the notebooks again and keep their outputs
-	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False --NotebookClient.coalesce_streams=True notebooks/*.ipynb
+	$(BIN)/python docs/rerun_notebooks.py
 
 transcripts: .venv/ready ## run the sessions of docs/first-ten-minutes again and write what is printed now into the pages
 	$(BIN)/python tests/documents/transcripts.py
