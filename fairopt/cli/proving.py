@@ -133,7 +133,8 @@ def _write_items(items: Iterator[tuple[str, EvidenceItem]], folder: Path) -> Non
         else:
             write(item.certificate, folder / f"{name}.json")
             written += 1
-    print(f"{written} certificates in {folder}; decide them with: fairopt check {folder}", file=sys.stderr)
+    then = f" in {folder}; decide them with: fairopt check {folder}" if written else ": nothing was written"
+    print(f"{written} certificates{then}", file=sys.stderr)
 
 
 def _asked(
