@@ -17,6 +17,7 @@ from fairopt.backends import Method, Solver
 from fairopt.errors import BadInput, FairoptError
 from fairopt.metrics import Metrics, metrics
 from fairopt.policy import Allocation, Plan, Policy, Uniqueness, decide, uniqueness
+from fairopt.policy.decide import can_be_exact
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.program import Number
@@ -129,7 +130,8 @@ def _(
 ) -> Row:
     row = AllocationRow(policy=policy, every_optimum=every_optimum)
     try:
-        decision = decide(policy, problem, backend, exact=exact and problem.exact and backend is None)
+        exact = exact and problem.exact and backend is None and can_be_exact(policy)
+        decision = decide(policy, problem, backend, exact=exact)
         row = replace(row, decision=decision, metrics=metrics(problem, decision.shares))
         return replace(row, unique=uniqueness(policy, decision))
     except FairoptError as error:
@@ -182,7 +184,7 @@ def compare(
 
     ``policies`` and ``properties``: objects, classes or names; None for all that are installed for such a problem.
 
-    ``how`` says how a problem is decided. All kinds take ``backend``. On a `Market`, programs are decided in rationals
+    ``how`` says how a problem is decided. All kinds take ``backend``. On a `Market`, whoever can decides in rationals,
     unless a ``backend`` is named or ``exact`` is False; ``every_optimum`` asks of an exact decision that is not unique
     what holds over all optima. Of a `Setting` at most ``rounds`` are played, all by default; ``ideal`` is what
     finish-time fairness compares with.
