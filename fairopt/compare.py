@@ -184,7 +184,7 @@ def compare(
 
     ``policies`` and ``properties``: objects, classes or names; None for all that are installed for such a problem.
 
-    ``how`` says how a problem is decided. All kinds take ``backend``. On a `Market`, whoever can decides in rationals,
+    ``how`` says how a problem is decided. All kinds take ``backend``. On a `Market`, programs are decided in rationals
     unless a ``backend`` is named or ``exact`` is False; ``every_optimum`` asks of an exact decision that is not unique
     what holds over all optima. Of a `Setting` at most ``rounds`` are played, all by default; ``ideal`` is what
     finish-time fairness compares with.

@@ -220,7 +220,7 @@ class ShareChecks(PolicyChecks):
         """Guards against certificates that `proofs/verify.py` rejects, and against ones that are about other shares."""
         searched = [property_(name) for name in ("sharing_incentive", "pareto_efficiency", "strategy_proofness")]
         for market in sample_markets(2, seed=18, users=(2, 3), types=(2, 3), ties=False):
-            row = next(compare(market, [policy], searched, effort=self._for_evidence))
+            [row] = compare(market, [policy], searched, effort=self._for_evidence)
             for item in evidence(row, searched):
                 if item.certificate is not None:
                     verify(json.loads(json.dumps(item.certificate.to_json())))
