@@ -19,6 +19,7 @@ from fairopt.deadline import time_limit
 from fairopt.errors import BadInput, FairoptError
 from fairopt.metrics import Metrics, metrics
 from fairopt.policy import Allocation, Plan, Policy, Uniqueness, decide, uniqueness
+from fairopt.policy.decide import can_be_exact
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.program import Number
@@ -137,7 +138,8 @@ def _(
 ) -> Row:
     row = AllocationRow(policy=policy, every_optimum=every_optimum)
     try:
-        decision = decide(policy, problem, backend, exact=exact and problem.exact and backend is None)
+        exact = exact and problem.exact and backend is None and can_be_exact(policy)
+        decision = decide(policy, problem, backend, exact=exact)
         row = replace(row, decision=decision, metrics=metrics(problem, decision.shares))
         return replace(row, unique=uniqueness(policy, decision)) if unique or every_optimum else row
     except FairoptError as error:

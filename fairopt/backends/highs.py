@@ -6,6 +6,7 @@ is compared with the loaded one, only the numbers that differ are passed on, and
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -210,7 +211,8 @@ def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorou
     if thorough and outcome is Status.INFEASIBLE and not integer:
         found["conflict"] = _conflict(highs, program)
     raw = highs.modelStatusToString(highs.getModelStatus())
-    return Solution(outcome, raw, Highs.name, seconds=highs.getRunTime() - before, **found)
+    solution = Solution(outcome, raw, Highs.name, seconds=highs.getRunTime() - before, **found)
+    return with_conflict(program, solution) if thorough and integer else solution
 
 
 _LIMITS = ("kTimeLimit", "kIterationLimit", "kSolutionLimit", "kInterrupt", "kHighsInterrupt", "kMemoryLimit")
@@ -237,6 +239,20 @@ def basis_of(highs: highspy.Highs) -> Basis | None:
     for positions in (columns, rows):
         positions[positions == _SOMEWHERE] = Position.LOWER
     return Basis(columns, rows)
+
+
+def with_conflict(program: Program, solution: Solution) -> Solution:
+    """Return the solution; where a library calls the program infeasible and does not say why, with a conflict.
+
+    HiGHS seeks it among the constraints without integrality: what cannot hold in fractions cannot hold at all.
+    """
+    if solution.status is not Status.INFEASIBLE or solution.conflict:
+        return solution
+    relaxed = replace(program, integer=np.zeros(len(program.cost), dtype=bool), logarithms=None)
+    try:
+        return replace(solution, conflict=Highs().solve(relaxed, time_limit=CONFLICT_SECONDS).conflict)
+    except NotSolved:  # HiGHS refuses a number that the other library took; the conflict is optional
+        return solution
 
 
 def _conflict(highs: highspy.Highs, program: Program) -> tuple[str, ...]:

@@ -69,8 +69,15 @@ def chosen(
             return method
     if fits:
         return general
-    _heeds(policy, policy.methods[0], given)
-    raise NotCapable(f"{policy.name} answers in floats only")
+    if policy.methods:
+        _heeds(policy, policy.methods[0], given)
+    raise NotCapable(f"{policy.name} answers in floats only; do not ask for rational numbers")
+
+
+def can_be_exact(policy: Policy) -> bool:
+    """Return whether a method of the policy, or the exact back end, answers in rational numbers."""
+    by_program = policy.has_program and policy.needs <= Exact.capabilities
+    return by_program or any(method.number is not float for method in policy.methods)
 
 
 def session(
