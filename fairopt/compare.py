@@ -7,16 +7,19 @@ in its own cell, with the reason.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
+from time import perf_counter
 from typing import Any, overload
 
 from fairopt import discovery
 from fairopt.backends import Method, Solver
+from fairopt.deadline import time_limit
 from fairopt.errors import BadInput, FairoptError
 from fairopt.metrics import Metrics, metrics
 from fairopt.policy import Allocation, Plan, Policy, Uniqueness, decide, uniqueness
+from fairopt.policy.decide import can_be_exact
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.program import Number
@@ -34,6 +37,9 @@ from fairopt.simulation import History, Setting, run
 from fairopt.simulation.measures import Measures, measure
 from fairopt.simulation.measures_finish_time import Ideal
 
+#: The first cell of a row.
+DECISION = "decision"
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Row(ABC):
@@ -42,6 +48,8 @@ class Row(ABC):
     policy: Policy
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     error: FairoptError | None = None
+    #: What each cell took, in seconds: `DECISION`, and each property by its name.
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     @abstractmethod
@@ -125,13 +133,15 @@ def _(
     *,
     backend: Solver | Method | None = None,
     exact: bool = True,
+    unique: bool = False,
     every_optimum: bool = False,
 ) -> Row:
     row = AllocationRow(policy=policy, every_optimum=every_optimum)
     try:
-        decision = decide(policy, problem, backend, exact=exact and problem.exact and backend is None)
+        exact = exact and problem.exact and backend is None and can_be_exact(policy)
+        decision = decide(policy, problem, backend, exact=exact)
         row = replace(row, decision=decision, metrics=metrics(problem, decision.shares))
-        return replace(row, unique=uniqueness(policy, decision))
+        return replace(row, unique=uniqueness(policy, decision)) if unique or every_optimum else row
     except FairoptError as error:
         return replace(row, error=error)
 
@@ -176,34 +186,50 @@ def compare(
     properties: Sequence[str | type[Property] | Property] | None = None,
     *,
     effort: Effort | None = None,
+    limit: float | None = None,
+    watch: Callable[[Policy, str], None] = lambda policy, cell: None,
     **how: Any,
 ) -> Iterator[Any]:
     """Yield a `Row` for each policy as soon as it is known: `AllocationRow`, `RunRow` or `PlanRow`.
 
     ``policies`` and ``properties``: objects, classes or names; None for all that are installed for such a problem.
 
-    ``how`` says how a problem is decided. All kinds take ``backend``. On a `Market`, programs are decided in rationals
-    unless a ``backend`` is named or ``exact`` is False; ``every_optimum`` asks of an exact decision that is not unique
-    what holds over all optima. Of a `Setting` at most ``rounds`` are played, all by default; ``ideal`` is what
-    finish-time fairness compares with.
+    ``how`` says how a problem is decided. All kinds take ``backend``. A `Market` of rationals is decided in rationals
+    unless a ``backend`` is named; with ``exact`` False it becomes one of floats: faster, and within a tolerance.
+    ``unique`` asks whether each decision is the only optimum; ``every_optimum`` asks this too and, where an exact
+    decision is not, what holds over all optima. Of a `Setting` at most ``rounds`` are played, all by default;
+    ``ideal`` is what finish-time fairness compares with.
 
     A policy that cannot answer does not stop the others. Searches come last, so that the cheap verdicts are there when
-    one is stopped. Errors: `BadInput` for properties of another kind of problem.
+    one is stopped. ``limit``: most seconds for a decision, and for each property, which is UNDECIDED after them; a
+    search has those of its ``effort`` as well. ``watch`` is told of each cell before it is computed. Errors: `BadInput`
+    for properties of another kind of problem.
     """
     decided = Queue if isinstance(problem, Setting) else type(problem)
     if policies is None:
         policies = discovery.policies(decided)
     chosen = [discovery.policy_of(each, decided) for each in policies]
     ordered = sorted(_asked(problem, properties), key=lambda each: isinstance(each, MechanismProperty))
+    if isinstance(problem, Market) and not how.get("exact", True):
+        problem = problem.as_(float)
     for policy in chosen:
-        row = answered(problem, policy, **how)
+        watch(policy, DECISION)
+        began = perf_counter()
+        with time_limit(limit):
+            row = answered(problem, policy, **how)
+        seconds = {DECISION: perf_counter() - began}
         for each in ordered if row.outcome is not None else ():
-            try:
-                verdict = each.judge(policy, problem, row.outcome, effort=effort)
-            except FairoptError as error:
-                verdict = Verdict.undecided(each.name, str(error))
-            row = row.with_verdict(each, verdict)
-        yield row
+            watch(policy, each.name)
+            began = perf_counter()
+            searches = ((effort and effort.seconds) or 0) if isinstance(each, MechanismProperty) else 0
+            with time_limit(None if limit is None else limit + searches):
+                try:
+                    verdict = each.judge(policy, problem, row.outcome, effort=effort)
+                except FairoptError as error:
+                    verdict = Verdict.undecided(each.name, str(error))
+                row = row.with_verdict(each, verdict)
+            seconds[each.name] = perf_counter() - began
+        yield replace(row, seconds=seconds)
 
 
 def verify(

@@ -143,6 +143,7 @@ _COMPARED: Keys = {
     "properties": (VERDICTS, "Verdicts by name."),
     "metrics": ({"anyOf": [METRICS, {"type": "object", "maxProperties": 0}]}, "Of a market: numbers."),
     "measures": (OBJECT, "Of a trace or a batch: what was measured."),
+    "cell_seconds": (_by_name({"type": "number"}), "What each cell of the table took."),
 }
 _WRITTEN: Keys = {
     "file": (TEXT, "The file that was written."),

@@ -118,12 +118,12 @@ def _asked(
 def _recomputed(rows: list[Entry]) -> Iterator[tuple[Entry, Finding | Exception, float]]:
     with tables.progress(len(rows)) as advance:
         for row in rows:
+            advance(row.id)
             begun = perf_counter()
             try:
                 yield row, *row.recompute()
             except (FairoptError, verify.Rejected) as error:  # an error in one row does not stop the others
                 yield row, error, perf_counter() - begun
-            advance(row.id)
 
 
 def _json(row: Entry) -> dict[str, Any]:

@@ -124,9 +124,7 @@ def test_standard_input_is_one_file(piped: Callable[..., Ran]) -> None:
     ],
 )
 def test_data_sets_by_name(fairopt: Callable[..., Ran], line: str) -> None:
-    ran = fairopt(*line.split())
-    assert ran.err == ""
-    assert ran.status == 0
+    assert fairopt(*line.split()).status == 0
 
 
 def test_a_data_set_of_another_package(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
