@@ -84,7 +84,7 @@ ALLOWED = {
     "schedules": "problem program backends policy",
     "properties": "problem program backends policy methods certificates schedules simulation",
     "testing": "*",
-    "bench": "codec discovery parquet problem",
+    "bench": "codec discovery problem",
     "cli": "*",
 }
 

@@ -23,9 +23,9 @@ from fairopt.cli.as_json import SCHEMA
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import input_file, resolving
 from fairopt.cli.listing import AsJson, print_json
+from fairopt.cli.parquet import require_parquet, write_parquet
 from fairopt.cli.tables import working
 from fairopt.errors import BadInput
-from fairopt.parquet import require_parquet, write_parquet
 from fairopt.problem.files.storage import require_place
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairopt.parquet import ParquetColumn
 from fairopt.properties.verdict import plain
 from fairopt.simulation import History, Mechanics
 from fairopt.simulation.document import document
@@ -38,31 +37,31 @@ def result(
 
 #: The columns of ``run --parquet``, one row for each job present in each round: name, Arrow type, meaning.
 COLUMNS = (
-    ParquetColumn("round", "int64", "the round's number"),
-    ParquetColumn("begin", "float64", "when the round begins"),
-    ParquetColumn("end", "float64", "when it ends"),
-    ParquetColumn("job", "string", "the job"),
-    ParquetColumn("tenant", "string", "whose it is"),
-    ParquetColumn("gpus", "int64", "GPUs that it wants"),
-    ParquetColumn("status", "string", "ran, waited, or misfit: it fits no type of the cluster"),
-    ParquetColumn("hosts", "list<string>", "where it ran; empty where it did not, as all that follows is null"),
-    ParquetColumn("host_gpus", "list<int64>", "its GPUs on each of the hosts"),
-    ParquetColumn("types", "list<string>", "the types that it ran on"),
-    ParquetColumn("change", "string", "stay, start, resume or migrate"),
-    ParquetColumn("held_until", "float64", "when it was done, its host failed, or the round ended"),
-    ParquetColumn("setup", "float64", "time spent on loading"),
-    ParquetColumn("speed", "float64", "work per unit of time after that"),
-    ParquetColumn("progress", "float64", "work done"),
-    ParquetColumn("remaining", "float64", "work left"),
-    ParquetColumn("lease", "float64", "until when the GPUs are its own"),
-    ParquetColumn("completed", "bool", "whether it is done"),
-    ParquetColumn("lost", "bool", "whether a host failed and took the round's work along"),
+    ("round", "int64", "the round's number"),
+    ("begin", "float64", "when the round begins"),
+    ("end", "float64", "when it ends"),
+    ("job", "string", "the job"),
+    ("tenant", "string", "whose it is"),
+    ("gpus", "int64", "GPUs that it wants"),
+    ("status", "string", "ran, waited, or misfit: it fits no type of the cluster"),
+    ("hosts", "list<string>", "where it ran; empty where it did not, as all that follows is null"),
+    ("host_gpus", "list<int64>", "its GPUs on each of the hosts"),
+    ("types", "list<string>", "the types that it ran on"),
+    ("change", "string", "stay, start, resume or migrate"),
+    ("held_until", "float64", "when it was done, its host failed, or the round ended"),
+    ("setup", "float64", "time spent on loading"),
+    ("speed", "float64", "work per unit of time after that"),
+    ("progress", "float64", "work done"),
+    ("remaining", "float64", "work left"),
+    ("lease", "float64", "until when the GPUs are its own"),
+    ("completed", "bool", "whether it is done"),
+    ("lost", "bool", "whether a host failed and took the round's work along"),
 )
 
 
 def rows(history: History) -> Iterator[dict[str, Any]]:
     """Yield what happened to each job in each round, by the names of `COLUMNS`, in floats."""
-    names = [column.name for column in COLUMNS]
+    names = [name for name, _, _ in COLUMNS]
     return (dict(zip(names, row, strict=True)) for row in _rows(history))
 
 

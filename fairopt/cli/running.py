@@ -19,9 +19,9 @@ from fairopt.cli.exits import Exit
 from fairopt.cli.given import input_file, input_option
 from fairopt.cli.journal import Journal, Resumed, read_journal
 from fairopt.cli.listing import AsJson, Backend, policy_option
+from fairopt.cli.parquet import require_parquet, write_parquet
 from fairopt.cli.settings import Settings, configured, mechanics_of, read_trace_on
 from fairopt.errors import BadInput, FairoptError
-from fairopt.parquet import require_parquet, write_parquet
 from fairopt.policy import Policy, chosen
 from fairopt.problem import Cluster, Queue, Trace, exact
 from fairopt.problem.numbers import shown

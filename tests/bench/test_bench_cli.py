@@ -28,8 +28,8 @@ from fairopt.bench.records import (
     record_of,
 )
 from fairopt.cli import main
+from fairopt.cli.parquet import write_parquet
 from fairopt.errors import BadInput
-from fairopt.parquet import write_parquet
 
 SPEC = """
 schema = 1

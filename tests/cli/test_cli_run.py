@@ -15,11 +15,11 @@ import pytest
 from ran_command import Ran
 
 from fairopt.cli import main, round_json, round_tables, running
+from fairopt.cli.parquet import require_parquet
 from fairopt.cli.settings import configured
 from fairopt.datasets import dataset_path
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
-from fairopt.parquet import require_parquet
 from fairopt.problem import read_cluster, read_trace
 from fairopt.simulation import History, Mechanics, Stalled, run
 from fairopt.simulation.measures import UNITS

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.problem.files.storage import require_place
 
-
-class ParquetColumn(NamedTuple):
-    """A column: its name, its Arrow type (``list<int64>`` for a list of them), and what it says."""
-
-    name: str
-    type: str
-    says: str
+#: A column: its name, its Arrow type (``list<int64>`` for a list of them), and what it says.
+Column: TypeAlias = tuple[str, str, str]
 
 
-def require_parquet(path: Path, place: str = "--parquet") -> tuple[Any, Any]:
+def require_parquet(path: Path) -> tuple[Any, Any]:
     """Return pyarrow and its part for Parquet.
 
-    Errors, to be known before anything is computed: `NotInstalled` without pyarrow, `BadInput` where ``path``, which
-    the option ``place`` gave, cannot be written.
+    Errors, to be known before anything is computed: `NotInstalled` without pyarrow, `BadInput` where the file cannot be
+    written.
     """
-    require_place(path, place)
-    return library("pyarrow", place, "parquet"), library("pyarrow.parquet", place, "parquet")
+    require_place(path, "--parquet")
+    return library("pyarrow", "--parquet", "parquet"), library("pyarrow.parquet", "--parquet", "parquet")
 
 
-def write_parquet(rows: Iterable[Mapping[str, Any]], columns: Sequence[ParquetColumn], path: Path) -> None:
+def write_parquet(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], path: Path) -> None:
     """Write rows as a table; an existing file is replaced. Errors as `require_parquet`."""
     pyarrow, parquet = require_parquet(path)
-    described = [pyarrow.field(each.name, _type(pyarrow, each.type), metadata={"says": each.says}) for each in columns]
+    described = [pyarrow.field(name, _type(pyarrow, kind), metadata={"says": says}) for name, kind, says in columns]
     try:
         parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=pyarrow.schema(described)), path)
     except OSError as error:
