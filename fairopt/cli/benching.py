@@ -15,7 +15,6 @@ from fairopt import discovery
 from fairopt.bench.configuring import contenders, summaries
 from fairopt.bench.files import COLUMNS, ResultsFile, rows
 from fairopt.bench.records import Record, environments, line_of, measurements, read_results
-from fairopt.bench.run import place, run_spec
 from fairopt.bench.spec import Spec, shipped, specifications
 from fairopt.cli import bench_tables, completing
 from fairopt.cli.app import PLAIN, Once
@@ -74,6 +73,8 @@ def run_command(
     `fairopt bench SPEC` is the same. Without --json a table is printed at the end. Interrupted, it keeps what is
     measured and ends with status 130.
     """
+    from fairopt.bench.run import place, run_spec  # here and below, so that all commands begin sooner
+
     if workers < 1:
         raise BadInput(f"got {workers}", place="--workers", remedy="Give a whole number, at least 1")
     asked = Spec.read(spec)
@@ -81,7 +82,7 @@ def run_command(
     if parquet is not None:
         require_parquet(parquet)
     if report is not None:
-        from fairopt.bench.report.page import require_libraries  # here and below, so that all commands begin sooner
+        from fairopt.bench.report.page import require_libraries
 
         require_place(report, "--report")
         require_libraries()
