@@ -8,7 +8,7 @@ from typing import TypeVar
 from rich.text import Text
 
 from fairopt.cli.round_tables import short
-from fairopt.cli.tables import MARKS, STYLES, say, table_of, terminal, what_shows
+from fairopt.cli.tables import MARKS, STYLES, fits, say, table_of, what_shows
 from fairopt.compare import AllocationRow, PlanRow, Row, RunRow
 from fairopt.metrics import Metrics
 from fairopt.problem import Market
@@ -20,9 +20,6 @@ from fairopt.simulation.measures import Measures
 
 R = TypeVar("R", bound=Row)
 
-#: What one table of marks, margins and numbers takes; on narrower terminals the numbers are a table of their own, and
-#: the margins are left to the lines below.
-ROOM_FOR_ALL = 150
 KEY = (
     "yes holds, NO fails (by this margin, in the unit of the definition), ? not refuted by the search; "
     "~ decided in floats within a tolerance, else exactly."
@@ -73,19 +70,19 @@ def _comparison(
     notes: Sequence[str] = (),
 ) -> None:
     """Print the table of policies and properties, with ``numbers`` beside it, then what shows each failure."""
-    wide = terminal().width >= ROOM_FOR_ALL
     heads = {each.name: each.short or each.name for each in properties}
     columns = list(dict.fromkeys(column for row in rows for column in _cells(row)))
     titles = [" ".join([heads[name], kind]).strip().replace(" ", "\n") for name, kind in columns]
-    grid = table_of("policy", *titles, *(numbers if wide else ()))
+    full, grid = table_of("policy", *titles, *numbers), table_of("policy", *titles)
     described = table_of("policy", *numbers)
     for row in rows:
         cells, values = _cells(row), of(row)
-        marks = (_cell(cells.get(column), with_margin=wide) for column in columns)
-        grid.add_row(row.policy.name, *marks, *(values if wide else ()))
+        full.add_row(row.policy.name, *(_cell(cells.get(each), with_margin=True) for each in columns), *values)
+        grid.add_row(row.policy.name, *(_cell(cells.get(each), with_margin=False) for each in columns))
         described.add_row(row.policy.name, *values)
     say(title)
-    for each in (grid,) if wide else (grid, described):
+    # where marks, margins and numbers do not fit beside each other, the margins are left to the lines below
+    for each in (full,) if fits(full) else (grid, described):
         say(each)
     say(", ".join(f"{short} {name}" for name, short in heads.items()) + ".")
     say(KEY)

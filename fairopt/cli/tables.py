@@ -273,6 +273,12 @@ def say(what: str | Text | Table) -> None:
         console.print(part)
 
 
+def fits(table: Table) -> bool:
+    """Return whether no line of a table has to be broken."""
+    console = terminal()
+    return Measurement.get(console, console.options.update(width=ENDLESS), table).maximum <= console.width
+
+
 def _parts(table: Table, console: Console) -> Iterator[Table]:
     """Yield a table whose longest words fit beside each other; else some of its columns at a time, after the first."""
     if _narrowest(table, console) <= console.width:

@@ -79,7 +79,7 @@ def run(page: Path) -> list[str]:
     """Return what the commands of a page print, each in turn, in a folder that is empty at first."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as site:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        known = {"PATH": path, "PYTHONPATH": site, "SITE": site, "COLUMNS": "100", "LC_ALL": "C.UTF-8"}
+        known = {"PATH": path, "PYTHONPATH": site, "SITE": site, "COLUMNS": "120", "LC_ALL": "C.UTF-8"}
         environment = {**os.environ, **known, "PYTHONDONTWRITEBYTECODE": "1"}
         session = Path(site, "session")
         session.write_text(script(page), encoding="utf-8")
