@@ -59,9 +59,9 @@ def levels(schema: Schema, name: str) -> Iterator[nodes.Node]:
     if "properties" in schema:
         yield keys(schema)
     for called, inner in schema.get("$defs", {}).items():
-        if "properties" in inner:
-            about = inner.get("description")
-            yield section(f"`{called}`", f"{name}-{called}", *([paragraph(about)] if about else []), keys(inner))
+        about = [paragraph(inner["description"])] if "description" in inner else []
+        held = keys(inner) if "properties" in inner else paragraph(kind(inner))
+        yield section(f"`{called}`", f"{name}-{called}".replace(" ", "-"), *about, held)
 
 
 def keys(schema: Schema) -> nodes.Node:
