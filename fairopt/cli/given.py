@@ -133,7 +133,8 @@ def data_set(text: str, kinds: Sequence[type]) -> str:
         return several[0]
     near = get_close_matches(text, [*fit, *(name.partition("-")[0] for name in fit)], 3, 0.5)
     remedy = f"Give @{' or @'.join(dict.fromkeys(several or near or fit))}; `fairopt datasets` lists all"
-    problem = f"{len(several)} data sets begin so" if several else "there is no such data set to be had here"
+    wanted = " or a ".join(KINDS[each].name for each in kinds)
+    problem = f"{len(several)} data sets begin so" if several else f"no data set of that name is a {wanted}"
     raise BadInput(problem, file=f"@{text}", remedy=remedy)
 
 

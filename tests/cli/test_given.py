@@ -141,9 +141,9 @@ def test_a_data_set_of_another_package(fairopt: Callable[..., Ran], monkeypatch:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("solve @gavle --policy max-min", "@gavle: there is no such data set to be had here. Give @gavel"),
+        ("solve @gavle --policy max-min", "@gavle: no data set of that name is a market. Give @gavel"),
         ("solve @oef --policy max-min", "@oef: 2 data sets begin so. Give @oef-eq6 or @oef-example"),
-        ("solve @philly --policy max-min", "@philly: there is no such data set to be had here. Give @"),
+        ("solve @philly --policy max-min", "@philly: no data set of that name is a market. Give @"),
         ("solve @zzz --policy max-min", "`fairopt datasets` lists all"),
         ("solve @philly-trace --policy max-min", "@philly-trace: the top level: the key 'job' is that of a trace"),
         ("compare @philly", "@philly-trace is a trace, and nothing says on which cluster it is played"),
