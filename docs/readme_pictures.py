@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 from pathlib import Path
 
 import matplotlib as mpl
@@ -38,6 +39,7 @@ def table() -> str:
     properties = discovery.properties(Market)
     rows = list(compare(market, discovery.policies(Market), properties))
     printed = io.StringIO()
+    os.environ["COLUMNS"] = "200"  # as wide as it likes, whatever the terminal
     with contextlib.redirect_stdout(printed):
         comparison_tables.markets(rows, market, properties)
     lines = [line.rstrip() for line in printed.getvalue().splitlines()]

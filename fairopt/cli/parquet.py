@@ -21,7 +21,7 @@ def require_parquet(path: Path) -> tuple[Any, Any]:
     written.
     """
     require_place(path, "--parquet")
-    return library("pyarrow", "--parquet", "parquet"), library("pyarrow.parquet", "--parquet", "parquet")
+    return library("pyarrow", "--parquet", "tables"), library("pyarrow.parquet", "--parquet", "tables")
 
 
 def write_parquet(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], path: Path) -> None:

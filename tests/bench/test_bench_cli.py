@@ -266,7 +266,7 @@ def test_one_file_for_two_purposes_is_refused(
 
 @pytest.mark.parametrize(
     ("option", "hidden", "extra"),
-    [("--report", "jinja2", "bench"), ("--report", "scipy.stats", "bench"), ("--parquet", "pyarrow", "parquet")],
+    [("--report", "jinja2", "bench"), ("--report", "scipy.stats", "bench"), ("--parquet", "pyarrow", "tables")],
 )
 def test_a_missing_library_is_told_before_anything_is_measured(
     spec: Path,
