@@ -169,11 +169,11 @@ def test_verbose(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, o
 # -- how soon ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_is_there_at_once(name: str) -> None:
-    # processor seconds, the best of three: others may keep this machine busy
+    # in processor seconds, and one of three tries is enough: others may keep this machine busy
     taken = []
-    for _ in range(3):
+    while len(taken) < 3 and min(taken, default=1) >= 0.8:  # 0.4 on a machine of its own
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([*FAIROPT, name, "--help"], check=True, capture_output=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(taken) < 0.8  # 0.4 on a machine of its own
+    assert min(taken) < 0.8
