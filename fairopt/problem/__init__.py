@@ -5,7 +5,6 @@ from fairopt.problem.files.allocation import allocation_from, read_allocation
 from fairopt.problem.files.cluster import cluster_schema, read_cluster, write_cluster
 from fairopt.problem.files.market import market_from_dict, market_schema, market_to_dict, read_market, write_market
 from fairopt.problem.files.trace import read_trace, trace_schema, write_trace
-from fairopt.problem.frames import market_from_frame
 from fairopt.problem.jobs import Jobs, Pattern
 from fairopt.problem.market import Market, capped_value, usable, worth
 from fairopt.problem.numbers import exact
@@ -26,7 +25,6 @@ __all__ = [
     "cluster_schema",
     "exact",
     "market_from_dict",
-    "market_from_frame",
     "market_schema",
     "market_to_dict",
     "read_allocation",

@@ -2,7 +2,18 @@
 
 from fairopt.program.affine import Affine, Comparison, between
 from fairopt.program.formulation import Formulation, log_sum
-from fairopt.program.numbers import INFINITY, ROUNDING, Array, ArrayLike, Number, cast, fractions, number_text, objects
+from fairopt.program.numbers import (
+    INFINITY,
+    ROUNDING,
+    Array,
+    ArrayLike,
+    Number,
+    cast,
+    fractions,
+    number_text,
+    objects,
+    short_text,
+)
 from fairopt.program.program import Block, Logarithms, Program, Rows, Sense, describe, entry_name, entry_names
 
 __all__ = [
@@ -28,4 +39,5 @@ __all__ = [
     "log_sum",
     "number_text",
     "objects",
+    "short_text",
 ]

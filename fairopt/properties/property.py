@@ -187,10 +187,7 @@ class AllocationProperty(OutcomeProperty):
         Exact shares on an exact market are decided exactly unless a ``tolerance`` is given. Errors: `BadInput` for a
         wrong shape, and for a number that is not finite.
         """
-        given = allocation if isinstance(allocation, np.ndarray) else allocation_from(allocation, problem)
-        if given.shape != problem.shape:
-            wrong = f"got shape {given.shape} for a market of shape {problem.shape}"
-            raise BadInput(wrong, place="allocation", remedy="Give a row for each user and a column for each type")
+        given = problem.shares(allocation) if isinstance(allocation, np.ndarray) else allocation_from(allocation, problem)
         if given.dtype == object:
             given = allocation_from(given.tolist(), problem)
         elif not np.isfinite(given).all():

@@ -1,0 +1,114 @@
+"""How results show themselves: on one line, as a table in a notebook, and as a pandas table."""
+
+from __future__ import annotations
+
+import reprlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from fractions import Fraction
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fairopt.errors import NotInstalled
+from fairopt.program import short_text
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+#: The most rows and columns of a table in a notebook, and names in a line; the rest is counted.
+MOST_ROWS, MOST_COLUMNS, MOST_NAMES = 20, 20, 5
+_CAPTION = "caption-side: top; text-align: left"
+
+
+class Table(NamedTuple):
+    """A table: what a row is, such as "user", the label of each, and the columns by name."""
+
+    kind: str
+    rows: Sequence[str]
+    columns: Mapping[str, Sequence[Any]]
+
+
+class Tabular(ABC):
+    """A base of what is a table; who derives from it says `_table`, and `__repr__` on one line."""
+
+    @abstractmethod
+    def _table(self) -> Table:
+        """Return the table, with numbers as they are."""
+
+    def _shown(self) -> Table:
+        """Return the table that a notebook shows; by default the same."""
+        return self._table()
+
+    def to_frame(self, *, exact: bool = False) -> DataFrame:
+        """Return the table in pandas; Fractions become floats unless ``exact``. Errors: `NotInstalled`."""
+        try:
+            from pandas import DataFrame, Index
+        except ImportError as error:
+            raise NotInstalled("to_frame needs pandas: pip install 'fairopt[pandas]'") from error
+        kind, rows, columns = self._table()
+        plain = {
+            name: [float(each) if isinstance(each, Fraction) and not exact else each for each in values]
+            for name, values in columns.items()
+        }
+        return DataFrame(plain, index=Index(rows, name=kind))
+
+    def _repr_html_(self) -> str:
+        kind, rows, columns = self._shown()
+        names = list(columns)[:MOST_COLUMNS]
+        head = "".join(f"<th>{escape(name)}</th>" for name in (kind, *names))
+        lines = zip(rows, *(columns[name] for name in names), strict=True)
+        body = "".join(
+            f"<tr><th>{escape(label)}</th>{''.join(map(_cell, cells))}</tr>"
+            for label, *cells in islice(lines, MOST_ROWS)
+        )
+        left = [(len(rows) - MOST_ROWS, "rows"), (len(columns) - MOST_COLUMNS, "columns")]
+        more = " and ".join(f"{count} more {what}" for count, what in left if count > 0)
+        return (
+            f'<table class="dataframe"><caption style="{_CAPTION}">{escape(repr(self).strip("<>"))}</caption>'
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            + (f"<p>… {more}: <code>to_frame()</code> has all</p>" if more else "")
+        )
+
+
+class Short:
+    """A base of dataclasses with numbers: `repr` is on one line, and long fractions in it are rounded, as "≈0.333333".
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(repr=False)
+    ... class Gain(Short):
+    ...     user: str
+    ...     gain: Fraction
+    >>> Gain("A", Fraction(10**70, 3 * 10**70 + 1))
+    Gain(user='A', gain=≈0.333333)
+    """
+
+    def __repr__(self) -> str:
+        shown = (f"{each.name}={_SHORT.repr(getattr(self, each.name))}" for each in fields(self) if each.repr)  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class _ShortNumbers(reprlib.Repr):
+    def repr_Fraction(self, value: Fraction, level: int) -> str:
+        return short_text(value)
+
+    def repr_float(self, value: float, level: int) -> str:
+        return short_text(value)
+
+
+_SHORT = _ShortNumbers()
+_SHORT.maxstring = _SHORT.maxother = 60
+
+
+def few(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, int | float | Fraction) and not isinstance(value, bool):
+        return f"<td>{short_text(value)}</td>"
+    text = "" if value is None else {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    return f'<td style="text-align: left">{escape(text)}</td>'
