@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from fairopt.errors import BadInput
 from fairopt.problem import checks
-from fairopt.problem.checks import checked_names, listed
+from fairopt.problem.checks import checked_names
 from fairopt.problem.columns import Frozen, amounts, limits
 from fairopt.problem.frames import axes, is_frame, shares_given
 from fairopt.problem.labels import aligned
@@ -86,7 +86,9 @@ class Market(Frozen, Tabular):
         if is_frame(speedup):
             if users is not None or types is not None:
                 remedy = "Leave out users and types, or rename the table's rows and columns"
-                raise BadInput("the table has names already", place="users" if types is None else "types", remedy=remedy)
+                raise BadInput(
+                    "the table has names already", place="users" if types is None else "types", remedy=remedy
+                )
             users, types = axes(speedup)
             speedup = speedup.to_numpy(dtype=object).tolist()  # type: ignore[union-attr]
         rows = checks.listed_rows(speedup)
@@ -102,7 +104,10 @@ class Market(Frozen, Tabular):
             speedup=checks.speedup_table(rows, called, type_names),
             capacity=amounts(given, [f"type {name!r}" for name in type_names], "capacity", "type"),
             weight=amounts(
-                [1] * len(rows) if weight is None else aligned(weight, users, "weight", "user"), called, "weight", "user"
+                [1] * len(rows) if weight is None else aligned(weight, users, "weight", "user"),
+                called,
+                "weight",
+                "user",
             ),
             users=user_names,
             types=type_names,
@@ -156,7 +161,9 @@ class Market(Frozen, Tabular):
 
     def _shown(self) -> Table:
         more = {"weight": self.weight} | ({} if self.demand is None else {"demand": self.demand})
-        return Table("user", self.users, {**self._table().columns, **{name: each.tolist() for name, each in more.items()}})
+        return Table(
+            "user", self.users, {**self._table().columns, **{name: each.tolist() for name, each in more.items()}}
+        )
 
     # -- asking --------------------------------------------------------------------------------------------------
     @property

@@ -194,9 +194,7 @@ def test_a_frame_is_read_exactly_and_aligned_by_label() -> None:
 
 
 def test_labels_are_matched_where_names_are_given_beside_lists() -> None:
-    market = Market.of(
-        [[1, 2], [1, 5]], {"b": 1, "a": 2}, weight={"y": 3, "x": 1}, users=["x", "y"], types=["a", "b"]
-    )
+    market = Market.of([[1, 2], [1, 5]], {"b": 1, "a": 2}, weight={"y": 3, "x": 1}, users=["x", "y"], types=["a", "b"])
     assert market.capacity.tolist() == [2, 1]
     assert market.weight.tolist() == [1, 3]
 
