@@ -10,16 +10,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
+from textwrap import shorten
 from typing import Any, overload
 
 from fairopt import discovery
 from fairopt.backends import Method, Solver
+from fairopt.compared import Compared
 from fairopt.errors import BadInput, FairoptError
 from fairopt.metrics import Metrics, metrics
 from fairopt.policy import Allocation, Plan, Policy, Uniqueness, decide, uniqueness
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
-from fairopt.program import Number
+from fairopt.problem.tables import Grid, Tabular
+from fairopt.program import Number, short_text
 from fairopt.properties import (
     AllocationProperty,
     Effort,
@@ -35,8 +38,8 @@ from fairopt.simulation.measures import Measures, measure
 from fairopt.simulation.measures_finish_time import Ideal
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Row(ABC):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Row(Tabular, ABC):
     """One policy's line of the table: the verdicts on what it decided, and the error that stopped it, if one did."""
 
     policy: Policy
@@ -52,8 +55,33 @@ class Row(ABC):
         """Return the row with one more verdict."""
         return replace(self, verdicts={**self.verdicts, asked.name: verdict})
 
+    @abstractmethod
+    def _measured(self) -> Mapping[str, Number | None]:
+        """Return the numbers that describe the outcome."""
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+    def __repr__(self) -> str:
+        said = [f"{name} {verdict.answer.value}" for name, verdict in self.verdicts.items()]
+        stopped = [] if self.error is None else [f"stopped: {self.error}"]
+        return f"<{type(self).__name__}: {self.policy.name}: {shorten(', '.join([*stopped, *said]), 120)}>"
+
+    def _table(self) -> Grid:
+        answers = {name: verdict.answer.value for name, verdict in self.verdicts.items()}
+        margins = {f"{name}_margin": verdict.margin for name, verdict in self.verdicts.items()}
+        return self._line({**answers, **margins, **self._measured()})
+
+    def _shown(self) -> Grid:
+        answers = {
+            name: f"FAILS by {short_text(-each.margin)}" if each.holds is False and each.margin else each.answer.value
+            for name, each in self.verdicts.items()
+        }
+        return self._line({**answers, **self._measured()})
+
+    def _line(self, cells: Mapping[str, Any]) -> Grid:
+        cells = cells if self.error is None else {**cells, "stopped": str(self.error)}
+        return Grid("policy", [self.policy.name], {name: [cell] for name, cell in cells.items()})
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AllocationRow(Row):
     """What a policy decided on a `Market`.
 
@@ -72,6 +100,10 @@ class AllocationRow(Row):
         """The allocation."""
         return self.decision
 
+    def _measured(self) -> Mapping[str, Number | None]:
+        names = ("total_efficiency", "price_of_fairness", "jain_index") if self.metrics is not None else ()
+        return {name: getattr(self.metrics, name) for name in names}
+
     def with_verdict(self, asked: Property, verdict: Verdict) -> Row:
         """Return the row with one more verdict; over all optima too, where that was asked for."""
         row = replace(self, verdicts={**self.verdicts, asked.name: verdict})
@@ -87,7 +119,7 @@ class AllocationRow(Row):
         return replace(row, over_optima={**self.over_optima, asked.name: over})
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RunRow(Row):
     """What came of a policy's run of a `Setting`; where it stopped, until then."""
 
@@ -99,8 +131,11 @@ class RunRow(Row):
         """The history."""
         return self.history
 
+    def _measured(self) -> Mapping[str, Number | None]:
+        return self.measures.row()
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PlanRow(Row):
     """What a policy decided on a `Batch`."""
 
@@ -110,6 +145,9 @@ class PlanRow(Row):
     def outcome(self) -> Plan | None:
         """The plan."""
         return self.plan
+
+    def _measured(self) -> Mapping[str, Number | None]:
+        return {} if self.plan is None else {"jobs_run": len(self.plan.schedules), "revenue": self.plan.revenue}
 
 
 @singledispatch
@@ -124,12 +162,13 @@ def _(
     policy: Policy,
     *,
     backend: Solver | Method | None = None,
-    exact: bool = True,
+    exact: bool | None = None,
     every_optimum: bool = False,
 ) -> Row:
     row = AllocationRow(policy=policy, every_optimum=every_optimum)
     try:
-        decision = decide(policy, problem, backend, exact=exact and problem.exact and backend is None)
+        rational = problem.exact and (backend is None if exact is None else exact)
+        decision = decide(policy, problem, backend, exact=rational)
         row = replace(row, decision=decision, metrics=metrics(problem, decision.shares))
         return replace(row, unique=uniqueness(policy, decision))
     except FairoptError as error:
@@ -142,13 +181,14 @@ def _(
     policy: Policy,
     *,
     backend: Solver | Method | None = None,
+    exact: bool = False,
     rounds: int | None = None,
     ideal: Ideal | None = None,
 ) -> Row:
     trace, cluster, stopped, records = problem.trace, problem.cluster, None, []
     how: dict[str, Any] = {"length": problem.length, "mechanics": problem.mechanics}
     try:
-        for record in run(policy, trace, cluster, backend=backend, rounds=rounds, **how):
+        for record in run(policy, trace, cluster, backend=backend, exact=exact, rounds=rounds, **how):
             records.append(record)
     except FairoptError as error:
         stopped = error
@@ -157,19 +197,19 @@ def _(
 
 
 @answered.register
-def _(problem: Batch, policy: Policy, *, backend: Solver | Method | None = None) -> Row:
+def _(problem: Batch, policy: Policy, *, backend: Solver | Method | None = None, exact: bool = False) -> Row:
     try:
-        return PlanRow(policy=policy, plan=decide(policy, problem, backend))
+        return PlanRow(policy=policy, plan=decide(policy, problem, backend, exact=exact))
     except FairoptError as error:
         return PlanRow(policy=policy, error=error)
 
 
 @overload
-def compare(problem: Market, *asked: Any, **how: Any) -> Iterator[AllocationRow]: ...
+def compare(problem: Market, *asked: Any, **how: Any) -> Compared[AllocationRow]: ...
 @overload
-def compare(problem: Setting, *asked: Any, **how: Any) -> Iterator[RunRow]: ...
+def compare(problem: Setting, *asked: Any, **how: Any) -> Compared[RunRow]: ...
 @overload
-def compare(problem: Batch, *asked: Any, **how: Any) -> Iterator[PlanRow]: ...
+def compare(problem: Batch, *asked: Any, **how: Any) -> Compared[PlanRow]: ...
 def compare(
     problem: Any,
     policies: Sequence[str | type[Policy] | Policy] | None = None,
@@ -177,26 +217,38 @@ def compare(
     *,
     effort: Effort | None = None,
     **how: Any,
-) -> Iterator[Any]:
+) -> Compared[Any]:
     """Yield a `Row` for each policy as soon as it is known: `AllocationRow`, `RunRow` or `PlanRow`.
 
     ``policies`` and ``properties``: objects, classes or names; None for all that are installed for such a problem.
 
-    ``how`` says how a problem is decided. All kinds take ``backend``. On a `Market`, programs are decided in rationals
-    unless a ``backend`` is named or ``exact`` is False; ``every_optimum`` asks of an exact decision that is not unique
-    what holds over all optima. Of a `Setting` at most ``rounds`` are played, all by default; ``ideal`` is what
-    finish-time fairness compares with.
+    ``how`` says how a problem is decided. All kinds take ``backend``, which may be a name, and ``exact``. On a
+    `Market`, programs are decided in rationals unless a ``backend`` is named or ``exact`` is False; ``every_optimum``
+    asks of an exact decision that is not unique what holds over all optima. Of a `Setting` at most ``rounds`` are
+    played, all by default; ``ideal`` is what finish-time fairness compares with.
 
     A policy that cannot answer does not stop the others. Searches come last, so that the cheap verdicts are there when
-    one is stopped. Errors: `BadInput` for properties of another kind of problem.
+    one is stopped. ``.to_frame()`` of the result is the table of all rows. Errors: `BadInput` for unknown names, and
+    for properties of another kind of problem. Source: those of the policies and properties.
+
+    >>> from fairopt.datasets import oef_example
+    >>> for row in compare(oef_example(), ["equal-split", "max-efficiency"], ["envy_freeness", "sharing_incentive"]):
+    ...     print(row)
+    <AllocationRow: equal-split: envy_freeness HOLDS, sharing_incentive HOLDS>
+    <AllocationRow: max-efficiency: envy_freeness FAILS, sharing_incentive FAILS>
     """
+    return Compared(_rows(problem, policies, properties, effort, how))
+
+
+def _rows(problem: Any, policies: Any, properties: Any, effort: Effort | None, how: dict[str, Any]) -> Iterator[Any]:
     decided = Queue if isinstance(problem, Setting) else type(problem)
     if policies is None:
         policies = discovery.policies(decided)
     chosen = [discovery.policy_of(each, decided) for each in policies]
+    backend = how.pop("backend", None)
     ordered = sorted(_asked(problem, properties), key=lambda each: isinstance(each, MechanismProperty))
     for policy in chosen:
-        row = answered(problem, policy, **how)
+        row = answered(problem, policy, backend=discovery.solver_of(policy, backend), **how)
         for each in ordered if row.outcome is not None else ():
             try:
                 verdict = each.judge(policy, problem, row.outcome, effort=effort)
@@ -216,7 +268,11 @@ def verify(
     """Return the verdicts on anybody's outcome, by property name; ``properties`` as `compare` takes them.
 
     It is an allocation (n, k) of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`. Errors: `BadInput` for
-    an outcome that is none of this problem.
+    an outcome that is none of this problem. Source: those of the properties.
+
+    >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    >>> verify(market, [[1, 0], [0, 1]], ["pareto_efficiency"])["pareto_efficiency"].holds
+    True
     """
     verdicts = {}
     for each in _asked(problem, properties):

@@ -8,7 +8,7 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.problem import Market, usable
 from fairopt.problem.market import Shares
-from fairopt.problem.tables import Table, Tabular
+from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import INFINITY, Array, Formulation, Number, short_text
 
 
@@ -39,9 +39,9 @@ class Metrics(Tabular):
         said = ", ".join(f"{name} {short_text(getattr(self, name))}" for name in names)
         return f"<Metrics on {len(self.market.users)} users: {said}>"
 
-    def _table(self) -> Table:
+    def _table(self) -> Grid:
         columns = {name: getattr(self, name).tolist() for name in ("efficiency", "ratio_to_equal_split")}
-        return Table("user", self.market.users, columns)
+        return Grid("user", self.market.users, columns)
 
 
 def metrics(market: Market, shares: Shares) -> Metrics:

@@ -1,7 +1,7 @@
 """Policies, what they decide, and who solves: one way for shares, rounds and schedules."""
 
 from fairopt.policy.allocation import Allocation
-from fairopt.policy.decide import allocate, chosen, decide, exactly, follow, run, session
+from fairopt.policy.decide import allocate, chosen, decide, decide_each, exactly, follow, session
 from fairopt.policy.decision import Decision, Seconds
 from fairopt.policy.formulated import Computed, Formulated
 from fairopt.policy.optima import Optima, Uniqueness, uniqueness
@@ -29,9 +29,9 @@ __all__ = [
     "allocate",
     "chosen",
     "decide",
+    "decide_each",
     "exactly",
     "follow",
-    "run",
     "session",
     "uniqueness",
 ]

@@ -10,7 +10,7 @@ from fairopt.backends.solution import Status
 from fairopt.policy.decision import Decision
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
-from fairopt.problem.tables import Table, Tabular
+from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Array, Formulation, Number, Program, short_text
 
 
@@ -40,14 +40,14 @@ class Allocation(Decision, Tabular):
         on = repr(self.market)[len("<Market: ") : -1]
         return f"<Allocation: {self.policy} on {on}; objective {short_text(self.objective)}, by {by}, {numbers}>"
 
-    def _table(self) -> Table:
-        return Table("user", self.market.users, dict(zip(self.market.types, self.shares.T.tolist(), strict=True)))
+    def _table(self) -> Grid:
+        return Grid("user", self.market.users, dict(zip(self.market.types, self.shares.T.tolist(), strict=True)))
 
-    def _shown(self) -> Table:
+    def _shown(self) -> Grid:
         own = self.utilities
         fair = self.market.as_(Fraction if self.exact else float).fair_utility()
         more = {"throughput": own.tolist(), "times that of the equal split": (own / fair).tolist()}
-        return Table("user", self.market.users, {**self._table().columns, **more})
+        return Grid("user", self.market.users, {**self._table().columns, **more})
 
     @property
     def exact(self) -> bool:

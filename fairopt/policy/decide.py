@@ -57,7 +57,9 @@ def chosen(
         raise NotCapable(f"{policy.name} is an algorithm of its own; {without}")
     if solver is not None:
         if exact and solver.number is float:
-            raise NotCapable(f"{solver.name} does not compute in rational numbers; leave it out, or name exact")
+            raise NotCapable(
+                f"exact=True asks for rational numbers, and {solver.name} has floats: leave out one of them"
+            )
         return solver
     general: Backend = Exact() if exact else Highs()
     fits = policy.has_program and policy.needs <= general.capabilities
@@ -181,7 +183,7 @@ def follow(policy: Policy, solver: Chosen | None = None) -> Callable[[Market], A
     return lambda problem: decide(policy, problem, at=at)
 
 
-def run(policy: Policy, problems: Iterable[Any], solver: Chosen | None = None) -> Iterator[Decision]:
+def decide_each(policy: Policy, problems: Iterable[Any], solver: Chosen | None = None) -> Iterator[Decision]:
     """Yield the decisions on successive problems; each starts from the state that the one before left."""
     state = None
     for problem in problems:

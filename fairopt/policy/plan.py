@@ -10,7 +10,7 @@ from typing import Any
 
 from fairopt.policy.decision import Decision
 from fairopt.problem.batch import Batch, JobSchedule
-from fairopt.problem.tables import Table, Tabular
+from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Number, short_text
 
 
@@ -70,7 +70,7 @@ class Plan(Decision, Tabular):
         run = f"{len(self.schedules)} of {len(self.batch.jobs)} jobs run"
         return f"<Plan: {self.policy} on {len(self.batch.tenants)} tenants: {run}, revenue {short_text(self.revenue)}>"
 
-    def _table(self) -> Table:
+    def _table(self) -> Grid:
         jobs, run = self.batch.jobs, self.schedules
         columns = {
             "tenant": [self.batch.tenants[jobs.tenant[each.job]] for each in run],
@@ -78,7 +78,7 @@ class Plan(Decision, Tabular):
             **{name: [each.count()[at] for each in run] for at, name in enumerate(("workers", "ps"))},
             "utility": [self.utilities[each.job] for each in run],
         }
-        return Table("job", [jobs.names[each.job] for each in run], columns)
+        return Grid("job", [jobs.names[each.job] for each in run], columns)
 
     @classmethod
     def of_admissions(cls, policy: str, batch: Batch, admissions: Sequence[Admission], **more: Any) -> Plan:

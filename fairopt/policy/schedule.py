@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from fairopt.errors import FairoptError
 from fairopt.policy.decision import Decision
 from fairopt.problem.queue import Queue, Spots
-from fairopt.problem.tables import Table, Tabular
+from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Number
 
 
@@ -39,11 +39,11 @@ class Schedule(Decision, Tabular):
             f"<Schedule: {self.policy}, round {self.queue.index}: {len(self.placements)} of {len(self.queue)} jobs run>"
         )
 
-    def _table(self) -> Table:
+    def _table(self) -> Grid:
         queue, spots = self.queue, self.placements
         hosts = [" ".join(f"{queue.cluster.hosts[host]}:{count}" for host, count in each) for each in spots.values()]
         gpus, lease = queue.jobs.gpus[list(spots)].tolist(), [self.leases.get(row, queue.end) for row in spots]
-        return Table("job", [queue.jobs.names[row] for row in spots], {"gpus": gpus, "hosts": hosts, "lease": lease})
+        return Grid("job", [queue.jobs.names[row] for row in spots], {"gpus": gpus, "hosts": hosts, "lease": lease})
 
 
 def refuse_broken(schedule: Schedule) -> None:

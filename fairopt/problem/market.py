@@ -18,7 +18,7 @@ from fairopt.problem.columns import Frozen, amounts, limits
 from fairopt.problem.frames import axes, is_frame, shares_given
 from fairopt.problem.labels import aligned
 from fairopt.problem.numbers import exact
-from fairopt.problem.tables import Table, Tabular, few
+from fairopt.problem.tables import Grid, Tabular, few
 from fairopt.program import INFINITY, Array, Number, cast, short_text
 
 if TYPE_CHECKING:
@@ -156,12 +156,12 @@ class Market(Frozen, Tabular):
         gpus = [f"{short_text(count)} {name}" for name, count in zip(self.types, self.capacity, strict=True)]
         return f"<Market: {len(self.users)} users, GPUs: {few(gpus)}>"
 
-    def _table(self) -> Table:
-        return Table("user", self.users, dict(zip(self.types, self.speedup.T.tolist(), strict=True)))
+    def _table(self) -> Grid:
+        return Grid("user", self.users, dict(zip(self.types, self.speedup.T.tolist(), strict=True)))
 
-    def _shown(self) -> Table:
+    def _shown(self) -> Grid:
         more = {"weight": self.weight} | ({} if self.demand is None else {"demand": self.demand})
-        return Table(
+        return Grid(
             "user", self.users, {**self._table().columns, **{name: each.tolist() for name, each in more.items()}}
         )
 

@@ -22,7 +22,7 @@ MOST_ROWS, MOST_COLUMNS, MOST_NAMES = 20, 20, 5
 _CAPTION = "caption-side: top; text-align: left"
 
 
-class Table(NamedTuple):
+class Grid(NamedTuple):
     """A table: what a row is, such as "user", the label of each, and the columns by name."""
 
     kind: str
@@ -34,10 +34,10 @@ class Tabular(ABC):
     """A base of what is a table; who derives from it says `_table`, and `__repr__` on one line."""
 
     @abstractmethod
-    def _table(self) -> Table:
+    def _table(self) -> Grid:
         """Return the table, with numbers as they are."""
 
-    def _shown(self) -> Table:
+    def _shown(self) -> Grid:
         """Return the table that a notebook shows; by default the same."""
         return self._table()
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 import numpy as np
 
 from fairopt.problem.numbers import in_full
-from fairopt.problem.tables import Table, Tabular
+from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Number, short_text
 
 #: The relative tolerance for float allocations. HiGHS and the conic solvers are asked for 1e-7 to 1e-9, so a violation
@@ -93,11 +93,11 @@ class Verdict(Tabular):
         what = f"; {shorten(self.shown_by, 100, placeholder=' ...')}" if self.shown_by else ""
         return f"<Verdict: {said}{what}>"
 
-    def _table(self) -> Table:
+    def _table(self) -> Grid:
         kinds = {self.property: self} | {f"{self.property}, {kind}": each for kind, each in self.by_misreport.items()}
         answers = {"answer": [each.answer.value for each in kinds.values()]}
         others = {name: [getattr(each, name) for each in kinds.values()] for name in ("margin", "unit", "exact")}
-        return Table(
+        return Grid(
             "property", list(kinds), answers | others | {"what shows it": [each.shown_by for each in kinds.values()]}
         )
 

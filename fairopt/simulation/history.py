@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fairopt.problem.cluster import Cluster
-from fairopt.problem.tables import Table, Tabular
+from fairopt.problem.tables import Grid, Tabular
 from fairopt.problem.trace import Trace
 from fairopt.program import Number, short_text
 from fairopt.simulation.record import JobRun, Round
@@ -38,7 +38,7 @@ class History(Tabular):
             f"<History: {policies} on {repr(self.cluster)[len('<Cluster: ') : -1]}; {len(self.rounds)} rounds, {jobs}>"
         )
 
-    def _table(self) -> Table:
+    def _table(self) -> Grid:
         ran = [(record, each) for record in self.rounds for each in record.ran]
         columns = {
             "round": [record.index for record, _ in ran],
@@ -47,7 +47,7 @@ class History(Tabular):
             "change": [each.change.value for _, each in ran],
             **{name: [getattr(each, name) for _, each in ran] for name in ("setup", "progress", "completed", "lost")},
         }
-        return Table("job", [each.job for _, each in ran], columns)
+        return Grid("job", [each.job for _, each in ran], columns)
 
     @cached_property
     def until(self) -> Number:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fairopt.problem.tables import Short, Table, Tabular
+from fairopt.problem.tables import Grid, Short, Tabular
 from fairopt.program import Number, short_text
 from fairopt.simulation.gpu_time import GpuTime, job_fairness, ratio, sharing_loss
 from fairopt.simulation.history import History
@@ -96,10 +96,10 @@ class Measures(Tabular):
         done = f"{self.completed} of {self.jobs} jobs completed in {self.rounds} rounds"
         return f"<Measures: {', '.join([done, *said])}>"
 
-    def _table(self) -> Table:
+    def _table(self) -> Grid:
         found = {name: (of(self), unit) for name, (unit, of) in _ROW.items()}
         columns = {name: [each[at] for each in found.values()] for at, name in enumerate(("value", "unit"))}
-        return Table("measure", list(found), columns)
+        return Grid("measure", list(found), columns)
 
     def row(self) -> dict[str, int | float | None]:
         """Return the measures of the table that compares policies, by the names of `UNITS`; floats and counts."""

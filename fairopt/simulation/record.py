@@ -121,7 +121,7 @@ class Round:
     seconds: float = field(default=0.0, compare=False)
 
     def __repr__(self) -> str:
-        jobs = f"{len(self.ran)} jobs ran, {len(self.waiting)} waited, {len(self.completed)} completed"
+        jobs = f"{len(self.ran)} ran, {len(self.waiting)} waited, {len(self.completed)} completed"
         return f"<Round: {self.index} of {self.policy}, {short_text(self.begin)} to {short_text(self.end)}: {jobs}>"
 
     @property

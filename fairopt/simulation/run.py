@@ -38,15 +38,16 @@ def run(
     length: object,
     mechanics: Mechanics | None = None,
     backend: Solver | Method | None = None,
+    exact: bool = False,
     rounds: int | None = None,
     after: Snapshot | None = None,
 ) -> Iterator[Round]:
     """Yield the record of each round until all jobs that can run are completed, or ``rounds`` of them are done.
 
-    ``length`` is that of a round, in the trace's unit of time. ``backend`` None means the policy's best way. ``after``
-    continues from a snapshot of the same trace, cluster and policy: the rounds are those that the first run would have
-    yielded. Rounds in which no job could run are skipped, but counted. Jobs that fit no type are in every record's
-    ``misfits`` from their arrival; a run ends when only they are left.
+    ``length`` is that of a round, in the trace's unit of time. ``backend`` None means the policy's best way; ``exact``
+    asks for one in rational numbers. ``after`` continues from a snapshot of the same trace, cluster and policy: the
+    rounds are those that the first run would have yielded. Rounds in which no job could run are skipped, but counted.
+    Jobs that fit no type are in every record's ``misfits`` from their arrival; a run ends when only they are left.
 
     Numbers are those of ``trace``: Fractions, or floats after ``trace.as_(float)``.
     Errors: `BadInput` where trace and cluster name different types or hosts; `BrokenSchedule`; `Stalled`.
@@ -58,7 +59,7 @@ def run(
         check_goes_on(after, trace, cluster)
     own, kept = cluster.as_(number), mechanics or Mechanics()
     snapshot = begin(own, number) if after is None else after
-    at = session(policy, backend)
+    at = session(policy, backend, exact=exact)
     done = 0
     while rounds is None or done < rounds:
         coming = next_queue(snapshot, trace, own, number(step))

@@ -21,7 +21,7 @@ import numpy as np
 from fairopt.backends import Backend, ProgramMethod
 from fairopt.backends.exact import Exact
 from fairopt.discovery import policies, property_
-from fairopt.policy import Allocation, Claim, Policy, Trait, allocate, decide, run, session
+from fairopt.policy import Allocation, Claim, Policy, Trait, allocate, decide, decide_each, session
 from fairopt.problem import Market, exact
 from fairopt.program import Array, Number, objects
 from fairopt.properties import Answer, Effort, Feasibility, MechanismProperty
@@ -208,11 +208,11 @@ class ShareChecks(PolicyChecks):
                     right = np.vectorize(partial(exact, place=example.source), otypes=[object])(stated)
                     assert np.array_equal(right, value), f"{example.source}: should be {right}, is {value}"
 
-    def run_is_a_fold_of_decide(self, policy: Policy) -> None:
+    def deciding_each_is_a_fold_of_decide(self, policy: Policy) -> None:
         """Guards against a loop that carries more, or less, than the declared state."""
         markets = list(sample_markets(3, seed=14))
         state = policy.start(markets[0])
-        for market, decision in zip(markets, run(policy, markets), strict=True):
+        for market, decision in zip(markets, decide_each(policy, markets), strict=True):
             alone = policy.decide(market, state, session(policy))
             assert isinstance(alone, Allocation)
             assert isinstance(decision, Allocation)

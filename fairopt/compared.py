@@ -1,0 +1,44 @@
+"""What `fairopt.compare` returns: the rows of `fairopt.compare` as they are computed, and their table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from fairopt.problem.tables import Grid, Tabular
+
+R = TypeVar("R", bound=Tabular)
+
+
+class Compared(Iterator[R], Tabular, Generic[R]):
+    """The rows of a comparison, each as soon as it is known.
+
+    They can be asked for once, as of any iterator. The table has all of them, and computes those that are left.
+    """
+
+    def __init__(self, rows: Iterator[R]) -> None:
+        self._coming, self._known = rows, list[R]()
+
+    def __next__(self) -> R:
+        self._known.append(next(self._coming))
+        return self._known[-1]
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {len(self._known)} policies so far>"
+
+    @property
+    def rows(self) -> tuple[R, ...]:
+        """All rows."""
+        self._known.extend(self._coming)
+        return tuple(self._known)
+
+    def _table(self) -> Grid:
+        return self._joined([row._table() for row in self.rows])
+
+    def _shown(self) -> Grid:
+        return self._joined([row._shown() for row in self.rows])
+
+    def _joined(self, tables: list[Grid]) -> Grid:
+        names = list(dict.fromkeys(name for table in tables for name in table.columns))
+        columns = {name: [table.columns.get(name, [None])[0] for table in tables] for name in names}
+        return Grid("policy", [label for table in tables for label in table.rows], columns)
