@@ -6,6 +6,7 @@
 [Fraction(3, 2), Fraction(3, 1)]
 """
 
+import logging
 import sys
 from importlib import import_module
 from types import MappingProxyType, ModuleType
@@ -64,6 +65,7 @@ class _Package(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # who wants to see what is logged adds another
 
 
 def __getattr__(name: str) -> Any:

@@ -6,11 +6,13 @@ in its own cell, with the reason.
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from textwrap import shorten
+from time import perf_counter
 from typing import Any, overload
 
 from fairopt import discovery
@@ -25,6 +27,7 @@ from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Number, short_text
 from fairopt.properties import (
     AllocationProperty,
+    Answer,
     Effort,
     MechanismProperty,
     OutcomeProperty,
@@ -36,6 +39,8 @@ from fairopt.properties import (
 from fairopt.simulation import History, Setting, run
 from fairopt.simulation.measures import Measures, measure
 from fairopt.simulation.measures_finish_time import Ideal
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -60,9 +65,11 @@ class Row(Tabular, ABC):
         """Return the numbers that describe the outcome."""
 
     def __repr__(self) -> str:
-        said = [f"{name} {verdict.answer.value}" for name, verdict in self.verdicts.items()]
-        stopped = [] if self.error is None else [f"stopped: {self.error}"]
-        return f"<{type(self).__name__}: {self.policy.name}: {shorten(', '.join([*stopped, *said]), 120)}>"
+        said = [] if self.error is None else [f"stopped: {self.error}"]
+        for answer in reversed(Answer):  # what fails stands before what holds
+            if names := [name for name, verdict in self.verdicts.items() if verdict.answer is answer]:
+                said.append(f"{answer.value} {', '.join(names)}")
+        return f"<{type(self).__name__}: {self.policy.name}: {shorten('; '.join(said), 120)}>"
 
     def _table(self) -> Grid:
         answers = {name: verdict.answer.value for name, verdict in self.verdicts.items()}
@@ -234,10 +241,10 @@ def compare(
     >>> from fairopt.datasets import oef_example
     >>> for row in compare(oef_example(), ["equal-split", "max-efficiency"], ["envy_freeness", "sharing_incentive"]):
     ...     print(row)
-    <AllocationRow: equal-split: envy_freeness HOLDS, sharing_incentive HOLDS>
-    <AllocationRow: max-efficiency: envy_freeness FAILS, sharing_incentive FAILS>
+    <AllocationRow: equal-split: HOLDS envy_freeness, sharing_incentive>
+    <AllocationRow: max-efficiency: FAILS envy_freeness, sharing_incentive>
     """
-    return Compared(_rows(problem, policies, properties, effort, how))
+    return Compared(problem, _rows(problem, policies, properties, effort, how))
 
 
 def _rows(problem: Any, policies: Any, properties: Any, effort: Effort | None, how: dict[str, Any]) -> Iterator[Any]:
@@ -248,13 +255,17 @@ def _rows(problem: Any, policies: Any, properties: Any, effort: Effort | None, h
     backend = how.pop("backend", None)
     ordered = sorted(_asked(problem, properties), key=lambda each: isinstance(each, MechanismProperty))
     for policy in chosen:
+        begun = perf_counter()
         row = answered(problem, policy, backend=discovery.solver_of(policy, backend), **how)
         for each in ordered if row.outcome is not None else ():
             try:
                 verdict = each.judge(policy, problem, row.outcome, effort=effort)
             except FairoptError as error:
                 verdict = Verdict.undecided(each.name, str(error))
+            _log.debug("%s: %r", policy.name, verdict)
             row = row.with_verdict(each, verdict)
+        _log.debug("%r", row.outcome)
+        _log.info("%r in %.2f s", row, perf_counter() - begun)
         yield row
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from fairopt.problem.tables import Grid, Tabular
+from fairopt.problem.tables import Grid, Tabular, few
 
 R = TypeVar("R", bound=Tabular)
 
@@ -16,15 +16,16 @@ class Compared(Iterator[R], Tabular, Generic[R]):
     They can be asked for once, as of any iterator. The table has all of them, and computes those that are left.
     """
 
-    def __init__(self, rows: Iterator[R]) -> None:
-        self._coming, self._known = rows, list[R]()
+    def __init__(self, problem: object, rows: Iterator[R]) -> None:
+        self._problem, self._coming, self._known = problem, rows, list[R]()
 
     def __next__(self) -> R:
         self._known.append(next(self._coming))
         return self._known[-1]
 
     def __repr__(self) -> str:
-        return f"<Comparison: {len(self._known)} policies so far>"
+        known = few([label for row in self._known for label in row._table().rows]) or "nothing yet"
+        return f"<Comparison on {self._problem!r}; computed: {known}>"
 
     @property
     def rows(self) -> tuple[R, ...]:

@@ -7,6 +7,7 @@ A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends``, ``
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -22,6 +23,8 @@ from fairopt.policy import Policy
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.properties import Property
+
+_log = logging.getLogger(__name__)
 
 POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairopt.properties"
 DATASETS, IMPORTERS, COMMANDS = "fairopt.datasets", "fairopt.importers", "fairopt.commands"
@@ -139,6 +142,7 @@ def load(group: str, name: str) -> Any:
     if name not in registered:
         raise _unknown(name, group, list(registered))
     point = registered[name]
+    _log.debug("%s: %s is %s", group, name, point.value)
     try:
         return point.load()
     except Exception as error:  # any error of its module means that the plug-in is broken

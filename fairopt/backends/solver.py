@@ -7,6 +7,7 @@ solver runs. An option that a back end would ignore is refused in the same way.
 from __future__ import annotations
 
 import enum
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -19,6 +20,8 @@ from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Solution, refuse_broken
 from fairopt.errors import BadInput, NotCapable, NotInstalled
 from fairopt.program import INFINITY, Number, Program
+
+_log = logging.getLogger(__name__)
 
 
 class Capability(enum.Enum):
@@ -243,6 +246,7 @@ class Session:
         """Return the back end's answer to ``program``, optimal or not."""
         solution = (self._ask or self.backend.solve)(program)  # of a method, the second is refused
         self.seconds += solution.seconds
+        _log.debug("%s: %s by %s", program.name, solution.status.value, self.solver.name)
         return solution
 
     def optimum(self, program: Program) -> Solution:
@@ -260,4 +264,5 @@ class Session:
             start = self._last.warm_start
         self._last = method.solve(policy, problem, start)
         self.seconds += self._last.seconds
+        _log.debug("%s: %s by its method %s", policy.name, self._last.status.value, method.name)
         return self._last

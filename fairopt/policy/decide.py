@@ -5,6 +5,7 @@ So a verdict is always about the decision that is shown beside it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -23,6 +24,7 @@ from fairopt.policy.schedule import Schedule
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 
+_log = logging.getLogger(__name__)
 #: The most speedups of a market that is decided in rationals where floats failed: seconds, not hours.
 MOST_EXACT = 1_000
 #: Who may solve: a back end, or one of the policy's methods.
@@ -84,6 +86,7 @@ def session(
 ) -> Session:
     """Return a session of the `chosen` solver: for one decision or, with ``warm``, for many similar problems."""
     found = chosen(policy, solver, options, exact=exact, vertex=vertex)
+    _log.debug("%s: %s solves, %s", policy.name, found.name, "its best way" if solver is None else "as asked")
     if solver is None and (options is None or not options.given()):
         options = policy.solver_options
     return Session(found, options, warm=warm)
@@ -127,12 +130,13 @@ def decide(
     state = policy.start(problem) if state is None else state
     try:
         decision = policy.decide(problem, state, at)
-    except NotSolved:
+    except NotSolved as failure:
         asked = solver or how.get("at") or (how.get("options") or Options()).given()
         small = isinstance(problem, Market) and problem.speedup.size <= MOST_EXACT
         if asked or not small or at.solver.number is not float or Trait.EXACT not in policy.traits:
             raise
         # nobody asked for this solver, and what floats say of numbers far apart is no fact about the market
+        _log.info("%s: %s failed in floats (%s); now in rationals", policy.name, at.solver.name, failure)
         at = session(policy, exact=True)
         decision = policy.decide(problem, state, at)
     return replace(decision, solver=at.solver)
@@ -166,6 +170,7 @@ def allocate(
     """
     options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
     decision = decide(policy, problem, backend, options=options, exact=exact, vertex=canonical)
+    _log.info("%r in %.3f s", decision, sum(vars(decision.seconds).values()))
     if not canonical:
         return decision
     begun = perf_counter()

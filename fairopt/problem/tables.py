@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 #: The most rows and columns of a table in a notebook, and names in a line; the rest is counted.
 MOST_ROWS, MOST_COLUMNS, MOST_NAMES = 20, 20, 5
-_CAPTION = "caption-side: top; text-align: left"
 
 
 class Grid(NamedTuple):
@@ -56,18 +55,17 @@ class Tabular(ABC):
 
     def _repr_html_(self) -> str:
         kind, rows, columns = self._shown()
-        names = list(columns)[:MOST_COLUMNS]
-        head = "".join(f"<th>{escape(name)}</th>" for name in (kind, *names))
-        lines = zip(rows, *(columns[name] for name in names), strict=True)
+        some = dict(islice(columns.items(), MOST_COLUMNS))
+        head = "".join(_cell(name, "th", left=_is_text(values[0])) for name, values in some.items() if values)
         body = "".join(
-            f"<tr><th>{escape(label)}</th>{''.join(map(_cell, cells))}</tr>"
-            for label, *cells in islice(lines, MOST_ROWS)
+            f"<tr>{_cell(label, 'th')}{''.join(_cell(each, 'td', left=_is_text(each)) for each in cells)}</tr>"
+            for label, *cells in islice(zip(rows, *some.values(), strict=True), MOST_ROWS)
         )
         left = [(len(rows) - MOST_ROWS, "rows"), (len(columns) - MOST_COLUMNS, "columns")]
         more = " and ".join(f"{count} more {what}" for count, what in left if count > 0)
         return (
-            f'<table class="dataframe"><caption style="{_CAPTION}">{escape(repr(self).strip("<>"))}</caption>'
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"<p>{escape(repr(self))}</p>"
+            f'<table class="dataframe"><thead><tr>{_cell(kind, "th")}{head}</tr></thead><tbody>{body}</tbody></table>'
             + (f"<p>… {more}: <code>to_frame()</code> has all</p>" if more else "")
         )
 
@@ -98,7 +96,7 @@ class _ShortNumbers(reprlib.Repr):
 
 
 _SHORT = _ShortNumbers()
-_SHORT.maxstring = _SHORT.maxother = 60
+_SHORT.maxstring = _SHORT.maxother = 100
 
 
 def few(names: Sequence[str]) -> str:
@@ -107,8 +105,13 @@ def few(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + more
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, int | float | Fraction) and not isinstance(value, bool):
-        return f"<td>{short_text(value)}</td>"
-    text = "" if value is None else {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
-    return f'<td style="text-align: left">{escape(text)}</td>'
+def _is_text(value: object) -> bool:
+    return isinstance(value, str | bool) or value is None
+
+
+def _cell(value: object, tag: str, *, left: bool = False) -> str:
+    if value is None or isinstance(value, bool):
+        value = "" if value is None else "yes" if value else "no"
+    shown = short_text(value) if isinstance(value, int | float | Fraction) else escape(str(value))
+    style = ' style="text-align: left"' if left else ""
+    return f"<{tag}{style}>{shown}</{tag}>"

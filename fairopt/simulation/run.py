@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,6 +22,8 @@ from fairopt.problem.trace import Outage, Trace
 from fairopt.program import Number, cast, objects
 from fairopt.simulation.mechanics import Mechanics, length_of
 from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot
+
+_log = logging.getLogger(__name__)
 
 #: After this many rounds in which nothing ran and nothing changed, the run is stalled.
 PATIENCE = 10_000
@@ -60,6 +63,7 @@ def run(
     own, kept = cluster.as_(number), mechanics or Mechanics()
     snapshot = begin(own, number) if after is None else after
     at = session(policy, backend, exact=exact)
+    _log.info("%s by %s: %d jobs on %d hosts", policy.name, at.solver.name, len(trace.jobs), len(cluster.hosts))
     done = 0
     while rounds is None or done < rounds:
         coming = next_queue(snapshot, trace, own, number(step))
@@ -73,6 +77,7 @@ def run(
         if schedule.queue is not queue:
             raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
         record = replace(advance(moved, trace, schedule, kept), seconds=seconds)
+        _log.debug("%r in %.3f s", record, seconds)
         refuse_stall(record, trace)
         yield record
         snapshot, done = record.after, done + 1
