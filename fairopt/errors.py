@@ -36,6 +36,16 @@ def require(fits: bool, value: object, place: str, remedy: str) -> None:
         raise BadInput(f"got {value}", place=place, remedy=remedy)
 
 
+class WrongReturn(FairoptError, TypeError):
+    """A method that somebody wrote for fairopt returned something else than it must; the message says what."""
+
+
+def require_returned(fits: bool, value: object, method: str, wanted: str) -> None:
+    """Raise `WrongReturn` unless ``value`` fits, which ``method`` returned; ``wanted`` is what it must return."""
+    if not fits:
+        raise WrongReturn(f"{method} returned a {type(value).__name__}; it must return {wanted}")
+
+
 class NotInstalled(FairoptError, ImportError):
     """A library that was asked for is not installed; the message says how to install it."""
 

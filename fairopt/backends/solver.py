@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Solution, refuse_broken
-from fairopt.errors import BadInput, NotCapable, NotInstalled
+from fairopt.errors import BadInput, NotCapable, NotInstalled, require_returned
 from fairopt.program import INFINITY, Number, Program
 
 _log = logging.getLogger(__name__)
@@ -140,10 +140,10 @@ class Backend(ABC):
         """
         options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
         self.check(program, options)
-        if self.number is not float:
-            return self._solve(program.as_(self.number), options)
-        ordinary = scaled(program.as_(float))
-        return ordinary.back(self._solve(ordinary.program, options))
+        ordinary = scaled(program.as_(float)) if self.number is float else None
+        solution = self._solve(program.as_(self.number) if ordinary is None else ordinary.program, options)
+        require_returned(isinstance(solution, Solution), solution, f"{type(self).__name__}._solve", "a Solution")
+        return solution if ordinary is None else ordinary.back(solution)
 
     def opened(self, options: Options | None = None) -> Callable[[Program], Solution]:
         """Return what answers one program after another; a back end may keep a model loaded in between."""

@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack, overload
 
 from fairopt.backends import Backend, Highs, Method, Options, Session, Solver
 from fairopt.backends.exact import Exact
-from fairopt.errors import BadInput, NotCapable, NotSolved
+from fairopt.errors import BadInput, NotCapable, NotSolved, require_returned
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision
 from fairopt.policy.optima import lexicographic
@@ -139,6 +139,8 @@ def decide(
         _log.info("%s: %s failed in floats (%s); now in rationals", policy.name, at.solver.name, failure)
         at = session(policy, exact=True)
         decision = policy.decide(problem, state, at)
+    wanted = "an Allocation of a Market, a Schedule of a Queue, a Plan of a Batch"
+    require_returned(isinstance(decision, Decision), decision, f"{type(policy).__name__}.decide", wanted)
     return replace(decision, solver=at.solver)
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fairopt.certificates import Certificate, PropertyProof
-from fairopt.errors import BadInput, NotCapable
+from fairopt.errors import BadInput, NotCapable, require_returned
 from fairopt.policy import Optima, Policy
 from fairopt.problem import Market, allocation_from, exact
 from fairopt.program import INFINITY, Array, Number
@@ -198,7 +198,9 @@ class AllocationProperty(OutcomeProperty):
             raise BadInput(f"got {given[user, column]}", place=place, remedy="Give a finite number")
         exact = problem.exact and given.dtype == object
         market, shares = (problem, given) if exact else (problem.as_(float), given.astype(float))
-        return self._check(market, shares, slack_allowed(tolerance, exact=exact))
+        verdict = self._check(market, shares, slack_allowed(tolerance, exact=exact))
+        require_returned(isinstance(verdict, Verdict), verdict, f"{type(self).__name__}._check", "a Verdict")
+        return verdict
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide for some optimum and for every optimum, exactly; by default only what follows from the decided one."""
