@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from fairopt.properties import Verdict as Verdict
     from fairopt.simulation import History as History
 
+    __version__: str
+
 #: The public names by module, which is loaded when one is first used, so that the command line starts fast.
 _NAMES = {
     "by_name": ("allocate", "decide", "run", "uniqueness"),

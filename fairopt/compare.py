@@ -45,7 +45,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Row(Tabular, ABC):
-    """One policy's line of the table: the verdicts on what it decided, and the error that stopped it, if one did."""
+    """One policy's line of the table: the verdicts on what it decided, and the error that stopped it, if one did.
+
+    >>> from fairopt.datasets import oef_example
+    >>> [row] = compare(oef_example(), ["max-min"], ["envy_freeness"])
+    >>> row.policy.name, row.verdicts["envy_freeness"].holds, row.error
+    ('max-min', False, None)
+    """
 
     policy: Policy
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
@@ -94,6 +100,11 @@ class AllocationRow(Row):
 
     ``over_optima``: whether each property holds for some and for every optimum, where that was asked for
     (``every_optimum``) and the policy had a choice.
+
+    >>> from fairopt.datasets import oef_example
+    >>> [row] = compare(oef_example(), ["max-min"], ["envy_freeness"])
+    >>> row.decision
+    <Allocation: max-min on 3 users, GPUs: 1 GPU1, 1 GPU2; objective 54/49, by exact in rationals>
     """
 
     decision: Allocation | None = None
@@ -128,7 +139,13 @@ class AllocationRow(Row):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RunRow(Row):
-    """What came of a policy's run of a `Setting`; where it stopped, until then."""
+    """What came of a policy's run of a `Setting`; where it stopped, until then.
+
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> [row] = compare(Setting(philly_cluster(), philly_trace()), ["srtf"], ["lease_kept"], rounds=3)
+    >>> row.measures
+    <Measures: 9 of 9 jobs completed in 3 rounds, jct_mean ≈105.466, finish_time_mean ≈2.69874, utilisation ≈0.00866662>
+    """
 
     history: History
     measures: Measures
@@ -144,7 +161,13 @@ class RunRow(Row):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PlanRow(Row):
-    """What a policy decided on a `Batch`."""
+    """What a policy decided on a `Batch`.
+
+    >>> from fairopt.datasets import astraea_example
+    >>> [row] = compare(astraea_example(), ["fcfs"], ["budget_balance"])
+    >>> row.plan
+    <Plan: fcfs on 2 tenants: 4 of 4 jobs run, revenue 326>
+    """
 
     plan: Plan | None = None
 

@@ -3,6 +3,9 @@
 A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends``, ``fairopt.properties``,
 ``fairopt.datasets``, ``fairopt.importers``, ``fairopt.commands``, and for benchmarks ``fairopt.instances``,
 ``fairopt.contenders``, ``fairopt.tasks``; its objects are then on the same footing as fairopt's own.
+
+>>> policy("max-min").source
+'Gavel, OSDI 2020, Sec. 4.1'
 """
 
 from __future__ import annotations
@@ -66,6 +69,9 @@ def policies(problem: type | None = None) -> list[Policy]:
     """Return the installed policies, with default options: all, or those that decide on a `Market`, `Queue` or `Batch`.
 
     Errors: `NotInstalled` where one cannot be loaded, `BadInput` for an entry point that gives no policy.
+
+    >>> [each.name for each in policies(Batch)][:2]
+    ['batch-private', 'fcfs']
     """
     made: list[Policy] = [_made(POLICIES, name, Policy) for name in names(POLICIES)]
     return [each for each in made if problem is None or issubclass(each.problem, problem)]

@@ -24,6 +24,10 @@ class Metrics(Tabular):
 
     Source: Jain, Chiu and Hawe, A Quantitative Measure of Fairness, 1984; Bertsimas, Farias and Trichakis, The Price
     of Fairness, 2011; OEF Sec. 6.1.4.
+
+    >>> from fairopt.datasets import oef_example
+    >>> metrics(oef_example(), oef_example().equal_split())
+    <Metrics on 3 users: total_efficiency 4, price_of_fairness 0.2, jain_index 1>
     """
 
     market: Market

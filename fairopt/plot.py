@@ -2,6 +2,12 @@
 
 Each function makes a figure of its own, or draws on ``ax``, and returns the figure; nothing is kept in pyplot. Save one
 with ``plot.shares(decision).savefig("shares.png")``. matplotlib is an extra, imported when a figure is asked for.
+
+>>> from fairopt.datasets import oef_example
+>>> from fairopt.models import EqualSplit
+>>> figure = shares(allocate(EqualSplit(), oef_example()))
+>>> figure.axes[0].get_title(loc="left")
+'Who gets what: equal-split'
 """
 
 from __future__ import annotations

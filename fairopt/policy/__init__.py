@@ -1,4 +1,10 @@
-"""Policies, what they decide, and who solves: one way for shares, rounds and schedules."""
+"""Policies, what they decide, and who solves: one way for shares, rounds and schedules.
+
+>>> from fairopt.datasets import oef_example
+>>> from fairopt.models import MaxMin
+>>> decide(MaxMin(), oef_example(), exact=True)
+<Allocation: max-min on 3 users, GPUs: 1 GPU1, 1 GPU2; objective 54/49, by exact in rationals>
+"""
 
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decide import allocate, chosen, decide, decide_each, exactly, follow, session

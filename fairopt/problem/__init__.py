@@ -1,4 +1,9 @@
-"""What is allocated: markets of GPU shares, in Python and in files."""
+"""What is allocated: markets of GPU shares, in Python and in files.
+
+>>> from fairopt.datasets import dataset_path
+>>> read_market(dataset_path("oef_example.toml"))
+<Market: 3 users, GPUs: 1 GPU1, 1 GPU2>
+"""
 
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.files.allocation import allocation_from, read_allocation

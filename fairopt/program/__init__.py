@@ -1,4 +1,12 @@
-"""The modelling language: affine arrays, named blocks of constraints, and the resulting program as data."""
+"""The modelling language: affine arrays, named blocks of constraints, and the resulting program as data.
+
+>>> p = Formulation("one machine")
+>>> share = p.variable("share", (2,), lower=0)
+>>> p.maximize(3 * share[0] + 2 * share[1])
+>>> p.constrain("capacity", share.sum() <= 1)
+>>> p.program()
+<Program 'one machine': 2 variables, 1 rows, 2 non-zeros>
+"""
 
 from fairopt.program.affine import Affine, Comparison, between
 from fairopt.program.formulation import Formulation, log_sum

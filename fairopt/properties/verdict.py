@@ -22,7 +22,12 @@ TOLERANCE = 1e-6
 
 
 class Answer(enum.Enum):
-    """The five answers; a search that finds nothing has not proved that there is nothing."""
+    """The five answers; a search that finds nothing has not proved that there is nothing.
+
+    >>> from fairopt import Answer
+    >>> [answer.value for answer in Answer]
+    ['HOLDS', 'FAILS', 'NOT_REFUTED', 'UNDECIDED', 'DEPENDS']
+    """
 
     HOLDS = "HOLDS"
     FAILS = "FAILS"

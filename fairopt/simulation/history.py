@@ -19,6 +19,12 @@ class History(Tabular):
 
     ``rounds`` rise in time; rounds in which nobody was present have no record. A job that arrived and is not completed
     when the last record ends is present until then. `to_frame` has a row for each job and round that it ran in.
+
+    >>> from fairopt import History, run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> History.of(trace, cluster, run("srtf", trace, cluster, length=300, rounds=3))
+    <History: srtf on 8 hosts, GPUs: 32 K80, 16 P100, 16 V100; 3 rounds, 9 of 1000 jobs completed by 900>
     """
 
     trace: Trace

@@ -1,7 +1,7 @@
 """The conformance suite of policies: what every `Policy` must do, and what it declares and claims of itself.
 
-from fairopt.testing.policy_suite import policy_suite
-policy_suite().run([MyPolicy()]).require_complete()
+>>> from fairopt.models import EqualSplit
+>>> policy_suite().run([EqualSplit()]).require_complete()
 """
 
 from __future__ import annotations

@@ -75,7 +75,15 @@ def market_schema() -> dict[str, Any]:
 
 
 def read_market(path: AnyPath) -> Market:
-    """Return the market in a .toml, .json or .csv file. Errors: `BadInput` naming the file, the place, the remedy."""
+    """Return the market in a .toml, .json or .csv file. Errors: `BadInput` naming the file, the place, the remedy.
+
+    Shapes and units: those of `Market`. The format: docs/formats/market.md.
+
+    >>> from fairopt import read_market
+    >>> from fairopt.datasets import dataset_path
+    >>> read_market(dataset_path("oef_example.toml"))
+    <Market: 3 users, GPUs: 1 GPU1, 1 GPU2>
+    """
     return read_file(path, FORMATS)
 
 
@@ -83,6 +91,14 @@ def write_market(market: Market, path: AnyPath) -> None:
     """Write a market so that `read_market` gives it back exactly; an existing file is replaced.
 
     Errors: `BadInput` for another suffix, a path that cannot be written, and job types in CSV.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from fairopt import Market, read_market, write_market
+    >>> market = Market.of([[1, "1/3"]], capacity=[1, 1])
+    >>> with TemporaryDirectory() as folder:
+    ...     write_market(market, f"{folder}/market.toml")
+    ...     read_market(f"{folder}/market.toml") == market
+    True
     """
     write_file(path, market, FORMATS)
 
