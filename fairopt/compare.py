@@ -104,7 +104,7 @@ class AllocationRow(Row):
     >>> from fairopt.datasets import oef_example
     >>> [row] = compare(oef_example(), ["max-min"], ["envy_freeness"])
     >>> row.decision
-    <Allocation: max-min on 3 users, GPUs: 1 GPU1, 1 GPU2; objective 54/49, by exact in rationals>
+    <Allocation: max-min on 3 users, 2 types (GPU1, GPU2), 2 GPUs; objective 54/49, by exact in rationals>
     """
 
     decision: Allocation | None = None
@@ -301,8 +301,9 @@ def verify(
 ) -> dict[str, Verdict]:
     """Return the verdicts on anybody's outcome, by property name; ``properties`` as `compare` takes them.
 
-    It is an allocation (n, k) of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`. Errors: `BadInput` for
-    an outcome that is none of this problem. Source: those of the properties.
+    It is an allocation of a `Market` (or shares (n, k): an array, lists, a pandas table), a `History` of a `Setting`, a
+    `Plan` of a `Batch`. Errors: `BadInput` for an outcome that is none of this problem. Source: those of the
+    properties.
 
     >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
     >>> verify(market, [[1, 0], [0, 1]], ["pareto_efficiency"])["pareto_efficiency"].holds

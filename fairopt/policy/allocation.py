@@ -23,7 +23,7 @@ class Allocation(Decision, Tabular):
     >>> from fairopt import allocate
     >>> decision = allocate("oef-cooperative", Market.of([[1, 2], [1, 5]], capacity=[1, 1]), exact=True)
     >>> decision
-    <Allocation: oef-cooperative on 2 users, GPUs: 1 T1, 1 T2; objective 5.25, by exact in rationals>
+    <Allocation: oef-cooperative on 2 users, 2 types (T1, T2), 2 GPUs; objective 5.25, by exact in rationals>
     >>> print(decision.utilities, decision.shares[0])
     [Fraction(3, 2) Fraction(15, 4)] [Fraction(1, 1) Fraction(1, 4)]
     """

@@ -2,7 +2,7 @@
 
 >>> from fairopt.datasets import dataset_path
 >>> read_market(dataset_path("oef_example.toml"))
-<Market: 3 users, GPUs: 1 GPU1, 1 GPU2>
+<Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>
 """
 
 from fairopt.problem.cluster import Cluster

@@ -19,7 +19,7 @@ from fairopt.problem.frames import axes, is_frame, shares_given
 from fairopt.problem.labels import aligned
 from fairopt.problem.numbers import exact
 from fairopt.problem.tables import Grid, Tabular, few
-from fairopt.program import INFINITY, Array, Number, cast, short_text
+from fairopt.program import INFINITY, Array, Number, cast
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -153,8 +153,8 @@ class Market(Frozen, Tabular):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        gpus = [f"{short_text(count)} {name}" for name, count in zip(self.types, self.capacity, strict=True)]
-        return f"<Market: {len(self.users)} users, GPUs: {few(gpus)}>"
+        n, k = self.shape
+        return f"<Market: {n} users, {k} types ({few(self.types)}), {float(self.capacity.sum()):g} GPUs>"
 
     def _table(self) -> Grid:
         return Grid("user", self.users, dict(zip(self.types, self.speedup.T.tolist(), strict=True)))

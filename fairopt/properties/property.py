@@ -16,7 +16,7 @@ import numpy as np
 
 from fairopt.certificates import Certificate, PropertyProof
 from fairopt.errors import BadInput, NotCapable, require_returned
-from fairopt.policy import Optima, Policy
+from fairopt.policy import Allocation, Optima, Policy
 from fairopt.problem import Market, allocation_from, exact
 from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
@@ -178,8 +178,9 @@ class AllocationProperty(OutcomeProperty):
         return self.check(problem, outcome.shares)
 
     def verify(self, problem: Market, outcome: Any, *, tolerance: Number | None = None) -> Verdict:
-        """Decide of anybody's shares; see `check`."""
-        return self.check(problem, outcome, tolerance=tolerance)
+        """Decide of anybody's shares, or of those of an `Allocation`; see `check`."""
+        shares = outcome.shares if isinstance(outcome, Allocation) else outcome
+        return self.check(problem, shares, tolerance=tolerance)
 
     def check(self, problem: Market, allocation: Any, *, tolerance: Number | None = None) -> Verdict:
         """Decide whether ``allocation`` (n, k) has the property: an array of floats or Fractions, or nested lists.

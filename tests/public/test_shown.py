@@ -30,15 +30,15 @@ PLAYED = History.of(
 def shown() -> Iterator[tuple[Tabular, str]]:
     """Yield results, and what they must not lose: which policy or market they are of."""
     decision = allocate("oef-cooperative", MARKET, exact=True)
-    yield MARKET, "3 K80, 1 V100"
-    yield decision, "oef-cooperative on 2 users, GPUs: 3 K80, 1 V100"
+    yield MARKET, "2 types (K80, V100), 4 GPUs"
+    yield decision, "oef-cooperative on 2 users, 2 types (K80, V100), 4 GPUs"
     yield allocate("nash-welfare", MARKET), "nash-welfare"
     yield metrics(MARKET, decision.shares), "2 users"
     yield verify(MARKET, decision.shares)["sharing_incentive"], "sharing_incentive HOLDS"
     yield from ((row, "max-efficiency: FAILS ") for row in compare(MARKET, ["max-efficiency"], ["envy_freeness"]))
     comparison = compare(MARKET, ["equal-split", "max-min"], ["envy_freeness", "pareto_efficiency"])
     comparison.to_frame()
-    yield comparison, "on <Market: 2 users, GPUs: 3 K80, 1 V100>; computed: equal-split, max-min"
+    yield comparison, "on <Market: 2 users, 2 types (K80, V100), 4 GPUs>; computed: equal-split, max-min"
     yield PLAYED, "srtf on 8 hosts"
     yield measure(PLAYED), "jobs completed in 12 rounds"
     yield decide("fcfs", astraea_example()), "fcfs on 2 tenants"

@@ -82,7 +82,7 @@ def read_market(path: AnyPath) -> Market:
     >>> from fairopt import read_market
     >>> from fairopt.datasets import dataset_path
     >>> read_market(dataset_path("oef_example.toml"))
-    <Market: 3 users, GPUs: 1 GPU1, 1 GPU2>
+    <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>
     """
     return read_file(path, FORMATS)
 
