@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from textwrap import shorten
 from time import perf_counter
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 from fairopt import discovery
 from fairopt.backends import Method, Solver
+from fairopt.by_name import AnyPolicy
 from fairopt.compared import Compared
 from fairopt.errors import BadInput, FairoptError
 from fairopt.metrics import Metrics, metrics
@@ -41,6 +42,8 @@ from fairopt.simulation.measures import Measures, measure
 from fairopt.simulation.measures_finish_time import Ideal
 
 _log = logging.getLogger(__name__)
+#: How a property may be given.
+AnyProperty: TypeAlias = str | type[Property] | Property
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -242,15 +245,16 @@ def compare(problem: Setting, *asked: Any, **how: Any) -> Compared[RunRow]: ...
 def compare(problem: Batch, *asked: Any, **how: Any) -> Compared[PlanRow]: ...
 def compare(
     problem: Any,
-    policies: Sequence[str | type[Policy] | Policy] | None = None,
-    properties: Sequence[str | type[Property] | Property] | None = None,
+    policies: AnyPolicy | Sequence[AnyPolicy] | None = None,
+    properties: AnyProperty | Sequence[AnyProperty] | None = None,
     *,
     effort: Effort | None = None,
     **how: Any,
 ) -> Compared[Any]:
     """Yield a `Row` for each policy as soon as it is known: `AllocationRow`, `RunRow` or `PlanRow`.
 
-    ``policies`` and ``properties``: objects, classes or names; None for all that are installed for such a problem.
+    ``policies`` and ``properties``: objects, classes or names, one or several; None for all that are installed for such
+    a problem.
 
     ``how`` says how a problem is decided. All kinds take ``backend``, which may be a name, and ``exact``. On a
     `Market`, programs are decided in rationals unless a ``backend`` is named or ``exact`` is False; ``every_optimum``
@@ -274,7 +278,7 @@ def _rows(problem: Any, policies: Any, properties: Any, effort: Effort | None, h
     decided = Queue if isinstance(problem, Setting) else type(problem)
     if policies is None:
         policies = discovery.policies(decided)
-    chosen = [discovery.policy_of(each, decided) for each in policies]
+    chosen = [discovery.policy_of(each, decided) for each in _several(policies)]
     backend = how.pop("backend", None)
     ordered = sorted(_asked(problem, properties), key=lambda each: isinstance(each, MechanismProperty))
     for policy in chosen:
@@ -295,7 +299,7 @@ def _rows(problem: Any, policies: Any, properties: Any, effort: Effort | None, h
 def verify(
     problem: Market | Setting | Batch,
     outcome: Any,
-    properties: Sequence[str | type[Property] | Property] | None = None,
+    properties: AnyProperty | Sequence[AnyProperty] | None = None,
     *,
     tolerance: Number | None = None,
 ) -> dict[str, Verdict]:
@@ -325,11 +329,19 @@ def verify(
     return verdicts
 
 
-def _asked(problem: object, given: Sequence[str | type[Property] | Property] | None) -> list[Property]:
+def _several(given: Any) -> Iterable[Any]:
+    """Return several policies or properties; one alone serves too."""
+    return given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+
+
+def _asked(problem: object, given: AnyProperty | Sequence[AnyProperty] | None) -> list[Property]:
     """Return the properties that are asked for: all on such a problem where none is given."""
     if given is None:
-        return discovery.properties(type(problem))
-    asked = [discovery.property_of(each) for each in given]
+        if known := discovery.properties(type(problem)):
+            return known
+        remedy = "Give a Market, a Setting or a Batch"
+        raise BadInput(f"got a {type(problem).__name__}", place="problem", remedy=remedy)
+    asked = [discovery.property_of(each) for each in _several(given)]
     for each in asked:
         if not isinstance(problem, each.problem):
             kind = each.problem.__name__

@@ -75,7 +75,7 @@ def raised(error: Exception | None) -> None:
 
 
 def test_everything_that_is_installed_is_compared() -> None:
-    (row,) = compare(MARKET, ["equal-split"])
+    (row,) = compare(MARKET, "equal-split")
     assert set(row.verdicts) == {each.name for each in discovery.properties(Market)}
     rows = list(compare(MARKET, properties=[EnvyFreeness]))
     assert [row.policy.name for row in rows] == [each.name for each in fairopt.policies(Market)]
@@ -83,6 +83,7 @@ def test_everything_that_is_installed_is_compared() -> None:
 
 
 def test_lists_are_verified_with_all_properties_of_allocations() -> None:
+    assert list(verify(MARKET, [[1, 0], [0, 1]], "feasibility")) == ["feasibility"]
     verdicts = verify(MARKET, [[1, 0], [0, 1]])
     assert verdicts["feasibility"].answer.value == "HOLDS"
     assert "strategy_proofness" not in verdicts
@@ -98,6 +99,8 @@ def test_lists_are_verified_with_all_properties_of_allocations() -> None:
         (lambda: allocate(3, MARKET), "policy: got a int. Give a policy"),
         (lambda: allocate("max-min", MARKET, "hihgs"), "Did you mean highs"),
         (lambda: next(compare(MARKET, ["max-min"], ["envy"])), "there is no 'envy' among the properties"),
+        (lambda: next(compare("market.toml")), "problem: got a str. Give a Market, a Setting or a Batch"),  # type: ignore[call-overload]
+        (lambda: verify("market.toml", [[1, 0], [0, 1]]), "problem: got a str"),  # type: ignore[arg-type]
         (lambda: next(compare(MARKET, ["max-min"], backend="hihgs")), "Did you mean highs"),
         (lambda: run("max-min", TRACE, CLUSTER, length=300), "`fairopt solve` takes it"),
         (lambda: run("srtf", [MARKET], CLUSTER, length=300), "Give a Trace; for one market after another"),

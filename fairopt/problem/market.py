@@ -160,10 +160,10 @@ class Market(Frozen, Tabular):
         return Grid("user", self.users, dict(zip(self.types, self.speedup.T.tolist(), strict=True)))
 
     def _shown(self) -> Grid:
+        by_type = zip(self.types, self.capacity, self.speedup.T, strict=True)
+        columns = {name: [gpus, *speedups] for name, gpus, speedups in by_type}
         more = {"weight": self.weight} | ({} if self.demand is None else {"demand": self.demand})
-        return Grid(
-            "user", self.users, {**self._table().columns, **{name: each.tolist() for name, each in more.items()}}
-        )
+        return Grid("user", ("capacity", *self.users), columns | {name: [None, *each] for name, each in more.items()})
 
     # -- asking --------------------------------------------------------------------------------------------------
     @property
@@ -246,10 +246,11 @@ class Market(Frozen, Tabular):
             return self
         return self._in_floats if number is float else self._in(number)
 
-    def misreport(self, user: str | int, row: Sequence[object] | Array) -> Market:
-        """Return the market in which one user reports other speedups; errors as `of`."""
+    def misreport(self, user: str | int, row: Amounts | Array) -> Market:
+        """Return the market in which one user reports other speedups (k,), in order or by type; errors as `of`."""
         i = self.index(user)
         place = f"user {i + 1} ({self.users[i]!r}), misreport"
+        row = row if isinstance(row, np.ndarray) else aligned(row, self.types, place, "type")
         told = np.array([exact(v, place) for v in row] if self.exact else [float(v) for v in row])  # type: ignore[arg-type]
         if told.shape != self.speedup[i].shape:
             raise BadInput(f"{len(told)} speedups for {len(self.types)} types", place=place, remedy="Give one per type")

@@ -56,7 +56,7 @@ class Tabular(ABC):
     def _repr_html_(self) -> str:
         kind, rows, columns = self._shown()
         some = dict(islice(columns.items(), MOST_COLUMNS))
-        head = "".join(_cell(name, "th", left=_is_text(values[0])) for name, values in some.items() if values)
+        head = "".join(_cell(name, "th", left=all(map(_is_text, values))) for name, values in some.items())
         body = "".join(
             f"<tr>{_cell(label, 'th')}{''.join(_cell(each, 'td', left=_is_text(each)) for each in cells)}</tr>"
             for label, *cells in islice(zip(rows, *some.values(), strict=True), MOST_ROWS)

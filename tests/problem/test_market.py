@@ -196,6 +196,7 @@ def test_a_frame_is_read_exactly_and_aligned_by_label() -> None:
 def test_labels_are_matched_where_names_are_given_beside_lists() -> None:
     market = Market.of([[1, 2], [1, 5]], {"b": 1, "a": 2}, weight={"y": 3, "x": 1}, users=["x", "y"], types=["a", "b"])
     assert market.capacity.tolist() == [2, 1]
+    assert market.misreport("y", {"b": 4, "a": 3}).speedup[1].tolist() == [3, 4]
     assert market.weight.tolist() == [1, 3]
 
 

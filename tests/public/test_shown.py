@@ -82,7 +82,7 @@ def test_rounded_fractions_say_so_and_exact_ones_are_kept_where_asked() -> None:
 
 def test_what_a_long_table_leaves_out_is_counted() -> None:
     many = Market.of([[1] * 25] * 30, [1] * 25)
-    assert "10 more rows and 6 more columns" in many._repr_html_()
+    assert "11 more rows and 6 more columns" in many._repr_html_()
     assert many.to_frame().shape == (30, 25)
 
 
