@@ -1,12 +1,13 @@
 """Exact simplex bases: solve one in rationals, judge it without tolerance, and pivot until it is right.
 
 The form worked on: minimise ``cost @ x`` with ``A x - s = 0``, where each entry of (x, s) has a `BoundKind`: one
-bound, no bound, or a fixed value. Where there are two bounds, the upper one has a row of its own, so that the
-least-index rules that are proven finite for one-sided bounds apply as they are. With J the basic variables and R the
-rows whose slack is not basic, only the square matrix A[R, J] is ever solved: basic slacks drop out.
+bound, no bound, or a fixed value. Where there are two bounds, the upper one has a row of its own, so that rules that
+are proven finite for one-sided bounds apply as they are. With J the basic variables and R the rows whose slack is not
+basic, only the square matrix A[R, J] is ever solved: basic slacks drop out.
 
 Source: Terlaky, A convergent criss-cross method, 1985; Fukuda and Terlaky, Criss-cross methods: a fresh view on pivot
-algorithms, 1997.
+algorithms, 1997; Zhang, New variants of finite criss-cross pivot algorithms for linear programming, 1999 (the order of
+the entries: those that moved last come first).
 """
 
 from __future__ import annotations
@@ -122,12 +123,13 @@ class OneSided:
 
 
 def pivot(form: OneSided, basic: Iterable[int], deadline: float = float("inf"), most: int | None = None) -> PivotResult:
-    """Go from a basis (columns and slacks, by index) to the end, by the least-index criss-cross method.
+    """Go from a basis (columns and slacks, by index) to the end, by the last-in-first-out criss-cross method.
 
     It needs neither feasibility nor a phase one, and no basis comes twice. A set that is not a basis is repaired
     first. It ends with LIMIT at ``deadline`` (on the clock of `time.perf_counter`) and after ``most`` pivots.
     """
-    state = _Tableau(form, _repaired(form, set(basic)))
+    order = list(range(len(form.kind)))
+    state = _Tableau(form, _repaired(form, set(basic)), order)
     pivots = 0
     while True:
         step = state.next_pivot()
@@ -136,7 +138,10 @@ def pivot(form: OneSided, basic: Iterable[int], deadline: float = float("inf"), 
         if time.perf_counter() > deadline or pivots == most:
             return state.found(Status.LIMIT, pivots)
         leaving, entering = step
-        state = _Tableau(form, (state.basic - {leaving}) | {entering})
+        for moved in step:
+            order.remove(moved)
+            order.insert(0, moved)
+        state = _Tableau(form, (state.basic - {leaving}) | {entering}, order)
         pivots += 1
     if step is not Status.UNBOUNDED:
         return state.found(step, pivots)
@@ -150,10 +155,13 @@ def pivot(form: OneSided, basic: Iterable[int], deadline: float = float("inf"), 
 
 
 class _Tableau:
-    """One basis, with its primal and dual values; a row or column of the tableau is solved for when asked."""
+    """One basis, with its primal and dual values; a row or column of the tableau is solved for when asked.
 
-    def __init__(self, form: OneSided, basic: frozenset[int]) -> None:
-        self.form, self.basic = form, basic
+    ``order``: all entries; of two that would do, the one that stands first is taken.
+    """
+
+    def __init__(self, form: OneSided, basic: frozenset[int], order: list[int]) -> None:
+        self.form, self.basic, self.order = form, basic, order
         first = form.variables
         self.inner = sorted(j for j in basic if j < first)  # J
         self.tight = [r for r in range(len(form.matrix)) if first + r not in basic]  # R
@@ -167,8 +175,8 @@ class _Tableau:
         self.proof: list[Any] = []
 
     def next_pivot(self) -> Status | tuple[int, int]:
-        """Return (leaving, entering), or how it ended: the least index that is wrong, with the least that helps."""
-        for index in range(len(self.form.kind)):
+        """Return (leaving, entering), or how it ended: the first entry that is wrong, with the first that helps."""
+        for index in self.order:
             wrong = self._infeasible(index) if index in self.basic else self._improving(index)
             if wrong:
                 return self._leave(index, wrong) if index in self.basic else self._enter(index, wrong)
@@ -201,7 +209,8 @@ class _Tableau:
         own = {leaving: fmpq(1)} if leaving < first else form.matrix[leaving - first]
         multipliers = self._multipliers([own.get(j, ZERO) for j in self.inner])
         effect = self._rates([own.get(j, ZERO) for j in range(first)], multipliers)
-        for entering, change in enumerate(effect):
+        for entering in self.order:
+            change = effect[entering]
             if entering in self.basic or change == 0 or form.kind[entering] is BoundKind.FIXED:
                 continue
             if form.kind[entering] is BoundKind.FREE or change * int(form.kind[entering]) * direction > 0:
@@ -222,7 +231,9 @@ class _Tableau:
             side = [fmpq(direction) if first + r == entering else ZERO for r in self.tight]
         for j, change in zip(self.inner, _solved(self._kernel, side), strict=True):
             ray[j] = change
-        for leaving in sorted(self.basic):
+        for leaving in self.order:
+            if leaving not in self.basic:
+                continue
             kind = form.kind[leaving]
             change = ray[leaving] if leaving < first else _dot(form.matrix[leaving - first], ray)
             if kind is BoundKind.FREE or change == 0:
