@@ -8,7 +8,7 @@ from fairopt.backends.exact import Exact
 from fairopt.compare import compare
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.models import CooperativeOEF, EqualSplit, MaxMin, NonCooperativeOEF, WaterFilling
-from fairopt.policy import Optima, Uniqueness, allocate, chosen, decide, exactly, follow, uniqueness
+from fairopt.policy import Optima, Uniqueness, allocate, chosen, decide, decide_each, exactly, follow, uniqueness
 from fairopt.problem import Market
 from fairopt.properties import Answer
 
@@ -79,6 +79,11 @@ def test_following_any_policy_gives_what_allocating_gives():
         again = follow(policy)
         for market in (MARKET, MARKET.misreport("u1", [1, 3])):
             assert float(again(market).objective) == pytest.approx(float(allocate(policy, market).objective), rel=1e-7)
+
+
+def test_one_market_after_another_is_decided_exactly_where_asked():
+    assert follow(MaxMin(), exact=True)(MARKET).exact
+    assert [decision.exact for decision in decide_each(MaxMin(), [MARKET, MARKET], exact=True)] == [True, True]
 
 
 def test_a_decision_stands_where_its_uniqueness_is_not_known(monkeypatch):

@@ -181,20 +181,22 @@ def allocate(
     return replace(decision, shares=shares, seconds=seconds)
 
 
-def follow(policy: Policy, solver: Chosen | None = None) -> Callable[[Market], Allocation]:
+def follow(policy: Policy, solver: Chosen | None = None, *, exact: bool = False) -> Callable[[Market], Allocation]:
     """Return a function that decides one market after another, each with a warm start from the one before.
 
     Users are matched by name. Where optima tie, its choice may differ from that of `allocate`.
     """
-    at = session(policy, solver, warm=True)
+    at = session(policy, solver, exact=exact, warm=True)
     return lambda problem: decide(policy, problem, at=at)
 
 
-def decide_each(policy: Policy, problems: Iterable[Any], solver: Chosen | None = None) -> Iterator[Decision]:
+def decide_each(
+    policy: Policy, problems: Iterable[Any], solver: Chosen | None = None, *, exact: bool = False
+) -> Iterator[Decision]:
     """Yield the decisions on successive problems; each starts from the state that the one before left."""
     state = None
     for problem in problems:
-        decision = decide(policy, problem, solver, state)
+        decision = decide(policy, problem, solver, state, exact=exact)
         yield decision
         state = decision.state
 
