@@ -78,7 +78,9 @@ class Row(Tabular, ABC):
         for answer in reversed(Answer):  # what fails stands before what holds
             if names := [name for name, verdict in self.verdicts.items() if verdict.answer is answer]:
                 said.append(f"{answer.value} {', '.join(names)}")
-        return f"<{type(self).__name__}: {self.policy.name}: {shorten('; '.join(said), 120)}>"
+        return (
+            f"<{type(self).__name__}: {': '.join([self.policy.name, *filter(None, [shorten('; '.join(said), 120)])])}>"
+        )
 
     def _table(self) -> Grid:
         answers = {name: verdict.answer.value for name, verdict in self.verdicts.items()}

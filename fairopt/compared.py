@@ -1,4 +1,4 @@
-"""What `fairopt.compare` returns: the rows of `fairopt.compare` as they are computed, and their table."""
+"""What `fairopt.compare` returns: its rows as they are computed, and their table."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ class Compared(Iterator[R], Tabular, Generic[R]):
     """The rows of a comparison, each as soon as it is known.
 
     They can be asked for once, as of any iterator. The table has all of them, and computes those that are left.
+
+    >>> from fairopt import compare
+    >>> from fairopt.datasets import oef_example
+    >>> compare(oef_example(), ["equal-split", "max-min"], ["envy_freeness"]).to_frame()["envy_freeness"].to_dict()
+    {'equal-split': 'HOLDS', 'max-min': 'FAILS'}
     """
 
     def __init__(self, problem: object, rows: Iterator[R]) -> None:
