@@ -89,7 +89,7 @@ def decide(
     >>> from fairopt import decide
     >>> from fairopt.datasets import astraea_example
     >>> decide("fcfs", astraea_example())
-    <Plan: fcfs on 2 tenants: 4 of 4 jobs run, revenue 326>
+    <Plan: fcfs on <Batch: 4 jobs of 2 tenants on 4 servers>: 4 of 4 jobs run>
     """
     chosen = discovery.policy_of(policy)
     found: Decision = decide_with(chosen, problem, discovery.solver_of(chosen, solver), state, **how)

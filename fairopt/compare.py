@@ -78,9 +78,8 @@ class Row(Tabular, ABC):
         for answer in reversed(Answer):  # what fails stands before what holds
             if names := [name for name, verdict in self.verdicts.items() if verdict.answer is answer]:
                 said.append(f"{answer.value} {', '.join(names)}")
-        return (
-            f"<{type(self).__name__}: {': '.join([self.policy.name, *filter(None, [shorten('; '.join(said), 120)])])}>"
-        )
+        words = f": {shorten('; '.join(said), 120)}" if said else ""
+        return f"<{type(self).__name__}: {self.policy.name}{words}>"
 
     def _table(self) -> Grid:
         answers = {name: verdict.answer.value for name, verdict in self.verdicts.items()}
@@ -109,7 +108,7 @@ class AllocationRow(Row):
     >>> from fairopt.datasets import oef_example
     >>> [row] = compare(oef_example(), ["max-min"], ["envy_freeness"])
     >>> row.decision
-    <Allocation: max-min on 3 users, 2 types (GPU1, GPU2), 2 GPUs; objective 54/49, by exact in rationals>
+    <Allocation: max-min on <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>: objective 54/49, by exact in rationals>
     """
 
     decision: Allocation | None = None
@@ -171,7 +170,7 @@ class PlanRow(Row):
     >>> from fairopt.datasets import astraea_example
     >>> [row] = compare(astraea_example(), ["fcfs"], ["budget_balance"])
     >>> row.plan
-    <Plan: fcfs on 2 tenants: 4 of 4 jobs run, revenue 326>
+    <Plan: fcfs on <Batch: 4 jobs of 2 tenants on 4 servers>: 4 of 4 jobs run>
     """
 
     plan: Plan | None = None

@@ -3,7 +3,7 @@
 >>> from fairopt.datasets import oef_example
 >>> from fairopt.models import MaxMin
 >>> decide(MaxMin(), oef_example(), exact=True)
-<Allocation: max-min on 3 users, 2 types (GPU1, GPU2), 2 GPUs; objective 54/49, by exact in rationals>
+<Allocation: max-min on <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>: objective 54/49, by exact in rationals>
 """
 
 from fairopt.policy.allocation import Allocation

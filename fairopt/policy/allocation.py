@@ -23,7 +23,7 @@ class Allocation(Decision, Tabular):
     >>> from fairopt import allocate
     >>> decision = allocate("oef-cooperative", Market.of([[1, 2], [1, 5]], capacity=[1, 1]), exact=True)
     >>> decision
-    <Allocation: oef-cooperative on 2 users, 2 types (T1, T2), 2 GPUs; objective 5.25, by exact in rationals>
+    <Allocation: oef-cooperative on <Market: 2 users, 2 types (T1, T2), 2 GPUs>: objective 5.25, by exact in rationals>
     >>> print(decision.utilities, decision.shares[0])
     [Fraction(3, 2) Fraction(15, 4)] [Fraction(1, 1) Fraction(1, 4)]
     """
@@ -37,8 +37,8 @@ class Allocation(Decision, Tabular):
     def __repr__(self) -> str:
         by = self.solver.name if self.solver else "nobody named"
         numbers = "rationals" if self.exact else "floats"
-        on = repr(self.market)[len("<Market: ") : -1]
-        return f"<Allocation: {self.policy} on {on}; objective {short_text(self.objective)}, by {by} in {numbers}>"
+        found = f"objective {short_text(self.objective)}, by {by} in {numbers}"
+        return f"<Allocation: {self.policy} on {self.market!r}: {found}>"
 
     def _table(self) -> Grid:
         return Grid("user", self.market.users, dict(zip(self.market.types, self.shares.T.tolist(), strict=True)))

@@ -11,7 +11,7 @@ from typing import Any
 from fairopt.policy.decision import Decision
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.tables import Grid, Tabular
-from fairopt.program import Number, short_text
+from fairopt.program import Number
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Plan(Decision, Tabular):
 
     def __repr__(self) -> str:
         run = f"{len(self.schedules)} of {len(self.batch.jobs)} jobs run"
-        return f"<Plan: {self.policy} on {len(self.batch.tenants)} tenants: {run}, revenue {short_text(self.revenue)}>"
+        return f"<Plan: {self.policy} on {self.batch!r}: {run}>"
 
     def _table(self) -> Grid:
         jobs, run = self.batch.jobs, self.schedules

@@ -35,15 +35,14 @@ class Schedule(Decision, Tabular):
     notes: Mapping[int, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return (
-            f"<Schedule: {self.policy}, round {self.queue.index}: {len(self.placements)} of {len(self.queue)} jobs run>"
-        )
+        run = f"{len(self.placements)} of {len(self.queue)} jobs run"
+        return f"<Schedule: {self.policy}, round {self.queue.index}: {run}>"
 
     def _table(self) -> Grid:
         queue, spots = self.queue, self.placements
         hosts = [" ".join(f"{queue.cluster.hosts[host]}:{count}" for host, count in each) for each in spots.values()]
-        gpus, lease = queue.jobs.gpus[list(spots)].tolist(), [self.leases.get(row, queue.end) for row in spots]
-        return Grid("job", [queue.jobs.names[row] for row in spots], {"gpus": gpus, "hosts": hosts, "lease": lease})
+        gpus = queue.jobs.gpus[list(spots)].tolist()
+        return Grid("job", [queue.jobs.names[row] for row in spots], {"gpus": gpus, "hosts": hosts})
 
 
 def refuse_broken(schedule: Schedule) -> None:

@@ -24,7 +24,7 @@ class History(Tabular):
     >>> from fairopt.datasets import philly_cluster, philly_trace
     >>> trace, cluster = philly_trace(), philly_cluster()
     >>> History.of(trace, cluster, run("srtf", trace, cluster, length=300, rounds=3))
-    <History: srtf on 8 hosts, GPUs: 32 K80, 16 P100, 16 V100; 3 rounds, 9 of 1000 jobs completed by 900>
+    <History: srtf on <Cluster: 8 hosts, GPUs: 32 K80, 16 P100, 16 V100>: 3 rounds, 9 of 1000 jobs completed by 900>
     """
 
     trace: Trace
@@ -40,9 +40,7 @@ class History(Tabular):
         policies = " and ".join({record.policy: None for record in self.rounds}) or "nobody"
         done = sum(len(record.completed) for record in self.rounds)
         jobs = f"{done} of {len(self.trace.jobs)} jobs completed by {short_text(self.until)}"
-        return (
-            f"<History: {policies} on {repr(self.cluster)[len('<Cluster: ') : -1]}; {len(self.rounds)} rounds, {jobs}>"
-        )
+        return f"<History: {policies} on {self.cluster!r}: {len(self.rounds)} rounds, {jobs}>"
 
     def _table(self) -> Grid:
         ran = [(record, each) for record in self.rounds for each in record.ran]

@@ -18,7 +18,7 @@ def test_a_decision_says_who_decided(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "fairopt")
     allocate("max-min", oef_example(), "highs")
     (said,) = caplog.messages
-    assert "max-min on 3 users" in said
+    assert "max-min on <Market: 3 users" in said
     assert "by highs in floats" in said
 
 

@@ -31,7 +31,7 @@ def shown() -> Iterator[tuple[Tabular, str]]:
     """Yield results, and what they must not lose: which policy or market they are of."""
     decision = allocate("oef-cooperative", MARKET, exact=True)
     yield MARKET, "2 types (K80, V100), 4 GPUs"
-    yield decision, "oef-cooperative on 2 users, 2 types (K80, V100), 4 GPUs"
+    yield decision, "oef-cooperative on <Market: 2 users, 2 types (K80, V100), 4 GPUs"
     yield allocate("nash-welfare", MARKET), "nash-welfare"
     yield metrics(MARKET, decision.shares), "2 users"
     yield verify(MARKET, decision.shares)["sharing_incentive"], "sharing_incentive HOLDS"
@@ -39,9 +39,9 @@ def shown() -> Iterator[tuple[Tabular, str]]:
     comparison = compare(MARKET, ["equal-split", "max-min"], ["envy_freeness", "pareto_efficiency"])
     comparison.to_frame()
     yield comparison, "on <Market: 2 users, 2 types (K80, V100), 4 GPUs>; computed: equal-split, max-min"
-    yield PLAYED, "srtf on 8 hosts"
+    yield PLAYED, "srtf on <Cluster: 8 hosts"
     yield measure(PLAYED), "jobs completed in 12 rounds"
-    yield decide("fcfs", astraea_example()), "fcfs on 2 tenants"
+    yield decide("fcfs", astraea_example()), "fcfs on <Batch: 4 jobs of 2 tenants"
     yield compare(Setting(philly_cluster(), philly_trace()), ["srtf"], ["lease_kept"], rounds=2), "Setting"
 
 
