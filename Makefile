@@ -11,8 +11,8 @@ QUICK := $(FULL:%=quick-%)
 KERNELS := SkylakeX Haswell Prescott
 NUMERICAL := tests/methods tests/backends tests/certificates tests/models/nash tests/models/gavel tests/properties/test_misreports.py
 
-.PHONY: demo test kernels check format campaign bench figures bench-full bench-large bench-more notebook certify claims proofs docs \
-	docs-links release clean
+.PHONY: demo test kernels check format campaign bench figures bench-full bench-large bench-more notebook certify claims proofs \
+	transcripts docs docs-links release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
 	@$(BIN)/fairopt compare fairopt/datasets/oef_example.toml
@@ -77,7 +77,10 @@ bench-more: .venv/ready ## what exactness, nearby markets, misreports, rounds an
 	$(BIN)/python benchmarks/posted_prices.py
 
 notebook: .venv/ready ## run the notebooks again and keep their outputs
-	$(BIN)/jupyter-execute --inplace --NotebookClient.record_timing=False --NotebookClient.coalesce_streams=True notebooks/*.ipynb
+	$(BIN)/python docs/rerun_notebooks.py
+
+transcripts: .venv/ready ## run the sessions of docs/first-ten-minutes again and write what is printed now into the pages
+	$(BIN)/python tests/documents/transcripts.py
 
 docs: .venv/docs-ready ## the site, in build/docs: every example on it is run, and any warning is an error
 	$(SITE) html docs build/docs

@@ -131,7 +131,7 @@ html_theme_options = {
 }
 html_sidebars = {"index": [], "findings": [], "comparison": []}  # pages without pages below them
 html_context = {"default_mode": "auto"}
-copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_text = r">>> |\.\.\. |\$ |> ?"
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
 

@@ -1,7 +1,7 @@
 """The errors that fairopt raises on purpose; each says what is wrong, where, and what to do.
 
 `BadInput` is about data, `NotInstalled` and `NotCapable` are about the chosen solver, `NotSolved` is about how solving
-ended. The command line turns the first into exit status 2 and the others into 3.
+ended, `OutOfTime` is about the caller's limit. The command line turns the first into exit status 2, the others into 3.
 
 >>> try:
 ...     raise BadInput("got -1", place="capacity", remedy="Give a number that is not negative")
@@ -96,3 +96,7 @@ class NotSolved(FairoptError, RuntimeError):
     def __init__(self, message: str, solution: Any = None) -> None:
         self.solution = solution
         super().__init__(message)
+
+
+class OutOfTime(FairoptError, TimeoutError):
+    """The time that `fairopt.deadline.time_limit` allows is over."""

@@ -96,6 +96,8 @@ def certify_misreport(policy: Policy, market: Market, witness: Misreport) -> Mis
         return MisreportProof(market, policy.name, witness.user, witness.report, worst.value - best.value, best, worst)
     gain = market.utility(after.shares)[user] - market.utility(truth.shares)[user]
     proofs = policy.certify(truth), policy.certify(after)
+    if not all(proof.decision for proof in proofs):
+        raise NotCapable(f"the certificate of a decision of {policy.name} does not say whose shares it decides")
     return MisreportProof(market, policy.name, witness.user, witness.report, gain, *proofs)
 
 
@@ -121,11 +123,11 @@ def certify_solution(program: Program, solution: Solution) -> Bound | Infeasibil
     return _bare_bound(program, solution)
 
 
-def certify_bound(policy: Formulated, market: Market, solution: Solution) -> Bound | MarketBound:
+def certify_bound(policy: Formulated, market: Market, solution: Solution) -> Bound | MarketBound | Infeasibility:
     """Return the exact certificate of a ``solution`` of the policy's program; `NotCapable` where nothing is proved."""
     program = policy.formulate(market.as_(Fraction), policy.start(market))
-    if not policy.verifier_knows_program:
-        return _bare_bound(program, solution)
+    if not policy.verifier_knows_program or solution.x is None:
+        return certify_solution(program, solution)
     point, value, bound, gap, dual = _worth(program, solution)
     share, others = program.variable("share", point), other_variables(program, point)
     return MarketBound(market, policy.name, share, value, bound, gap, row_duals(program, dual), others)

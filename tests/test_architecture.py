@@ -64,9 +64,9 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 @pytest.mark.parametrize("path", toolkit(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_toolkit_never_imports_a_model_by_name(path: Path) -> None:
-    # commands hand files over to the verifiers; nothing else here knows them
+    # commands and suites hand evidence over to the verifiers; nothing else here knows them
     verifiers = {name for name in imports(path) if name.startswith("fairopt.proofs.verif")}
-    known = verifiers | {"fairopt.proofs"} if path.parent == TOOLKIT / "cli" else set()
+    known = verifiers | {"fairopt.proofs"} if path.parent in (TOOLKIT / "cli", TOOLKIT / "testing") else set()
     strangers = ("fairopt.models", "fairopt.proofs", "models", "proofs", "tests")
     assert not {name for name in imports(path) - known if name.startswith(strangers)}
 
@@ -83,6 +83,7 @@ ALLOWED = {
     "simulation": "codec problem program backends policy",
     "schedules": "problem program backends policy",
     "properties": "problem program backends policy methods certificates schedules simulation",
+    "compare": "*",
     "testing": "*",
     "bench": "codec discovery problem",
     "cli": "*",
@@ -97,7 +98,7 @@ def test_every_folder_has_its_arrows() -> None:
 
 @pytest.mark.parametrize("folder", [name for name, others in ALLOWED.items() if others != "*"])
 def test_arrows(folder: str) -> None:
-    allowed = [f"fairopt.{name}" for name in (folder, "errors", *ALLOWED[folder].split())]
+    allowed = [f"fairopt.{name}" for name in (folder, "errors", "deadline", *ALLOWED[folder].split())]
     for path in python_files(TOOLKIT / folder):
         strangers = {
             name

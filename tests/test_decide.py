@@ -3,13 +3,26 @@
 import pytest
 
 from fairopt import discovery
-from fairopt.backends import Highs, Options
+from fairopt.backends import Capability, Highs, Options
 from fairopt.backends.exact import Exact
 from fairopt.compare import compare
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.models import CooperativeOEF, EqualSplit, MaxMin, NonCooperativeOEF, WaterFilling
-from fairopt.policy import Optima, Uniqueness, allocate, chosen, decide, decide_each, exactly, follow, uniqueness
+from fairopt.policy import (
+    Formulated,
+    Optima,
+    Trait,
+    Uniqueness,
+    allocate,
+    chosen,
+    decide,
+    decide_each,
+    exactly,
+    follow,
+    uniqueness,
+)
 from fairopt.problem import Market
+from fairopt.program import Formulation
 from fairopt.properties import Answer
 
 MARKET = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
@@ -128,3 +141,29 @@ def test_rows_of_numbers_far_apart_are_whole_and_their_witnesses_can_be_read() -
                 assert verdict.answer is not Answer.UNDECIDED
                 gets, _, instead = str(verdict.witness or "").rpartition(" instead of ")
                 assert not instead or not gets.endswith(f" gets {instead}")
+
+
+class WholeGpus(Formulated):
+    """A policy with integers, which the exact back end does not solve."""
+
+    name = "whole-gpus"
+    source = "made up"
+    traits = frozenset({Trait.PROGRAM})
+    needs = frozenset({Capability.INTEGERS})
+
+    def formulate(self, problem, state):
+        p = Formulation(self.name)
+        share = p.variable("share", problem.shape, lower=0, integer=True)
+        p.maximize((problem.speedup * share).sum())
+        p.constrain("capacity", share.sum(axis=0) <= problem.capacity, labels=(problem.types,))
+        return p.program()
+
+
+def test_a_policy_that_answers_in_floats_only_is_compared_in_floats() -> None:
+    [row] = compare(MARKET, [WholeGpus()], ["envy_freeness", "sharing_incentive"])
+    assert row.error is None
+    assert not row.decision.exact
+    assert row.decision.objective == pytest.approx(6)
+    assert row.verdicts["envy_freeness"].answer is Answer.FAILS
+    with pytest.raises(NotCapable, match="whole-gpus answers in floats only"):
+        allocate(WholeGpus(), MARKET, exact=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import installing
 import pytest
 
 from fairopt.datasets import dataset_path
@@ -22,21 +24,7 @@ MARKET = str(dataset_path("oef_example.toml"))
 
 
 def install(template: str, to: Path) -> dict[str, Any]:
-    """Put a template where Python finds it, as an installer would, and return what its ``pyproject.toml`` says."""
-    here = TEMPLATES / template
-    settings = tomllib.loads((here / "pyproject.toml").read_text(encoding="utf-8"))
-    project = settings["project"]
-    for module in settings["tool"]["setuptools"]["py-modules"]:
-        shutil.copy(here / f"{module}.py", to)
-    info = to / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    info.mkdir()
-    header = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
-    (info / "METADATA").write_text(header, encoding="utf-8")
-    lines = []
-    for group, points in project["entry-points"].items():
-        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
-    (info / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
-    return settings
+    return installing.install(TEMPLATES / template, to)
 
 
 def python(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -101,6 +89,40 @@ def test_plug_ins_are_used(installed: Path, tmp_path: Path) -> None:
     assert ran.returncode == 0
     assert read_market(copy).users == ("ann",)
     assert "own partition" in fairopt(installed, "partition", "--help").stdout
+
+
+def test_certificates_of_an_outside_policy_are_accepted(installed: Path, tmp_path: Path) -> None:
+    folder, proof = str(tmp_path / "evidence"), str(tmp_path / "lie.json")
+    asked = ("compare", MARKET, "--policy", "sharing-first", "--evaluations", "60", "--certificates", folder)
+    ran = fairopt(installed, *asked)
+    assert ran.returncode == 0
+    assert "no certificate: sharing-first/half_share: the verifier does not know half_share" in ran.stderr
+    assert fairopt(installed, "lie", MARKET, "--policy", "sharing-first", "--certificate", proof).returncode == 1
+    checked = fairopt(installed, "check", folder, proof)
+    assert checked.returncode == 0, checked.stdout
+    said = checked.stdout.splitlines()
+    assert len(said) > 8
+    assert [line for line in said if "/decision.json: accepted: the embedded program, which the author of" in line]
+    assert f"{proof}: accepted: by the two embedded programs, which the author of 'sharing-first' wrote, " in said[-1]
+
+
+@pytest.mark.parametrize("backend", ["auto", "pyomo", "clarabel", "exact"])
+def test_what_cannot_hold_together_is_named_on_the_command_line(backend: str, sharing_first: Path) -> None:
+    text = sharing_first.read_text()
+    sharing_first.write_text(text.replace("problem.fair_utility()", "2 * problem.fair_utility()"))
+    ran = fairopt(sharing_first.parent, "solve", MARKET, "--policy", "sharing-first", "--backend", backend)
+    assert ran.returncode == 3
+    assert re.search(r"these cannot hold together: capacity.*, sharing\[\w+\], sharing\[\w+\]", ran.stderr), ran.stderr
+
+
+def test_that_nothing_can_be_decided_is_certified(sharing_first: Path) -> None:
+    text = sharing_first.read_text()
+    sharing_first.write_text(text.replace("problem.fair_utility()", "2 * problem.fair_utility()"))
+    proof = str(sharing_first.parent / "none.json")
+    ran = fairopt(sharing_first.parent, "solve", MARKET, "--policy", "sharing-first", "--certificate", proof)
+    assert ran.returncode == 3
+    assert f"written to {proof}: that no point satisfies all constraints" in ran.stderr
+    assert "accepted: no point satisfies the program" in fairopt(sharing_first.parent, "check", proof).stdout
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fairopt.backends.highs import with_conflict
 from fairopt.backends.scaling import largest_of, power_of_two
 from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
@@ -64,7 +65,9 @@ class Cvxpy(Backend):
         if trivial := settle(program, self.name):
             return trivial
         solution = self._run(program, settings)
-        return self._reached(program, solution, settings) if solution.status is Status.UNBOUNDED else solution
+        if solution.status is Status.UNBOUNDED:
+            solution = self._reached(program, solution, settings)
+        return with_conflict(program, solution)
 
     def _reached(self, program: Program, unlimited: Solution, settings: Mapping[str, float]) -> Solution:
         """Decide between unbounded and infeasible: a solver may find a ray in both cases."""

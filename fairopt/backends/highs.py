@@ -7,6 +7,7 @@ is compared with the loaded one, only the numbers that differ are passed on, and
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,9 @@ import numpy as np
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Basis, Position, Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
+from fairopt.deadline import left
 from fairopt.errors import BadInput, NotSolved
-from fairopt.program import Number, Program, Sense, entry_names
+from fairopt.program import INFINITY, Number, Program, Sense, entry_names
 
 if TYPE_CHECKING:
     import highspy
@@ -84,7 +86,9 @@ class HighsSession:
         else:
             load(highs, program)
         self._loaded = program
-        return ordinary.back(run(highs, program, self._options.time_limit))
+        solution = run(highs, program, left(self._options.time_limit))
+        left()
+        return ordinary.back(solution)
 
 
 def write(program: Program, path: str | Path) -> None:
@@ -182,8 +186,8 @@ def _update(highs: highspy.Highs, old: Program, new: Program) -> None:
 def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorough: bool = True) -> Solution:
     """Solve ``program``, which HiGHS holds; ``thorough`` confirms presolve's "infeasible" and seeks a conflict."""
     before = highs.getRunTime()
-    if time_limit is not None:  # HiGHS's clock runs through the whole session; the limit is for one program
-        highs.setOptionValue("time_limit", before + time_limit)
+    # HiGHS's clock runs through the whole session; the limit is for one program
+    highs.setOptionValue("time_limit", INFINITY if time_limit is None else before + time_limit)
     integer = bool(program.integer.any())
     presolve = integer or len(program.rows.value) > PRESOLVE_FROM
     highs.setOptionValue("presolve", "choose" if presolve else "off")
@@ -211,7 +215,8 @@ def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorou
     if thorough and outcome is Status.INFEASIBLE and not integer:
         found["conflict"] = _conflict(highs, program)
     raw = highs.modelStatusToString(highs.getModelStatus())
-    return Solution(outcome, raw, Highs.name, seconds=highs.getRunTime() - before, **found)
+    solution = Solution(outcome, raw, Highs.name, seconds=highs.getRunTime() - before, **found)
+    return with_conflict(program, solution) if thorough and integer else solution
 
 
 _LIMITS = ("kTimeLimit", "kIterationLimit", "kSolutionLimit", "kInterrupt", "kHighsInterrupt", "kMemoryLimit")
@@ -238,6 +243,20 @@ def basis_of(highs: highspy.Highs) -> Basis | None:
     for positions in (columns, rows):
         positions[positions == _SOMEWHERE] = Position.LOWER
     return Basis(columns, rows)
+
+
+def with_conflict(program: Program, solution: Solution) -> Solution:
+    """Return the solution; where a library calls the program infeasible and does not say why, with a conflict.
+
+    HiGHS seeks it among the constraints without integrality: what cannot hold in fractions cannot hold at all.
+    """
+    if solution.status is not Status.INFEASIBLE or solution.conflict:
+        return solution
+    relaxed = replace(program, integer=np.zeros(len(program.cost), dtype=bool), logarithms=None)
+    try:
+        return replace(solution, conflict=Highs().solve(relaxed, time_limit=CONFLICT_SECONDS).conflict)
+    except NotSolved:  # HiGHS refuses a number that the other library took; the conflict is optional
+        return solution
 
 
 def _conflict(highs: highspy.Highs, program: Program) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.backends.highs import PASSED_AS, instance, settings
+from fairopt.backends.highs import PASSED_AS, instance, settings, with_conflict
 from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trivial import settle, uncrossed
@@ -75,7 +75,8 @@ class Pyomo(Backend):
             instance(options)  # refuses what HiGHS does, which Pyomo would ignore
         own = settings(options) if self.solver == HIGHS else {}
         solution = (_by_modern if modern else _by_classic)(solver, _Model(program), own)
-        return replace(solution, raw_status=f"{self.solver}: {solution.raw_status}", backend=self.name)
+        named = replace(solution, raw_status=f"{self.solver}: {solution.raw_status}", backend=self.name)
+        return with_conflict(program, named)
 
 
 class _Model:

@@ -78,7 +78,8 @@ class Solution:
     Shapes: ``x`` and ``reduced_cost`` have one entry per variable, ``dual`` one per row; each is None when the solver
     gives none. ``x`` is present whenever any point was found, also at a limit: an incumbent is never discarded.
     ``bound`` is the best bound on the objective that the solver proved. ``conflict`` names constraints that cannot hold
-    together (irreducible where the back end says so). ``seconds`` is the time inside the solver.
+    together (irreducible where the back end says so); for a library that names none, HiGHS has sought them. ``seconds``
+    is the time inside the solver.
 
     ``farkas`` proves infeasibility, where the back end has a proof: one multiplier per row, which goes with the row's
     lower bound where it is positive and with the upper bound where it is negative. For every point that satisfies the

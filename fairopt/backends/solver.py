@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Solution, refuse_broken
+from fairopt.deadline import left
 from fairopt.errors import BadInput, NotCapable, NotInstalled, require_returned
 from fairopt.program import INFINITY, Number, Program
 
@@ -140,6 +141,7 @@ class Backend(ABC):
         """
         options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
         self.check(program, options)
+        left()
         ordinary = scaled(program.as_(float)) if self.number is float else None
         solution = self._solve(program.as_(self.number) if ordinary is None else ordinary.program, options)
         require_returned(isinstance(solution, Solution), solution, f"{type(self).__name__}._solve", "a Solution")
@@ -207,11 +209,18 @@ class ProgramMethod(Method, ABC):
 class Session:
     """A solver that makes one decision after another: the only form of warm start.
 
-    With ``warm`` each decision starts from the one before; where optima tie, it may then find another than a fresh
-    session does. ``seconds`` adds up the time inside the solver.
+    With ``warm`` each decision starts from the one before, the first from ``start``; else each starts from ``start``.
+    Where optima tie, it may then find another than a fresh session does. ``seconds`` adds up the solver's own time.
     """
 
-    def __init__(self, solver: Solver | Method, options: Options | None = None, *, warm: bool = False) -> None:
+    def __init__(
+        self,
+        solver: Solver | Method,
+        options: Options | None = None,
+        *,
+        warm: bool = False,
+        start: Solution | None = None,
+    ) -> None:
         self.solver, self.options, self.warm = solver, options or Options(), warm
         self.seconds = 0.0
         self._ask: Callable[[Program], Solution] | None = None
@@ -219,7 +228,7 @@ class Session:
             # a back end from outside starts afresh with every program
             opened = isinstance(solver, Backend) and solver.opened(self.options)
             self._ask = opened or partial(solver.solve, **asdict(self.options))
-        self._last: Solution | None = None
+        self._last = start
 
     @property
     def method(self) -> Method | None:
@@ -240,7 +249,7 @@ class Session:
 
     def next(self) -> Session:
         """Return the session for the next decision: this one where it is warm, else a fresh one."""
-        return self if self.warm else Session(self.solver, self.options)
+        return self if self.warm else Session(self.solver, self.options, start=self._last)
 
     def __call__(self, program: Program) -> Solution:
         """Return the back end's answer to ``program``, optimal or not."""
@@ -258,11 +267,14 @@ class Session:
     def answer(self, policy: Any, problem: Any, start: Any = None) -> Solution:
         """Return the method's solution of ``policy`` on ``problem``, starting at ``start`` or at the last solution."""
         method = self.solver
+        left()
         if not isinstance(method, ProgramMethod):
             raise NotCapable(f"{self.solver.name} does not solve the program of {policy.name}")
-        if start is None and self.warm and self._last is not None:
+        if start is None and self._last is not None:
             start = self._last.warm_start
-        self._last = method.solve(policy, problem, start)
-        self.seconds += self._last.seconds
-        _log.debug("%s: %s by its method %s", policy.name, self._last.status.value, method.name)
-        return self._last
+        solution = method.solve(policy, problem, start)
+        if self.warm:
+            self._last = solution
+        self.seconds += solution.seconds
+        _log.debug("%s: %s by its method %s", policy.name, solution.status.value, method.name)
+        return solution

@@ -49,8 +49,8 @@ class Bound(Certificate):
 class OutsideDecision(Certificate):
     """The optimum of a program of an outside policy, which the verifier does not know.
 
-    ``shares`` (n, k) are the positions of the share variables. The verifier's statement begins with its assumption:
-    that the program is the policy's.
+    ``shares`` (n, k) are the positions of the share variables. It proves what it says of the program, which the
+    policy's author wrote. Whether that is the policy's program, the verifier cannot decide, and says so.
     """
 
     kind: ClassVar[str] = "bound"
@@ -64,6 +64,11 @@ class OutsideDecision(Certificate):
     bound: UpTo
     gap: Gap
     duals: BareDuals
+
+    @property
+    def allocation(self) -> Array:
+        """The shares (n, k) of the point."""
+        return self.point[self.shares]
 
     @classmethod
     def of(cls, market: Market, policy: str, program: Program, solution: Solution) -> OutsideDecision:

@@ -50,10 +50,17 @@ def compare(
         bool,
         typer.Option("--normalise", help="Of a market: measure each user in its throughput on the slowest type first."),
     ] = False,
+    unique: Annotated[
+        bool, typer.Option("--unique", help="Of a market: ask whether each decision is the only optimum.")
+    ] = False,
     every_optimum: Annotated[
         bool,
         typer.Option("--every-optimum", help="Of a market: where optima differ, say what holds for some and for all."),
     ] = False,
+    limit: Annotated[
+        float | None,
+        typer.Option("--time-limit", help="Most seconds for each cell: a decision, or a property of it.", min=0),
+    ] = None,
     certificates: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Of a market: write the evidence here, for `fairopt check DIR`.")
     ] = None,
@@ -87,11 +94,14 @@ def compare(
     policies = wanted_policies(policy_names, kind.decided)
     wanted = wanted_properties(property_names, type(problem))
     effort = Effort(evaluations=evaluations, seed=seed, seconds=seconds)
-    rows, interrupted = _rows(problem, policies, wanted, effort, kind.how(context.params))
+    how = {"effort": effort, "limit": limit, **kind.how(context.params)}
+    rows, interrupted = _rows(problem, policies, wanted, how)
     if json_:
-        print_json(as_json.table({row.policy.name: kind.json(row, problem) for row in rows}))
+        said = {row.policy.name: {**kind.json(row, problem), "cell_seconds": row.seconds} for row in rows}
+        print_json(as_json.table(said))
     else:
         kind.table(rows, problem, wanted)
+        print(comparison_tables.seconds_of(rows, wanted), file=sys.stderr)
     if certificates is not None:
         proving.write_certificates(rows, wanted, certificates)
     if interrupted:
@@ -104,15 +114,15 @@ def compare(
 
 
 def _rows(
-    problem: Any, policies: Sequence[Policy], wanted: Sequence[Property], effort: Effort, how: Mapping[str, Any]
+    problem: Any, policies: Sequence[Policy], wanted: Sequence[Property], how: Mapping[str, Any]
 ) -> tuple[list[Any], bool]:
     """Return the rows, and whether somebody interrupted: what is computed is kept."""
     rows: list[Row] = []
     try:
-        with tables.progress(len(policies)) as advance:
-            for row in compared(problem, policies, wanted, effort=effort, **how):
+        with tables.progress(len(policies) * (1 + len(wanted))) as advance:
+            told = {"watch": lambda policy, cell: advance(policy.name, cell)}
+            for row in compared(problem, policies, wanted, **told, **how):
                 rows.append(row)
-                advance(row.policy.name)
     except KeyboardInterrupt:
         return rows, True
     return rows, False
@@ -158,9 +168,15 @@ KINDS: Mapping[str, ComparedKind] = MappingProxyType(
     {
         "market": ComparedKind(
             Market,
-            frozenset({"normalise", "every_optimum", "certificates", "evaluations", "seed", "seconds", "floats"}),
+            frozenset(
+                {"normalise", "unique", "every_optimum", "certificates", "evaluations", "seed", "seconds", "floats"}
+            ),
             _market,
-            lambda given: {"exact": not given["floats"], "every_optimum": given["every_optimum"]},
+            lambda given: {
+                "exact": not given["floats"],
+                "unique": given["unique"],
+                "every_optimum": given["every_optimum"],
+            },
             as_json.market_row,
             comparison_tables.markets,
         ),

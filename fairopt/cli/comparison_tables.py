@@ -14,7 +14,7 @@ from fairopt.metrics import Metrics
 from fairopt.problem import Market
 from fairopt.problem.batch import Batch
 from fairopt.program import Number, number_text
-from fairopt.properties import Answer, Property, Verdict
+from fairopt.properties import Answer, MechanismProperty, Property, Verdict
 from fairopt.simulation import Setting
 from fairopt.simulation.measures import Measures
 
@@ -89,6 +89,10 @@ def _comparison(
         say(each)
     say(", ".join(f"{short} {name}" for name, short in heads.items()) + ".")
     say(KEY)
+    for asked in properties:
+        efforts = {row.verdicts[asked.name].effort for row in rows if asked.name in row.verdicts}
+        if isinstance(asked, MechanismProperty) and len(efforts) == 1:
+            say(f"{heads[asked.name]} searched, for each policy: {efforts.pop()}.")
     for row in rows:
         if row.error is not None:
             say(f"  {row.policy.name}: stopped: {row.error}")
@@ -98,6 +102,15 @@ def _comparison(
         for name, verdict in row.verdicts.items():
             if shown := what_shows(verdict):
                 say(f"  {row.policy.name}, {name}: {shown}")
+
+
+def seconds_of(rows: Sequence[Row], properties: Sequence[Property]) -> str:
+    """Return how long it took: the searches apart from all else."""
+    searches = {each.name for each in properties if isinstance(each, MechanismProperty)}
+    took = [(name in searches, seconds) for row in rows for name, seconds in row.seconds.items()]
+    said = f"{sum(seconds for searched, seconds in took if not searched):.1f} s to decide and to judge"
+    searched = sum(seconds for searched, seconds in took if searched)
+    return f"{said}, {searched:.1f} s to search for misreports" if searches else said
 
 
 def _metrics(numbers: Metrics | None) -> tuple[str, ...]:

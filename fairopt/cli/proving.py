@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fairopt.certificates import Certificate
+from fairopt.certificates import Certificate, Infeasibility
 from fairopt.cli import tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.listing import AsJson, print_json
@@ -98,13 +98,17 @@ def write(certificate: Certificate, path: Path) -> None:
 
 
 def write_bound(policy: Policy, market: Market, error: NotSolved, path: Path) -> None:
-    """Write the certificate of a solution that is not optimal: a feasible point, a bound, and the gap."""
+    """Write the certificate of a solution that is not optimal: a feasible point and a bound, or that there is none."""
     solution = error.solution
-    if solution is None or solution.x is None or not isinstance(policy, Formulated):
+    nothing = solution is None or (solution.x is None and solution.farkas is None)
+    if solution is None or nothing or not isinstance(policy, Formulated):
         return
-    bound = certify_bound(policy, market, solution)
-    write(bound, path)
-    print(f"written to {path}: a feasible point, and a bound with a gap of {float(bound.gap):g}", file=sys.stderr)
+    found = certify_bound(policy, market, solution)
+    write(found, path)
+    says = "that no point satisfies all constraints"
+    if not isinstance(found, Infeasibility):
+        says = f"a feasible point, and a bound with a gap of {float(found.gap):g}"
+    print(f"written to {path}: {says}", file=sys.stderr)
 
 
 def write_certificates(rows: list[AllocationRow], properties: list[Property], folder: Path) -> None:
@@ -129,7 +133,8 @@ def _write_items(items: Iterator[tuple[str, EvidenceItem]], folder: Path) -> Non
         else:
             write(item.certificate, folder / f"{name}.json")
             written += 1
-    print(f"{written} certificates in {folder}; decide them with: fairopt check {folder}", file=sys.stderr)
+    then = f" in {folder}; decide them with: fairopt check {folder}" if written else ": nothing was written"
+    print(f"{written} certificates{then}", file=sys.stderr)
 
 
 def _asked(
@@ -159,12 +164,12 @@ def _asked(
 def _recomputed(rows: list[Entry]) -> Iterator[tuple[Entry, Finding | Exception, float]]:
     with tables.progress(len(rows)) as advance:
         for row in rows:
+            advance(row.id)
             begun = perf_counter()
             try:
                 yield row, *row.recompute()
             except (FairoptError, verify.Rejected) as error:  # an error in one row does not stop the others
                 yield row, error, perf_counter() - begun
-            advance(row.id)
 
 
 def _json(row: Entry) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from fairopt.cli.listing import AsJson, outcome_properties, print_json
 from fairopt.compare import verify as verified
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.metrics import metrics
-from fairopt.policy import allocate, uniqueness
+from fairopt.policy import Uniqueness, allocate, uniqueness
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem import exact as rational
 from fairopt.problem.files.batch import is_batch_file
@@ -38,6 +38,9 @@ def solve(
     ] = False,
     canonical: Annotated[
         bool, typer.Option("--canonical", help="Where optima differ, take the lexicographic one.")
+    ] = False,
+    unique: Annotated[
+        bool, typer.Option("--unique", help="Ask whether the allocation is the only optimum: it may take longer.")
     ] = False,
     normalise: Annotated[
         bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
@@ -84,11 +87,11 @@ def solve(
     if exact and not decision.exact:
         asked = "--exact" if certificate is None else "--certificate"
         raise NotCapable(f"{policy} has no exact allocation on this market; leave {asked} out for one in floats")
-    unique = uniqueness(rule, decision)
+    only = uniqueness(rule, decision) if unique else None
     if json_:
-        print_json(as_json.decision(decision, unique, exact=exact))
+        print_json(as_json.decision(decision, only or Uniqueness(), exact=exact))
     else:
-        tables.decision(decision, unique)
+        tables.decision(decision, only)
     if certificate is not None:
         proving.write(rule.certify(decision), certificate)
 

@@ -43,8 +43,8 @@ RULINGS: Mapping[Ruling, str] = {
 STYLES: Mapping[Answer, str] = {**dict.fromkeys(Answer, "yellow"), Answer.HOLDS: "green", Answer.FAILS: "red"}
 
 
-def decision(decided: Allocation, unique: Uniqueness) -> None:
-    """Print the shares and throughputs of a decision."""
+def decision(decided: Allocation, unique: Uniqueness | None) -> None:
+    """Print the shares and throughputs of a decision; of ``unique``, None where it was not asked."""
     market = decided.market
     table = table_of("user", *market.types, "throughput", "equal share is worth")
     for i, user in enumerate(market.users):
@@ -53,10 +53,8 @@ def decision(decided: Allocation, unique: Uniqueness) -> None:
     say(table)
     said = {True: "yes", False: "no, another optimum has others", None: "nothing is optimised, or not known"}
     by = f"its own method {decided.method.name!r}" if decided.method else decided.backend
-    say(
-        f"{decided.policy}: {decided.status.value} by {by}, objective {number_text(decided.objective)}; "
-        f"unique utilities: {said[unique.utilities]}; unique shares: {said[unique.shares]}"
-    )
+    only = f"; unique utilities: {said[unique.utilities]}; unique shares: {said[unique.shares]}" if unique else ""
+    say(f"{decided.policy}: {decided.status.value} by {by}, objective {number_text(decided.objective)}{only}")
     solution = decided.solution
     if solution is not None and solution.upper is not None and not decided.exact:
         say(
@@ -189,16 +187,17 @@ def _ruling(row: Entry) -> Text:
 
 
 @contextmanager
-def progress(total: int) -> Iterator[Callable[[str], None]]:
-    """Show progress on standard error if that is a terminal."""
+def progress(total: int) -> Iterator[Callable[..., None]]:
+    """Show progress on standard error if that is a terminal; yield what is told of each part before it begins."""
     if not sys.stderr.isatty():
-        yield lambda done: None
+        yield lambda *part: None
         return
-    from rich.progress import Progress
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("policies", total=total)
-        yield lambda done: bar.update(task, advance=1, description=f"{done} done")
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total, completed=-1)
+        yield lambda *part: bar.update(task, advance=1, description=": ".join(part))
 
 
 def say(what: str | Text | Table) -> None:

@@ -14,6 +14,8 @@ from typing import Any, TypedDict, Unpack, overload
 
 from fairopt.backends import Backend, Highs, Method, Options, Session, Solver
 from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Solution
+from fairopt.deadline import left
 from fairopt.errors import BadInput, NotCapable, NotSolved, require_returned
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision
@@ -71,8 +73,15 @@ def chosen(
             return method
     if fits:
         return general
-    _heeds(policy, policy.methods[0], given)
-    raise NotCapable(f"{policy.name} answers in floats only")
+    if policy.methods:
+        _heeds(policy, policy.methods[0], given)
+    raise NotCapable(f"{policy.name} answers in floats only; do not ask for rational numbers")
+
+
+def can_be_exact(policy: Policy) -> bool:
+    """Return whether a method of the policy, or the exact back end, answers in rational numbers."""
+    by_program = policy.has_program and policy.needs <= Exact.capabilities
+    return by_program or any(method.number is not float for method in policy.methods)
 
 
 def session(
@@ -83,13 +92,17 @@ def session(
     exact: bool = False,
     vertex: bool = False,
     warm: bool = False,
+    start: Solution | None = None,
 ) -> Session:
-    """Return a session of the `chosen` solver: for one decision or, with ``warm``, for many similar problems."""
+    """Return a session of the `chosen` solver: for one decision or, with ``warm``, for many similar problems.
+
+    Each begins near ``start``, an earlier answer.
+    """
     found = chosen(policy, solver, options, exact=exact, vertex=vertex)
     _log.debug("%s: %s solves, %s", policy.name, found.name, "its best way" if solver is None else "as asked")
     if solver is None and (options is None or not options.given()):
         options = policy.solver_options
-    return Session(found, options, warm=warm)
+    return Session(found, options, warm=warm, start=start)
 
 
 class How(TypedDict, total=False):
@@ -123,6 +136,7 @@ def decide(
     if not isinstance(problem, policy.problem):
         remedy = f"Give a {policy.problem.__name__}, which is what it decides on"
         raise BadInput(f"got a {type(problem).__name__}", place=policy.name, remedy=remedy)
+    left()
     at = how.get("at")
     if at is None:
         exact, vertex = how.get("exact", False), how.get("vertex", False)

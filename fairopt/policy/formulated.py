@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, ClassVar
 
+import numpy as np
+
 from fairopt.backends import Method, ProgramMethod, Session
+from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima, with_optimum
 from fairopt.backends.solution import Solution, not_negative, written_out
 from fairopt.certificates import Certificate, Optimality, OutsideDecision
@@ -87,7 +91,25 @@ class Formulated(Policy):
         if program is None:
             program = self.formulate(decision.market.as_(float), self.start(decision.market))
             solution = written_out(program, solution)
-        return program, solution
+        return program, self._with_its_shares(decision, program, solution) if decision.exact else solution
+
+    def _with_its_shares(self, decision: Allocation, program: Program, solution: Solution) -> Solution:
+        """Return the exact solution with the shares that were decided, which may be another optimum than the solver's.
+
+        Errors: `NotCapable` where they belong to no optimum, so that the program says nothing about the decision.
+        """
+        if np.array_equal(program.variable("share", solution.point), decision.shares):
+            return solution
+        block = next(block for block in program.variable_blocks if block.name == "share")
+        lower, upper = program.lower.copy(), program.upper.copy()
+        lower[block.span] = upper[block.span] = decision.shares.ravel()
+        found = Exact().solve(replace(program, lower=lower, upper=upper))
+        if found.x is None or program.violations(found.x) or found.objective != solution.objective:
+            raise NotCapable(
+                f"the shares that {self.name} decided are no optimum of its program; what shows that they are right, "
+                "its own `certify` must say"
+            )
+        return replace(solution, x=found.x)
 
     def optimal_face(self, decision: Allocation) -> Program | None:
         """Return the program restricted to its optimal solutions."""
@@ -110,6 +132,7 @@ class Formulated(Policy):
         program, solution = decision.program, decision.solution
         if program is None or solution is None or solution.dual is None:
             raise NotCapable(f"this decision of {self.name} was made without duals; decide with the exact back end")
+        solution = self._with_its_shares(decision, program, solution)
         if self.verifier_knows_program:
             return Optimality.of(decision.market, self.name, program, solution)
         return OutsideDecision.of(decision.market, self.name, program, solution)

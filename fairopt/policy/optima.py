@@ -19,7 +19,7 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima
 from fairopt.backends.solution import Status, not_negative
 from fairopt.certificates.decisions import on_shares
-from fairopt.errors import BadInput, NotSolved
+from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.policy import Policy
 from fairopt.problem import Market
@@ -169,10 +169,10 @@ class Optima:
 
 def uniqueness(policy: Policy, decision: Allocation, *, seed: int = 0) -> Uniqueness:
     """Say whether all optima of a decision have the same utilities, and the same shares."""
-    optima = Optima.of(policy, decision)
     try:
+        optima = Optima.of(policy, decision)
         return Uniqueness() if optima is None else optima.unique(seed=seed)
-    except NotSolved as failure:  # by rounding, no point may be left of the optima in floats: it stays undecided
+    except (NotSolved, NotCapable) as failure:  # rounding may leave no point of the optima; this may be none of them
         _log.info("%s: whether the optimum is unique is not known (%s)", policy.name, failure)
         return Uniqueness()
 

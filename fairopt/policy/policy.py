@@ -19,7 +19,7 @@ from fairopt.errors import NotCapable
 from fairopt.policy.allocation import Allocation, same_utilities
 from fairopt.policy.decision import Decision
 from fairopt.problem import Market
-from fairopt.program import Program
+from fairopt.program import Array, Program
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,17 @@ class Policy(ABC):
         Callers use `fairopt.policy.decide.decide`, which chooses the solver. Errors: `NotSolved`, `NotCapable`,
         `NotInstalled`.
         """
+
+    def bundle(self, user: int, problem: Any, before: Any, solve: Session) -> Array:
+        """Return what ``user`` gets (k,) in the decision on ``problem``, a market.
+
+        It differs from the market of ``before``, an earlier decision, in this user's numbers only. A policy overrides
+        this where one bundle is much less work than the whole decision: the search for misreports asks for thousands.
+        """
+        decision = self.decide(problem, self.start(problem), solve)
+        assert isinstance(decision, Allocation)
+        bundle: Array = decision.shares[user]
+        return bundle
 
     def optimal_face(self, decision: Any) -> Program | None:
         """Return a program of all allocations that the policy could have chosen; None where it optimises nothing.

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fairopt.certificates import Certificate, PropertyProof
+from fairopt.certificates.decisions import PROPERTIES
 from fairopt.errors import BadInput, NotCapable, require_returned
 from fairopt.policy import Allocation, Optima, Policy
 from fairopt.problem import Market, allocation_from, exact
@@ -218,7 +219,12 @@ class AllocationProperty(OutcomeProperty):
         return self._certificate(market.as_(Fraction), shares, verdict)
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
-        """Return the evidence; for most properties the verifier just evaluates the definition."""
+        """Return the evidence; for most properties the verifier just evaluates the definition.
+
+        Errors: `NotCapable` for a property that the verifier does not know, unless its class brings a certificate.
+        """
+        if self.name not in PROPERTIES:
+            raise NotCapable(f"the verifier does not know {self.name}, and the property brings no certificate")
         return PropertyProof(market, shares, self.name, verdict.answer.value)
 
     @abstractmethod

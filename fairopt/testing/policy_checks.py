@@ -48,7 +48,8 @@ class PolicyChecks(ABC):
         for claim in policy.checkable_claims:
             for problem, outcome in self._tried(policy, claim) if claim.refuted_by is None else ():
                 verdict = _verdict(claim, policy, problem, outcome, self._where_it_holds)
-                assert verdict.answer is not Answer.FAILS, f"{claim.source} fails on {self._shown(problem)}: {verdict}"
+                where = f"{claim.property} ({claim.source}) fails on {self._shown(problem)}"
+                assert verdict.answer is not Answer.FAILS, f"{where}: {verdict.witness}"
 
     @requires("refuted claims")
     def refuted_claims_stay_refuted(self, policy: Policy) -> None:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from collections import Counter
 from collections.abc import Iterator
@@ -20,10 +21,13 @@ import numpy as np
 
 from fairopt.backends import Backend, ProgramMethod
 from fairopt.backends.exact import Exact
+from fairopt.compare import compare
 from fairopt.discovery import policies, property_
+from fairopt.evidence import evidence
 from fairopt.policy import Allocation, Claim, Policy, Trait, allocate, decide, decide_each, session
 from fairopt.problem import Market, exact
-from fairopt.program import Array, Number, objects
+from fairopt.program import Array, Number, number_text, objects
+from fairopt.proofs.verify import verify
 from fairopt.properties import Answer, Effort, Feasibility, MechanismProperty
 from fairopt.testing.policy_checks import AGREE, Known, PolicyChecks, check_agreement, solvers, suite_of
 from fairopt.testing.samples import sample_markets
@@ -50,6 +54,9 @@ class ShareChecks(PolicyChecks):
     searches: int
     _where_it_holds: ClassVar[Effort] = Effort(120)
     _where_it_fails: ClassVar[Effort] = Effort(120)
+    _for_evidence: ClassVar[Effort] = Effort(30)
+    #: With these traits a decision is the exact optimum of a program, so that there is evidence for it.
+    _to_be_proved: ClassVar[frozenset[Trait]] = frozenset({Trait.PROGRAM, Trait.EXACT})
 
     def _declared(self, policy: Policy) -> set[Any]:
         said = {
@@ -68,7 +75,8 @@ class ShareChecks(PolicyChecks):
         return allocate(policy, problem, exact=Trait.EXACT in policy.traits)
 
     def _shown(self, problem: Market) -> str:
-        return str(problem.speedup.tolist())
+        speedups = "; ".join(" ".join(map(number_text, row)) for row in problem.speedup)
+        return f"the market with speedups {speedups} and capacities {' '.join(map(number_text, problem.capacity))}"
 
     def keeps_capacity_and_shape(self, policy: Policy) -> None:
         """Guards against overbooked types: an SCS answer once gave out 2.5e-4 more than there was."""
@@ -207,6 +215,20 @@ class ShareChecks(PolicyChecks):
                 if stated is not None:
                     right = np.vectorize(partial(exact, place=example.source), otypes=[object])(stated)
                     assert np.array_equal(right, value), f"{example.source}: should be {right}, is {value}"
+
+    def evidence_is_accepted(self, policy: Policy) -> None:
+        """Guards against certificates that `proofs/verify.py` rejects, and against ones that are about other shares."""
+        searched = [property_(name) for name in ("sharing_incentive", "pareto_efficiency", "strategy_proofness")]
+        for market in sample_markets(2, seed=18, users=(2, 3), types=(2, 3), ties=False):
+            [row] = compare(market, [policy], searched, effort=self._for_evidence)
+            for item in evidence(row, searched):
+                if item.certificate is not None:
+                    verify(json.loads(json.dumps(item.certificate.to_json())))
+                    assert row.decision is not None
+                    about = getattr(item.certificate, "allocation", row.decision.shares)
+                    assert np.array_equal(about, row.decision.shares), f"{item.name} is about other shares, on {market}"
+                elif item.name == "decision":
+                    assert not self._to_be_proved <= policy.traits, f"no certificate on {market}: {item.reason}"
 
     def deciding_each_is_a_fold_of_decide(self, policy: Policy) -> None:
         """Guards against a loop that carries more, or less, than the declared state."""

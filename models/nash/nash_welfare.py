@@ -13,6 +13,7 @@ import numpy as np
 from fairopt.backends import Capability, Method, Session
 from fairopt.backends.solution import Solution, Status, not_negative, refuse_broken
 from fairopt.certificates import Certificate, NashEquilibrium
+from fairopt.deadline import left
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium, nash_bound
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, keeps_demands
 from fairopt.methods.eisenberg_gale.solve import TARGET, maximal_nash_welfare
@@ -77,6 +78,7 @@ class NashWelfare(Policy):
 
     def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
         """Solve in floats, then make it exact; the evidence is the `Equilibrium`."""
+        left()
         drafts = self._own(problem) if solve.method is not None else iter([self._by_backend(problem, solve)])
         solving = certifying = 0.0
         for draft in drafts:

@@ -101,6 +101,15 @@ class PartialAllocation(Policy):
             seconds=Seconds(**seconds),
         )
 
+    def bundle(self, user: int, problem: Market, before: Allocation, solve: Session) -> Array:
+        """Return what ``user`` gets (k,), by one equilibrium: that of the others without it is in ``before``."""
+        together = NashWelfare().decide(problem, None, solve)
+        apart = before.evidence.apart
+        powers = integers_in_proportion(problem)
+        kept = kept_fraction(problem, user, together, apart[user], powers) if apart else 1
+        bundle: Array = kept * together.shares[user]
+        return bundle
+
     def optimal_face(self, decision: Allocation) -> Program:
         """Return the program of the kept fractions of all bundles of maximal Nash welfare."""
         return same_utilities(decision, f"choices of {self.name}", decision.evidence.kept)
@@ -126,23 +135,28 @@ def _equilibrium(decision: Allocation) -> dict[str, Array]:
 def kept_fractions(market: Market, together: Allocation, apart: Sequence[Allocation]) -> Array:
     """Return f (n,), in Fractions where the decisions are exact and exponents are not too large, else in floats.
 
-    ``apart[i]`` is the decision of maximal Nash welfare without user i.
+    ``apart[i]`` is the decision of maximal Nash welfare without user i; a single user has none, and keeps everything.
     """
+    powers = integers_in_proportion(market)
+    kept = [kept_fraction(market, i, together, without, powers) for i, without in enumerate(apart)] or [Fraction(1)]
+    return np.array(kept, dtype=object if all(isinstance(part, Fraction) for part in kept) else float)
+
+
+def kept_fraction(
+    market: Market, user: int, together: Allocation, without: Allocation, powers: list[int] | None
+) -> Fraction | float:
+    """Return the part of its bundle that one user keeps; ``without`` is the decision among the others.
+
+    ``powers``: weights as `integers_in_proportion`, None where they are too large.
+    """
+    others = [other for other in range(len(market.users)) if other != user]
+    ratio = together.utilities[others] / without.utilities
+    if powers is not None and together.exact and without.exact:
+        product = prod((r ** powers[o] for r, o in zip(ratio, others, strict=True)), start=Fraction(1))
+        return root(product, powers[user])
     weight = market.weight.astype(object) if market.exact else market.weight
-    users = range(len(weight))
-    exponents = integers_in_proportion(market)
-    exact = exponents is not None and all(decision.exact for decision in (together, *apart))
-    kept = np.full(len(weight), Fraction(1)) if exact else np.ones(len(weight))
-    for i, decision in enumerate(apart):
-        others = [other for other in users if other != i]
-        ratio = together.utilities[others] / decision.utilities
-        if exact and exponents is not None:
-            product = prod((r ** exponents[o] for r, o in zip(ratio, others, strict=True)), start=Fraction(1))
-            kept[i] = root(product, exponents[i])
-        else:
-            logs = np.log(ratio.astype(float)) @ (weight[others] / weight[i]).astype(float)
-            kept[i] = min(1.0, float(np.exp(logs)))  # above 1 only by rounding: the others are best off without i
-    return kept
+    logs = np.log(ratio.astype(float)) @ (weight[others] / weight[user]).astype(float)
+    return min(1.0, float(np.exp(logs)))  # above 1 only by rounding: the others are best off without this user
 
 
 def integers_in_proportion(market: Market) -> list[int] | None:

@@ -16,6 +16,7 @@ from typing import Any
 from .decisions import (
     DECISIONS,
     GRAIN,
+    NOT_DECIDED,
     Decision,
     Proved,
     decided,
@@ -208,10 +209,11 @@ def misreport(data: Entry) -> Proved:
     if reported == market or gain != told["gain"].number() or gain <= unsure:
         raise Rejected("the misreport does not gain this, or it is the truth")
     rewards = f"{before.named} rewards {market.users[i]!r} for reporting {row_shown(report)}"
-    condition = ""
-    if before.condition:
-        condition = f"if {before.condition} on the truth, and {after.condition} on the misreport: "
-    return Proved(f"{condition}{rewards}: {shown(gain)} more, {how}", market)
+    said, note = f"{rewards}: {shown(gain)} more, {how}", ""
+    if before.embedded:
+        said = f"by the two embedded programs, which the author of {before.named} wrote, {said}"
+        note = f"{NOT_DECIDED}; on the truth {before.embedded}; on the misreport {after.embedded}"
+    return Proved(said, market, note=note)
 
 
 def _gain(market: Market, i: int, before: Decision, after: Decision) -> tuple[Fraction, str]:

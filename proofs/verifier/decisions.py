@@ -61,8 +61,8 @@ class Decision(Proved):
     """What a policy decides on a market: the allocation or, where there is a range, all optima.
 
     ``optima`` allows all allocations that it could have chosen; None where no range over them can be
-    certified. ``ties`` says whether there may be others. ``condition`` is what has to be believed about the
-    policy, if anything.
+    certified. ``ties`` says whether there may be others. ``embedded`` names the program that the policy's
+    author wrote, where the certificate holds it.
     """
 
     subject: Market
@@ -70,13 +70,13 @@ class Decision(Proved):
     policy: str
     optima: Program | None = None
     ties: bool = True
-    condition: str = ""
+    embedded: str = ""
     range: Range | None = None
 
     @property
     def named(self) -> str:
         """The policy for a statement; a name that somebody else chose is quoted."""
-        return repr(self.policy) if self.condition else policy_shown(self.policy, self.subject)
+        return repr(self.policy) if self.embedded else policy_shown(self.policy, self.subject)
 
 
 def read_allocation(told: Entry, *, feasible: bool = True) -> tuple[Market, Table]:
@@ -140,10 +140,14 @@ def levels(data: Entry) -> Decision:
     )
 
 
+#: What a certificate with a program of somebody else leaves open.
+NOT_DECIDED = "whether it is the policy's program is not decided here"
+
+
 def embedded(data: Entry) -> Decision:
     """The program that a policy's author wrote has this optimum, and some of its variables are the shares.
 
-    That the program is the policy's is not decided: the verifier cannot make it from the market.
+    Whether the program is the policy's is not decided: the verifier cannot make it from the market.
     """
     told = data.fields("program point value bound gap duals market policy shares")
     market, program = read_market(told["market"]), read_program(told["program"])
@@ -159,9 +163,9 @@ def embedded(data: Entry) -> Decision:
     policy = told["policy"].name()
     if policy in (*PROGRAMS, "water-filling", "nash-welfare", "partial-allocation", *TRADING):
         raise Rejected(f"decisions of {policy} are proved from the market, not by a program that is given")
-    condition = f"the embedded {program}, which the policy's author wrote, is that of {policy!r}"
-    said = f"if {condition}: the allocation is optimal for it, objective {shown(best)}"
-    return Decision(said, market, shares, policy=policy, condition=condition)
+    said = f"the embedded program, which the author of {policy!r} wrote, has this optimum"
+    said += f": objective {shown(best)}"
+    return Decision(said, market, shares, f"{NOT_DECIDED}; {program}", policy=policy, embedded=str(program))
 
 
 def require_bound(value: Fraction, bound: Fraction, told: Entry) -> None:

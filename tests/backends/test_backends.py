@@ -336,3 +336,25 @@ def test_rounding_does_not_make_a_contradiction():
 def test_back_ends_agree_on_the_hard_program_when_it_is_small():
     program = hard(size=12, rows=2)
     assert Pyomo().solve(program).objective == pytest.approx(Highs().solve(program).objective)
+
+
+def promised_too_much(*, integer: bool) -> Program:
+    """Two tenants share one GPU, each is promised two thirds of it; a third tenant asks for nothing."""
+    p = Formulation("promised too much")
+    share = p.variable("share", (3,), lower=0, integer=integer, labels=(("A", "B", "C"),))
+    p.maximize(share.sum())
+    p.constrain("capacity", share.sum() <= 1)
+    p.constrain("promised", share[:2] >= 0.667, labels=(("A", "B"),))
+    return p.program()
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+@pytest.mark.parametrize("integer", [False, True])
+def test_what_cannot_hold_together_is_named_whoever_solves(backend: Backend, integer: bool) -> None:
+    if integer and Capability.INTEGERS not in backend.capabilities:
+        return
+    solution = backend.solve(promised_too_much(integer=integer))
+    assert solution.status is Status.INFEASIBLE
+    assert set(solution.conflict) == {"capacity", "promised[A]", "promised[B]", "bounds of share[C]"}
+    with pytest.raises(NotSolved, match=r"these cannot hold together: .*promised\[A\], promised\[B\]"):
+        solution.require_optimal()

@@ -7,11 +7,12 @@ import re
 from dataclasses import replace
 from fractions import Fraction as F
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from fairopt.backends import Highs
+from fairopt.backends import Highs, Session
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import (
@@ -26,7 +27,7 @@ from fairopt.certificates import (
 from fairopt.errors import NotCapable
 from fairopt.evidence import certify_bound, certify_misreport, certify_search, certify_solution
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
-from fairopt.policy import Policy, allocate
+from fairopt.policy import Allocation, Policy, allocate
 from fairopt.problem import Market
 from fairopt.program import Formulation, Program
 from fairopt.proofs.verify import verify
@@ -180,14 +181,65 @@ class ByAnotherAuthor(MaxEfficiency):
 def test_a_lie_to_a_policy_of_others_is_proved_up_to_what_its_program_is() -> None:
     market = Market.of([[1, 2], [1, 5]], [1, 1])
     policy = ByAnotherAuthor()
-    program = r"the embedded program [0-9a-f]{32}: 4 variables, 2 rows, which the policy's author wrote, is that of "
-    condition = program + "'by-another-author'"
+    program = "program [0-9a-f]{32}: 4 variables, 2 rows"
+    author = "the author of 'by-another-author' wrote, "
+    open_ = "whether it is the policy's program is not decided here; "
     said = accepted(policy.certify(allocate(policy, market, Exact())))
-    assert re.match(f"if {condition}: the allocation is optimal for it, objective 6 \\[market ", said)
+    assert re.match(
+        f"the embedded program, which {author}has this optimum: objective 6 \\[{open_}{program}; market ", said
+    )
     found = StrategyProofness().search(policy, market, effort=Effort(60)).by_misreport["larger"].witness
     for every_optimum in (False, True):
         witness = replace(found, user="u1", report=np.array([F(1), F(6)], dtype=object), every_optimum=every_optimum)
         said = accepted(certify_misreport(policy, market, witness))
-        conditions = f"if {condition} on the truth, and {condition} on the misreport"
-        assert re.match(f"{conditions}: 'by-another-author' rewards 'u1' for reporting \\(1, 6\\): ", said)
+        rewards = "'by-another-author' rewards 'u1' for reporting \\(1, 6\\): "
+        assert re.match(f"by the two embedded programs, which {author}{rewards}", said)
+        assert re.search(f"\\[{open_}on the truth {program}; on the misreport {program}; market ", said)
         assert "2 more, by the two decisions given; where optima tie, the policy may choose others" in said
+
+
+class HalfOfIt(ByAnotherAuthor):
+    """Decides otherwise than its program says."""
+
+    name = "half-of-it"
+
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
+        found = super().decide(problem, state, solve)
+        return replace(found, shares=found.shares / 2)
+
+
+def test_a_program_is_no_evidence_for_other_shares_than_its_optimum() -> None:
+    market, policy = Market.of([[1, 2], [1, 5]], [1, 1]), HalfOfIt()
+    with pytest.raises(NotCapable, match="the shares that half-of-it decided are no optimum of its program"):
+        policy.certify(allocate(policy, market, Exact()))
+    verdict = StrategyProofness().search(policy, market, effort=Effort(60))
+    assert not verdict.witness.every_optimum  # the program says nothing of what else it might have decided
+    with pytest.raises(NotCapable, match="are no optimum of its program"):
+        certify_search(policy, market, verdict)
+
+
+@pytest.mark.parametrize("policy", [MaxEfficiency(), ByAnotherAuthor()], ids=lambda policy: policy.name)
+def test_the_evidence_is_about_the_optimum_that_was_chosen(policy: Policy) -> None:
+    market = Market.of([[1, 2], [1, 3], [1, 3]], [3, 1])  # ties: the solver's optimum is not the canonical one
+    chosen = {tuple(map(tuple, allocate(policy, market, Exact(), canonical=way).shares)) for way in (False, True)}
+    assert len(chosen) == 2
+    decision = allocate(policy, market, Exact(), canonical=True)
+    certificate = policy.certify(decision)
+    assert np.array_equal(certificate.allocation, decision.shares)
+    assert accepted(certificate)
+
+
+class OfNobody(ByAnotherAuthor):
+    """Its evidence is about a program only, and does not say which variables are the shares."""
+
+    name = "of-nobody"
+
+    def certify(self, decision: Allocation) -> Certificate:
+        return Bound.of_optimum(decision.program, decision.solution)
+
+
+def test_a_lie_is_not_proved_by_certificates_that_decide_nobody_s_shares() -> None:
+    market = Market.of([[1, 2], [1, 5]], [1, 1])
+    verdict = StrategyProofness().search(OfNobody(), market, effort=Effort(60))
+    with pytest.raises(NotCapable, match="does not say whose shares it decides"):
+        certify_search(OfNobody(), market, verdict)

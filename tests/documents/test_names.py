@@ -31,10 +31,11 @@ parametrized = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: s
 
 
 def code(document: Path) -> Iterator[str]:
-    """Yield what a document shows as code: lines of blocks, and spans between backticks."""
+    """Yield what a document shows as code: lines of blocks, and spans between backticks; of a session, the commands."""
     text = document.read_text(encoding="utf-8").replace("\\\n", " ")
     for at, part in enumerate(text.split("```")):
-        yield from part.splitlines() if at % 2 else re.findall(r"`([^`\n]+)`", part)
+        lines = part.splitlines() if at % 2 else re.findall(r"`([^`\n]+)`", part)
+        yield from (line for line in lines if not part.startswith("console") or line.startswith(("$ ", "> ")))
 
 
 def is_there(dotted: str) -> bool:

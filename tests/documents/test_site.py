@@ -15,7 +15,7 @@ from fairopt.ledger import ledger
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-FOLDERS = ("tutorials", "howto", "concepts", "formats", "papers", "reference", "notebooks")
+FOLDERS = ("first-ten-minutes", "tutorials", "howto", "concepts", "formats", "papers", "reference", "notebooks")
 SCHEMAS = sorted((ROOT / "fairopt").rglob("*.py"))
 
 
@@ -39,7 +39,7 @@ def test_every_page_is_linked() -> None:
     assert named - pages == {"_generated/pictures/index"}  # made by the build
 
 
-@pytest.mark.parametrize("folder", ["tutorials", "howto", "formats", "concepts"])
+@pytest.mark.parametrize("folder", ["first-ten-minutes", "tutorials", "howto", "formats", "concepts"])
 def test_an_index_speaks_of_each_of_its_pages(folder: str) -> None:
     index = (DOCS / folder / "index.md").read_text(encoding="utf-8")
     spoken = set(re.findall(r"\{doc\}`([\w/-]+)`", index))

@@ -31,7 +31,7 @@ from generate import COUNTS, Problem, problem
 from plan import Step, Tampered, Written, steps
 
 #: Keys whose values are times of this machine.
-TIMES = frozenset({"seconds", "deciding"})
+TIMES = frozenset({"seconds", "cell_seconds", "deciding"})
 #: Keys of an algorithm's effort that are times.
 PHASES = frozenset({"prepare", "solve", "certify"})
 _TIMED = re.compile(r"\d[\d.,]*(e[+-]?\d+)? ?(s|ms|µs)\b")

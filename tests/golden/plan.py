@@ -104,14 +104,14 @@ def _market(number: int, facts: Mapping[str, Any]) -> Iterator[Step | Tampered]:
     in_turn = [SHARES[(number + shift) % len(SHARES)] for shift in (0, 2, 4, 6, 8)]
     checked = _named("--property", OF_ALLOCATIONS)
     for policy in in_turn[:4]:
-        yield _step("solve", market, "--policy", policy, "--exact", "--json")
+        yield _step("solve", market, "--policy", policy, "--exact", "--unique", "--json")
     for policy in in_turn[3:]:
-        yield _step("solve", market, "--policy", policy, "--json")
+        yield _step("solve", market, "--policy", policy, "--unique", "--json")
     if number % 4 == 2:
         yield _step("compare", market, "--json", *checked, "--certificates", "evidence", keep=("evidence",))
         yield _step("check", "evidence")
     elif number % 2 == 0:
-        yield _step("compare", market, "--json", *checked)
+        yield _step("compare", market, "--json", "--unique", *checked)
     else:
         yield _step("compare", market, "--json", "--floats", *checked)
     yield from _misreports(number, market)

@@ -151,9 +151,28 @@ class UnitFree(NonCooperativeOEF):
     traits = NonCooperativeOEF.traits | {Trait.UNIT_FREE}
 
 
+class Halved(MaxMin):
+    """Decides half of what its program says, which then is no evidence for it."""
+
+    name = "halved"
+    verifier_knows_program = False
+
+    def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
+        found = super().decide(problem, state, solve)
+        return replace(found, shares=found.shares / 2)
+
+
+class Misquoting(MaxMin):
+    """Certifies its program under a name of which the verifier writes another program."""
+
+    name = "max-efficiency"
+
+
 @pytest.mark.parametrize(
     ("policy", "check"),
     [
+        (Halved, "evidence is accepted"),
+        (Misquoting, "evidence is accepted"),
         (FirstComeFirstServed, "claims hold"),
         (FirstComeFirstServed, "order of users and types does not matter"),
         (FirstComeFirstServed, "examples hold exactly"),

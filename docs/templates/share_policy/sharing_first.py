@@ -31,5 +31,11 @@ class SharingFirst(Formulated):
         share = shares_of(p, problem)  # (n, k), within capacities and demands
         own = (problem.speedup * share).sum(axis=1)
         p.maximize(own.sum(), equation="sum_lj w_lj x_lj", source="Eq. (1a)")
-        p.constrain("sharing", own >= problem.fair_utility(), equation="E_l >= E_l(equal)", source="Eq. (1b)")
+        p.constrain(
+            "sharing",
+            own >= problem.fair_utility(),
+            equation="E_l >= E_l(equal)",
+            source="Eq. (1b)",
+            labels=(problem.users,),  # a message about a row then says whose it is
+        )
         return p.program()

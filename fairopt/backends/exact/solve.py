@@ -35,6 +35,7 @@ from fairopt.backends.highs import PRESOLVE_FROM
 from fairopt.backends.solution import Basis, Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trivial import settle
+from fairopt.deadline import left
 from fairopt.program import INFINITY, Array, Program, Sense
 
 if TYPE_CHECKING:
@@ -68,12 +69,15 @@ class Exact(Backend):
     number: ClassVar[type] = Fraction
 
     def _solve(self, program: Program, options: Options) -> Solution:
-        deadline = INFINITY if options.time_limit is None else time.perf_counter() + options.time_limit
+        seconds = left(options.time_limit)
+        deadline = INFINITY if seconds is None else time.perf_counter() + seconds
         if trivial := settle(program, self.name, forgiven=0):
             return _with_ray(program, trivial)
         search = _Search(program, deadline)
         search.ask()
-        return search.answer()
+        answer = search.answer()
+        left()
+        return answer
 
     def from_basis(
         self, program: Program, basis: Basis | None, *, deadline: float = INFINITY, refinement: bool = True

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairopt.backends import Highs
+from fairopt.backends import Highs, ProgramMethod
 from fairopt.backends.batched import solve_many
 from fairopt.backends.solution import Basis, not_negative
 from fairopt.errors import NotSolved
-from fairopt.policy import Allocation, Formulated, Policy, chosen, decide
+from fairopt.policy import Allocation, Formulated, Policy, chosen, decide, session
 from fairopt.problem import Market
 from fairopt.problem.market import capped_value
 from fairopt.program import Array, Program
@@ -36,7 +36,7 @@ class Reports:
 
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
         self.policy, self.market = policy, problem.as_(float)
-        self._solver = chosen(policy, vertex=True) if truth is None else truth.solver
+        self._solver = chosen(policy, vertex=True) if truth is None else truth.solver or chosen(policy)
         self.truth = decide(policy, self.market, self._solver) if truth is None else truth
         self.own = self.market.utility(self.truth.shares.astype(float))
         self.fair = self.market.fair_utility()
@@ -52,7 +52,7 @@ class Reports:
     @property
     def screened(self) -> bool:
         """Whether gains may come from another optimum than the one that `misreported` finds, where optima tie."""
-        return self._like is not None
+        return self._like is not None or isinstance(self._solver, ProgramMethod)
 
     def misreported(self, user: int, report: Array) -> Allocation:
         """Return the decision on a market in which one user misreports, by the solver of the truth."""
@@ -75,8 +75,15 @@ class Reports:
         for place in np.flatnonzero(np.isnan(found)):
             if over():
                 return found[:place]
+            user = int(users[place])
+            market, near = (
+                self.market.misreport(user, reports[place]),
+                session(self.policy, self._solver, start=self.truth.solution),
+            )
             with suppress(NotSolved):  # a report that the policy cannot answer gains nothing
-                found[place] = self.gain(int(users[place]), reports[place])
+                bundle = self.policy.bundle(user, market, self.truth, near).astype(float)
+                demand = None if self.market.demand is None else self.market.demand[user]
+                found[place] = capped_value(self.market.speedup[user], bundle, demand) - self.own[user]
         return found
 
     def _template(self) -> tuple[Program, Basis] | None:

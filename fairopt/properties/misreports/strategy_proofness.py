@@ -52,7 +52,7 @@ class StrategyProofness(MechanismProperty):
         effort = effort or Effort()
         if truth is None and problem.exact:
             truth = exact_or_none(policy, problem)
-        exactly = ExactReports(policy, problem, truth) if truth is not None and truth.exact else None
+        exactly = ExactReports(policy, problem, truth) if truth is not None and truth.exact and problem.exact else None
         asked = Reports(policy, problem, None if exactly else truth)
         search = MisreportSearch(asked, effort, fixed=problem.type_order()[0] if self.normalised else None)
         found: dict[Misreports, Found | None] = {}

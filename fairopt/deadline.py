@@ -1,0 +1,47 @@
+"""A time limit on everything that is decided within a block: back ends get no more time, and what comes later stops.
+
+What is asked of a policy or a property is answered by many solvers, one inside another. The end is theirs all, so it is
+kept beside the call, as `decimal.localcontext` keeps a precision, and not handed through every one of them.
+
+>>> from fairopt.deadline import time_limit
+>>> with time_limit(60):
+...     left() <= 60
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import monotonic
+
+from fairopt.errors import OutOfTime
+
+INFINITY = float("inf")
+#: When it ends, by `monotonic`, and the seconds that were allowed.
+_end: ContextVar[tuple[float, float]] = ContextVar("end", default=(INFINITY, INFINITY))
+
+
+@contextmanager
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Stop what runs in the block after so many seconds (None: never) with `OutOfTime`; an earlier end stays."""
+    allowed = INFINITY if seconds is None else seconds
+    before = _end.set(min(_end.get(), (monotonic() + allowed, allowed)))
+    try:
+        yield
+    finally:
+        _end.reset(before)
+
+
+def left(asked: float | None = None) -> float | None:
+    """Return the seconds that are left, at most those ``asked`` for; None where there is no limit.
+
+    Errors: `OutOfTime` where none are left.
+    """
+    end, allowed = _end.get()
+    seconds = end - monotonic()
+    if seconds <= 0:
+        raise OutOfTime(f"stopped by the time limit of {allowed:g} s")
+    within = min(seconds, INFINITY if asked is None else asked)
+    return None if within == INFINITY else within

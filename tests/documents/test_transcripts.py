@@ -1,0 +1,44 @@
+"""The first ten minutes of four users: each command of their transcripts prints what stands below it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from transcripts import BLOCK, PAGES, ROOT, alike, ended, rewritten, script, steps
+
+WITH_COMMANDS = [page for page in PAGES if page.stem != "index"]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="the transcripts are sessions of bash")
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
+def test_the_transcript_is_what_the_commands_print(page: Path) -> None:
+    assert rewritten(page) == page.read_text(encoding="utf-8"), "make transcripts; then look at what has changed"
+
+
+def test_there_is_a_transcript_for_each_of_the_four() -> None:
+    assert {page.stem for page in WITH_COMMANDS} == {"researcher", "operator", "solvers", "author"}
+    for page in WITH_COMMANDS:
+        blocks = [block[2] for block in BLOCK.finditer(page.read_text(encoding="utf-8")) if block[1] == "console"]
+        assert len([step for block in blocks for step in steps(block)]) >= 5
+    assert "verify.py" in script(ROOT / "docs" / "first-ten-minutes" / "author.md")
+
+
+def test_commands_and_outputs_are_told_apart() -> None:
+    first, second = steps("$ cat > a <<'END'\n> one\n> END\n$ echo '$ two'\n$ two\n")[0], steps("$ a\n> no\nyes\n")[0]
+    assert first.command == "cat > a <<'END'\none\nEND\n"
+    assert (second.command, second.output) == ("a\nno\n", "yes\n")
+
+
+def test_only_seconds_and_spaces_at_the_ends_of_lines_may_differ() -> None:
+    assert alike("took 0.31 s, 12 ms, 1.5e-05 seconds") == "took 0 s, 0 ms, 0 seconds"
+    assert alike("12 GPUs, 3 users, at 0.31") == "12 GPUs, 3 users, at 0.31"
+    assert ended("a  \n\nb") == "a\n\nb\n"
+
+
+def test_a_wrong_output_is_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    file = "```{code-block} text\n:caption: a.txt\n\n1\n2\n```\n\n"
+    page.write_text(f"{file}```console\n$ cat a.txt\n1\n3\n$ false\n$ echo $?\n0\n```\n")
+    assert rewritten(page).endswith("```console\n$ cat a.txt\n1\n2\n$ false\n$ echo $?\n1\n```\n")
