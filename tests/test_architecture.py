@@ -53,6 +53,19 @@ def imports(path: Path) -> set[str]:
     return {name for name in found if name.split(".")[0] in (*PACKAGES, "tests")}
 
 
+#: Modules of Python that only some systems have.
+POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+
+
+def test_every_module_can_be_imported_on_every_system() -> None:
+    """What only POSIX systems have is imported where it is used."""
+    for path in [*toolkit(), *(ROOT / "models").rglob("*.py"), *(ROOT / "benchmarks").glob("*/*.py")]:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            named = {alias.name for alias in node.names} if isinstance(node, ast.Import) else set()
+            named |= {str(node.module)} if isinstance(node, ast.ImportFrom) else set()
+            assert not named & POSIX_ONLY, path.relative_to(ROOT)
+
+
 def test_no_module_imports_itself_by_way_of_others() -> None:
     # imports inside functions and for types only count too: who needs a circle has put a thing into the wrong place
     graph = {name: imports(path) - {name} for name, path in MODULES.items()}

@@ -117,7 +117,7 @@ class PyomoHighs(Peer):
     tasks = tuple(MODELS)
     libraries: ClassVar[Sequence[str]] = ("pyomo", "highspy")
     modules: ClassVar[Sequence[str]] = ("pyomo.environ", "pyomo.contrib.appsi.solvers.highs", "highspy")
-    install = "fairopt[pyomo]"
+    install = "fairopt[solvers]"
 
     def build(self, task: str, prepared: SharedGpus, *, time_limit: float, threads: int) -> _Loaded:
         """Write the model and hand it to HiGHS."""

@@ -36,7 +36,7 @@ class Pyomo(Backend):
 
     name = "pyomo"
     modules = ("pyomo", "highspy")
-    install = "fairopt[pyomo]"
+    install = "fairopt[solvers]"
     capabilities = frozenset({Capability.INTEGERS, Capability.DUALS, *PASSED_AS})
 
     def __init__(self, solver: str = HIGHS) -> None:
@@ -67,7 +67,7 @@ class Pyomo(Backend):
         if not available:
             raise NotInstalled(
                 f"Pyomo finds no solver {self.solver!r}: install its program on the PATH (or its Python package here), "
-                "or use Pyomo() for HiGHS, which `pip install 'fairopt[pyomo]'` brings"
+                "or use Pyomo() for HiGHS, which `pip install 'fairopt[solvers]'` brings"
             )
         if trivial := settle(program, self.name):
             return trivial

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -109,6 +108,8 @@ def reference_job() -> Clock:
 
 def now() -> Clock:
     """Return the present clocks of this process; `since` returns what has passed."""
+    import resource  # POSIX systems have it; without it, a specification can still be read and results shown
+
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return Clock(perf_counter(), process_time() + children.ru_utime + children.ru_stime)
 

@@ -36,6 +36,7 @@ from fairopt.bench.records import (
     Trial,
 )
 from fairopt.codec import decode, encode
+from fairopt.errors import NotCapable
 
 #: Characters of a message that are kept.
 MESSAGE = 2000
@@ -137,8 +138,11 @@ class Ending:
 def run_child(folder: Path, *, time_limit: float, memory_limit: int | None, threads: int) -> Ending:
     """Run the job in ``folder`` and return how it ended; the process and all that it started are then gone.
 
-    The time limit holds for build and solve together, and again for certify.
+    The time limit holds for build and solve together, and again for certify. Errors: `NotCapable` on systems that do
+    not stop groups of processes as POSIX does.
     """
+    if not hasattr(os, "killpg"):
+        raise NotCapable("measuring needs processes that are limited and stopped as on Linux and macOS; run it there")
     reading, writing = os.pipe()
     kills = memory.kills()
     with (folder / "log.txt").open("wb") as log, os.fdopen(reading, "rb", buffering=0) as pipe:

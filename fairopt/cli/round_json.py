@@ -87,7 +87,7 @@ def require_parquet() -> tuple[Any, Any]:
         import pyarrow  # type: ignore[import-untyped]
         import pyarrow.parquet  # type: ignore[import-untyped]
     except ImportError as error:
-        raise NotInstalled("--parquet needs pyarrow: pip install 'fairopt[parquet]'") from error
+        raise NotInstalled("--parquet needs pyarrow: pip install 'fairopt[tables]'") from error
     return pyarrow, pyarrow.parquet
 
 

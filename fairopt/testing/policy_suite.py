@@ -230,6 +230,15 @@ class ShareChecks(PolicyChecks):
                 elif item.name == "decision":
                     assert not self._to_be_proved <= policy.traits, f"no certificate on {market}: {item.reason}"
 
+    def one_bundle_is_that_of_the_decision(self, policy: Policy) -> None:
+        """Guards against a shortcut by which a search for misreports would judge other shares than are decided."""
+        for market in (each.as_(float) for each in sample_markets(3, seed=19)):
+            before = allocate(policy, market)
+            for user, report in enumerate(np.roll(market.speedup, 1, axis=0) + market.speedup):
+                lied = market.misreport(user, np.where(market.speedup[user] > 0, report, 0))
+                bundle = policy.bundle(user, lied, before, session(policy))
+                _close(bundle, allocate(policy, lied).shares[user], f"what {market.users[user]} gets on {lied}")
+
     def deciding_each_is_a_fold_of_decide(self, policy: Policy) -> None:
         """Guards against a loop that carries more, or less, than the declared state."""
         markets = list(sample_markets(3, seed=14))

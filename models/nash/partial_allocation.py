@@ -138,7 +138,8 @@ def kept_fractions(market: Market, together: Allocation, apart: Sequence[Allocat
     ``apart[i]`` is the decision of maximal Nash welfare without user i; a single user has none, and keeps everything.
     """
     powers = integers_in_proportion(market)
-    kept = [kept_fraction(market, i, together, without, powers) for i, without in enumerate(apart)] or [Fraction(1)]
+    kept = [kept_fraction(market, i, together, without, powers) for i, without in enumerate(apart)]
+    kept = kept or [Fraction(1) if together.exact else 1.0]
     return np.array(kept, dtype=object if all(isinstance(part, Fraction) for part in kept) else float)
 
 

@@ -15,7 +15,7 @@ import pytest
 from fairopt.bench.records import Environment, Measurement, MeasurementStatus, Record, measurements
 from fairopt.bench.run import Here, run_spec
 from fairopt.bench.spec import Spec
-from fairopt.errors import BadInput, NotSolved
+from fairopt.errors import BadInput, NotCapable, NotSolved
 
 FAKES = "bench_fakes"
 
@@ -329,3 +329,11 @@ def test_a_child_ends_when_whoever_measures_is_killed(tmp_path: Path) -> None:
         time.sleep(0.05)
     os.kill(child, signal.SIGKILL)
     pytest.fail("the measurement goes on without anybody to tell")
+
+
+def test_a_system_that_cannot_stop_groups_of_processes_is_told(monkeypatch, tmp_path):
+    from fairopt.bench.measure import run_child
+
+    monkeypatch.delattr("os.killpg")
+    with pytest.raises(NotCapable, match="Linux and macOS"):
+        run_child(tmp_path, time_limit=1, memory_limit=None, threads=1)

@@ -131,7 +131,7 @@ def test_parquet_needs_pyarrow(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     ran = fairopt_run("--parquet", tmp_path / "run.parquet")
     assert ran.status == 3
-    assert "pip install 'fairopt[parquet]'" in ran.err
+    assert "pip install 'fairopt[tables]'" in ran.err
     assert ran.out == ""
     with pytest.raises(NotInstalled):
         round_json.require_parquet()

@@ -76,10 +76,8 @@ class Reports:
             if over():
                 return found[:place]
             user = int(users[place])
-            market, near = (
-                self.market.misreport(user, reports[place]),
-                session(self.policy, self._solver, start=self.truth.solution),
-            )
+            market = self.market.misreport(user, reports[place])
+            near = session(self.policy, self._solver, start=self.truth.solution)
             with suppress(NotSolved):  # a report that the policy cannot answer gains nothing
                 bundle = self.policy.bundle(user, market, self.truth, near).astype(float)
                 demand = None if self.market.demand is None else self.market.demand[user]

@@ -96,7 +96,7 @@ def _theirs(name: str, market: Market) -> ModeTiming:
     try:
         import cvxpy as cp
     except ModuleNotFoundError as error:
-        raise NotInstalled("the paper's own way needs CVXPY with ECOS: pip install 'fairopt[cvxpy]'") from error
+        raise NotInstalled("the paper's own way needs CVXPY with ECOS: pip install 'fairopt[solvers]'") from error
     speedup, capacity = market.as_(float).speedup, market.as_(float).capacity
     return _least(lambda: _solved(cp, name, speedup, capacity))
 

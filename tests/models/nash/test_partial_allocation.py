@@ -8,6 +8,7 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
+from fairopt.errors import NotCapable
 from fairopt.models import NashWelfare, PartialAllocation
 from fairopt.models.gandiva_fair.second_price_trading import OEF_EQUATION_1
 from fairopt.models.nash.partial_allocation import GRAIN, root, whole_root
@@ -151,3 +152,12 @@ def test_the_face_holds_the_utilities():
         decision = partial(market)
         assert uniqueness(policy, decision).utilities
         assert policy.optimal_face(decision).violations(decision.shares.ravel(), 0 if decision.exact else 1e-9) == {}
+
+
+def test_a_single_user_with_a_demand_is_in_floats_and_has_no_certificate():
+    """It keeps everything, which is exact; what it keeps is not, as the demand binds."""
+    market = Market.of([["1/250", "3/500"]], capacity=[1, 1], demand=["3/2"])
+    decision = allocate(PartialAllocation(), market)
+    assert not decision.exact
+    with pytest.raises(NotCapable, match="floats prove nothing"):
+        PartialAllocation().certify(decision)

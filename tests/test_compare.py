@@ -1,0 +1,100 @@
+"""Comparisons: limits of time, what is asked only where it is wanted, and what floats may stand for."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from fairopt.compare import DECISION, compare
+from fairopt.deadline import left, time_limit
+from fairopt.errors import OutOfTime
+from fairopt.models import CooperativeOEF, MaxEfficiency, PartialAllocation
+from fairopt.policy import Policy, Uniqueness
+from fairopt.problem import Market
+from fairopt.properties import Answer, Effort, ParetoEfficiency
+from fairopt.testing.float_samples import large_market, rising
+
+
+def large(users: int) -> Market:
+    return large_market(users, 6, rising).as_(Fraction)
+
+
+def test_a_decision_that_takes_too_long_is_the_rows_error_and_the_others_stand() -> None:
+    slow, quick = compare(large(100), [CooperativeOEF(), MaxEfficiency()], ["feasibility"], limit=0.05)
+    assert isinstance(slow.error, OutOfTime)
+    assert str(slow.error) == "stopped by the time limit of 0.05 s"
+    assert slow.decision is None
+    assert quick.policy.name == "max-efficiency"
+
+
+def test_a_property_that_takes_too_long_is_undecided_in_its_own_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = ParetoEfficiency._check
+
+    def slowly(*given: Any) -> Any:
+        time.sleep(0.6)
+        return checked(*given)
+
+    monkeypatch.setattr(ParetoEfficiency, "_check", slowly)
+    [row] = compare(large(3), [MaxEfficiency()], ["feasibility", "pareto_efficiency"], limit=0.5)
+    assert row.error is None
+    assert row.verdicts["feasibility"].answer is Answer.HOLDS
+    undecided = row.verdicts["pareto_efficiency"]
+    assert undecided.answer is Answer.UNDECIDED
+    assert undecided.reason == "stopped by the time limit of 0.5 s"
+
+
+def test_a_search_has_its_own_seconds_beside_the_limit() -> None:
+    [row] = compare(large(20), [MaxEfficiency()], ["strategy_proofness"], effort=Effort(seconds=30), limit=20)
+    assert row.verdicts["strategy_proofness"].answer is Answer.FAILS
+    assert set(row.seconds) == {DECISION, "strategy_proofness"}
+
+
+def test_the_earlier_of_two_limits_counts_and_ends_with_its_block() -> None:
+    with time_limit(60), time_limit(3600):
+        assert left() is not None
+        assert left() <= 60
+        assert left(5) == 5
+    assert left() is None
+    with time_limit(0), pytest.raises(OutOfTime, match="time limit of 0 s"):
+        left()
+
+
+def test_whoever_watches_is_told_of_each_cell_before_it_is_computed() -> None:
+    told: list[tuple[str, str]] = []
+
+    def watch(policy: Policy, cell: str) -> None:
+        told.append((policy.name, cell))
+
+    [row] = compare(large(3), [MaxEfficiency()], ["strategy_proofness", "feasibility"], watch=watch)
+    assert told == [("max-efficiency", cell) for cell in (DECISION, "feasibility", "strategy_proofness")]
+    assert list(row.seconds) == [cell for _, cell in told]
+
+
+def test_uniqueness_is_asked_only_where_it_is_wanted() -> None:
+    market = Market.of([["1", "1"], ["1", "1"]], capacity=[1, 1])
+    [plain] = compare(market, [MaxEfficiency()], ["feasibility"])
+    [asked] = compare(market, [MaxEfficiency()], ["feasibility"], unique=True)
+    assert plain.unique == Uniqueness()
+    assert asked.unique == Uniqueness(utilities=False, shares=False)
+
+
+def test_floats_are_floats_throughout() -> None:
+    for row in compare(large(4), ["equal-split", "max-min"], exact=False, effort=Effort(9)):
+        assert row.decision is not None
+        assert row.decision.shares.dtype == float
+        assert not any(verdict.exact for verdict in row.verdicts.values())
+
+
+def test_one_lie_to_partial_allocation_costs_one_equilibrium(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fairopt.models.nash import partial_allocation
+
+    counted = []
+    solved = partial_allocation.NashWelfare.decide
+    monkeypatch.setattr(partial_allocation.NashWelfare, "decide", lambda *given: counted.append(1) or solved(*given))
+    market, effort = large(10).as_(float), Effort(60)
+    [_] = compare(market, [PartialAllocation()], ["strategy_proofness"], effort=effort)
+    truth_and_witnesses = 4 * 11
+    assert len(counted) <= effort.evaluations + truth_and_witnesses
