@@ -45,7 +45,7 @@ class Tabular(ABC):
         try:
             from pandas import DataFrame, Index
         except ImportError as error:
-            raise NotInstalled("to_frame needs pandas: pip install 'fairopt[pandas]'") from error
+            raise NotInstalled("to_frame needs pandas: pip install 'fairopt[tables]'") from error
         kind, rows, columns = self._table()
         plain = {
             name: [float(each) if isinstance(each, Fraction) and not exact else each for each in values]

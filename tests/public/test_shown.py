@@ -115,7 +115,7 @@ def test_a_table_without_pandas_says_how_to_get_it() -> None:
         "oef_example().to_frame()"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "NotInstalled: to_frame needs pandas: pip install 'fairopt[pandas]'" in ran.stderr
+    assert "NotInstalled: to_frame needs pandas: pip install 'fairopt[tables]'" in ran.stderr
 
 
 @pytest.mark.parametrize("answer", Answer)
