@@ -6,6 +6,7 @@
 [Fraction(3, 2), Fraction(3, 1)]
 """
 
+import logging
 import sys
 from importlib import import_module
 from types import MappingProxyType, ModuleType
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fairopt.by_name import allocate as allocate
     from fairopt.by_name import decide as decide
+    from fairopt.by_name import run as run
+    from fairopt.by_name import uniqueness as uniqueness
     from fairopt.compare import compare as compare
     from fairopt.compare import verify as verify
     from fairopt.discovery import policies as policies
@@ -26,21 +29,30 @@ if TYPE_CHECKING:
     from fairopt.policy import Allocation as Allocation
     from fairopt.policy import Decision as Decision
     from fairopt.policy import Policy as Policy
-    from fairopt.policy import run as run
-    from fairopt.policy import uniqueness as uniqueness
+    from fairopt.problem import Cluster as Cluster
     from fairopt.problem import Market as Market
+    from fairopt.problem import Trace as Trace
+    from fairopt.problem import read_cluster as read_cluster
     from fairopt.problem import read_market as read_market
+    from fairopt.problem import read_trace as read_trace
     from fairopt.problem import write_market as write_market
+    from fairopt.properties import Answer as Answer
+    from fairopt.properties import Verdict as Verdict
+    from fairopt.simulation import History as History
+
+    __version__: str
 
 #: The public names by module, which is loaded when one is first used, so that the command line starts fast.
 _NAMES = {
-    "by_name": ("allocate", "decide"),
+    "by_name": ("allocate", "decide", "run", "uniqueness"),
     "compare": ("compare", "verify"),
     "discovery": ("policies",),
     "errors": ("BadInput", "FairoptError", "NotCapable", "NotInstalled", "NotSolved"),
     "metrics": ("metrics",),
-    "policy": ("Allocation", "Decision", "Policy", "run", "uniqueness"),
-    "problem": ("Market", "read_market", "write_market"),
+    "policy": ("Allocation", "Decision", "Policy"),
+    "problem": ("Cluster", "Market", "Trace", "read_cluster", "read_market", "read_trace", "write_market"),
+    "properties": ("Answer", "Verdict"),
+    "simulation": ("History",),
 }
 _MODULES = MappingProxyType({name: module for module, names in _NAMES.items() for name in names})
 __all__ = sorted(_MODULES)
@@ -55,6 +67,7 @@ class _Package(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # who wants to see what is logged adds another
 
 
 def __getattr__(name: str) -> Any:

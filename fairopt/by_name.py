@@ -1,36 +1,145 @@
-"""`allocate` and `decide` for people: policies and solvers by name, as a class, or as an object."""
+"""What people call: policies and solvers by name, as a class, or as an object."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TypeAlias, Unpack, overload
 
 from fairopt import discovery
-from fairopt.policy import Allocation, Decision, Policy
+from fairopt.backends import Method, Solver
+from fairopt.errors import BadInput
+from fairopt.policy import Allocation, Decision, Plan, Policy, Schedule, Uniqueness
 from fairopt.policy import allocate as allocate_with
 from fairopt.policy import decide as decide_with
-from fairopt.problem import Market
+from fairopt.policy import uniqueness as uniqueness_with
+from fairopt.policy.decide import How
+from fairopt.problem import Cluster, Market, Queue, Trace
+from fairopt.problem.batch import Batch
+from fairopt.simulation import Mechanics, Round, Snapshot
+from fairopt.simulation import run as run_with
+
+#: How a policy may be given, and who solves; None is the policy's best way.
+AnyPolicy: TypeAlias = str | type[Policy] | Policy
+AnySolver: TypeAlias = str | type[Solver | Method] | Solver | Method | None
 
 
-def allocate(policy: str | type[Policy] | Policy, problem: Market, backend: Any = None, **how: Any) -> Allocation:
-    """Return what a share policy decides on a market; see `fairopt.policy.allocate`, which takes objects only.
+def allocate(
+    policy: AnyPolicy,
+    problem: Market,
+    backend: AnySolver = None,
+    *,
+    canonical: bool = False,
+    exact: bool = False,
+    time_limit: float | None = None,
+    gap: float | None = None,
+    tolerance: float | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+) -> Allocation:
+    """Return what a share policy decides on a market: shares (n, k) in GPUs, for n users and k types.
 
-    ``policy`` and ``backend`` may be names, as `fairopt policies` and `fairopt backends` list them.
+    ``policy`` and ``backend`` may be names, as `fairopt policies` and `fairopt backends` list them. ``exact`` asks for
+    rational numbers, by whatever solver has them; with one that computes in floats it is refused. ``canonical`` asks
+    for one optimum of several that does not depend on the solver. The others are the solver's: seconds, and as
+    `fairopt.backends.Options` has them.
+
+    Errors: `BadInput` for unknown names; `NotCapable`, `NotInstalled`; `NotSolved`, which carries what was found.
+    Source: that of the policy.
 
     >>> from fairopt import Market, allocate
     >>> allocate("oef-cooperative", Market.of([[1, 2], [1, 5]], capacity=[1, 1]), exact=True).utilities.tolist()
     [Fraction(3, 2), Fraction(15, 4)]
     """
     chosen = discovery.policy_of(policy, Market)
-    return allocate_with(chosen, problem, discovery.solver_of(chosen, backend), **how)
+    return allocate_with(
+        chosen,
+        problem,
+        discovery.solver_of(chosen, backend),
+        canonical=canonical,
+        exact=exact,
+        time_limit=time_limit,
+        gap=gap,
+        tolerance=tolerance,
+        seed=seed,
+        threads=threads,
+    )
 
 
+@overload
 def decide(
-    policy: str | type[Policy] | Policy, problem: Any, solver: Any = None, state: Any = None, **how: Any
+    policy: AnyPolicy, problem: Market, solver: AnySolver = ..., state: Any = ..., **how: Unpack[How]
+) -> Allocation: ...
+@overload
+def decide(
+    policy: AnyPolicy, problem: Queue, solver: AnySolver = ..., state: Any = ..., **how: Unpack[How]
+) -> Schedule: ...
+@overload
+def decide(
+    policy: AnyPolicy, problem: Batch, solver: AnySolver = ..., state: Any = ..., **how: Unpack[How]
+) -> Plan: ...
+def decide(
+    policy: AnyPolicy, problem: Any, solver: AnySolver = None, state: Any = None, **how: Unpack[How]
 ) -> Decision:
-    """Return what a policy decides on a market, a queue or a batch; see `fairopt.policy.decide`.
+    """Return what a policy decides on a market (`Allocation`), a queue (`Schedule`) or a batch (`Plan`).
 
-    ``policy`` and ``solver`` may be names.
+    ``policy`` and ``solver`` may be names. ``state`` is what the decision before left, None for none; ``how``:
+    ``exact`` for rational numbers, and what `fairopt.policy.decide.How` has. Errors: as `allocate`.
+    Source: that of the policy.
+
+    >>> from fairopt import decide
+    >>> from fairopt.datasets import astraea_example
+    >>> decide("fcfs", astraea_example())
+    <Plan: fcfs on <Batch: 4 jobs of 2 tenants on 4 servers>: 4 of 4 jobs run>
     """
     chosen = discovery.policy_of(policy)
     found: Decision = decide_with(chosen, problem, discovery.solver_of(chosen, solver), state, **how)
     return found
+
+
+def uniqueness(policy: AnyPolicy, decision: Allocation, *, seed: int = 0) -> Uniqueness:
+    """Say whether all optima of a decision have the same utilities, and the same shares; None where it is not known.
+
+    ``policy`` is who decided. Errors: `BadInput` for an unknown name. Source: ours; a random linear function has equal
+    extremes over all optima only where there is one, with probability 1.
+
+    >>> from fairopt import Market, allocate, uniqueness
+    >>> decision = allocate("max-efficiency", Market.of([[1, 2], [1, 2]], capacity=[1, 1]), exact=True)
+    >>> uniqueness("max-efficiency", decision)
+    Uniqueness(utilities=False, shares=False)
+    """
+    return uniqueness_with(discovery.policy_of(policy, Market), decision, seed=seed)
+
+
+def run(
+    policy: AnyPolicy,
+    trace: Trace,
+    cluster: Cluster,
+    *,
+    length: object,
+    mechanics: Mechanics | None = None,
+    backend: AnySolver = None,
+    exact: bool = False,
+    rounds: int | None = None,
+    after: Snapshot | None = None,
+) -> Iterator[Round]:
+    """Yield the record of each round of a trace of jobs on a cluster under a policy of rounds.
+
+    ``policy`` and ``backend`` may be names. ``length`` is that of a round, in the trace's unit of time (seconds in
+    files). ``exact`` decides in rational numbers, as in `allocate`. ``rounds`` is the most that are played, ``after`` a
+    snapshot to go on from, ``mechanics`` what starting and moving jobs costs (nothing, by default). `History.of` holds
+    the rounds of a run, for measures and tables.
+
+    Errors: `BadInput` where trace and cluster do not fit; `BrokenSchedule` for an impossible decision; `Stalled`.
+    Source: that of the policy.
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> next(run("srtf", philly_trace(), philly_cluster(), length=300))
+    <Round: 0 of srtf, 0 to 300: 1 ran, 0 waited, 1 completed>
+    """
+    chosen = discovery.policy_of(policy, Queue)
+    if not isinstance(trace, Trace):
+        remedy = "Give a Trace; for one market after another there is fairopt.policy.decide_each"
+        raise BadInput(f"got a {type(trace).__name__}", place="trace", remedy=remedy)
+    how: dict[str, Any] = {"mechanics": mechanics, "exact": exact, "rounds": rounds, "after": after}
+    return run_with(chosen, trace, cluster, length=length, backend=discovery.solver_of(chosen, backend), **how)

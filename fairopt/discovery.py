@@ -3,10 +3,14 @@
 A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends``, ``fairopt.properties``,
 ``fairopt.datasets``, ``fairopt.importers``, ``fairopt.commands``, and for benchmarks ``fairopt.instances``,
 ``fairopt.contenders``, ``fairopt.tasks``; its objects are then on the same footing as fairopt's own.
+
+>>> policy("max-min").source
+'Gavel, OSDI 2020, Sec. 4.1'
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -22,6 +26,8 @@ from fairopt.policy import Policy
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.properties import Property
+
+_log = logging.getLogger(__name__)
 
 POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairopt.properties"
 DATASETS, IMPORTERS, COMMANDS = "fairopt.datasets", "fairopt.importers", "fairopt.commands"
@@ -63,6 +69,9 @@ def policies(problem: type | None = None) -> list[Policy]:
     """Return the installed policies, with default options: all, or those that decide on a `Market`, `Queue` or `Batch`.
 
     Errors: `NotInstalled` where one cannot be loaded, `BadInput` for an entry point that gives no policy.
+
+    >>> [each.name for each in policies(Batch)][:2]
+    ['batch-private', 'fcfs']
     """
     made: list[Policy] = [_made(POLICIES, name, Policy) for name in names(POLICIES)]
     return [each for each in made if problem is None or issubclass(each.problem, problem)]
@@ -139,6 +148,7 @@ def load(group: str, name: str) -> Any:
     if name not in registered:
         raise _unknown(name, group, list(registered))
     point = registered[name]
+    _log.debug("%s: %s is %s", group, name, point.value)
     try:
         return point.load()
     except Exception as error:  # any error of its module means that the plug-in is broken

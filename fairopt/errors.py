@@ -2,6 +2,12 @@
 
 `BadInput` is about data, `NotInstalled` and `NotCapable` are about the chosen solver, `NotSolved` is about how solving
 ended, `OutOfTime` is about the caller's limit. The command line turns the first into exit status 2, the others into 3.
+
+>>> try:
+...     raise BadInput("got -1", place="capacity", remedy="Give a number that is not negative")
+... except FairoptError as error:
+...     print(error)
+capacity: got -1. Give a number that is not negative
 """
 
 from __future__ import annotations
@@ -10,7 +16,11 @@ from typing import Any
 
 
 class FairoptError(Exception):
-    """The base of every error that fairopt raises on purpose."""
+    """The base of every error that fairopt raises on purpose.
+
+    >>> issubclass(BadInput, FairoptError) and issubclass(NotSolved, FairoptError)
+    True
+    """
 
 
 class BadInput(FairoptError, ValueError):
@@ -18,6 +28,12 @@ class BadInput(FairoptError, ValueError):
 
     ``problem`` is what is wrong, with the value found; ``place`` is row and column, or the key, in the words of the
     ``file`` or call; ``remedy`` is what to do about it.
+
+    >>> from fairopt import Market
+    >>> Market.of([[1, 2], [1, -5]], capacity=[1, 1])
+    Traceback (most recent call last):
+        ...
+    fairopt.errors.BadInput: user 2 ('u2'), speedup on 'T2': got -5. Give a number that is not negative
     """
 
     def __init__(self, problem: str, *, place: str = "", remedy: str = "", file: str = "") -> None:
@@ -36,16 +52,46 @@ def require(fits: bool, value: object, place: str, remedy: str) -> None:
         raise BadInput(f"got {value}", place=place, remedy=remedy)
 
 
+class WrongReturn(FairoptError, TypeError):
+    """A method that somebody wrote for fairopt returned something else than it must; the message says what."""
+
+
+def require_returned(fits: bool, value: object, method: str, wanted: str) -> None:
+    """Raise `WrongReturn` unless ``value`` fits, which ``method`` returned; ``wanted`` is what it must return."""
+    if not fits:
+        raise WrongReturn(f"{method} returned a {type(value).__name__}; it must return {wanted}")
+
+
 class NotInstalled(FairoptError, ImportError):
-    """A library that was asked for is not installed; the message says how to install it."""
+    """A library that was asked for is not installed; the message says how to install it.
+
+    >>> from fairopt.discovery import library
+    >>> library("no_such_module", "this")
+    Traceback (most recent call last):
+        ...
+    fairopt.errors.NotInstalled: this needs no_such_module: pip install 'fairopt[bench]'
+    """
 
 
 class NotCapable(FairoptError, TypeError):
-    """A back end or policy was asked for something that it does not declare; nothing else was tried."""
+    """A back end or policy was asked for something that it does not declare; nothing else was tried.
+
+    >>> from fairopt import Market, allocate
+    >>> allocate("max-min", Market.of([[1, 2]], capacity=[1, 1]), "highs", exact=True)
+    Traceback (most recent call last):
+        ...
+    fairopt.errors.NotCapable: exact=True asks for rational numbers, and highs has floats: leave out one of them
+    """
 
 
 class NotSolved(FairoptError, RuntimeError):
-    """Solving ended without an optimum; ``solution`` is the solver's answer, an incumbent included, None if nothing."""
+    """Solving ended without an optimum; ``solution`` is the solver's answer, an incumbent included, None if nothing.
+
+    >>> raise NotSolved("the time limit has passed")
+    Traceback (most recent call last):
+        ...
+    fairopt.errors.NotSolved: the time limit has passed
+    """
 
     def __init__(self, message: str, solution: Any = None) -> None:
         self.solution = solution

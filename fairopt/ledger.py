@@ -4,6 +4,10 @@ A ledger is a package with TOML files, in it or in packages within, registered b
 ``fairopt.ledgers``. Each ``[[claim]]`` holds the statement in our own words, the verdict with its evidence, and the
 function that recomputes both. A stored verdict that no longer follows from the computation is an error, never a
 warning.
+
+>>> rows = ledger()
+>>> rows[0].paper
+'astraea'
 """
 
 from __future__ import annotations

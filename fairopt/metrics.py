@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.problem import Market, usable
-from fairopt.program import INFINITY, Array, Formulation, Number
+from fairopt.problem.market import Shares
+from fairopt.problem.tables import Grid, Tabular
+from fairopt.program import INFINITY, Array, Formulation, Number, short_text
 
 
-@dataclass(frozen=True, eq=False)
-class Metrics:
-    """The metrics of an allocation.
+@dataclass(frozen=True, eq=False, repr=False)
+class Metrics(Tabular):
+    """The metrics of an allocation of ``market``.
 
     ``efficiency`` (n,) is each user's throughput in its own units and ``total_efficiency`` their sum (meaningful where
     the units are common: `Market.normalised`). ``ratio_to_equal_split`` (n,) is over that on the equal share, and
@@ -22,8 +24,13 @@ class Metrics:
 
     Source: Jain, Chiu and Hawe, A Quantitative Measure of Fairness, 1984; Bertsimas, Farias and Trichakis, The Price
     of Fairness, 2011; OEF Sec. 6.1.4.
+
+    >>> from fairopt.datasets import oef_example
+    >>> metrics(oef_example(), oef_example().equal_split())
+    <Metrics on 3 users: total_efficiency 4, price_of_fairness 0.2, jain_index 1>
     """
 
+    market: Market
     total_efficiency: Number
     efficiency: Array
     ratio_to_equal_split: Array
@@ -31,9 +38,26 @@ class Metrics:
     utilisation: tuple[Number | None, ...]
     price_of_fairness: Number
 
+    def __repr__(self) -> str:
+        names = ("total_efficiency", "price_of_fairness", "jain_index")
+        said = ", ".join(f"{name} {short_text(getattr(self, name))}" for name in names)
+        return f"<Metrics on {len(self.market.users)} users: {said}>"
 
-def metrics(market: Market, shares: Array) -> Metrics:
-    """Return the metrics of ``shares`` (n, k): Fractions where market and shares are exact, else floats."""
+    def _table(self) -> Grid:
+        columns = {name: getattr(self, name).tolist() for name in ("efficiency", "ratio_to_equal_split")}
+        return Grid("user", self.market.users, columns)
+
+
+def metrics(market: Market, shares: Shares) -> Metrics:
+    """Return the metrics of ``shares`` (n, k): Fractions where market and shares are exact, else floats.
+
+    ``shares`` may be an array, lists, or a pandas table with labels. Errors: `BadInput` for shares of another market.
+    Source: that of `Metrics`.
+
+    >>> metrics(Market.of([[1, 2], [1, 5]], capacity=[1, 1]), [[1, "1/4"], [0, "3/4"]])
+    <Metrics on 2 users: total_efficiency 5.25, price_of_fairness 0.125, jain_index 81/82>
+    """
+    shares = market.shares(shares)
     exact = market.exact and shares.dtype == object
     market = market if exact else market.as_(float)
     shares = shares if exact else shares.astype(float)
@@ -42,6 +66,7 @@ def metrics(market: Market, shares: Array) -> Metrics:
     squares = (ratio * ratio).sum()
     used = usable(market.speedup, shares, market.demand).sum(axis=0)
     return Metrics(
+        market,
         total_efficiency=own.sum(),
         efficiency=own,
         ratio_to_equal_split=ratio,

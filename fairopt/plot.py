@@ -2,6 +2,12 @@
 
 Each function makes a figure of its own, or draws on ``ax``, and returns the figure; nothing is kept in pyplot. Save one
 with ``plot.shares(decision).savefig("shares.png")``. matplotlib is an extra, imported when a figure is asked for.
+
+>>> from fairopt.datasets import oef_example
+>>> from fairopt.models import EqualSplit
+>>> figure = shares(allocate(EqualSplit(), oef_example()))
+>>> figure.axes[0].get_title(loc="left")
+'Who gets what: equal-split'
 """
 
 from __future__ import annotations
@@ -12,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairopt.backends import Solver
+from fairopt import discovery
+from fairopt.by_name import AnyPolicy, AnySolver
 from fairopt.errors import BadInput, NotInstalled, NotSolved
 from fairopt.policy import Allocation, Policy, allocate
+from fairopt.policy.decide import Chosen
 from fairopt.problem import Market
 from fairopt.problem.labels import nearest
 from fairopt.program import Array, number_text
@@ -96,12 +104,12 @@ def compare_shares(
 
 
 def misreport(
-    policy: Policy | Sequence[Policy],
+    policy: AnyPolicy | Sequence[AnyPolicy],
     market: Market,
     user: str | int,
     type: str,
     reports: Sequence[Any] | Array | None = None,
-    backend: Solver | None = None,
+    backend: AnySolver = None,
     *,
     ax: Axes | None = None,
 ) -> Figure:
@@ -109,7 +117,8 @@ def misreport(
 
     x is the reported speedup on one GPU of ``type``, y by how many percent the user's true throughput is above that of
     the truthful report. ``reports`` are half to twice the truth by default, with points on both sides of where the
-    order of users changes. ``backend`` is for the policies that back ends can solve. Where there is no answer is a gap.
+    order of users changes. ``backend`` is for the policies that back ends can solve. Both may be names. Where there is
+    no answer is a gap.
 
     Errors: `NotInstalled`; `BadInput` for an unknown user or type, or where the truthful throughput is zero.
     """
@@ -117,9 +126,11 @@ def misreport(
     if type not in market.types:
         raise BadInput(f"there is no type {type!r}", remedy=nearest(type, market.types, "type"))
     j = market.types.index(type)
-    policies = [policy] if isinstance(policy, Policy) else list(policy)
+    asked = policy if isinstance(policy, Sequence) and not isinstance(policy, str) else [policy]
+    policies = [discovery.policy_of(each, Market) for each in asked]
     told = _sweep(market, i, j) if reports is None else np.sort(np.array([float(value) for value in reports]))
-    gains = [true_gains(each, market, i, j, told, backend if each.has_program else None) for each in policies]
+    solvers = [discovery.solver_of(each, backend if each.has_program else None) for each in policies]
+    gains = [true_gains(each, market, i, j, told, by) for each, by in zip(policies, solvers, strict=True)]
     if ax is None:
         ax = _figure(8, 4.2).subplots()
     ax.axhline(0, color="0.3", linewidth=1, label="honest level")
@@ -142,7 +153,7 @@ def misreport(
     return _with_legend(ax)
 
 
-def true_gains(policy: Policy, market: Market, user: int, type: int, reports: Array, backend: Solver | None) -> Array:
+def true_gains(policy: Policy, market: Market, user: int, type: int, reports: Array, backend: Chosen | None) -> Array:
     """Return by how many percent (r,) a user's true throughput exceeds the honest one, for each of the reports (r,).
 
     NaN where the policy has no answer. Errors: `BadInput` where the honest throughput is zero.
@@ -161,7 +172,7 @@ def true_gains(policy: Policy, market: Market, user: int, type: int, reports: Ar
     return gains
 
 
-def _in_floats(policy: Policy, market: Market, backend: Solver | None) -> Array:
+def _in_floats(policy: Policy, market: Market, backend: Chosen | None) -> Array:
     return np.asarray(allocate(policy, market, backend).shares, dtype=float)
 
 

@@ -1,4 +1,9 @@
-"""The published policies, a folder for each system. Outside policies register in the groups ``fairopt.*policies``."""
+"""The published policies, a folder for each system. Outside policies register in the groups ``fairopt.*policies``.
+
+>>> from fairopt.models import MaxMin
+>>> print(*(claim.said() for claim in MaxMin.claims), sep=", ")
+sharing_incentive
+"""
 
 from fairopt.models.astraea.batch_private import BatchPrivate as BatchPrivate
 from fairopt.models.astraea.fcfs import FirstComeFirstServed as FirstComeFirstServed

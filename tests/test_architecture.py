@@ -96,6 +96,7 @@ ALLOWED = {
     "simulation": "codec problem program backends policy",
     "schedules": "problem program backends policy",
     "properties": "problem program backends policy methods certificates schedules simulation",
+    "compare": "*",
     "testing": "*",
     "bench": "codec discovery problem",
     "cli": "*",

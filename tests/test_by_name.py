@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 import fairopt
-from fairopt import BadInput, Market, allocate, compare, decide, discovery, verify
+from fairopt import BadInput, Market, NotCapable, allocate, compare, decide, discovery, plot, run, uniqueness, verify
 from fairopt.backends import Highs
-from fairopt.datasets import astraea_example
+from fairopt.datasets import astraea_example, philly_cluster, philly_trace
 from fairopt.models import MaxMin
+from fairopt.models import ShortestRemainingTimeFirst as SRTF
 from fairopt.properties import EnvyFreeness
 
 MARKET = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
@@ -27,8 +28,54 @@ def test_policies_and_solvers_by_name_by_class_and_as_objects() -> None:
     assert decide("fcfs", astraea_example()).policy == "fcfs"
 
 
+TRACE, CLUSTER = philly_trace(), philly_cluster()
+
+
+def test_rounds_by_name_by_class_and_as_objects() -> None:
+    first = [next(run(policy, TRACE, CLUSTER, length=300)) for policy in ("srtf", SRTF, SRTF())]
+    assert first[0] == first[1] == first[2]
+    assert next(run("oef-rounds", TRACE, CLUSTER, length=300, backend="exact")).backend == "exact"
+
+
+def test_uniqueness_and_pictures_by_name() -> None:
+    decision = allocate("max-min", MARKET, exact=True)
+    assert uniqueness("max-min", decision) == uniqueness(MaxMin(), decision)
+    figure = plot.misreport(["max-min", MaxMin], MARKET, "u1", "T1", [1, 2], "highs")
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()].count("max-min") == 2
+
+
+def test_exact_is_asked_for_without_the_name_of_a_back_end() -> None:
+    assert allocate("max-min", MARKET, exact=True).exact
+    assert decide("max-min", MARKET, exact=True).exact
+    assert allocate("max-min", MARKET, "exact", exact=True).exact
+    assert next(run("gavel-rounds", TRACE, CLUSTER, length=300, exact=True)).backend == "exact"
+    (row,) = compare(MARKET, ["max-min"], ["feasibility"], backend="highs")
+    assert row.decision is not None
+    assert row.decision.backend == "highs"
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: allocate("max-min", MARKET, "highs", exact=True),
+        lambda: decide("max-min", MARKET, Highs, exact=True),
+        lambda: next(run("gavel-rounds", TRACE, CLUSTER, length=300, backend="highs", exact=True)),
+        lambda: raised(next(compare(MARKET, ["max-min"], ["feasibility"], backend="highs", exact=True)).error),
+    ],
+    ids=["allocate", "decide", "run", "compare"],
+)
+def test_exact_with_a_solver_in_floats_is_refused(ask: Any) -> None:
+    with pytest.raises(NotCapable, match="exact=True asks for rational numbers, and highs has floats: leave out one"):
+        ask()
+
+
+def raised(error: Exception | None) -> None:
+    assert error is not None
+    raise error
+
+
 def test_everything_that_is_installed_is_compared() -> None:
-    (row,) = compare(MARKET, ["equal-split"])
+    (row,) = compare(MARKET, "equal-split")
     assert set(row.verdicts) == {each.name for each in discovery.properties(Market)}
     rows = list(compare(MARKET, properties=[EnvyFreeness]))
     assert [row.policy.name for row in rows] == [each.name for each in fairopt.policies(Market)]
@@ -36,9 +83,12 @@ def test_everything_that_is_installed_is_compared() -> None:
 
 
 def test_lists_are_verified_with_all_properties_of_allocations() -> None:
+    assert list(verify(MARKET, [[1, 0], [0, 1]], "feasibility")) == ["feasibility"]
     verdicts = verify(MARKET, [[1, 0], [0, 1]])
     assert verdicts["feasibility"].answer.value == "HOLDS"
     assert "strategy_proofness" not in verdicts
+    decision = allocate("max-min", MARKET, exact=True)
+    assert verify(MARKET, decision)["envy_freeness"].margin == verify(MARKET, decision.shares)["envy_freeness"].margin
 
 
 @pytest.mark.parametrize(
@@ -49,6 +99,11 @@ def test_lists_are_verified_with_all_properties_of_allocations() -> None:
         (lambda: allocate(3, MARKET), "policy: got a int. Give a policy"),
         (lambda: allocate("max-min", MARKET, "hihgs"), "Did you mean highs"),
         (lambda: next(compare(MARKET, ["max-min"], ["envy"])), "there is no 'envy' among the properties"),
+        (lambda: next(compare("market.toml")), "problem: got a str. Give a Market, a Setting or a Batch"),  # type: ignore[call-overload]
+        (lambda: verify("market.toml", [[1, 0], [0, 1]]), "problem: got a str"),  # type: ignore[arg-type]
+        (lambda: next(compare(MARKET, ["max-min"], backend="hihgs")), "Did you mean highs"),
+        (lambda: run("max-min", TRACE, CLUSTER, length=300), "`fairopt solve` takes it"),
+        (lambda: run("srtf", [MARKET], CLUSTER, length=300), "Give a Trace; for one market after another"),
         (lambda: verify(MARKET, [[1, 0], [0, 1]], ["strategy_proofness"]), "`compare` asks it of a policy"),
     ],
 )

@@ -8,7 +8,19 @@ from fairopt.backends.exact import Exact
 from fairopt.compare import compare
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.models import CooperativeOEF, EqualSplit, MaxMin, NonCooperativeOEF, WaterFilling
-from fairopt.policy import Formulated, Optima, Trait, Uniqueness, allocate, chosen, decide, exactly, follow, uniqueness
+from fairopt.policy import (
+    Formulated,
+    Optima,
+    Trait,
+    Uniqueness,
+    allocate,
+    chosen,
+    decide,
+    decide_each,
+    exactly,
+    follow,
+    uniqueness,
+)
 from fairopt.problem import Market
 from fairopt.program import Formulation
 from fairopt.properties import Answer
@@ -61,7 +73,7 @@ def test_exact_decisions_are_not_made_by_methods_in_floats(policy):
     decision = decide(policy, MARKET, exact=True)
     assert decision.exact
     assert decision.backend == "exact"
-    with pytest.raises(NotCapable, match="does not compute in rational numbers"):
+    with pytest.raises(NotCapable, match="exact=True asks for rational numbers, and highs has floats"):
         decide(policy, MARKET, Highs(), exact=True)
 
 
@@ -80,6 +92,11 @@ def test_following_any_policy_gives_what_allocating_gives():
         again = follow(policy)
         for market in (MARKET, MARKET.misreport("u1", [1, 3])):
             assert float(again(market).objective) == pytest.approx(float(allocate(policy, market).objective), rel=1e-7)
+
+
+def test_one_market_after_another_is_decided_exactly_where_asked():
+    assert follow(MaxMin(), exact=True)(MARKET).exact
+    assert [decision.exact for decision in decide_each(MaxMin(), [MARKET, MARKET], exact=True)] == [True, True]
 
 
 def test_a_decision_stands_where_its_uniqueness_is_not_known(monkeypatch):

@@ -1,4 +1,13 @@
-"""Back ends: one file per solver library, all behind `Backend.solve`."""
+"""Back ends: one file per solver library, all behind `Backend.solve`.
+
+>>> from fairopt.program import Formulation
+>>> p = Formulation("one machine")
+>>> share = p.variable("share", (2,), lower=0)
+>>> p.maximize(3 * share[0] + 2 * share[1])
+>>> p.constrain("capacity", share.sum() <= 1)
+>>> Highs().solve(p.program()).objective
+3.0
+"""
 
 from fairopt.backends.highs import Highs, HighsSession, write
 from fairopt.backends.solver import Backend, Capability, Method, Options, ProgramMethod, Session, Solver

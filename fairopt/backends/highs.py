@@ -6,6 +6,7 @@ is compared with the loaded one, only the numbers that differ are passed on, and
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ from fairopt.program import INFINITY, Number, Program, Sense, entry_names
 
 if TYPE_CHECKING:
     import highspy
+
+_log = logging.getLogger(__name__)
 
 #: HiGHS silently drops smaller coefficients (its default is 1e-9); this is the least value that it accepts.
 SMALLEST_COEFFICIENT = 1e-12
@@ -194,6 +197,7 @@ def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorou
     status = highs.getModelStatus().name
     doubtful = status == "kUnboundedOrInfeasible" or (status == "kInfeasible" and not integer)
     if presolve and thorough and doubtful:
+        _log.info("%s: HiGHS says %s; asked again without presolve", program.name, status)
         highs.setOptionValue("presolve", "off")
         highs.run()
         status = highs.getModelStatus().name

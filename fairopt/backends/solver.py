@@ -7,6 +7,7 @@ solver runs. An option that a back end would ignore is refused in the same way.
 from __future__ import annotations
 
 import enum
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -18,8 +19,10 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Solution, refuse_broken
 from fairopt.deadline import left
-from fairopt.errors import BadInput, NotCapable, NotInstalled
+from fairopt.errors import BadInput, NotCapable, NotInstalled, require_returned
 from fairopt.program import INFINITY, Number, Program
+
+_log = logging.getLogger(__name__)
 
 
 class Capability(enum.Enum):
@@ -139,10 +142,10 @@ class Backend(ABC):
         options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
         self.check(program, options)
         left()
-        if self.number is not float:
-            return self._solve(program.as_(self.number), options)
-        ordinary = scaled(program.as_(float))
-        return ordinary.back(self._solve(ordinary.program, options))
+        ordinary = scaled(program.as_(float)) if self.number is float else None
+        solution = self._solve(program.as_(self.number) if ordinary is None else ordinary.program, options)
+        require_returned(isinstance(solution, Solution), solution, f"{type(self).__name__}._solve", "a Solution")
+        return solution if ordinary is None else ordinary.back(solution)
 
     def opened(self, options: Options | None = None) -> Callable[[Program], Solution]:
         """Return what answers one program after another; a back end may keep a model loaded in between."""
@@ -252,6 +255,7 @@ class Session:
         """Return the back end's answer to ``program``, optimal or not."""
         solution = (self._ask or self.backend.solve)(program)  # of a method, the second is refused
         self.seconds += solution.seconds
+        _log.debug("%s: %s by %s", program.name, solution.status.value, self.solver.name)
         return solution
 
     def optimum(self, program: Program) -> Solution:
@@ -272,4 +276,5 @@ class Session:
         if self.warm:
             self._last = solution
         self.seconds += solution.seconds
+        _log.debug("%s: %s by its method %s", policy.name, solution.status.value, method.name)
         return solution

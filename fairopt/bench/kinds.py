@@ -2,6 +2,10 @@
 
 Each is found by entry point (``fairopt.instances``, ``fairopt.contenders``, ``fairopt.tasks``), so that a peer, a
 generator or a kind of problem is one new file, here or in somebody else's package.
+
+>>> from fairopt.discovery import FAMILIES, load
+>>> load(FAMILIES, "ties")().draw(0, {"users": 3}).name
+'ties (users 3), seed 0'
 """
 
 from __future__ import annotations

@@ -2,6 +2,11 @@
 
 A certificate is written as JSON (schema 1) and checked by ``proofs/verify.py``, which imports nothing of fairopt. It
 becomes a proof only when that program accepts it.
+
+>>> from fairopt.datasets import oef_example
+>>> certificate = PropertyProof(oef_example(), oef_example().equal_split(), "envy_freeness", "HOLDS")
+>>> certificate.to_json()["certificate"]
+'property'
 """
 
 from fairopt.certificates.certificate import SCHEMA, Certificate, certificate_schema, market_digest, read_certificate

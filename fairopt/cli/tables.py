@@ -118,11 +118,7 @@ def status_of(verdicts: Iterable[Verdict]) -> Exit:
 
 def what_shows(verdict: Verdict) -> str:
     """Return what shows an answer: the witness, the reason why there is none, or the boundary; "" for nothing."""
-    if verdict.answer is Answer.UNDECIDED:
-        return f"undecided: {verdict.reason}"
-    if verdict.answer is Answer.DEPENDS:
-        return f"depends: {verdict.boundary}"
-    return "" if verdict.witness is None else str(verdict.witness)
+    return verdict.shown_by
 
 
 def policies(listed: Sequence[Policy], title: str = "policy") -> None:

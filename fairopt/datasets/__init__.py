@@ -1,6 +1,9 @@
 """Small real data with its sources: measured speedups, a trace, and the papers' own examples.
 
 SOURCES.md beside this file has the origin, licence and checksum of each data file.
+
+>>> oef_example().speedup.tolist()[0]
+[Fraction(1, 1), Fraction(2, 1)]
 """
 
 from __future__ import annotations

@@ -1,7 +1,13 @@
-"""Policies, what they decide, and who solves: one way for shares, rounds and schedules."""
+"""Policies, what they decide, and who solves: one way for shares, rounds and schedules.
+
+>>> from fairopt.datasets import oef_example
+>>> from fairopt.models import MaxMin
+>>> decide(MaxMin(), oef_example(), exact=True)
+<Allocation: max-min on <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>: objective 54/49, by exact in rationals>
+"""
 
 from fairopt.policy.allocation import Allocation
-from fairopt.policy.decide import allocate, chosen, decide, exactly, follow, run, session
+from fairopt.policy.decide import allocate, chosen, decide, decide_each, exactly, follow, session
 from fairopt.policy.decision import Decision, Seconds
 from fairopt.policy.formulated import Computed, Formulated
 from fairopt.policy.optima import Optima, Uniqueness, uniqueness
@@ -29,9 +35,9 @@ __all__ = [
     "allocate",
     "chosen",
     "decide",
+    "decide_each",
     "exactly",
     "follow",
-    "run",
     "session",
     "uniqueness",
 ]

@@ -10,14 +10,22 @@ from fairopt.backends.solution import Status
 from fairopt.policy.decision import Decision
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
-from fairopt.program import Array, Formulation, Number, Program
+from fairopt.problem.tables import Grid, Tabular
+from fairopt.program import Array, Formulation, Number, Program, short_text
 
 
-@dataclass(frozen=True, eq=False)
-class Allocation(Decision):
+@dataclass(frozen=True, eq=False, repr=False)
+class Allocation(Decision, Tabular):
     """What a share policy decided on a market.
 
     Shapes: ``shares`` (n, k) GPUs of each type for each user. ``objective`` is the policy's own, in its own unit.
+
+    >>> from fairopt import allocate
+    >>> decision = allocate("oef-cooperative", Market.of([[1, 2], [1, 5]], capacity=[1, 1]), exact=True)
+    >>> decision
+    <Allocation: oef-cooperative on <Market: 2 users, 2 types (T1, T2), 2 GPUs>: objective 5.25, by exact in rationals>
+    >>> print(decision.utilities, decision.shares[0])
+    [Fraction(3, 2) Fraction(15, 4)] [Fraction(1, 1) Fraction(1, 4)]
     """
 
     market: Market
@@ -25,6 +33,21 @@ class Allocation(Decision):
     objective: Number
     _: KW_ONLY
     status: Status = Status.OPTIMAL
+
+    def __repr__(self) -> str:
+        by = self.solver.name if self.solver else "nobody named"
+        numbers = "rationals" if self.exact else "floats"
+        found = f"objective {short_text(self.objective)}, by {by} in {numbers}"
+        return f"<Allocation: {self.policy} on {self.market!r}: {found}>"
+
+    def _table(self) -> Grid:
+        return Grid("user", self.market.users, dict(zip(self.market.types, self.shares.T.tolist(), strict=True)))
+
+    def _shown(self) -> Grid:
+        own = self.utilities
+        fair = self.market.as_(Fraction if self.exact else float).fair_utility()
+        more = {"throughput": own.tolist(), "times that of the equal split": (own / fair).tolist()}
+        return Grid("user", self.market.users, {**self._table().columns, **more})
 
     @property
     def exact(self) -> bool:

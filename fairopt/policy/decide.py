@@ -5,6 +5,7 @@ So a verdict is always about the decision that is shown beside it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -15,7 +16,7 @@ from fairopt.backends import Backend, Highs, Method, Options, Session, Solver
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution
 from fairopt.deadline import left
-from fairopt.errors import BadInput, NotCapable, NotSolved
+from fairopt.errors import BadInput, NotCapable, NotSolved, require_returned
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision
 from fairopt.policy.optima import lexicographic
@@ -25,6 +26,7 @@ from fairopt.policy.schedule import Schedule
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 
+_log = logging.getLogger(__name__)
 #: The most speedups of a market that is decided in rationals where floats failed: seconds, not hours.
 MOST_EXACT = 1_000
 #: Who may solve: a back end, or one of the policy's methods.
@@ -59,7 +61,9 @@ def chosen(
         raise NotCapable(f"{policy.name} is an algorithm of its own; {without}")
     if solver is not None:
         if exact and solver.number is float:
-            raise NotCapable(f"{solver.name} does not compute in rational numbers; leave it out, or name exact")
+            raise NotCapable(
+                f"exact=True asks for rational numbers, and {solver.name} has floats: leave out one of them"
+            )
         return solver
     general: Backend = Exact() if exact else Highs()
     fits = policy.has_program and policy.needs <= general.capabilities
@@ -95,6 +99,7 @@ def session(
     Each begins near ``start``, an earlier answer.
     """
     found = chosen(policy, solver, options, exact=exact, vertex=vertex)
+    _log.debug("%s: %s solves, %s", policy.name, found.name, "its best way" if solver is None else "as asked")
     if solver is None and (options is None or not options.given()):
         options = policy.solver_options
     return Session(found, options, warm=warm, start=start)
@@ -139,14 +144,17 @@ def decide(
     state = policy.start(problem) if state is None else state
     try:
         decision = policy.decide(problem, state, at)
-    except NotSolved:
+    except NotSolved as failure:
         asked = solver or how.get("at") or (how.get("options") or Options()).given()
         small = isinstance(problem, Market) and problem.speedup.size <= MOST_EXACT
         if asked or not small or at.solver.number is not float or Trait.EXACT not in policy.traits:
             raise
         # nobody asked for this solver, and what floats say of numbers far apart is no fact about the market
+        _log.info("%s: %s failed in floats (%s); now in rationals", policy.name, at.solver.name, failure)
         at = session(policy, exact=True)
         decision = policy.decide(problem, state, at)
+    wanted = "an Allocation of a Market, a Schedule of a Queue, a Plan of a Batch"
+    require_returned(isinstance(decision, Decision), decision, f"{type(policy).__name__}.decide", wanted)
     return replace(decision, solver=at.solver)
 
 
@@ -178,6 +186,7 @@ def allocate(
     """
     options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
     decision = decide(policy, problem, backend, options=options, exact=exact, vertex=canonical)
+    _log.info("%r in %.3f s", decision, sum(vars(decision.seconds).values()))
     if not canonical:
         return decision
     begun = perf_counter()
@@ -186,20 +195,22 @@ def allocate(
     return replace(decision, shares=shares, seconds=seconds)
 
 
-def follow(policy: Policy, solver: Chosen | None = None) -> Callable[[Market], Allocation]:
+def follow(policy: Policy, solver: Chosen | None = None, *, exact: bool = False) -> Callable[[Market], Allocation]:
     """Return a function that decides one market after another, each with a warm start from the one before.
 
     Users are matched by name. Where optima tie, its choice may differ from that of `allocate`.
     """
-    at = session(policy, solver, warm=True)
+    at = session(policy, solver, exact=exact, warm=True)
     return lambda problem: decide(policy, problem, at=at)
 
 
-def run(policy: Policy, problems: Iterable[Any], solver: Chosen | None = None) -> Iterator[Decision]:
+def decide_each(
+    policy: Policy, problems: Iterable[Any], solver: Chosen | None = None, *, exact: bool = False
+) -> Iterator[Decision]:
     """Yield the decisions on successive problems; each starts from the state that the one before left."""
     state = None
     for problem in problems:
-        decision = decide(policy, problem, solver, state)
+        decision = decide(policy, problem, solver, state, exact=exact)
         yield decision
         state = decision.state
 

@@ -26,6 +26,12 @@ class Decision:
     ``solver`` is who solved: a back end, or one of the policy's methods. ``solution`` is its answer to
     ``program``, None where none was formulated. ``evidence`` is further proof: trades, prices, levels. ``state``
     is what the policy carries to the next decision.
+
+    >>> from fairopt import allocate
+    >>> from fairopt.datasets import oef_example
+    >>> decision = allocate("max-min", oef_example(), "highs")
+    >>> decision.policy, decision.backend, decision.method
+    ('max-min', 'highs', None)
     """
 
     policy: str

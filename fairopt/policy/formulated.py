@@ -14,7 +14,7 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima, with_optimum
 from fairopt.backends.solution import Solution, not_negative, written_out
 from fairopt.certificates import Certificate, Optimality, OutsideDecision
-from fairopt.errors import NotCapable
+from fairopt.errors import NotCapable, require_returned
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Seconds
 from fairopt.policy.policy import Policy
@@ -54,6 +54,8 @@ class Formulated(Policy):
             return self._by_method(problem, solve)
         begun = perf_counter()
         program = self.formulate(problem.as_(solve.number), state)
+        wanted = "a Program: p.program() of a Formulation p"
+        require_returned(isinstance(program, Program), program, f"{type(self).__name__}.formulate", wanted)
         built = perf_counter()
         solution = solve.optimum(program)
         return Allocation(
@@ -146,7 +148,11 @@ class Computed(Policy):
     def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
         """Return the shares that `compute` gives, as a decision."""
         begun = perf_counter()
-        shares, evidence = self.compute(problem, state)
+        found = self.compute(problem, state)
+        pair = isinstance(found, tuple) and len(found) == 2
+        wanted = "a pair: shares (n, k), and evidence or None"
+        require_returned(pair, found, f"{type(self).__name__}.compute", wanted)
+        shares, evidence = problem.shares(found[0]), found[1]
         return Allocation(
             self.name,
             problem,

@@ -6,6 +6,7 @@ lexicographically largest.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -24,6 +25,7 @@ from fairopt.policy.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Block, Number, Program, Rows, Sense
 
+_log = logging.getLogger(__name__)
 #: The terms of a row: coefficients by column.
 Terms = dict[int, Any]
 
@@ -170,7 +172,8 @@ def uniqueness(policy: Policy, decision: Allocation, *, seed: int = 0) -> Unique
     try:
         optima = Optima.of(policy, decision)
         return Uniqueness() if optima is None else optima.unique(seed=seed)
-    except (NotSolved, NotCapable):  # rounding may leave no point of the optima; the decision may be none of them
+    except (NotSolved, NotCapable) as failure:  # rounding may leave no point of the optima; this may be none of them
+        _log.info("%s: whether the optimum is unique is not known (%s)", policy.name, failure)
         return Uniqueness()
 
 

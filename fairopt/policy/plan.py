@@ -10,6 +10,7 @@ from typing import Any
 
 from fairopt.policy.decision import Decision
 from fairopt.problem.batch import Batch, JobSchedule
+from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Number
 
 
@@ -51,8 +52,8 @@ class Payment:
     incomes: tuple[Fraction, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Plan(Decision):
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Decision, Tabular):
     """What a policy decided on a batch: the schedules of the jobs that run, and what led to them.
 
     ``schedules``: one for each job that runs. ``admissions``: every decision in order. ``payments``: what jobs pay for
@@ -64,6 +65,20 @@ class Plan(Decision):
     admissions: tuple[Admission, ...] = ()
     payments: tuple[Payment, ...] = ()
     proven: str = ""
+
+    def __repr__(self) -> str:
+        run = f"{len(self.schedules)} of {len(self.batch.jobs)} jobs run"
+        return f"<Plan: {self.policy} on {self.batch!r}: {run}>"
+
+    def _table(self) -> Grid:
+        jobs, run = self.batch.jobs, self.schedules
+        columns = {
+            "tenant": [self.batch.tenants[jobs.tenant[each.job]] for each in run],
+            **{name: [getattr(each, name) for each in run] for name in ("first", "last")},
+            **{name: [each.count()[at] for each in run] for at, name in enumerate(("workers", "ps"))},
+            "utility": [self.utilities[each.job] for each in run],
+        }
+        return Grid("job", [jobs.names[each.job] for each in run], columns)
 
     @classmethod
     def of_admissions(cls, policy: str, batch: Batch, admissions: Sequence[Admission], **more: Any) -> Plan:

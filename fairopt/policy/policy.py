@@ -85,6 +85,10 @@ class Policy(ABC):
 
     ``methods`` are its own algorithms, the best first. A policy that back ends can solve declares `Trait.PROGRAM` and
     needs none.
+
+    >>> from fairopt.models import MaxMin
+    >>> MaxMin().name, MaxMin().problem.__name__, [method.name for method in MaxMin().methods]
+    ('max-min', 'Market', ['prices'])
     """
 
     name: ClassVar[str]

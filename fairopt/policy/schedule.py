@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from fairopt.errors import FairoptError
 from fairopt.policy.decision import Decision
 from fairopt.problem.queue import Queue, Spots
+from fairopt.problem.tables import Grid, Tabular
 from fairopt.program import Number
 
 
@@ -15,8 +16,8 @@ class BrokenSchedule(FairoptError, ValueError):
     """A policy's decision is impossible on the cluster; the message names round, job, host and both numbers."""
 
 
-@dataclass(frozen=True, eq=False)
-class Schedule(Decision):
+@dataclass(frozen=True, eq=False, repr=False)
+class Schedule(Decision, Tabular):
     """What a policy decided for one round.
 
     * ``placements``: for each row of ``queue`` that runs, its `Spots`; jobs that hold a lease stay where they are.
@@ -32,6 +33,16 @@ class Schedule(Decision):
     _: KW_ONLY
     costs: Mapping[str, Number] = field(default_factory=dict)
     notes: Mapping[int, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        run = f"{len(self.placements)} of {len(self.queue)} jobs run"
+        return f"<Schedule: {self.policy}, round {self.queue.index}: {run}>"
+
+    def _table(self) -> Grid:
+        queue, spots = self.queue, self.placements
+        hosts = [" ".join(f"{queue.cluster.hosts[host]}:{count}" for host, count in each) for each in spots.values()]
+        gpus = queue.jobs.gpus[list(spots)].tolist()
+        return Grid("job", [queue.jobs.names[row] for row in spots], {"gpus": gpus, "hosts": hosts})
 
 
 def refuse_broken(schedule: Schedule) -> None:

@@ -1,11 +1,15 @@
-"""What is allocated: markets of GPU shares, in Python and in files."""
+"""What is allocated: markets of GPU shares, in Python and in files.
+
+>>> from fairopt.datasets import dataset_path
+>>> read_market(dataset_path("oef_example.toml"))
+<Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>
+"""
 
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.files.allocation import allocation_from, read_allocation
 from fairopt.problem.files.cluster import cluster_schema, read_cluster, write_cluster
 from fairopt.problem.files.market import market_from_dict, market_schema, market_to_dict, read_market, write_market
 from fairopt.problem.files.trace import read_trace, trace_schema, write_trace
-from fairopt.problem.frames import market_from_frame
 from fairopt.problem.jobs import Jobs, Pattern
 from fairopt.problem.market import Market, capped_value, usable, worth
 from fairopt.problem.numbers import exact
@@ -26,7 +30,6 @@ __all__ = [
     "cluster_schema",
     "exact",
     "market_from_dict",
-    "market_from_frame",
     "market_schema",
     "market_to_dict",
     "read_allocation",

@@ -49,8 +49,16 @@ def check_labels(given: Sequence[object], wanted: Sequence[str], kind: str, plac
         raise BadInput(f"{kind} {missing[0]!r}{more} missing", place=place, remedy=f"Give every {kind} once")
 
 
-def aligned(values: Any, labels: Sequence[str], what: str, kind: str) -> list[object]:
-    """Return one value per label, by label or listed in order; `BadInput` where labels are not exactly ``labels``."""
+def aligned(values: Any, labels: Sequence[str] | None, what: str, kind: str) -> list[object]:
+    """Return one value per label, by label or listed in order; `BadInput` where labels are not exactly ``labels``.
+
+    Without ``labels`` values must be in order.
+    """
+    if labels is None:
+        if isinstance(values, Mapping):
+            remedy = f"Give a list in order, or name the {kind}s too: {kind}s=[...]"
+            raise BadInput("got a dictionary, and nothing has labels", place=what, remedy=remedy)
+        return listed(values, what)
     if is_pandas(values, "Series"):
         pairs = zip(values.index, values.tolist(), strict=True)
     elif isinstance(values, Mapping):

@@ -6,21 +6,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fairopt.errors import BadInput
 from fairopt.problem import checks
-from fairopt.problem.checks import checked_names, listed
+from fairopt.problem.checks import checked_names
 from fairopt.problem.columns import Frozen, amounts, limits
+from fairopt.problem.frames import axes, is_frame, shares_given
+from fairopt.problem.labels import aligned
 from fairopt.problem.numbers import exact
+from fairopt.problem.tables import Grid, Tabular, few
 from fairopt.program import INFINITY, Array, Number, cast
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+#: Numbers in order, or by label; shares (n, k) as an array, as lists, or as a table with labels.
+Amounts: TypeAlias = "Iterable[object] | Mapping[str, object] | Series[Any]"
+Shares: TypeAlias = "Array | Sequence[Sequence[object]] | DataFrame"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Market(Frozen):
+class Market(Frozen, Tabular):
     """The problem of sharing GPUs of several types among users at one instant; validated and frozen.
 
     Shapes, for n users and k types; make one with `Market.of` or a reader, never directly:
@@ -53,11 +63,11 @@ class Market(Frozen):
     @classmethod
     def of(
         cls,
-        speedup: Iterable[Iterable[object]],
-        capacity: Iterable[object],
+        speedup: Iterable[Iterable[object]] | DataFrame,
+        capacity: Amounts,
         *,
-        weight: Iterable[object] | None = None,
-        demand: Iterable[object] | None = None,
+        weight: Amounts | None = None,
+        demand: Amounts | None = None,
         users: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
         owner: Sequence[str] | None = None,
@@ -66,11 +76,23 @@ class Market(Frozen):
         """Validate and return a market; ints, Fractions, decimal strings and floats (as printed) are kept exact.
 
         Shapes: ``speedup`` (n, k), ``capacity`` (k,), the others (n,); an entry of ``demand`` may be None or infinity
-        (no limit). ``places`` is what messages call each row; readers of files give the file's own words.
-        Errors: `BadInput` that names the row, the column, the value and what to do.
+        (no limit). A pandas table of speedups names its users and types. Where these are named, the others may be a
+        Series or a dictionary, aligned by label. ``places`` is what messages call each row; readers of files give the
+        file's own words. Errors: `BadInput` that names the row, the column, the value and what to do.
+
+        >>> Market.of([[1, 2], [1, 5]], {"V100": 1, "K80": 4}, types=["K80", "V100"]).capacity.tolist()
+        [Fraction(4, 1), Fraction(1, 1)]
         """
+        if is_frame(speedup):
+            if users is not None or types is not None:
+                remedy = "Leave out users and types, or rename the table's rows and columns"
+                raise BadInput(
+                    "the table has names already", place="users" if types is None else "types", remedy=remedy
+                )
+            users, types = axes(speedup)
+            speedup = speedup.to_numpy(dtype=object).tolist()  # type: ignore[union-attr]
         rows = checks.listed_rows(speedup)
-        given = listed(capacity, "capacity")
+        given = aligned(capacity, types, "capacity", "type")
         type_names = checked_names(types, len(given), "type", "T")
         checks.check_size(len(rows), len(given))
         user_names = checked_names(users, len(rows), "user", "u")
@@ -81,10 +103,17 @@ class Market(Frozen):
         market = cls(
             speedup=checks.speedup_table(rows, called, type_names),
             capacity=amounts(given, [f"type {name!r}" for name in type_names], "capacity", "type"),
-            weight=amounts([1] * len(rows) if weight is None else weight, called, "weight", "user"),
+            weight=amounts(
+                [1] * len(rows) if weight is None else aligned(weight, users, "weight", "user"),
+                called,
+                "weight",
+                "user",
+            ),
             users=user_names,
             types=type_names,
-            demand=None if demand is None else limits(demand, called, "demand", "user", above=False),
+            demand=None
+            if demand is None
+            else limits(aligned(demand, users, "demand", "user"), called, "demand", "user", above=False),
             owner=user_names if owner is None else tuple(owner),
         )
         checks.check_market(market.capacity, market.weight, market.limit, called)
@@ -125,7 +154,16 @@ class Market(Frozen):
 
     def __repr__(self) -> str:
         n, k = self.shape
-        return f"<Market: {n} users, {k} types ({', '.join(self.types)}), {float(self.capacity.sum()):g} GPUs>"
+        return f"<Market: {n} users, {k} types ({few(self.types)}), {float(self.capacity.sum()):g} GPUs>"
+
+    def _table(self) -> Grid:
+        return Grid("user", self.users, dict(zip(self.types, self.speedup.T.tolist(), strict=True)))
+
+    def _shown(self) -> Grid:
+        by_type = zip(self.types, self.capacity, self.speedup.T, strict=True)
+        columns = {name: [gpus, *speedups] for name, gpus, speedups in by_type}
+        more = {"weight": self.weight} | ({} if self.demand is None else {"demand": self.demand})
+        return Grid("user", ("capacity", *self.users), columns | {name: [None, *each] for name, each in more.items()})
 
     # -- asking --------------------------------------------------------------------------------------------------
     @property
@@ -147,20 +185,33 @@ class Market(Frozen):
         """Return each user's weight's share of every type (n, k). Source: OEF Sec. 2.3.1 (3); Gandiva_fair Sec. 2.1."""
         return np.asarray(np.multiply.outer(self.weight / self.weight.sum(), self.capacity))
 
-    def utility(self, shares: Array) -> Array:
-        """Return each user's throughput (n,) on its row of ``shares`` (n, k), with GPUs beyond its demand unused."""
-        return capped_value(self.speedup, shares, self.demand)
+    def shares(self, given: Shares) -> Array:
+        """Return shares (n, k) that somebody gives: an array as it is, lists and pandas tables in the market's numbers.
 
-    def values(self, shares: Array) -> Array:
+        Errors: `BadInput` for another shape, for labels that are none of the market's, and for what is no number.
+        """
+        if isinstance(given, np.ndarray):
+            if given.shape != self.shape:
+                wrong = f"got shape {given.shape} for a market of shape {self.shape}"
+                raise BadInput(wrong, place="allocation", remedy="Give a row for each user and a column for each type")
+            return given
+        return cast(shares_given(given, self.users, self.types), Fraction if self.exact else float)
+
+    def utility(self, shares: Shares) -> Array:
+        """Return each user's throughput (n,) on its row of ``shares`` (n, k), with GPUs beyond its demand unused."""
+        return capped_value(self.speedup, self.shares(shares), self.demand)
+
+    def values(self, shares: Shares) -> Array:
         """Return (n, n): what user i would get out of user l's row, scaled to its own weight (w_i / w_l)."""
-        per_weight = shares / self.weight[:, None]
+        per_weight = self.shares(shares) / self.weight[:, None]
         if self.demand is None:
             return np.asarray((self.speedup @ per_weight.T) * self.weight[:, None])
         scaled = per_weight[None, :, :] * self.weight[:, None, None]
         return capped_value(self.speedup[:, None, :], scaled, self.demand[:, None])
 
-    def largest_multiple(self, shares: Array) -> Number:
+    def largest_multiple(self, shares: Shares) -> Number:
         """Return the largest factor by which ``shares`` (n, k) keep within the capacities and demands."""
+        shares = self.shares(shares)
         used, there = (*shares.sum(axis=0), *shares.sum(axis=1)), (*self.capacity, *self.limit)
         most: Number = min(limit / use for use, limit in zip(used, there, strict=True) if use > 0)
         return most
@@ -195,10 +246,11 @@ class Market(Frozen):
             return self
         return self._in_floats if number is float else self._in(number)
 
-    def misreport(self, user: str | int, row: Sequence[object] | Array) -> Market:
-        """Return the market in which one user reports other speedups; errors as `of`."""
+    def misreport(self, user: str | int, row: Amounts | Array) -> Market:
+        """Return the market in which one user reports other speedups (k,), in order or by type; errors as `of`."""
         i = self.index(user)
         place = f"user {i + 1} ({self.users[i]!r}), misreport"
+        row = row if isinstance(row, np.ndarray) else aligned(row, self.types, place, "type")
         told = np.array([exact(v, place) for v in row] if self.exact else [float(v) for v in row])  # type: ignore[arg-type]
         if told.shape != self.speedup[i].shape:
             raise BadInput(f"{len(told)} speedups for {len(self.types)} types", place=place, remedy="Give one per type")

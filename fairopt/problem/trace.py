@@ -31,7 +31,14 @@ class Outage:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """What happens to a cluster: jobs that arrive, and hosts that fail and come back; outages in the jobs' numbers."""
+    """What happens to a cluster: jobs that arrive, and hosts that fail and come back; outages in the jobs' numbers.
+
+    Shapes, units and source are those of `Jobs`. Errors: `BadInput` for an outage that ends before it begins.
+
+    >>> from fairopt.problem import Jobs
+    >>> Trace(Jobs.of(types=["T"], arrival=[0, 5], gpus=[1, 2], work=[60, 120]))
+    <Trace: <Jobs: 2 of 1 tenants, types T>, 0 outages>
+    """
 
     jobs: Jobs
     outages: tuple[Outage, ...] = ()

@@ -1,8 +1,27 @@
-"""The modelling language: affine arrays, named blocks of constraints, and the resulting program as data."""
+"""The modelling language: affine arrays, named blocks of constraints, and the resulting program as data.
+
+>>> p = Formulation("one machine")
+>>> share = p.variable("share", (2,), lower=0)
+>>> p.maximize(3 * share[0] + 2 * share[1])
+>>> p.constrain("capacity", share.sum() <= 1)
+>>> p.program()
+<Program 'one machine': 2 variables, 1 rows, 2 non-zeros>
+"""
 
 from fairopt.program.affine import Affine, Comparison, between
 from fairopt.program.formulation import Formulation, log_sum
-from fairopt.program.numbers import INFINITY, ROUNDING, Array, ArrayLike, Number, cast, fractions, number_text, objects
+from fairopt.program.numbers import (
+    INFINITY,
+    ROUNDING,
+    Array,
+    ArrayLike,
+    Number,
+    cast,
+    fractions,
+    number_text,
+    objects,
+    short_text,
+)
 from fairopt.program.program import Block, Logarithms, Program, Rows, Sense, describe, entry_name, entry_names
 
 __all__ = [
@@ -28,4 +47,5 @@ __all__ = [
     "log_sum",
     "number_text",
     "objects",
+    "short_text",
 ]

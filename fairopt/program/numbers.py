@@ -75,3 +75,13 @@ def number_text(value: Number) -> str:
     if not isinstance(value, Fraction) or Fraction(short) == value:
         return short
     return str(value) if len(str(value)) <= LONGEST_FRACTION else short
+
+
+def short_text(value: Number) -> str:
+    """Return a number as `number_text` does, with a mark where digits of a fraction were left out.
+
+    >>> [short_text(value) for value in (Fraction(5, 3), Fraction(10**9 + 7, 10**9), 1 / 3)]
+    ['5/3', '≈1', '0.333333']
+    """
+    text = number_text(value)
+    return f"≈{text}" if isinstance(value, Fraction) and Fraction(text) != value else text

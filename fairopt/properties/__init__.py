@@ -1,4 +1,9 @@
-"""Properties, one file each. Checking one gives a `Verdict` with a margin and a witness."""
+"""Properties, one file each. Checking one gives a `Verdict` with a margin and a witness.
+
+>>> from fairopt.datasets import oef_example
+>>> print(EnvyFreeness().check(oef_example(), [["1/2", 0], ["1/2", 0], [0, 1]]).witness)
+u2 gets 0.5; with the shares of u3, by weight, it would get 3
+"""
 
 from fairopt.properties.misreports.exact_reports import Misreport
 from fairopt.properties.misreports.shrinking import Shrunk, shrink, shrink_market, shrinking_misreports, shrinks

@@ -16,8 +16,8 @@ import numpy as np
 
 from fairopt.certificates import Certificate, PropertyProof
 from fairopt.certificates.decisions import PROPERTIES
-from fairopt.errors import BadInput, NotCapable
-from fairopt.policy import Optima, Policy
+from fairopt.errors import BadInput, NotCapable, require_returned
+from fairopt.policy import Allocation, Optima, Policy
 from fairopt.problem import Market, allocation_from, exact
 from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
@@ -179,8 +179,9 @@ class AllocationProperty(OutcomeProperty):
         return self.check(problem, outcome.shares)
 
     def verify(self, problem: Market, outcome: Any, *, tolerance: Number | None = None) -> Verdict:
-        """Decide of anybody's shares; see `check`."""
-        return self.check(problem, outcome, tolerance=tolerance)
+        """Decide of anybody's shares, or of those of an `Allocation`; see `check`."""
+        shares = outcome.shares if isinstance(outcome, Allocation) else outcome
+        return self.check(problem, shares, tolerance=tolerance)
 
     def check(self, problem: Market, allocation: Any, *, tolerance: Number | None = None) -> Verdict:
         """Decide whether ``allocation`` (n, k) has the property: an array of floats or Fractions, or nested lists.
@@ -188,10 +189,9 @@ class AllocationProperty(OutcomeProperty):
         Exact shares on an exact market are decided exactly unless a ``tolerance`` is given. Errors: `BadInput` for a
         wrong shape, and for a number that is not finite.
         """
-        given = allocation if isinstance(allocation, np.ndarray) else allocation_from(allocation, problem)
-        if given.shape != problem.shape:
-            wrong = f"got shape {given.shape} for a market of shape {problem.shape}"
-            raise BadInput(wrong, place="allocation", remedy="Give a row for each user and a column for each type")
+        given = (
+            problem.shares(allocation) if isinstance(allocation, np.ndarray) else allocation_from(allocation, problem)
+        )
         if given.dtype == object:
             given = allocation_from(given.tolist(), problem)
         elif not np.isfinite(given).all():
@@ -200,7 +200,9 @@ class AllocationProperty(OutcomeProperty):
             raise BadInput(f"got {given[user, column]}", place=place, remedy="Give a finite number")
         exact = problem.exact and given.dtype == object
         market, shares = (problem, given) if exact else (problem.as_(float), given.astype(float))
-        return self._check(market, shares, slack_allowed(tolerance, exact=exact))
+        verdict = self._check(market, shares, slack_allowed(tolerance, exact=exact))
+        require_returned(isinstance(verdict, Verdict), verdict, f"{type(self).__name__}._check", "a Verdict")
+        return verdict
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide for some optimum and for every optimum, exactly; by default only what follows from the decided one."""

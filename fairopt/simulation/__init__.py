@@ -1,4 +1,11 @@
-"""Scheduling in rounds: policies with memory, the loop that runs them over a trace, and its record."""
+"""Scheduling in rounds: policies with memory, the loop that runs them over a trace, and its record.
+
+>>> from fairopt.datasets import philly_cluster, philly_trace
+>>> from fairopt.models import FFT
+>>> trace, cluster = philly_trace(), philly_cluster()
+>>> History.of(trace, cluster, run(FFT(), trace, cluster, length=300, rounds=3))
+<History: fft on <Cluster: 8 hosts, GPUs: 32 K80, 16 P100, 16 V100>: 3 rounds, 9 of 1000 jobs completed by 900>
+"""
 
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics, Setting

@@ -7,17 +7,24 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fairopt.problem.cluster import Cluster
+from fairopt.problem.tables import Grid, Tabular
 from fairopt.problem.trace import Trace
-from fairopt.program import Number
+from fairopt.program import Number, short_text
 from fairopt.simulation.record import JobRun, Round
 
 
-@dataclass(frozen=True, eq=False)
-class History:
+@dataclass(frozen=True, eq=False, repr=False)
+class History(Tabular):
     """What happened: everything that measures are functions of.
 
     ``rounds`` rise in time; rounds in which nobody was present have no record. A job that arrived and is not completed
-    when the last record ends is present until then.
+    when the last record ends is present until then. `to_frame` has a row for each job and round that it ran in.
+
+    >>> from fairopt import History, run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> trace, cluster = philly_trace(), philly_cluster()
+    >>> History.of(trace, cluster, run("srtf", trace, cluster, length=300, rounds=3))
+    <History: srtf on <Cluster: 8 hosts, GPUs: 32 K80, 16 P100, 16 V100>: 3 rounds, 9 of 1000 jobs completed by 900>
     """
 
     trace: Trace
@@ -28,6 +35,23 @@ class History:
     def of(cls, trace: Trace, cluster: Cluster, rounds: Iterable[Round]) -> History:
         """Return the history of the records that `fairopt.simulation.run` yields."""
         return cls(trace, cluster, tuple(rounds))
+
+    def __repr__(self) -> str:
+        policies = " and ".join({record.policy: None for record in self.rounds}) or "nobody"
+        done = sum(len(record.completed) for record in self.rounds)
+        jobs = f"{done} of {len(self.trace.jobs)} jobs completed by {short_text(self.until)}"
+        return f"<History: {policies} on {self.cluster!r}: {len(self.rounds)} rounds, {jobs}>"
+
+    def _table(self) -> Grid:
+        ran = [(record, each) for record in self.rounds for each in record.ran]
+        columns = {
+            "round": [record.index for record, _ in ran],
+            **{name: [getattr(each, name) for _, each in ran] for name in ("begin", "end", "gpus")},
+            "hosts": [" ".join(f"{host}:{gpus}" for host, gpus in each.spots) for _, each in ran],
+            "change": [each.change.value for _, each in ran],
+            **{name: [getattr(each, name) for _, each in ran] for name in ("setup", "progress", "completed", "lost")},
+        }
+        return Grid("job", [each.job for _, each in ran], columns)
 
     @cached_property
     def until(self) -> Number:

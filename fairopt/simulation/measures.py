@@ -8,7 +8,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fairopt.program import Number
+from fairopt.problem.tables import Grid, Short, Tabular
+from fairopt.program import Number, short_text
 from fairopt.simulation.gpu_time import GpuTime, job_fairness, ratio, sharing_loss
 from fairopt.simulation.history import History
 from fairopt.simulation.measures_finish_time import Ideal, finish_time_fairness
@@ -19,8 +20,8 @@ PERCENTILES = (50, 90, 99)
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
-class Spread:
+@dataclass(frozen=True, repr=False)
+class Spread(Short):
     """One number per job: count, mean (exact if they are), extremes, percentiles in floats; None without jobs."""
 
     count: int
@@ -39,8 +40,8 @@ class Spread:
         return cls(len(values), sum(values[1:], values[0]) / len(values), min(values), max(values), middle)
 
 
-@dataclass(frozen=True)
-class TenantMeasures:
+@dataclass(frozen=True, repr=False)
+class TenantMeasures(Short):
     """One tenant: its jobs that arrived, those completed, their mean JCT, the GPU-time it held, and its LTGF."""
 
     jobs: int
@@ -50,8 +51,8 @@ class TenantMeasures:
     ltgf: Number | None
 
 
-@dataclass(frozen=True)
-class Measures:
+@dataclass(frozen=True, repr=False)
+class Measures(Tabular):
     """The measures of a run. Times are in the trace's unit, GPU-time is in GPUs times that; ratios have no unit.
 
     * ``jobs``: the number that arrived. ``completed``: the number completed. ``unfinished``: names of jobs that arrived
@@ -88,6 +89,17 @@ class Measures:
     tenants: Mapping[str, TenantMeasures]
     rounds: int
     deciding: float
+
+    def __repr__(self) -> str:
+        shown = ("jct_mean", "makespan", "finish_time_mean", "utilisation")
+        said = [f"{name} {short_text(value)}" for name in shown if (value := _ROW[name][1](self)) is not None]
+        done = f"{self.completed} of {self.jobs} jobs completed in {self.rounds} rounds"
+        return f"<Measures: {', '.join([done, *said])}>"
+
+    def _table(self) -> Grid:
+        found = {name: (of(self), unit) for name, (unit, of) in _ROW.items()}
+        columns = {name: [each[at] for each in found.values()] for at, name in enumerate(("value", "unit"))}
+        return Grid("measure", list(found), columns)
 
     def row(self) -> dict[str, int | float | None]:
         """Return the measures of the table that compares policies, by the names of `UNITS`; floats and counts."""

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.problem.queue import Queue
+from fairopt.problem.tables import Short
 from fairopt.program import Array, Number
 from fairopt.simulation.history import History
 from fairopt.simulation.record import Change, JobRun, Round
 
 
-@dataclass(frozen=True)
-class GpuUse:
+@dataclass(frozen=True, repr=False)
+class GpuUse(Short):
     """GPU-time in GPUs times the trace's unit of time, over the rounds in which somebody was present.
 
     ``usable``: of hosts that worked when a round began. ``held``: by jobs, until they were done or their host failed;

@@ -9,11 +9,12 @@ from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, exact
 from fairopt.problem.jobs import Pattern
 from fairopt.problem.queue import Queue, Spots
+from fairopt.problem.tables import Short
 from fairopt.program import INFINITY, Number
 
 
-@dataclass(frozen=True)
-class Mechanics:
+@dataclass(frozen=True, repr=False)
+class Mechanics(Short):
     """A job's speed on given hosts, and its loading time before it makes progress.
 
     * ``restart``: time to stop a job, save its state and start it again, on any host.
@@ -102,8 +103,8 @@ def length_of(length: object) -> Fraction:
     return number
 
 
-@dataclass(frozen=True, eq=False)
-class Setting:
+@dataclass(frozen=True, eq=False, repr=False)
+class Setting(Short):
     """What policies of rounds are compared on; ``length`` is that of a round, in the trace's unit of time."""
 
     cluster: Cluster

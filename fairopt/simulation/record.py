@@ -15,7 +15,7 @@ from typing import Any
 from fairopt.codec import decode, encode
 from fairopt.errors import BadInput
 from fairopt.problem.queue import Spots
-from fairopt.program import Number
+from fairopt.program import Number, short_text
 
 
 class Change(enum.Enum):
@@ -95,7 +95,7 @@ class Snapshot:
     idle: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Round:
     """The record of one round, complete: what came, who ran where with what result, who waited, what it cost.
 
@@ -117,8 +117,12 @@ class Round:
     notes: Mapping[str, str]
     policy: str
     backend: str
-    after: Snapshot = field(repr=False)
+    after: Snapshot
     seconds: float = field(default=0.0, compare=False)
+
+    def __repr__(self) -> str:
+        jobs = f"{len(self.ran)} ran, {len(self.waiting)} waited, {len(self.completed)} completed"
+        return f"<Round: {self.index} of {self.policy}, {short_text(self.begin)} to {short_text(self.end)}: {jobs}>"
 
     @property
     def completed(self) -> tuple[str, ...]:

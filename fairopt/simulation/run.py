@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,6 +23,8 @@ from fairopt.program import Number, cast, objects
 from fairopt.simulation.mechanics import Mechanics, length_of
 from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot
 
+_log = logging.getLogger(__name__)
+
 #: After this many rounds in which nothing ran and nothing changed, the run is stalled.
 PATIENCE = 10_000
 
@@ -38,15 +41,16 @@ def run(
     length: object,
     mechanics: Mechanics | None = None,
     backend: Solver | Method | None = None,
+    exact: bool = False,
     rounds: int | None = None,
     after: Snapshot | None = None,
 ) -> Iterator[Round]:
     """Yield the record of each round until all jobs that can run are completed, or ``rounds`` of them are done.
 
-    ``length`` is that of a round, in the trace's unit of time. ``backend`` None means the policy's best way. ``after``
-    continues from a snapshot of the same trace, cluster and policy: the rounds are those that the first run would have
-    yielded. Rounds in which no job could run are skipped, but counted. Jobs that fit no type are in every record's
-    ``misfits`` from their arrival; a run ends when only they are left.
+    ``length`` is that of a round, in the trace's unit of time. ``backend`` None means the policy's best way; ``exact``
+    asks for one in rational numbers. ``after`` continues from a snapshot of the same trace, cluster and policy: the
+    rounds are those that the first run would have yielded. Rounds in which no job could run are skipped, but counted.
+    Jobs that fit no type are in every record's ``misfits`` from their arrival; a run ends when only they are left.
 
     Numbers are those of ``trace``: Fractions, or floats after ``trace.as_(float)``.
     Errors: `BadInput` where trace and cluster name different types or hosts; `BrokenSchedule`; `Stalled`.
@@ -58,7 +62,8 @@ def run(
         check_goes_on(after, trace, cluster)
     own, kept = cluster.as_(number), mechanics or Mechanics()
     snapshot = begin(own, number) if after is None else after
-    at = session(policy, backend)
+    at = session(policy, backend, exact=exact)
+    _log.info("%s by %s: %d jobs on %d hosts", policy.name, at.solver.name, len(trace.jobs), len(cluster.hosts))
     done = 0
     while rounds is None or done < rounds:
         coming = next_queue(snapshot, trace, own, number(step))
@@ -72,6 +77,7 @@ def run(
         if schedule.queue is not queue:
             raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
         record = replace(advance(moved, trace, schedule, kept), seconds=seconds)
+        _log.debug("%r in %.3f s", record, seconds)
         refuse_stall(record, trace)
         yield record
         snapshot, done = record.after, done + 1

@@ -3,8 +3,8 @@
 Compared are status, objective and the residuals of the optimality conditions, never x or duals entry by entry: where a
 program is degenerate, correct back ends differ. All floats are held to one accuracy, exact numbers to none at all.
 
-from fairopt.testing.backend_suite import backend_suite
-backend_suite().run([MyBackend()]).require_complete()
+>>> from fairopt.backends import Highs
+>>> backend_suite().run([Highs()]).require_complete()
 """
 
 from __future__ import annotations

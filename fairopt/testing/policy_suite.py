@@ -1,7 +1,7 @@
 """The conformance suite of policies: what every `Policy` must do, and what it declares and claims of itself.
 
-from fairopt.testing.policy_suite import policy_suite
-policy_suite().run([MyPolicy()]).require_complete()
+>>> from fairopt.models import EqualSplit
+>>> policy_suite().run([EqualSplit()]).require_complete()
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fairopt.backends.exact import Exact
 from fairopt.compare import compare
 from fairopt.discovery import policies, property_
 from fairopt.evidence import evidence
-from fairopt.policy import Allocation, Claim, Policy, Trait, allocate, decide, run, session
+from fairopt.policy import Allocation, Claim, Policy, Trait, allocate, decide, decide_each, session
 from fairopt.problem import Market, exact
 from fairopt.program import Array, Number, number_text, objects
 from fairopt.proofs.verify import verify
@@ -239,11 +239,11 @@ class ShareChecks(PolicyChecks):
                 bundle = policy.bundle(user, lied, before, session(policy))
                 _close(bundle, allocate(policy, lied).shares[user], f"what {market.users[user]} gets on {lied}")
 
-    def run_is_a_fold_of_decide(self, policy: Policy) -> None:
+    def deciding_each_is_a_fold_of_decide(self, policy: Policy) -> None:
         """Guards against a loop that carries more, or less, than the declared state."""
         markets = list(sample_markets(3, seed=14))
         state = policy.start(markets[0])
-        for market, decision in zip(markets, run(policy, markets), strict=True):
+        for market, decision in zip(markets, decide_each(policy, markets), strict=True):
             alone = policy.decide(market, state, session(policy))
             assert isinstance(alone, Allocation)
             assert isinstance(decision, Allocation)

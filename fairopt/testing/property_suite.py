@@ -1,7 +1,7 @@
 """The conformance suites of properties: of allocations, and of policies.
 
-from fairopt.testing.property_suite import property_suite
-property_suite().run([MyProperty()]).require_complete()
+>>> from fairopt.properties import Feasibility
+>>> property_suite().run([Feasibility()]).require_complete()
 """
 
 from __future__ import annotations

@@ -27,10 +27,12 @@ from __future__ import annotations
 
 import enum
 import inspect
+import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 S = TypeVar("S")
@@ -177,7 +179,7 @@ class Suite(Generic[S]):
             return CheckResult(traits.name, one.name, Outcome.MISSING, f"skipped itself: {skip}", skip)
         except Exception as error:  # noqa: BLE001  # whatever a subject raises is what the report is about
             outcome = Outcome.EXPECTED_FAILURE if known else Outcome.FAILED
-            return CheckResult(traits.name, one.name, outcome, known or f"{type(error).__name__}: {error}", error)
+            return CheckResult(traits.name, one.name, outcome, known or _told(error), error)
         return CheckResult(traits.name, one.name, Outcome.SURPRISE if known else Outcome.RAN, known)
 
     @staticmethod
@@ -238,7 +240,19 @@ class Report:
             if (ran := self.ran(subject)) != implied:
                 wrong.append(f"{subject} ran {ran} checks; what it declares implies {implied}")
         if wrong:
-            raise SuiteFailed("\n".join([f"suite {self.title!r}:", *wrong]))
+            raise SuiteFailed("\n".join([f"suite {self.title!r}:", *wrong, *self._tracebacks()]))
+
+    def _tracebacks(self) -> Iterator[str]:
+        """Yield where the errors came from, once for each that came from the same lines."""
+        failed: dict[str, list[str]] = {}
+        for row in self.of(Outcome.FAILED):
+            if row.error is not None and row.error.__traceback__ is not None:
+                below = row.error.__traceback__.tb_next  # the first frame is the suite's own
+                lines = traceback.format_exception(type(row.error), row.error, below)
+                at = "".join(lines[-3:])  # the innermost frames and the error
+                failed.setdefault(at, ["".join(lines).rstrip()]).append(f"{row.subject} x {row.check}")
+        for text, *rows in failed.values():
+            yield f"\n{rows[0]}{f', and {len(rows) - 1} more checks' * (len(rows) > 1)}:\n{text}"
 
     def __str__(self) -> str:
         cell = {(row.check, row.subject): row.outcome.value for row in self.rows}
@@ -249,6 +263,14 @@ class Report:
         totals = ", ".join(f"{counts[outcome]} {_WORDS[outcome][0]}" for outcome in Outcome if counts[outcome])
         reasons = [_sentence(row) for row in self.rows if row.outcome is not Outcome.RAN]
         return "\n".join([f"{self.title}: {len(self.checks)} checks", *lines, totals, *reasons])
+
+
+def _told(error: Exception) -> str:
+    """Return what an error says, and the innermost line of the plug-in; an assertion without words is shown itself."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [each for each in frames if not Path(each.filename).is_relative_to(Path(__file__).parents[1])]
+    where = "".join(f" ({Path(at.filename).name}:{at.lineno}, in {at.name})" for at in theirs[-1:])
+    return f"{type(error).__name__}: {str(error) or frames[-1].line}{where}"
 
 
 def _sentence(row: CheckResult) -> str:

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 
+from fairopt import metrics
 from fairopt.errors import BadInput
-from fairopt.problem import Market, exact, market_from_frame
+from fairopt.problem import Market, exact
 from fairopt.problem.numbers import shown, written
 from fairopt.program import INFINITY
 from fairopt.testing.strategies import allocations, markets
@@ -188,12 +189,40 @@ def test_a_frame_is_read_exactly_and_aligned_by_label() -> None:
     )
     for capacity in ([60, 12], {"V100": 12, "K80": 60}, pd.Series({"V100": 12, "K80": 60})):
         for weight in ([2, 1], {"B": 1, "A": 2}, pd.Series({"B": 1, "A": 2})):
-            assert market_from_frame(frame(), capacity, weight, {"B": 3, "A": None}) == expected
-    assert market_from_frame(frame(), [60, 12], [2, 1], [math.inf, 3]) == expected
+            assert Market.of(frame(), capacity, weight=weight, demand={"B": 3, "A": None}) == expected
+    assert Market.of(frame(), [60, 12], weight=[2, 1], demand=[math.inf, 3]) == expected
+
+
+def test_labels_are_matched_where_names_are_given_beside_lists() -> None:
+    market = Market.of([[1, 2], [1, 5]], {"b": 1, "a": 2}, weight={"y": 3, "x": 1}, users=["x", "y"], types=["a", "b"])
+    assert market.capacity.tolist() == [2, 1]
+    assert market.misreport("y", {"b": 4, "a": 3}).speedup[1].tolist() == [3, 4]
+    assert market.weight.tolist() == [1, 3]
+
+
+def test_a_market_becomes_a_table_and_a_table_a_market() -> None:
+    market = Market.of(frame(), [60, 12])
+    assert market.to_frame().equals(frame().astype(float))
+    assert Market.of(market.to_frame(exact=True), market.capacity) == market
+
+
+def test_shares_may_be_lists_and_tables_whose_labels_are_in_any_order() -> None:
+    market = Market.of(frame(), [60, 12])
+    lists = [["1/3", 2], [0, 0.1]]
+    table = pd.DataFrame(lists, ["A", "B"], ["K80", "V100"]).loc[["B", "A"], ["V100", "K80"]]
+    array = np.array([[Fraction(1, 3), Fraction(2)], [Fraction(0), Fraction(1, 10)]])
+    for shares in (lists, table):
+        assert np.array_equal(market.utility(shares), market.utility(array))
+        assert np.array_equal(market.values(shares), market.values(array))
+        assert market.largest_multiple(shares) == market.largest_multiple(array)
+        assert metrics(market, shares).jain_index == metrics(market, array).jain_index
+    assert market.as_(float).utility(lists).dtype == float
+    with pytest.raises(BadInput, match="1 rows of 2 numbers for 2 users"):
+        market.utility([[1, 2]])
 
 
 def test_rows_that_pandas_counted_are_named_by_their_numbers() -> None:
-    assert market_from_frame(frame().reset_index(drop=True), [1, 1]).users == ("0", "1")
+    assert Market.of(frame().reset_index(drop=True), [1, 1]).users == ("0", "1")
 
 
 @pytest.mark.parametrize(
@@ -207,16 +236,17 @@ def test_rows_that_pandas_counted_are_named_by_their_numbers() -> None:
         ({"weight": [1, 2, 3]}, "3 values for 2 users"),
         ({"weight": pd.Series({"A": 1.0, "B": math.nan})}, "got nan"),
         ({"demand": {"A": 1, "b": 2}}, "no user 'b'"),
-        ({"frame": frame().replace(1, math.nan)}, "user 1 ('A'), speedup on 'K80'"),
-        ({"frame": frame().rename(index={"B": "A"})}, "both called 'A'"),
-        ({"frame": frame().rename(columns={"K80": 1.5})}, "got the label 1.5"),
-        ({"frame": [[1, 2]]}, "Give a pandas DataFrame"),
-        ({"frame": frame() > 0}, "truth value"),
+        ({"speedup": frame().replace(1, math.nan)}, "user 1 ('A'), speedup on 'K80'"),
+        ({"speedup": frame().rename(index={"B": "A"})}, "both called 'A'"),
+        ({"speedup": frame().rename(columns={"K80": 1.5})}, "got the label 1.5"),
+        ({"users": ["A", "B"]}, "the table has names already"),
+        ({"speedup": [[1, 2]], "capacity": {"K80": 1, "V100": 1}}, "name the types too: types=[...]"),
+        ({"speedup": frame() > 0}, "truth value"),
     ],
 )
 def test_frames_that_do_not_fit_are_refused(arguments: dict[str, object], words: str) -> None:
     with pytest.raises(BadInput) as caught:
-        market_from_frame(**({"frame": frame(), "capacity": [1, 1]} | arguments))  # type: ignore[arg-type]
+        Market.of(**({"speedup": frame(), "capacity": [1, 1]} | arguments))  # type: ignore[arg-type]
     assert words in str(caught.value)
 
 

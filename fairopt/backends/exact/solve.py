@@ -17,6 +17,7 @@ The way to an answer, each step taken only where the one before was not enough:
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import replace
 from fractions import Fraction
@@ -39,6 +40,8 @@ from fairopt.program import INFINITY, Array, Program, Sense
 
 if TYPE_CHECKING:
     from fairopt.backends.exact.pivots import OneSided, PivotResult
+
+_log = logging.getLogger(__name__)
 
 #: Programs with more non-zeros are not pivoted on: one pivot takes seconds.
 LARGEST_PIVOTED = 50_000
@@ -119,6 +122,7 @@ class _Search:
                     return self._optimal(vertex.x, vertex.dual, vertex.basis)
                 if (proved := self._proved()) is not None:
                     return proved
+            _log.info("%s: refinement of floats proves nothing; now by exact pivots", self.program.name)
             return self._after_pivots()
         except ExactSolveTooLong as reason:
             return self._limit(str(reason))

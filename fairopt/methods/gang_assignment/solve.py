@@ -8,6 +8,7 @@ more than the gap, so that the optimum over these few deviations is that of the 
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,6 +33,8 @@ from fairopt.methods.gang_assignment.groups import (
 from fairopt.methods.gang_assignment.problem import GangAssignment, GangResult, Multipliers, most_busy
 from fairopt.methods.result import StageClock
 from fairopt.program import Array
+
+_log = logging.getLogger(__name__)
 
 #: About so many deviations are looked at first, where ties alone may do, and second, which mostly finds a point near
 #: the best one.
@@ -77,7 +80,8 @@ def solve_gangs(
     tight = problem.tightened(classes)
     try:
         usable = most_busy(classes, tight.capacity, clock.left, tight.least)
-    except NotSolved:  # the time limit has passed: the status says so
+    except NotSolved as failure:  # the time limit has passed: the status says so
+        _log.info("no assignment: %s", failure)
         return GangResult(status=Status.LIMIT)
     if usable < tight.least:
         return GangResult(status=Status.INFEASIBLE, usable=usable)

@@ -13,6 +13,8 @@ interior point and simplex methods, 1992 (sifting); the prices are the dual of O
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 
 from fairopt.errors import NotSolved
@@ -23,6 +25,8 @@ from fairopt.methods.level.interior_point import ROUGH, interior
 from fairopt.methods.level.problem import AskedLevel, LevelProblem, Units, choose, floored, without_units
 from fairopt.methods.result import StageClock
 from fairopt.program import INFINITY, Array
+
+_log = logging.getLogger(__name__)
 
 #: Problems of up to so many pairs of a user and a type are one small program.
 WHOLE = 160
@@ -112,7 +116,8 @@ def _solve(problem: LevelProblem, effort: dict[str, float], start: tuple[Array, 
     if start is not None:
         try:
             return _from(problem, effort, *start)
-        except NotSolved:  # the start was too far off, which costs time only: what counts is the next attempt
+        except NotSolved as failure:  # the start was too far off, which costs time only: what counts is what follows
+            _log.info("the start was of no use (%s); now from a guess", failure)
             effort["restarts"] += 1
     return _from(problem, effort, *_guess(problem, effort, precision(problem)))
 

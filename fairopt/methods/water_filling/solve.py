@@ -13,6 +13,7 @@ Source: Radunovic and Le Boudec, A Unified Framework for Max-Min and Min-Max Fai
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -26,6 +27,8 @@ from fairopt.methods.level.problem import AskedLevel
 from fairopt.methods.level.solve import MOST_STEPS, affordable, ceiling, raise_by_program
 from fairopt.methods.result import MethodResult, rounded_down, rounded_up
 from fairopt.program import INFINITY, ROUNDING, Array
+
+_log = logging.getLogger(__name__)
 
 #: A user is fixed at a level where its ratio is proved to be able to gain no more than this part.
 TIGHT = 1e-9
@@ -222,6 +225,7 @@ class _Filling:
                 try:
                     result = self._attempt(method, part, target)
                 except NotSolved as failure:
+                    _log.debug("%s failed (%s); the next rung of the ladder is tried", method.__name__, failure)
                     yield failure
                 else:
                     yield result, part

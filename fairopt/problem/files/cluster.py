@@ -66,7 +66,15 @@ def cluster_schema() -> dict[str, Any]:
 
 
 def read_cluster(path: AnyPath) -> Cluster:
-    """Return the cluster in a .toml or .json file. Errors: `BadInput` naming the file, the place, and the remedy."""
+    """Return the cluster in a .toml or .json file. Errors: `BadInput` naming the file, the place, and the remedy.
+
+    Units: gigabytes, and GPUs by host. The format: docs/formats/cluster.md.
+
+    >>> from fairopt import read_cluster
+    >>> from fairopt.datasets import dataset_path
+    >>> read_cluster(dataset_path("philly_cluster.toml"))
+    <Cluster: 8 hosts, GPUs: 32 K80, 16 P100, 16 V100>
+    """
     return read_file(path, documents(cluster_from_dict, cluster_to_dict))
 
 

@@ -88,8 +88,13 @@ def market_schema() -> dict[str, Any]:
 def read_market(path: AnyPath, types: Sequence[str] = ()) -> Market:
     """Return the market in a .toml, .json or .csv file.
 
-    ``types``: columns of a CSV table that are GPU types, whatever they are called. Errors: `BadInput` naming the file,
-    the place, the remedy.
+    ``types``: columns of a CSV table that are GPU types, whatever they are called. Shapes and units: those of `Market`.
+    The format: docs/formats/market.md. Errors: `BadInput` naming the file, the place, the remedy.
+
+    >>> from fairopt import read_market
+    >>> from fairopt.datasets import dataset_path
+    >>> read_market(dataset_path("oef_example.toml"))
+    <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>
     """
     if types and suffix_of(path, FORMATS) != ".csv":
         raise BadInput(f"{path} says itself what its types are", place="--type", remedy="Leave it out")
@@ -100,6 +105,14 @@ def write_market(market: Market, path: AnyPath) -> None:
     """Write a market so that `read_market` gives it back exactly; an existing file is replaced.
 
     Errors: `BadInput` for another suffix, a path that cannot be written, and job types in CSV.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from fairopt import Market, read_market, write_market
+    >>> market = Market.of([[1, "1/3"]], capacity=[1, 1])
+    >>> with TemporaryDirectory() as folder:
+    ...     write_market(market, f"{folder}/market.toml")
+    ...     read_market(f"{folder}/market.toml") == market
+    True
     """
     write_file(path, market, FORMATS)
 

@@ -124,6 +124,13 @@ def read_trace(path: AnyPath, types: Sequence[str]) -> Trace:
     """Return the trace in a .csv, .csv.gz, .toml or .json file, for a cluster of ``types``; decimals are read exactly.
 
     Errors: `BadInput` that names the file, the job, the column, the value and the remedy, also for jobs of no duration.
+
+    Units: seconds, gigabytes. The format: docs/formats/trace.md.
+
+    >>> from fairopt import read_trace
+    >>> from fairopt.datasets import dataset_path
+    >>> read_trace(dataset_path("philly_1000.csv"), ["K80", "P100", "V100"])
+    <Trace: <Jobs: 1000 of 8 tenants, types K80, P100, V100>, 0 outages>
     """
     return read_file(path, _formats(list(types)))
 

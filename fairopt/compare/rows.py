@@ -1,0 +1,205 @@
+"""What `fairopt.compare` returns: a row for each policy as it is computed, and the table of all rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from textwrap import shorten
+from typing import Any, Generic, TypeVar
+
+from fairopt.errors import FairoptError
+from fairopt.metrics import Metrics
+from fairopt.policy import Allocation, Plan, Policy, Uniqueness
+from fairopt.problem.tables import Grid, Tabular, few
+from fairopt.program import Number, short_text
+from fairopt.properties import AllocationProperty, Answer, OverOptima, Property, Verdict, over_optima
+from fairopt.simulation import History
+from fairopt.simulation.measures import Measures
+
+R = TypeVar("R", bound="Row")
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Row(Tabular, ABC):
+    """One policy's line of the table: the verdicts on what it decided, and the error that stopped it, if one did.
+
+    >>> from fairopt import compare
+    >>> from fairopt.datasets import oef_example
+    >>> [row] = compare(oef_example(), ["max-min"], ["envy_freeness"])
+    >>> row.policy.name, row.verdicts["envy_freeness"].holds, row.error
+    ('max-min', False, None)
+    """
+
+    policy: Policy
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    error: FairoptError | None = None
+    #: What each cell took, in seconds: `DECISION`, and each property by its name.
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    @abstractmethod
+    def outcome(self) -> Any:
+        """What the policy made of the problem; None where that could not be had."""
+
+    def with_verdict(self, asked: Property, verdict: Verdict) -> Row:
+        """Return the row with one more verdict."""
+        return replace(self, verdicts={**self.verdicts, asked.name: verdict})
+
+    @abstractmethod
+    def _measured(self) -> Mapping[str, Number | None]:
+        """Return the numbers that describe the outcome."""
+
+    def __repr__(self) -> str:
+        said = [] if self.error is None else [f"stopped: {self.error}"]
+        for answer in reversed(Answer):  # what fails stands before what holds
+            if names := [name for name, verdict in self.verdicts.items() if verdict.answer is answer]:
+                said.append(f"{answer.value} {', '.join(names)}")
+        words = f": {shorten('; '.join(said), 120)}" if said else ""
+        return f"<{type(self).__name__}: {self.policy.name}{words}>"
+
+    def _table(self) -> Grid:
+        answers = {name: verdict.answer.value for name, verdict in self.verdicts.items()}
+        margins = {f"{name}_margin": verdict.margin for name, verdict in self.verdicts.items()}
+        return self._line({**answers, **margins, **self._measured()})
+
+    def _shown(self) -> Grid:
+        answers = {
+            name: f"FAILS by {short_text(-each.margin)}" if each.holds is False and each.margin else each.answer.value
+            for name, each in self.verdicts.items()
+        }
+        return self._line({**answers, **self._measured()})
+
+    def _line(self, cells: Mapping[str, Any]) -> Grid:
+        cells = cells if self.error is None else {**cells, "stopped": str(self.error)}
+        return Grid("policy", [self.policy.name], {name: [cell] for name, cell in cells.items()})
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AllocationRow(Row):
+    """What a policy decided on a `Market`.
+
+    ``over_optima``: whether each property holds for some and for every optimum, where that was asked for
+    (``every_optimum``) and the policy had a choice.
+
+    >>> from fairopt import compare
+    >>> from fairopt.datasets import oef_example
+    >>> [row] = compare(oef_example(), ["max-min"], ["envy_freeness"])
+    >>> row.decision
+    <Allocation: max-min on <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>: objective 54/49, by exact in rationals>
+    """
+
+    decision: Allocation | None = None
+    unique: Uniqueness = field(default_factory=Uniqueness)
+    metrics: Metrics | None = None
+    every_optimum: bool = False
+    over_optima: Mapping[str, OverOptima] = field(default_factory=dict)
+
+    @property
+    def outcome(self) -> Allocation | None:
+        """The allocation."""
+        return self.decision
+
+    def _measured(self) -> Mapping[str, Number | None]:
+        names = ("total_efficiency", "price_of_fairness", "jain_index") if self.metrics is not None else ()
+        return {name: getattr(self.metrics, name) for name in names}
+
+    def with_verdict(self, asked: Property, verdict: Verdict) -> Row:
+        """Return the row with one more verdict; over all optima too, where that was asked for."""
+        row = replace(self, verdicts={**self.verdicts, asked.name: verdict})
+        if self.decision is None or not self.decision.exact or self.unique.shares is not False:
+            return row  # nothing was left to choose, or it is not known
+        if not (self.every_optimum and isinstance(asked, AllocationProperty)):
+            return row
+        try:
+            over = over_optima(self.policy, self.decision, asked)
+        except FairoptError as error:
+            unknown = Verdict.undecided(asked.name, str(error), effort="over all optima")
+            over = OverOptima(unknown, unknown)
+        return replace(row, over_optima={**self.over_optima, asked.name: over})
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class RunRow(Row):
+    """What came of a policy's run of a `Setting`; where it stopped, until then.
+
+    >>> from fairopt import compare
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> from fairopt.simulation import Setting
+    >>> [row] = compare(Setting(philly_cluster(), philly_trace()), ["srtf"], ["lease_kept"], rounds=3)
+    >>> row.measures
+    <Measures: 9 of 9 jobs completed in 3 rounds, jct_mean ≈105.466, finish_time_mean ≈2.69874, utilisation ≈0.00866662>
+    """
+
+    history: History
+    measures: Measures
+
+    @property
+    def outcome(self) -> History:
+        """The history."""
+        return self.history
+
+    def _measured(self) -> Mapping[str, Number | None]:
+        return self.measures.row()
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PlanRow(Row):
+    """What a policy decided on a `Batch`.
+
+    >>> from fairopt import compare
+    >>> from fairopt.datasets import astraea_example
+    >>> [row] = compare(astraea_example(), ["fcfs"], ["budget_balance"])
+    >>> row.plan
+    <Plan: fcfs on <Batch: 4 jobs of 2 tenants on 4 servers>: 4 of 4 jobs run>
+    """
+
+    plan: Plan | None = None
+
+    @property
+    def outcome(self) -> Plan | None:
+        """The plan."""
+        return self.plan
+
+    def _measured(self) -> Mapping[str, Number | None]:
+        return {} if self.plan is None else {"jobs_run": len(self.plan.schedules), "revenue": self.plan.revenue}
+
+
+class Compared(Iterator[R], Tabular, Generic[R]):
+    """The rows of a comparison, each as soon as it is known.
+
+    They can be asked for once, as of any iterator. The table has all of them, and computes those that are left.
+
+    >>> from fairopt import compare
+    >>> from fairopt.datasets import oef_example
+    >>> compare(oef_example(), ["equal-split", "max-min"], ["envy_freeness"]).to_frame()["envy_freeness"].to_dict()
+    {'equal-split': 'HOLDS', 'max-min': 'FAILS'}
+    """
+
+    def __init__(self, problem: object, rows: Iterator[R]) -> None:
+        self._problem, self._coming, self._known = problem, rows, list[R]()
+
+    def __next__(self) -> R:
+        self._known.append(next(self._coming))
+        return self._known[-1]
+
+    def __repr__(self) -> str:
+        known = few([label for row in self._known for label in row._table().rows]) or "nothing yet"
+        return f"<Comparison on {self._problem!r}; computed: {known}>"
+
+    @property
+    def rows(self) -> tuple[R, ...]:
+        """All rows."""
+        self._known.extend(self._coming)
+        return tuple(self._known)
+
+    def _table(self) -> Grid:
+        return self._joined([row._table() for row in self.rows])
+
+    def _shown(self) -> Grid:
+        return self._joined([row._shown() for row in self.rows])
+
+    def _joined(self, tables: list[Grid]) -> Grid:
+        names = list(dict.fromkeys(name for table in tables for name in table.columns))
+        columns = {name: [table.columns.get(name, [None])[0] for table in tables] for name in names}
+        return Grid("policy", [label for table in tables for label in table.rows], columns)

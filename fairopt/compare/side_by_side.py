@@ -1,0 +1,235 @@
+"""`compare` and `verify`: what policies decide on one problem, or anybody did, and which properties it has.
+
+A problem is a `Market`, a `Setting` (a trace on a cluster) or a `Batch`. A property that cannot be decided is UNDECIDED
+in its own cell, with the reason.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import singledispatch
+from time import perf_counter
+from typing import Any, TypeAlias, overload
+
+from fairopt import discovery
+from fairopt.backends import Method, Solver
+from fairopt.by_name import AnyPolicy, AnySolver
+from fairopt.compare.rows import AllocationRow, Compared, PlanRow, Row, RunRow
+from fairopt.deadline import time_limit
+from fairopt.errors import BadInput, FairoptError
+from fairopt.metrics import metrics
+from fairopt.policy import Policy, decide, uniqueness
+from fairopt.policy.decide import can_be_exact
+from fairopt.problem import Market, Queue
+from fairopt.problem.batch import Batch
+from fairopt.program import Number
+from fairopt.properties import (
+    Effort,
+    MechanismProperty,
+    OutcomeProperty,
+    Property,
+    Verdict,
+)
+from fairopt.simulation import History, Setting, run
+from fairopt.simulation.measures import measure
+from fairopt.simulation.measures_finish_time import Ideal
+
+_log = logging.getLogger(__name__)
+#: How a property may be given.
+AnyProperty: TypeAlias = str | type[Property] | Property
+#: The first cell of a row.
+DECISION = "decision"
+
+
+@singledispatch
+def answered(problem: Any, policy: Policy, **how: Any) -> Row:
+    """Return a row without verdicts; each kind of problem registers how it is decided, and errors stand in the row."""
+    raise BadInput(f"got a {type(problem).__name__}", place="problem", remedy="Give a Market, a Setting or a Batch")
+
+
+@answered.register
+def _(
+    problem: Market,
+    policy: Policy,
+    *,
+    backend: Solver | Method | None = None,
+    exact: bool | None = None,
+    unique: bool = False,
+    every_optimum: bool = False,
+) -> Row:
+    row = AllocationRow(policy=policy, every_optimum=every_optimum)
+    try:
+        wanted = backend is None if exact is None else exact
+        decision = decide(policy, problem, backend, exact=wanted and problem.exact and can_be_exact(policy))
+        row = replace(row, decision=decision, metrics=metrics(problem, decision.shares))
+        return replace(row, unique=uniqueness(policy, decision)) if unique or every_optimum else row
+    except FairoptError as error:
+        return replace(row, error=error)
+
+
+@answered.register
+def _(
+    problem: Setting,
+    policy: Policy,
+    *,
+    backend: Solver | Method | None = None,
+    exact: bool = False,
+    rounds: int | None = None,
+    ideal: Ideal | None = None,
+) -> Row:
+    trace, cluster, stopped, records = problem.trace, problem.cluster, None, []
+    how: dict[str, Any] = {"length": problem.length, "mechanics": problem.mechanics}
+    try:
+        for record in run(policy, trace, cluster, backend=backend, exact=exact, rounds=rounds, **how):
+            records.append(record)
+    except FairoptError as error:
+        stopped = error
+    history = History.of(trace, cluster, records)
+    return RunRow(policy=policy, history=history, measures=measure(history, ideal=ideal), error=stopped)
+
+
+@answered.register
+def _(problem: Batch, policy: Policy, *, backend: Solver | Method | None = None, exact: bool = False) -> Row:
+    try:
+        return PlanRow(policy=policy, plan=decide(policy, problem, backend, exact=exact))
+    except FairoptError as error:
+        return PlanRow(policy=policy, error=error)
+
+
+@overload
+def compare(problem: Market, *asked: Any, **how: Any) -> Compared[AllocationRow]: ...
+@overload
+def compare(problem: Setting, *asked: Any, **how: Any) -> Compared[RunRow]: ...
+@overload
+def compare(problem: Batch, *asked: Any, **how: Any) -> Compared[PlanRow]: ...
+def compare(
+    problem: Any,
+    policies: AnyPolicy | Sequence[AnyPolicy] | None = None,
+    properties: AnyProperty | Sequence[AnyProperty] | None = None,
+    *,
+    effort: Effort | None = None,
+    limit: float | None = None,
+    watch: Callable[[Policy, str], None] = lambda policy, cell: None,
+    **how: Any,
+) -> Compared[Any]:
+    """Yield a `Row` for each policy as soon as it is known: `AllocationRow`, `RunRow` or `PlanRow`.
+
+    ``policies`` and ``properties``: objects, classes or names, one or several; None for all that are installed for such
+    a problem.
+
+    ``how`` says how a problem is decided. All kinds take ``backend``, which may be a name, and ``exact``. A `Market` of
+    rationals is decided in rationals unless a ``backend`` is named; with ``exact`` False it becomes one of floats:
+    faster, and within a tolerance. ``unique`` asks whether each decision is the only optimum; ``every_optimum`` asks
+    this too and, where an exact decision is not, what holds over all optima. Of a `Setting` at most ``rounds`` are
+    played, all by default; ``ideal`` is what finish-time fairness compares with.
+
+    A policy that cannot answer does not stop the others. Searches come last, so that the cheap verdicts are there when
+    one is stopped. ``limit``: most seconds for a decision, and for each property, which is UNDECIDED after them; a
+    search has those of its ``effort`` as well. ``watch`` is told of each cell before it is computed. ``.to_frame()`` of
+    the result is the table of all rows. Errors: `BadInput` for unknown names, and for properties of another kind of
+    problem. Source: those of the policies and properties.
+
+    >>> from fairopt.datasets import oef_example
+    >>> for row in compare(oef_example(), ["equal-split", "max-efficiency"], ["envy_freeness", "sharing_incentive"]):
+    ...     print(row)
+    <AllocationRow: equal-split: HOLDS envy_freeness, sharing_incentive>
+    <AllocationRow: max-efficiency: FAILS envy_freeness, sharing_incentive>
+    """
+    return Compared(problem, _rows(problem, policies, properties, effort, limit, watch, **how))
+
+
+def _rows(
+    problem: Any,
+    policies: AnyPolicy | Sequence[AnyPolicy] | None,
+    properties: AnyProperty | Sequence[AnyProperty] | None,
+    effort: Effort | None,
+    limit: float | None,
+    watch: Callable[[Policy, str], None],
+    *,
+    backend: AnySolver = None,
+    **how: Any,
+) -> Iterator[Any]:
+    decided = Queue if isinstance(problem, Setting) else type(problem)
+    if policies is None:
+        policies = discovery.policies(decided)
+    chosen = [discovery.policy_of(each, decided) for each in _several(policies)]
+    ordered = sorted(_asked(problem, properties), key=lambda each: isinstance(each, MechanismProperty))
+    if isinstance(problem, Market) and how.get("exact") is False:
+        problem = problem.as_(float)
+    for policy in chosen:
+        watch(policy, DECISION)
+        began = perf_counter()
+        with time_limit(limit):
+            row = answered(problem, policy, backend=discovery.solver_of(policy, backend), **how)
+        seconds = {DECISION: perf_counter() - began}
+        _log.debug("%r in %.3f s", row.outcome, seconds[DECISION])
+        for each in ordered if row.outcome is not None else ():
+            watch(policy, each.name)
+            began = perf_counter()
+            searches = ((effort and effort.seconds) or 0) if isinstance(each, MechanismProperty) else 0
+            with time_limit(None if limit is None else limit + searches):
+                try:
+                    verdict = each.judge(policy, problem, row.outcome, effort=effort)
+                except FairoptError as error:
+                    verdict = Verdict.undecided(each.name, str(error))
+                row = row.with_verdict(each, verdict)
+            seconds[each.name] = perf_counter() - began
+            _log.debug("%s: %r in %.3f s", policy.name, verdict, seconds[each.name])
+        _log.info("%r in %.2f s", row, sum(seconds.values()))
+        yield replace(row, seconds=seconds)
+
+
+def verify(
+    problem: Market | Setting | Batch,
+    outcome: Any,
+    properties: AnyProperty | Sequence[AnyProperty] | None = None,
+    *,
+    tolerance: Number | None = None,
+) -> dict[str, Verdict]:
+    """Return the verdicts on anybody's outcome, by property name; ``properties`` as `compare` takes them.
+
+    It is an allocation of a `Market` (or shares (n, k): an array, lists, a pandas table), a `History` of a `Setting`, a
+    `Plan` of a `Batch`. Errors: `BadInput` for an outcome that is none of this problem. Source: those of the
+    properties.
+
+    >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    >>> verify(market, [[1, 0], [0, 1]], ["pareto_efficiency"])["pareto_efficiency"].holds
+    True
+    """
+    verdicts = {}
+    for each in _asked(problem, properties):
+        if not isinstance(each, OutcomeProperty):
+            if properties is None:
+                continue
+            remedy = "Leave it out; `compare` asks it of a policy"
+            raise BadInput(f"{each.name} is a property of a {each.of}", place="properties", remedy=remedy)
+        try:
+            verdicts[each.name] = each.verify(problem, outcome, tolerance=tolerance)
+        except BadInput:  # the outcome is at fault, not the property
+            raise
+        except FairoptError as error:
+            verdicts[each.name] = Verdict.undecided(each.name, str(error))
+    return verdicts
+
+
+def _several(given: Any) -> Iterable[Any]:
+    """Return several policies or properties; one alone serves too."""
+    return given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+
+
+def _asked(problem: object, given: AnyProperty | Sequence[AnyProperty] | None) -> list[Property]:
+    """Return the properties that are asked for: all on such a problem where none is given."""
+    if given is None:
+        if known := discovery.properties(type(problem)):
+            return known
+        remedy = "Give a Market, a Setting or a Batch"
+        raise BadInput(f"got a {type(problem).__name__}", place="problem", remedy=remedy)
+    asked = [discovery.property_of(each) for each in _several(given)]
+    for each in asked:
+        if not isinstance(problem, each.problem):
+            kind = each.problem.__name__
+            wrong = f"{each.name} is a property on a {kind}, not on a {type(problem).__name__}"
+            raise BadInput(wrong, place="properties", remedy=f"Leave it out, or give a {kind}")
+    return asked
