@@ -12,6 +12,12 @@ from typing import Any
 import pytest
 
 
+@pytest.fixture(autouse=True)
+def as_wide_as_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables do not depend on the terminal that the tests run in."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+
 @pytest.fixture(scope="session")
 def theorems_compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Compile the theorems once for all tests and processes, where Coq is installed, as `make proofs` does."""

@@ -109,7 +109,8 @@ def compare(
         kind.table(rows, problem, wanted)
         if allocations:
             tables.allocations(row.decision for row in rows if row.decision is not None)
-        print(comparison_tables.seconds_of(rows, wanted), file=sys.stderr)
+        if took := comparison_tables.seconds_of(rows, wanted):
+            print(took, file=sys.stderr)
     if certificates is not None:
         evidence_files.write_certificates(rows, wanted, certificates)
     if interrupted:

@@ -102,12 +102,11 @@ def _comparison(
 
 
 def seconds_of(rows: Sequence[Row], properties: Sequence[Property]) -> str:
-    """Return how long it took: the searches apart from all else."""
+    """Return how long it took, the searches apart from all else; "" where nothing was searched."""
     searches = {each.name for each in properties if isinstance(each, MechanismProperty)}
     took = [(name in searches, seconds) for row in rows for name, seconds in row.seconds.items()]
-    said = f"{sum(seconds for searched, seconds in took if not searched):.1f} s to decide and to judge"
-    searched = sum(seconds for searched, seconds in took if searched)
-    return f"{said}, {searched:.1f} s to search for misreports" if searches else said
+    judged, searched = (sum(seconds for apart, seconds in took if apart is kind) for kind in (False, True))
+    return f"{judged:.1f} s to decide and to judge, {searched:.1f} s to search for misreports" if searches else ""
 
 
 def _metrics(numbers: Metrics | None) -> tuple[str, ...]:

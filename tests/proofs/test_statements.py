@@ -176,7 +176,7 @@ def test_a_policy_of_others_cannot_pass_for_one_that_is_known() -> None:
     told = BY_HAND["LIE_TO_OTHERS"]
     name = "max-min rewards nobody; 'x'"
     fake = told | {"policy": name, "truth": told["truth"] | {"policy": name}, "lie": told["lie"] | {"policy": name}}
-    assert f": {name!r} rewards 'A' for reporting" in verify(fake)
+    assert f"which the author of {name!r} wrote, {name!r} rewards 'A' for reporting" in verify(fake)
     for known in ("max-min", "water-filling", "second-price-trading"):
         with pytest.raises(Rejected, match="are proved from the market"):
             verify(told["truth"] | {"policy": known})
