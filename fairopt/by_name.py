@@ -99,15 +99,19 @@ def decide(
 def uniqueness(policy: AnyPolicy, decision: Allocation, *, seed: int = 0) -> Uniqueness:
     """Say whether all optima of a decision have the same utilities, and the same shares; None where it is not known.
 
-    ``policy`` is who decided. Errors: `BadInput` for an unknown name. Source: ours; a random linear function has equal
-    extremes over all optima only where there is one, with probability 1.
+    ``policy`` is who decided. Errors: `BadInput` for an unknown name, and for a policy that did not. Source: ours; a
+    random linear function has equal extremes over all optima only where there is one, with probability 1.
 
     >>> from fairopt import Market, allocate, uniqueness
     >>> decision = allocate("max-efficiency", Market.of([[1, 2], [1, 2]], capacity=[1, 1]), exact=True)
     >>> uniqueness("max-efficiency", decision)
     Uniqueness(utilities=False, shares=False)
     """
-    return uniqueness_with(discovery.policy_of(policy, Market), decision, seed=seed)
+    chosen = discovery.policy_of(policy, Market)
+    if not isinstance(decision, Allocation) or decision.policy != chosen.name:
+        got = f"one of {decision.policy}" if isinstance(decision, Decision) else f"a {type(decision).__name__}"
+        raise BadInput(f"got {got}", place="decision", remedy=f"Give an allocation that {chosen.name} decided")
+    return uniqueness_with(chosen, decision, seed=seed)
 
 
 def run(

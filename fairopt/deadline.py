@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
 
-from fairopt.errors import OutOfTime
+from fairopt.errors import BadInput, OutOfTime
 
 INFINITY = float("inf")
 #: When it ends, by `monotonic`, and the seconds that were allowed.
@@ -27,6 +27,8 @@ _end: ContextVar[tuple[float, float]] = ContextVar("end", default=(INFINITY, INF
 def time_limit(seconds: float | None) -> Iterator[None]:
     """Stop what runs in the block after so many seconds (None: never) with `OutOfTime`; an earlier end stays."""
     allowed = INFINITY if seconds is None else seconds
+    if not (isinstance(allowed, int | float) and allowed >= 0):
+        raise BadInput(f"got {allowed!r}", place="time limit", remedy="Give seconds, or None for no limit")
     before = _end.set(min(_end.get(), (monotonic() + allowed, allowed)))
     try:
         yield

@@ -99,7 +99,10 @@ def solver_of(policy: Policy, given: Any) -> Solver | Method | None:
     """Return a solver that is given by name, as a class (with its default options), or as itself."""
     if isinstance(given, str):
         return solver(policy, given)
-    made: Solver | Method | None = given() if isinstance(given, type) else given
+    made = given() if isinstance(given, type) else given
+    if not isinstance(made, Solver | Method | None):
+        remedy = "Give a back end, its class, or a name that `fairopt backends` lists; None for the policy's best way"
+        raise BadInput(f"got a {type(made).__name__}", place="backend", remedy=remedy)
     return made
 
 
@@ -107,7 +110,11 @@ def property_of(given: str | type[Property] | Property) -> Property:
     """Return a property that is given by name, as a class, or as itself."""
     if isinstance(given, str):
         return property_(given)
-    return given() if isinstance(given, type) else given
+    made = given() if isinstance(given, type) else given
+    if not isinstance(made, Property):
+        remedy = "Give a property, its class, or a name that `fairopt properties` lists"
+        raise BadInput(f"got a {type(made).__name__}", place="property", remedy=remedy)
+    return made
 
 
 def property_(name: str) -> Property:

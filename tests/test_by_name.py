@@ -98,10 +98,19 @@ def test_lists_are_verified_with_all_properties_of_allocations() -> None:
         (lambda: allocate("fcfs", MARKET), "`fairopt schedule` takes it"),
         (lambda: allocate(3, MARKET), "policy: got a int. Give a policy"),
         (lambda: allocate("max-min", MARKET, "hihgs"), "Did you mean highs"),
-        (lambda: next(compare(MARKET, ["max-min"], ["envy"])), "there is no 'envy' among the properties"),
-        (lambda: next(compare("market.toml")), "problem: got a str. Give a Market, a Setting or a Batch"),  # type: ignore[call-overload]
+        (lambda: allocate("max-min", MARKET, 3), "backend: got a int. Give a back end, its class, or a name"),  # type: ignore[arg-type]
+        (lambda: compare(MARKET, ["max-min"], ["envy"]), "there is no 'envy' among the properties"),
+        (lambda: compare(MARKET, ["max-min"], 3), "property: got a int. Give a property, its class, or a name"),
+        (lambda: compare(MARKET, effort=3), "effort: got 3. Give an Effort("),
+        (lambda: next(compare(MARKET, limit=float("nan"))), "time limit: got nan. Give seconds, or None"),
+        (lambda: compare("market.toml"), "problem: got a str. Give a Market, a Setting or a Batch"),  # type: ignore[call-overload]
         (lambda: verify("market.toml", [[1, 0], [0, 1]]), "problem: got a str"),  # type: ignore[arg-type]
-        (lambda: next(compare(MARKET, ["max-min"], backend="hihgs")), "Did you mean highs"),
+        (lambda: compare(MARKET, ["max-min"], backend="hihgs"), "Did you mean highs"),
+        (
+            lambda: uniqueness("max-efficiency", allocate("max-min", MARKET)),
+            "Give an allocation that max-efficiency decided",
+        ),
+        (lambda: uniqueness("max-min", MARKET), "decision: got a Market. Give an allocation"),  # type: ignore[arg-type]
         (lambda: run("max-min", TRACE, CLUSTER, length=300), "`fairopt solve` takes it"),
         (lambda: run("srtf", [MARKET], CLUSTER, length=300), "Give a Trace; for one market after another"),
         (lambda: verify(MARKET, [[1, 0], [0, 1]], ["strategy_proofness"]), "`compare` asks it of a policy"),

@@ -221,7 +221,7 @@ def _optimum(program: Program, solution: Solution) -> dict[str, Any]:
 
 def on_shares(program: Program, weights: Array, sense: Sense = Sense.MAXIMIZE) -> Program:
     """Return the program with another objective: the sum of ``weights`` (n, k) times the shares."""
-    block = next(block for block in program.variable_blocks if block.name == "share")
+    block = program.variable_block("share")
     cost = np.zeros(len(program.cost), dtype=weights.dtype)
     cost[block.span] = weights.ravel()
     return replace(program, sense=sense, cost=cost, offset=0, logarithms=None)

@@ -18,7 +18,7 @@ from fairopt.backends import Method, Solver
 from fairopt.by_name import AnyPolicy, AnySolver
 from fairopt.compare.rows import AllocationRow, Compared, PlanRow, Row, RunRow
 from fairopt.deadline import time_limit
-from fairopt.errors import BadInput, FairoptError
+from fairopt.errors import BadInput, FairoptError, require
 from fairopt.metrics import metrics
 from fairopt.policy import Policy, decide, uniqueness
 from fairopt.policy.decide import can_be_exact
@@ -50,7 +50,7 @@ def answered(problem: Any, policy: Policy, **how: Any) -> Row:
 
 
 @answered.register
-def _(
+def _on_market(
     problem: Market,
     policy: Policy,
     *,
@@ -70,7 +70,7 @@ def _(
 
 
 @answered.register
-def _(
+def _on_setting(
     problem: Setting,
     policy: Policy,
     *,
@@ -91,7 +91,7 @@ def _(
 
 
 @answered.register
-def _(problem: Batch, policy: Policy, *, backend: Solver | Method | None = None, exact: bool = False) -> Row:
+def _on_batch(problem: Batch, policy: Policy, *, backend: Solver | Method | None = None, exact: bool = False) -> Row:
     try:
         return PlanRow(policy=policy, plan=decide(policy, problem, backend, exact=exact))
     except FairoptError as error:
@@ -112,6 +112,7 @@ def compare(
     effort: Effort | None = None,
     limit: float | None = None,
     watch: Callable[[Policy, str], None] = lambda policy, cell: None,
+    backend: AnySolver = None,
     **how: Any,
 ) -> Compared[Any]:
     """Yield a `Row` for each policy as soon as it is known: `AllocationRow`, `RunRow` or `PlanRow`.
@@ -137,32 +138,32 @@ def compare(
     <AllocationRow: equal-split: HOLDS envy_freeness, sharing_incentive>
     <AllocationRow: max-efficiency: FAILS envy_freeness, sharing_incentive>
     """
-    return Compared(problem, _rows(problem, policies, properties, effort, limit, watch, **how))
-
-
-def _rows(
-    problem: Any,
-    policies: AnyPolicy | Sequence[AnyPolicy] | None,
-    properties: AnyProperty | Sequence[AnyProperty] | None,
-    effort: Effort | None,
-    limit: float | None,
-    watch: Callable[[Policy, str], None],
-    *,
-    backend: AnySolver = None,
-    **how: Any,
-) -> Iterator[Any]:
     decided = Queue if isinstance(problem, Setting) else type(problem)
     if policies is None:
         policies = discovery.policies(decided)
     chosen = [discovery.policy_of(each, decided) for each in _several(policies)]
-    ordered = sorted(_asked(problem, properties), key=lambda each: isinstance(each, MechanismProperty))
+    solvers = [discovery.solver_of(each, backend) for each in chosen]
+    asked = sorted(_asked(problem, properties), key=lambda each: isinstance(each, MechanismProperty))
+    require(isinstance(effort, Effort | None), effort, "effort", "Give an Effort(evaluations=..., seconds=...)")
     if isinstance(problem, Market) and how.get("exact") is False:
         problem = problem.as_(float)
-    for policy in chosen:
+    return Compared(problem, _rows(problem, zip(chosen, solvers, strict=True), asked, effort, limit, watch, **how))
+
+
+def _rows(
+    problem: Any,
+    chosen: Iterable[tuple[Policy, Solver | Method | None]],
+    ordered: Sequence[Property],
+    effort: Effort | None,
+    limit: float | None,
+    watch: Callable[[Policy, str], None],
+    **how: Any,
+) -> Iterator[Any]:
+    for policy, solver in chosen:
         watch(policy, DECISION)
         began = perf_counter()
         with time_limit(limit):
-            row = answered(problem, policy, backend=discovery.solver_of(policy, backend), **how)
+            row = answered(problem, policy, backend=solver, **how)
         seconds = {DECISION: perf_counter() - began}
         _log.debug("%r in %.3f s", row.outcome, seconds[DECISION])
         for each in ordered if row.outcome is not None else ():

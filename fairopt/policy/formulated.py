@@ -54,8 +54,11 @@ class Formulated(Policy):
             return self._by_method(problem, solve)
         begun = perf_counter()
         program = self.formulate(problem.as_(solve.number), state)
-        wanted = "a Program: p.program() of a Formulation p"
-        require_returned(isinstance(program, Program), program, f"{type(self).__name__}.formulate", wanted)
+        fits = isinstance(program, Program) and ("share", problem.shape) in (
+            (block.name, block.shape) for block in program.variable_blocks
+        )
+        wanted = 'a Program: p.program() of a Formulation p, with variables "share", one for each user and type'
+        require_returned(fits, program, f"{type(self).__name__}.formulate", wanted)
         built = perf_counter()
         solution = solve.optimum(program)
         return Allocation(
@@ -100,7 +103,7 @@ class Formulated(Policy):
         """
         if np.array_equal(program.variable("share", solution.point), decision.shares):
             return solution
-        block = next(block for block in program.variable_blocks if block.name == "share")
+        block = program.variable_block("share")
         lower, upper = program.lower.copy(), program.upper.copy()
         lower[block.span] = upper[block.span] = decision.shares.ravel()
         found = Exact().solve(replace(program, lower=lower, upper=upper))

@@ -50,7 +50,7 @@ class Optima:
 
     def __init__(self, market: Market, choices: Program, shares: Array) -> None:
         self.market, self.choices, self.shares = market, choices, shares
-        self.first = next(block.first for block in choices.variable_blocks if block.name == "share")
+        self.first = choices.variable_block("share").first
         self.fair = market.fair_utility()
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,8 @@ def check_size(users: int, types: int) -> None:
 
 
 def listed(values: object, place: str) -> list[object]:
-    """Return the entries of a list, an array or a tuple; strings and dictionaries are none."""
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+    """Return the entries of a list, an array or a tuple; strings, dictionaries and sets are none."""
+    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise BadInput(f"got {type(values).__name__}", place=place, remedy="Give a list of numbers")
     return list(values)
 

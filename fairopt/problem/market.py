@@ -186,7 +186,7 @@ class Market(Frozen, Tabular):
         return np.asarray(np.multiply.outer(self.weight / self.weight.sum(), self.capacity))
 
     def shares(self, given: Shares) -> Array:
-        """Return shares (n, k) that somebody gives: an array as it is, lists and pandas tables in the market's numbers.
+        """Return shares (n, k) that somebody gives: floats and objects as they are, all else in the market's numbers.
 
         Errors: `BadInput` for another shape, for labels that are none of the market's, and for what is no number.
         """
@@ -194,7 +194,8 @@ class Market(Frozen, Tabular):
             if given.shape != self.shape:
                 wrong = f"got shape {given.shape} for a market of shape {self.shape}"
                 raise BadInput(wrong, place="allocation", remedy="Give a row for each user and a column for each type")
-            return given
+            if given.dtype.kind in "fO":
+                return given
         return cast(shares_given(given, self.users, self.types), Fraction if self.exact else float)
 
     def utility(self, shares: Shares) -> Array:
@@ -246,7 +247,7 @@ class Market(Frozen, Tabular):
             return self
         return self._in_floats if number is float else self._in(number)
 
-    def misreport(self, user: str | int, row: Amounts | Array) -> Market:
+    def misreport(self, user: str | int | np.integer[Any], row: Amounts | Array) -> Market:
         """Return the market in which one user reports other speedups (k,), in order or by type; errors as `of`."""
         i = self.index(user)
         place = f"user {i + 1} ({self.users[i]!r}), misreport"
@@ -261,10 +262,10 @@ class Market(Frozen, Tabular):
         checks.check_rows(told[None, :], self.capacity, [f"user {i + 1} ({self.users[i]!r})"])
         return replace(self, speedup=speedup)
 
-    def index(self, user: str | int) -> int:
+    def index(self, user: str | int | np.integer[Any]) -> int:
         """Return the row of a user given by name or row; `BadInput` where there is none."""
-        if isinstance(user, int) and 0 <= user < len(self.users):
-            return user
+        if isinstance(user, int | np.integer) and 0 <= user < len(self.users):
+            return int(user)
         if user in self.users:
             return self.users.index(str(user))
         raise BadInput(f"there is no user {user!r}", remedy=f"The users are {', '.join(self.users[:20])}")
@@ -304,7 +305,7 @@ class Market(Frozen, Tabular):
             demand=None if self.demand is None else self.demand[rows],
         )
 
-    def without(self, user: str | int) -> Market:
+    def without(self, user: str | int | np.integer[Any]) -> Market:
         """Return the market that is left when one user goes."""
         gone = self.index(user)
         return self.select([i for i in range(len(self.users)) if i != gone])

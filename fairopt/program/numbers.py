@@ -74,7 +74,9 @@ def number_text(value: Number) -> str:
     short = f"{float(value):.6g}"
     if not isinstance(value, Fraction) or Fraction(short) == value:
         return short
-    return str(value) if len(str(value)) <= LONGEST_FRACTION else short
+    # Python refuses to write out a number of thousands of digits, as exact runs have
+    brief = max(value.numerator.bit_length(), value.denominator.bit_length()) < 4 * LONGEST_FRACTION
+    return str(value) if brief and len(str(value)) <= LONGEST_FRACTION else short
 
 
 def short_text(value: Number) -> str:

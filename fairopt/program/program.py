@@ -191,8 +191,12 @@ class Program:
 
     def variable(self, name: str, x: Array) -> Array:
         """Return the values that ``x`` gives to the block of variables called ``name``, in its shape."""
-        block = _called(name, self.variable_blocks, "variables")
+        block = self.variable_block(name)
         return x[block.span].reshape(block.shape)
+
+    def variable_block(self, name: str) -> Block:
+        """Return the block of variables called ``name``; its ``span`` selects its values in a point."""
+        return _called(name, self.variable_blocks, "variables")
 
     def row_block(self, name: str) -> Block:
         """Return the block of rows called ``name``; its ``span`` selects its duals in a solution."""

@@ -112,7 +112,7 @@ def slack_allowed(tolerance: Number | None, *, exact: bool) -> Number:
     """Return the relative slack that counts as none. Errors: `BadInput` for what is no tolerance."""
     if tolerance is None:
         return 0 if exact else TOLERANCE
-    if not 0 <= tolerance < INFINITY:
+    if not (isinstance(tolerance, Number) and 0 <= tolerance < INFINITY):
         raise BadInput(f"got {tolerance}", place="tolerance", remedy="Give a finite number that is not negative")
     return tolerance
 

@@ -161,6 +161,16 @@ def test_misreports_are_validated() -> None:
             market.as_(float).misreport(0, row)
 
 
+def test_a_row_may_be_a_number_of_numpy() -> None:
+    market = Market.of([[1, 2], [1, 3]], [1, 1])
+    assert market.without(np.argmax(market.speedup[:, 1])).users == ("u1",)
+
+
+def test_a_set_has_no_order() -> None:
+    with pytest.raises(BadInput, match="capacity: got set"):
+        Market.of([[1, 2], [1, 3]], {1, 2})
+
+
 def test_normalised_measures_on_the_reference_or_the_slowest_type_that_runs() -> None:
     market = Market.of([[2, 4, 8], [0, 3, 6]], [1, 1, 1], types=["K80", "P100", "V100"])
     assert market.normalised().speedup.tolist() == [[1, 2, 4], [0, 1, 2]]

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairopt.backends.exact import Exact
-from fairopt.errors import BadInput
-from fairopt.models import CooperativeOEF, MaxEfficiency, NashWelfare, NonCooperativeOEF, WaterFilling
+from fairopt.errors import BadInput, WrongReturn
+from fairopt.models import CooperativeOEF, EqualSplit, MaxEfficiency, NashWelfare, NonCooperativeOEF, WaterFilling
 from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.properties import (
@@ -273,9 +273,11 @@ def test_adjacent_types_in_an_order_of_ones_own() -> None:
         np.array([[np.nan, 0.25], [0, 0.75]]),
         np.array([[1, np.inf], [0, 0.75]]),
         [[1, "x"], [0, 1]],
+        np.array([["1", "x"], ["0", "1"]]),
+        np.full((2, 2), True),
         [[1, 0]],
     ],
-    ids=["shape", "nan", "inf", "text", "rows"],
+    ids=["shape", "nan", "inf", "text", "array of text", "truth", "rows"],
 )
 @pytest.mark.parametrize("each", of_allocations(), ids=lambda each: each.name)
 def test_what_is_no_allocation_is_refused(each: AllocationProperty, allocation: Any) -> None:
@@ -283,8 +285,20 @@ def test_what_is_no_allocation_is_refused(each: AllocationProperty, allocation: 
         each.check(Market.of([[1, 2], [1, 5]], capacity=[1, 1]), allocation)
 
 
-@pytest.mark.parametrize("tolerance", [float("nan"), float("inf"), -1])
-def test_a_tolerance_that_is_none_is_refused(tolerance: float) -> None:
+@pytest.mark.parametrize("each", of_allocations(), ids=lambda each: each.name)
+def test_less_than_nothing_is_judged_as_it_is(each: AllocationProperty) -> None:
+    market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    assert each.check(market, [[-1, 0], [-1, -1]]).exact
+    assert not each.check(market.as_(float), [[-1, 0], [-1, -1]]).exact
+
+
+def test_whole_numbers_in_an_array_are_as_exact_as_in_a_list() -> None:
+    verdict = EnvyFreeness().check(Market.of([[1, 2], [1, 5]], capacity=[1, 1]), np.eye(2, dtype=int))
+    assert verdict.exact
+
+
+@pytest.mark.parametrize("tolerance", [float("nan"), float("inf"), -1, "1e-6"])
+def test_a_tolerance_that_is_none_is_refused(tolerance: Any) -> None:
     with pytest.raises(BadInput, match="tolerance"):
         EnvyFreeness().check(Market.of([[1, 2]], capacity=[1, 1]), [[1, 1]], tolerance=tolerance)
 
@@ -348,3 +362,15 @@ def test_effort_must_be_some() -> None:
         Effort(evaluations=0)
     with pytest.raises(BadInput):
         Effort(seconds=0)
+
+
+class NoBundle(EqualSplit):
+    """A rule whose shortcut forgot to return."""
+
+    def bundle(self, user: int, problem: Market, before: Any, solve: Any) -> Any:
+        return None
+
+
+def test_what_a_shortcut_must_return_is_said() -> None:
+    with pytest.raises(WrongReturn, match="bundle returned a NoneType; it must return an array"):
+        StrategyProofness().search(NoBundle(), Market.of([[1, 2], [1, 5]], capacity=[1, 1]))

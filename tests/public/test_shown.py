@@ -10,6 +10,7 @@ from fractions import Fraction
 from html.parser import HTMLParser
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fairopt
@@ -78,6 +79,12 @@ class Nested(HTMLParser):
 def test_rounded_fractions_say_so_and_exact_ones_are_kept_where_asked() -> None:
     assert "≈0.333333" in MARKET._repr_html_()
     assert MARKET.to_frame(exact=True).loc["B & C", "V100"] == MARKET.speedup[1, 1]
+
+
+def test_numbers_too_long_to_be_written_out_are_rounded() -> None:
+    market = Market.of([[1, 2]], [1, 1])
+    shares = np.array([[Fraction(1, 3) + Fraction(1, 10**5000), Fraction(1)]], dtype=object)
+    assert "≈2.33333" in metrics(market, shares)._repr_html_()
 
 
 def test_what_a_long_table_leaves_out_is_counted() -> None:

@@ -12,6 +12,7 @@ from fairopt.backends import Backend
 from fairopt.models import EqualSplit
 from fairopt.policy import Computed, Formulated
 from fairopt.problem import Market
+from fairopt.program import Formulation, Program
 from fairopt.properties import AllocationProperty
 from fairopt.testing.backend_suite import backend_suite
 from fairopt.testing.data_suites import Import, dataset_suite, importer_suite
@@ -45,6 +46,19 @@ class NoProgram(Formulated):
 
     def formulate(self, problem: Market, state: Any) -> Any:
         breaks.__name__.upper()
+
+
+@dataclass(frozen=True)
+class NoShares(Formulated):
+    """A policy whose program gives its variables another name."""
+
+    name = "no-shares"
+    source = "made to be wrong"
+
+    def formulate(self, problem: Market, state: Any) -> Program:
+        p = Formulation("no shares")
+        p.maximize(p.variable("x", problem.shape, lower=0, upper=1).sum())
+        return p.program()
 
 
 class Solver(Backend):
@@ -112,6 +126,7 @@ def test_an_error_of_the_plug_in_has_its_traceback(suite: Suite[Any], subject: A
         (policy_suite(), Returns("none", lambda _: None), "Returns.compute returned a NoneType; it must return a pair"),
         (policy_suite(), Returns("one", lambda it: it.equal_split()), "it must return a pair: shares (n, k), and"),
         (policy_suite(), NoProgram(), "NoProgram.formulate returned a NoneType; it must return a Program"),
+        (policy_suite(), NoShares(), 'must return a Program: p.program() of a Formulation p, with variables "share"'),
         (backend_suite(), Solver("none", lambda: None), "Solver._solve returned a NoneType; it must return a Solution"),
         (property_suite(), Judge("bool", lambda: True), "Judge._check returned a bool; it must return a Verdict"),
     ],

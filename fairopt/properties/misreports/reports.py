@@ -11,7 +11,7 @@ import numpy as np
 from fairopt.backends import Highs, ProgramMethod
 from fairopt.backends.batched import solve_many
 from fairopt.backends.solution import Basis, not_negative
-from fairopt.errors import NotSolved
+from fairopt.errors import NotSolved, require_returned
 from fairopt.policy import Allocation, Formulated, Policy, chosen, decide, session
 from fairopt.problem import Market
 from fairopt.problem.market import capped_value
@@ -79,7 +79,11 @@ class Reports:
             market = self.market.misreport(user, reports[place])
             near = session(self.policy, self._solver, start=self.truth.solution)
             with suppress(NotSolved):  # a report that the policy cannot answer gains nothing
-                bundle = self.policy.bundle(user, market, self.truth, near).astype(float)
+                bundle = self.policy.bundle(user, market, self.truth, near)
+                fits = isinstance(bundle, np.ndarray) and bundle.shape == market.capacity.shape
+                method = f"{type(self.policy).__name__}.bundle"
+                require_returned(fits, bundle, method, "an array (k,): GPUs of each type")
+                bundle = bundle.astype(float)
                 demand = None if self.market.demand is None else self.market.demand[user]
                 found[place] = capped_value(self.market.speedup[user], bundle, demand) - self.own[user]
         return found
@@ -117,7 +121,7 @@ class Reports:
             if not _same(programs.program(0), self._written(speedups[programs.cases[0]])):
                 self._like = None
                 return np.full(len(users), np.nan)
-            block = next(block for block in programs.template.variable_blocks if block.name == "share")
+            block = programs.template.variable_block("share")
             points, who = solve_many(programs, like, basis), users[programs.cases]
             shares = not_negative(points[:, block.span].reshape(-1, *block.shape)[np.arange(len(who)), who])
             demand = None if self.market.demand is None else self.market.demand[who]

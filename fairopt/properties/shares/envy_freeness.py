@@ -107,7 +107,7 @@ def _closest_to_envy(market: Market, shares: Array) -> tuple[Array, Array]:
     users, others = np.nonzero(~np.eye(n, dtype=bool))
     own, value = market.utility(shares)[users], _value(market, shares, users, others)
     # sums of k terms, a few roundings each; with demands, differences of sums of GPUs at the fastest speed
-    held = shares.sum(axis=1)
+    held = np.abs(shares).sum(axis=1)
     most = held[users] + held[others] * (market.weight[users] / market.weight[others])
     rounding = 4 * (k + 4) ** 2 * np.finfo(float).eps * market.speedup.max(axis=1)[users] * most
     fair = market.fair_utility()[users]
