@@ -14,7 +14,7 @@ from fairopt.errors import OutOfTime
 from fairopt.models import CooperativeOEF, MaxEfficiency, PartialAllocation
 from fairopt.policy import Policy, Uniqueness
 from fairopt.problem import Market
-from fairopt.properties import Answer, Effort, ParetoEfficiency
+from fairopt.properties import Answer, Effort, ParetoEfficiency, StrategyProofness, Verdict
 from fairopt.testing.float_samples import large_market, rising
 
 
@@ -60,6 +60,15 @@ def test_the_earlier_of_two_limits_counts_and_ends_with_its_block() -> None:
     assert left() is None
     with time_limit(0), pytest.raises(OutOfTime, match="time limit of 0 s"):
         left()
+
+
+def test_a_search_of_which_nobody_says_how_long_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    efforts: list[Effort | None] = []
+    monkeypatch.setattr(
+        StrategyProofness, "judge", lambda *_, effort: efforts.append(effort) or Verdict.undecided("", "")
+    )
+    list(compare(large(3), [MaxEfficiency()], ["strategy_proofness"]))
+    assert efforts == [Effort(seconds=60)]
 
 
 def test_whoever_watches_is_told_of_each_cell_before_it_is_computed() -> None:

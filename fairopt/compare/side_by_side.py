@@ -39,6 +39,8 @@ from fairopt.simulation.measures_finish_time import Ideal
 _log = logging.getLogger(__name__)
 #: How a property may be given.
 AnyProperty: TypeAlias = str | type[Property] | Property
+#: How long misreports are searched for under each policy, where nobody says.
+SEARCH = Effort(seconds=60.0)
 #: The first cell of a row.
 DECISION = "decision"
 
@@ -109,7 +111,7 @@ def compare(
     policies: AnyPolicy | Sequence[AnyPolicy] | None = None,
     properties: AnyProperty | Sequence[AnyProperty] | None = None,
     *,
-    effort: Effort | None = None,
+    effort: Effort = SEARCH,
     limit: float | None = None,
     watch: Callable[[Policy, str], None] = lambda policy, cell: None,
     backend: AnySolver = None,
@@ -127,10 +129,10 @@ def compare(
     played, all by default; ``ideal`` is what finish-time fairness compares with.
 
     A policy that cannot answer does not stop the others. Searches come last, so that the cheap verdicts are there when
-    one is stopped. ``limit``: most seconds for a decision, and for each property, which is UNDECIDED after them; a
-    search has those of its ``effort`` as well. ``watch`` is told of each cell before it is computed. ``.to_frame()`` of
-    the result is the table of all rows. Errors: `BadInput` for unknown names, and for properties of another kind of
-    problem. Source: those of the policies and properties.
+    one is stopped; each ends after a minute, or as ``effort`` says. ``limit``: most seconds for a decision, and for
+    each property, which is UNDECIDED after them; a search has those of its ``effort`` as well. ``watch`` is told of
+    each cell before it is computed. ``.to_frame()`` of the result is the table of all rows. Errors: `BadInput` for
+    unknown names, and for properties of another kind of problem. Source: those of the policies and properties.
 
     >>> from fairopt.datasets import oef_example
     >>> for row in compare(oef_example(), ["equal-split", "max-efficiency"], ["envy_freeness", "sharing_incentive"]):
@@ -144,7 +146,7 @@ def compare(
     chosen = [discovery.policy_of(each, decided) for each in _several(policies)]
     solvers = [discovery.solver_of(each, backend) for each in chosen]
     asked = sorted(_asked(problem, properties), key=lambda each: isinstance(each, MechanismProperty))
-    require(isinstance(effort, Effort | None), effort, "effort", "Give an Effort(evaluations=..., seconds=...)")
+    require(isinstance(effort, Effort), effort, "effort", "Give an Effort(evaluations=..., seconds=...)")
     if isinstance(problem, Market) and how.get("exact") is False:
         problem = problem.as_(float)
     return Compared(problem, _rows(problem, zip(chosen, solvers, strict=True), asked, effort, limit, watch, **how))
@@ -154,7 +156,7 @@ def _rows(
     problem: Any,
     chosen: Iterable[tuple[Policy, Solver | Method | None]],
     ordered: Sequence[Property],
-    effort: Effort | None,
+    effort: Effort,
     limit: float | None,
     watch: Callable[[Policy, str], None],
     **how: Any,
@@ -169,7 +171,7 @@ def _rows(
         for each in ordered if row.outcome is not None else ():
             watch(policy, each.name)
             began = perf_counter()
-            searches = ((effort and effort.seconds) or 0) if isinstance(each, MechanismProperty) else 0
+            searches = (effort.seconds or 0) if isinstance(each, MechanismProperty) else 0
             with time_limit(None if limit is None else limit + searches):
                 try:
                     verdict = each.judge(policy, problem, row.outcome, effort=effort)
