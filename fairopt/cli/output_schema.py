@@ -16,7 +16,6 @@ Keys = Mapping[str, tuple[Mapping[str, Any], str]]
 
 TEXT: Schema = {"type": "string"}
 TRUTH: Schema = {"type": "boolean"}
-COUNT: Schema = {"type": "integer"}
 OBJECT: Schema = {"type": "object"}
 NUMBER: Schema = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^-?\d+(/\d+)?$"}]}
 VERSION: Keys = {"schema": ({"const": SCHEMA}, "The version of this schema.")}
@@ -150,8 +149,13 @@ _WRITTEN: Keys = {
     "kind": (TEXT, "What it is: a market, a trace, a cluster or a batch."),
     "holds": (TEXT, "What it holds, in short."),
 }
-_OPTION = {"name": "The name.", "type": "What can be given.", "default": "What it is else.", "meaning": "What it does."}
-_LISTED = {key: (TEXT, about) for key, about in {"name": "The name.", "source": "Where it is from."}.items()}
+_OPTION: Keys = {
+    "name": (TEXT, "The name."),
+    "type": (TEXT, "What can be given."),
+    "default": (TEXT, "What it is else."),
+    "meaning": (TEXT, "What it does."),
+}
+_LISTED: Keys = {"name": (TEXT, "The name."), "source": (TEXT, "Where it is from.")}
 _BENCH_LISTS: Keys = dict.fromkeys(
     ("specifications", "tasks", "families of instances", "contenders"), (_list(OBJECT), "By name.")
 )
@@ -215,10 +219,7 @@ _PARTS: Mapping[str, Schema] = {
             "methods": (NAMES, "Its methods; the first is the default."),
             "program": (TRUTH, "Whether a back end can decide it."),
             "available": (TRUTH, "Whether it can decide here."),
-            "options": (
-                _list(_object("An option.", {key: (TEXT, about) for key, about in _OPTION.items()})),
-                "What --set takes.",
-            ),
+            "options": (_list(_object("An option.", _OPTION)), "What --set takes."),
             "claims": (_list(OBJECT), "What its source claims."),
         },
     ),

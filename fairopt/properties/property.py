@@ -189,9 +189,7 @@ class AllocationProperty(OutcomeProperty):
         Exact shares on an exact market are decided exactly unless a ``tolerance`` is given. Errors: `BadInput` for a
         wrong shape, and for a number that is not finite.
         """
-        given = (
-            problem.shares(allocation) if isinstance(allocation, np.ndarray) else allocation_from(allocation, problem)
-        )
+        given = problem.shares(allocation)
         if given.dtype == object:
             given = allocation_from(given.tolist(), problem)
         elif not np.isfinite(given).all():
