@@ -15,6 +15,7 @@ from fairopt.datasets import astraea_example, philly_cluster, philly_trace
 from fairopt.models import MaxMin
 from fairopt.models import ShortestRemainingTimeFirst as SRTF
 from fairopt.properties import EnvyFreeness
+from fairopt.simulation import Setting
 
 MARKET = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
 
@@ -113,12 +114,19 @@ def test_lists_are_verified_with_all_properties_of_allocations() -> None:
         (lambda: uniqueness("max-min", MARKET), "decision: got a Market. Give an allocation"),  # type: ignore[arg-type]
         (lambda: run("max-min", TRACE, CLUSTER, length=300), "`fairopt solve` takes it"),
         (lambda: run("srtf", [MARKET], CLUSTER, length=300), "Give a Trace; for one market after another"),
+        (lambda: verify(astraea_example(), [[1, 0]]), "outcome: got a list. Of a Batch, give a Plan"),
+        (lambda: verify(Setting(CLUSTER, TRACE), 3), "outcome: got a int. Of a Setting, give a History"),
         (lambda: verify(MARKET, [[1, 0], [0, 1]], ["strategy_proofness"]), "`compare` asks it of a policy"),
     ],
 )
 def test_what_is_none_says_what_there_is(ask: Any, says: str) -> None:
     with pytest.raises(BadInput, match=re.escape(says)):
         ask()
+
+
+def test_a_slip_of_the_keyboard_is_not_passed_over() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'exct'"):
+        decide("max-min", MARKET, exct=True)  # type: ignore[call-overload]
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -20,7 +20,7 @@ from fairopt.compare.rows import AllocationRow, Compared, PlanRow, Row, RunRow
 from fairopt.deadline import time_limit
 from fairopt.errors import BadInput, FairoptError, require
 from fairopt.metrics import metrics
-from fairopt.policy import Policy, decide, uniqueness
+from fairopt.policy import Plan, Policy, decide, uniqueness
 from fairopt.policy.decide import can_be_exact
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
@@ -201,6 +201,9 @@ def verify(
     >>> verify(market, [[1, 0], [0, 1]], ["pareto_efficiency"])["pareto_efficiency"].holds
     True
     """
+    for kind, made in ((Setting, History), (Batch, Plan)):
+        fits = not isinstance(problem, kind) or isinstance(outcome, made)
+        require(fits, f"a {type(outcome).__name__}", "outcome", f"Of a {kind.__name__}, give a {made.__name__}")
     verdicts = {}
     for each in _asked(problem, properties):
         if not isinstance(each, OutcomeProperty):

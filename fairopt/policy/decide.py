@@ -136,6 +136,8 @@ def decide(
     if not isinstance(problem, policy.problem):
         remedy = f"Give a {policy.problem.__name__}, which is what it decides on"
         raise BadInput(f"got a {type(problem).__name__}", place=policy.name, remedy=remedy)
+    if unknown := how.keys() - How.__annotations__.keys():
+        raise TypeError(f"decide() got an unexpected keyword argument {min(unknown)!r}")
     left()
     at = how.get("at")
     if at is None:
