@@ -58,11 +58,11 @@ _DECISION: Keys = {
     "types": (NAMES, "The GPU types, in the order of the columns."),
     "allocation": (_or_null(_list(NUMBERS)), "GPUs of each type for each user; null without an answer."),
     "utilities": (_or_null(NUMBERS), "Throughput of each user, in its own unit."),
-    "unique": (_or_null(TRUTH), "Whether no other optimum has other shares; null where that is not known."),
+    "unique": (_or_null(TRUTH), "Whether no other optimum has other shares; null where that was not asked, or is not known."),
     "seconds": (SECONDS, "What it took."),
 }
 _DECISION_BESIDE: Keys = {
-    "unique_utilities": (_or_null(TRUTH), "Whether no other optimum has other utilities; null where not known."),
+    "unique_utilities": (_or_null(TRUTH), "Whether no other optimum has other utilities; null where not asked, or not known."),
     "solver": (_or_null(TEXT), "Who solved."),
     "evidence": ({}, "What the policy brings to show that the decision is right."),
     "proven": (_or_null(OBJECT), "Bounds between which the optimum lies, with the multipliers that prove them."),
@@ -285,7 +285,7 @@ def output_schema(command: str = "") -> Schema:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "https://fairopt.invalid/output.schema.json",
         "title": f"fairopt --json, version {SCHEMA}",
-        "description": "What the commands print with --json. Other keys may stand beside those that are listed.",
+        "description": "What the commands print with `--json`. Other keys may stand beside those that are listed.",
         **({"$ref": f"#/$defs/{command}"} if command else {}),
         "$defs": {**OUTPUTS, **_PARTS},
     }
