@@ -58,11 +58,11 @@ _DECISION: Keys = {
     "types": (NAMES, "The GPU types, in the order of the columns."),
     "allocation": (_or_null(_list(NUMBERS)), "GPUs of each type for each user; null without an answer."),
     "utilities": (_or_null(NUMBERS), "Throughput of each user, in its own unit."),
-    "unique": (_or_null(TRUTH), "Whether no other optimum has other shares; null where that was not asked, or is not known."),
+    "unique": (_or_null(TRUTH), "Whether no other optimum has other shares; null where nobody asked, or nobody knows."),
     "seconds": (SECONDS, "What it took."),
 }
 _DECISION_BESIDE: Keys = {
-    "unique_utilities": (_or_null(TRUTH), "Whether no other optimum has other utilities; null where not asked, or not known."),
+    "unique_utilities": (_or_null(TRUTH), "The same of utilities."),
     "solver": (_or_null(TEXT), "Who solved."),
     "evidence": ({}, "What the policy brings to show that the decision is right."),
     "proven": (_or_null(OBJECT), "Bounds between which the optimum lies, with the multipliers that prove them."),
