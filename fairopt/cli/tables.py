@@ -278,16 +278,25 @@ def fits(table: Table) -> bool:
 def _parts(table: Table, console: Console) -> Iterator[Table]:
     """Yield a table whose longest words fit beside each other; else some of its columns at a time, after the first."""
     if _narrowest(table, console) <= console.width:
-        yield table
+        yield _kept_whole(table, console)
         return
     first, *others = table.columns
     part: list[Column] = []
     for column in others:
         if part and _narrowest(_of_columns([first, *part, column]), console) > console.width:
-            yield _of_columns([first, *part])
+            yield _kept_whole(_of_columns([first, *part]), console)
             part = []
         part.append(column)
-    yield _of_columns([first, *part])
+    yield _kept_whole(_of_columns([first, *part]), console)
+
+
+def _kept_whole(table: Table, console: Console) -> Table:
+    """Return a table; where its words fit, columns that only have single words are not made narrower than these."""
+    endless = console.options.update(width=ENDLESS)
+    for column in table.columns if _narrowest(table, console) <= console.width else ():
+        cells = (Measurement.get(console, endless, cell) for cell in (column.header, *column.cells))
+        column.no_wrap = all(each.minimum == each.maximum for each in cells)
+    return table
 
 
 def _narrowest(table: Table, console: Console) -> int:
@@ -315,7 +324,7 @@ def terminal() -> Console:
 
 def _width() -> int:
     if columns := os.environ.get("COLUMNS", ""):
-        return int(columns) if columns.isdecimal() else WIDE
+        return int(columns) or WIDE if columns.isdecimal() else WIDE
     here = (each for each in (sys.stdout, sys.stderr, sys.stdin) if each is not None and each.isatty())
     return next((os.get_terminal_size(each.fileno()).columns or WIDE for each in here), WIDE)
 
