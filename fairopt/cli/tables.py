@@ -291,11 +291,19 @@ def _parts(table: Table, console: Console) -> Iterator[Table]:
 
 
 def _kept_whole(table: Table, console: Console) -> Table:
-    """Return a table; where its words fit, columns that only have single words are not made narrower than these."""
+    """Return a table whose words are not broken where they fit: of columns that are wrapped, the widest give way."""
+    spare = console.width - _narrowest(table, console)
+    if spare < 0 or fits(table):
+        return table
     endless = console.options.update(width=ENDLESS)
-    for column in table.columns if _narrowest(table, console) <= console.width else ():
-        cells = (Measurement.get(console, endless, cell) for cell in (column.header, *column.cells))
-        column.no_wrap = all(each.minimum == each.maximum for each in cells)
+    found = [[Measurement.get(console, endless, cell) for cell in (each.header, *each.cells)] for each in table.columns]
+    widths = [max(cell.minimum for cell in cells) for cells in found]
+    most = [max(cell.maximum for cell in cells) for cells in found]
+    for _ in range(spare):  # there are columns that could take more, or all would fit
+        grows = min((i for i, width in enumerate(widths) if width < most[i]), key=widths.__getitem__)
+        widths[grows] += 1
+    for column, width in zip(table.columns, widths, strict=True):
+        column.width = width
     return table
 
 

@@ -234,3 +234,12 @@ def test_a_width_of_nothing_hides_nothing(fairopt: Callable[..., Ran], monkeypat
 def test_words_that_fit_are_not_broken(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     assert "throughput" in fairopt("solve", "@oef-example", "--policy", "max-min", "--exact").out
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_names_of_properties_are_whole(
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert "strategy_proofness" in fairopt("policies").out
+    assert width < 80 or "schedule_strategy_proofness" in fairopt("properties").out
