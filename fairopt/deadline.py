@@ -44,6 +44,6 @@ def left(asked: float | None = None) -> float | None:
     end, allowed = _end.get()
     seconds = end - monotonic()
     if seconds <= 0:
-        raise OutOfTime(f"stopped by the time limit of {allowed:g} s")
+        raise OutOfTime(f"the time limit of {allowed:g} s is over")
     within = min(seconds, INFINITY if asked is None else asked)
     return None if within == INFINITY else within

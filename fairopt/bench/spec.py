@@ -212,14 +212,15 @@ def check_names(spec: Spec) -> None:
 def _source(path_or_name: str | PathLike[str]) -> tuple[str, str]:
     given = path_or_name if isinstance(path_or_name, Path) else Path(path_or_name)
     if given.is_file():
-        return read_text(given), str(given)
+        with naming(given):
+            return read_text(given), str(given)
     known = shipped()
     name = str(path_or_name)
     if name in known:
         return known[name], f"{name}.toml"
     if given.suffix or len(given.parts) > 1:
         raise BadInput("there is no such file", file=name, remedy="`fairopt bench list` lists what comes with fairopt")
-    remedy = f"{nearest(name, known, 'specification')} Or give a file"
+    remedy = f"Give a file, or a name. {nearest(name, known, 'specification')}"
     raise BadInput(f"there is no specification {shown(name)}", remedy=remedy)
 
 

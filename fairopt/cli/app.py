@@ -10,9 +10,11 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import sys
 from collections.abc import Mapping
 from importlib import import_module
+from io import TextIOWrapper
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, NoReturn
 
@@ -171,6 +173,8 @@ def _join_words() -> None:
 
 def main() -> None:
     """Run the command line; errors that fairopt raises on purpose become one line and an exit status."""
+    _open_streams()
+    _end_orderly()
     try:
         if os.environ.get("_FAIROPT_COMPLETE") == "complete_bash":
             _join_words()
@@ -182,6 +186,22 @@ def main() -> None:
     except BrokenPipeError:
         sys.stdout = sys.stderr = None  # else Python would try again at exit
         raise SystemExit(Exit.NOBODY_READS) from None
+
+
+def _open_streams() -> None:
+    """Open what the caller has closed, since Python would print errors among the results; let every name be printed."""
+    sys.stdin, sys.stdout, sys.stderr = (
+        open(os.devnull, mode) if stream is None else stream  # noqa: SIM115
+        for stream, mode in ((sys.stdin, "r"), (sys.stdout, "w"), (sys.stderr, "w"))
+    )
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _end_orderly() -> None:
+    """Take an end that others ask for, such as a queue of jobs, as an interruption: what is computed is kept."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _run() -> None:
@@ -202,5 +222,8 @@ def _run() -> None:
 
 
 def _end(why: str, status: Exit) -> NoReturn:
-    print(f"fairopt: {why}", file=sys.stderr)
+    try:
+        print(f"fairopt: {why}", file=sys.stderr)
+    except OSError:  # nobody can be told; the status says it
+        sys.stderr = None  # else Python would try again at exit
     raise SystemExit(status) from None

@@ -61,7 +61,11 @@ def compare(
     ] = False,
     limit: Annotated[
         float | None,
-        typer.Option("--time-limit", help="Most seconds for each cell: a decision, or a property of it.", min=0),
+        typer.Option(
+            "--time-limit",
+            help="Most seconds for each cell: a decision, or a property of it; a search has --seconds more.",
+            min=0,
+        ),
     ] = None,
     certificates: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Of a market: write the evidence here, for `fairopt check DIR`.")

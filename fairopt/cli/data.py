@@ -11,9 +11,9 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import as_json, completing, listing, tables
-from fairopt.cli.given import described, input_file, names_of
+from fairopt.cli.given import data_set, described, input_file, names_of
 from fairopt.errors import BadInput
-from fairopt.problem.files.problem import kind_of
+from fairopt.problem.files.problem import KINDS, kind_of
 
 Name = typer.Argument(
     metavar="[NAME]",
@@ -28,6 +28,7 @@ def datasets(
 ) -> None:
     """List the data sets that are installed, or write one to a file for the other commands."""
     if name is not None:
+        name = data_set(name.removeprefix("@"), tuple(KINDS))
         if out is None:
             raise BadInput("there is no place for the data set", place="--out", remedy=f"Give --out {name}.toml")
         return _write(discovery.load(discovery.DATASETS, name), out, f"data set {name!r}", json_)

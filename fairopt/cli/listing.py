@@ -155,6 +155,7 @@ def show(json_: bool, data: Any, print_table: Callable[[], None]) -> None:
         print_table()
 
 
-def print_json(data: Mapping[str, Any] | list[Any]) -> None:
-    """Print JSON on standard output, and nothing else there."""
-    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+def print_json(data: Mapping[str, Any] | list[Any], *, indent: int | None = 2) -> None:
+    """Print JSON on standard output, and nothing else there; names as they are, where it takes every letter."""
+    every = str(sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    print(json.dumps(data, indent=indent, ensure_ascii=not every, allow_nan=False))

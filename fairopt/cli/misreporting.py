@@ -58,6 +58,7 @@ def lie(
     """
     problem, rule = read_market(market, types or ()), discovery.policy(policy, Market)
     require_place(certificate, "--certificate")
+    require_place(out, "--out")
     with tables.working("searching"):
         found = StrategyProofness().search(rule, problem, effort=Effort(evaluations=evaluations, seed=seed))
     verdict = found.by_misreport[kind.value]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -18,7 +17,7 @@ from fairopt.cli import round_json, round_tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import input_file, input_option
 from fairopt.cli.journal import Journal, Resumed, read_journal
-from fairopt.cli.listing import AsJson, Backend, policy_option
+from fairopt.cli.listing import AsJson, Backend, policy_option, print_json
 from fairopt.cli.parquet import require_parquet, write_parquet
 from fairopt.cli.settings import Settings, configured, mechanics_of, read_trace_on
 from fairopt.errors import BadInput, FairoptError
@@ -95,7 +94,7 @@ def run_command(
             length=seconds,
             stopped=played.stopped,
         )
-        print(json.dumps(data, ensure_ascii=False, allow_nan=False))
+        print_json(data, indent=None)
     else:
         round_tables.measures(found, rule, played.trace)
     played.leave()

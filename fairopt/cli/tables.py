@@ -278,16 +278,33 @@ def fits(table: Table) -> bool:
 def _parts(table: Table, console: Console) -> Iterator[Table]:
     """Yield a table whose longest words fit beside each other; else some of its columns at a time, after the first."""
     if _narrowest(table, console) <= console.width:
-        yield table
+        yield _kept_whole(table, console)
         return
     first, *others = table.columns
     part: list[Column] = []
     for column in others:
         if part and _narrowest(_of_columns([first, *part, column]), console) > console.width:
-            yield _of_columns([first, *part])
+            yield _kept_whole(_of_columns([first, *part]), console)
             part = []
         part.append(column)
-    yield _of_columns([first, *part])
+    yield _kept_whole(_of_columns([first, *part]), console)
+
+
+def _kept_whole(table: Table, console: Console) -> Table:
+    """Return a table whose words are not broken where they fit: of columns that are wrapped, the widest give way."""
+    spare = console.width - _narrowest(table, console)
+    if spare < 0 or fits(table):
+        return table
+    endless = console.options.update(width=ENDLESS)
+    found = [[Measurement.get(console, endless, cell) for cell in (each.header, *each.cells)] for each in table.columns]
+    widths = [max(cell.minimum for cell in cells) for cells in found]
+    most = [max(cell.maximum for cell in cells) for cells in found]
+    for _ in range(spare):  # there are columns that could take more, or all would fit
+        grows = min((i for i, width in enumerate(widths) if width < most[i]), key=widths.__getitem__)
+        widths[grows] += 1
+    for column, width in zip(table.columns, widths, strict=True):
+        column.width = width
+    return table
 
 
 def _narrowest(table: Table, console: Console) -> int:
@@ -315,7 +332,7 @@ def terminal() -> Console:
 
 def _width() -> int:
     if columns := os.environ.get("COLUMNS", ""):
-        return int(columns) if columns.isdecimal() else WIDE
+        return int(columns) or WIDE if columns.isdecimal() else WIDE
     here = (each for each in (sys.stdout, sys.stderr, sys.stdin) if each is not None and each.isatty())
     return next((os.get_terminal_size(each.fileno()).columns or WIDE for each in here), WIDE)
 

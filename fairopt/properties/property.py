@@ -16,7 +16,7 @@ import numpy as np
 
 from fairopt.certificates import Certificate, PropertyProof
 from fairopt.certificates.decisions import PROPERTIES
-from fairopt.errors import BadInput, NotCapable, require_returned
+from fairopt.errors import BadInput, NotCapable, require, require_returned
 from fairopt.policy import Allocation, Optima, Policy
 from fairopt.problem import Market, allocation_from, exact
 from fairopt.program import INFINITY, Array, Number
@@ -38,8 +38,8 @@ class Effort:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.evaluations < 1 or (self.seconds is not None and not self.seconds > 0):
-            raise BadInput(f"got {self}", place="effort", remedy="Allow at least one evaluation and some time")
+        require(self.evaluations >= 1, self.evaluations, "evaluations", "Allow at least one")
+        require(self.seconds is None or self.seconds > 0, self.seconds, "seconds", "Give a time above 0")
 
     def ends(self, parts: int = 1) -> float:
         """Return when a part of a search that begins now must end, by `monotonic`; infinite where no time is set."""

@@ -32,6 +32,8 @@ def decide(path: Path, tolerance: Fraction | None = None) -> tuple[list[str], st
 
     ``tolerance`` None means the usual one of the file's kind. Errors: `Unreadable`.
     """
+    if path.is_dir():
+        raise Unreadable(f"no file in this folder ends in {', '.join(SUFFIXES)}")
     begins, alone = first(path)
     if runs.recognises(begins):
         return runs.decide_file(path, tolerance)  # a run may be long: it is read line by line

@@ -243,7 +243,7 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
     except UnicodeDecodeError as error:
         raise Unreadable(f"it is not UTF-8: {error}") from error
     except (OSError, EOFError, zlib.error) as error:
-        raise Unreadable(str(error)) from error
+        raise Unreadable((isinstance(error, OSError) and error.strerror) or str(error)) from error
 
 
 def document(path: Path) -> Any:

@@ -284,3 +284,13 @@ def test_the_list_says_what_claims_assume(fairopt: Callable[..., Ran], policy: s
     found: Any = discovery.policy(policy)
     out = " ".join(fairopt("policies").out.split())
     assert all(f"{claim.said()} if {claim.assumes}" in out for claim in found.claims if claim.assumes)
+
+
+def test_a_data_set_is_written_by_the_names_that_other_commands_take(
+    fairopt: Callable[..., Ran], tmp_path: Path
+) -> None:
+    for name in ("gavel", "@gavel", "gavel-example"):
+        assert fairopt("datasets", name, "--out", tmp_path / "gavel.toml").status == 0
+    unknown = fairopt("datasets", "nothing")
+    assert unknown.status == 2
+    assert "no data set of that name" in unknown.err

@@ -237,3 +237,16 @@ def test_what_depends_on_the_choice_among_optima_is_said(fairopt: Callable[..., 
     assert (by_optimum["some"]["answer"], by_optimum["every"]["answer"]) == ("HOLDS", "FAILS")
     assert by_optimum["every"]["exact"] is True
     assert properties["pareto_efficiency"]["by_optimum"]["every"]["answer"] == "HOLDS"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nothing.json", "No such file or directory"),
+        ("folder", "no file in this folder ends in .json, .jsonl, .json.gz, .jsonl.gz"),
+    ],
+)
+def test_what_cannot_be_read_says_why(fairopt: Callable[..., Ran], tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "folder").mkdir()
+    ran = fairopt("check", tmp_path / name)
+    assert (ran.status, ran.out) == (2, f"{tmp_path / name}: cannot be read: {said}\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import logging
 import os
 import pty
@@ -177,3 +178,68 @@ def test_help_is_there_at_once(name: str) -> None:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(taken) < 0.8
+
+
+# -- closed streams, letters, and ends ---------------------------------------------------------------------------------
+SOLVE = "solve @oef-eq6 --policy equal-split"
+
+
+@pytest.mark.parametrize(
+    ("shell", "status", "out", "error"),
+    [
+        (f"{SOLVE} >&-", 0, "", ""),
+        (f"{SOLVE} 2>&-", 0, "throughput", ""),
+        ("solve nothing.toml --policy equal-split 2>&-", 2, "", ""),
+        ("solve nothing.toml --policy equal-split 2>/dev/full", 2, "", ""),
+        ("solve - --policy equal-split <&-", 2, "", "it is empty"),
+    ],
+)
+def test_closed_streams_change_no_status(shell: str, status: int, out: str, error: str) -> None:
+    command = f"{sys.executable} -m fairopt {shell}"
+    ran = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == status
+    assert out in ran.stdout
+    assert bool(out) == bool(ran.stdout)
+    assert error in ran.stderr
+    assert bool(error) == bool(ran.stderr)
+
+
+@pytest.mark.parametrize("json_", [False, True])
+def test_names_are_printed_where_not_every_letter_can_be(tmp_path: Path, json_: bool) -> None:
+    (tmp_path / "market.csv").write_text("user,A\ncapacity,1\nü,1\n日本,1\n", encoding="utf-8")
+    command = [*FAIROPT, "solve", str(tmp_path / "market.csv"), "--policy", "equal-split", *["--json"] * json_]
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=env)
+    assert json.loads(ran.stdout)["users"] == ["ü", "日本"] if json_ else r"\u65e5\u672c" in ran.stdout
+
+
+def test_a_run_that_is_asked_to_end_keeps_what_it_has(tmp_path: Path) -> None:
+    state, record = tmp_path / "state.jsonl", tmp_path / "run.jsonl.gz"
+    play = [*FAIROPT, "run", "@philly", "--cluster", "@philly", "--policy", "stride"]
+    begun = subprocess.Popen([*play, "--state", state, "--record", record], stderr=subprocess.PIPE, text=True)
+    while not (record.exists() and record.stat().st_size > 1000):
+        time.sleep(0.05)
+    begun.terminate()
+    assert "interrupted after" in begun.communicate(timeout=60)[1]
+    assert begun.returncode == 130
+    for goes_on in ([*play, "--resume", state, "--rounds", "1"], [*FAIROPT, "check", record]):
+        subprocess.run(goes_on, check=True, capture_output=True, timeout=60)
+
+
+def test_a_width_of_nothing_hides_nothing(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "0")
+    assert "throughput" in fairopt(*SOLVE.split()).out
+
+
+def test_words_that_fit_are_not_broken(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert "throughput" in fairopt("solve", "@oef-example", "--policy", "max-min", "--exact").out
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_names_of_properties_are_whole(
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert "strategy_proofness" in fairopt("policies").out
+    assert width < 80 or "schedule_strategy_proofness" in fairopt("properties").out
