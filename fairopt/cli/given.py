@@ -131,10 +131,12 @@ def data_set(text: str, kinds: Sequence[type]) -> str:
     several = [name for name in fit if name.startswith(f"{text}-")]
     if len(several) == 1:
         return several[0]
-    near = get_close_matches(text, [*fit, *(name.partition("-")[0] for name in fit)], 3, 0.5)
-    remedy = f"Give @{' or @'.join(dict.fromkeys(several or near or fit))}; `fairopt datasets` lists all"
-    wanted = " or a ".join(KINDS[each].name for each in kinds)
-    problem = f"{len(several)} data sets begin so" if several else f"no data set of that name is a {wanted}"
+    near = [] if several else get_close_matches(text, [*fit, *(name.partition("-")[0] for name in fit)])
+    names = " or @".join(dict.fromkeys(near or several or fit))
+    remedy = f"Did you mean @{names}?" if near else f"Give @{names}; `fairopt datasets` lists all"
+    wanted = f"no data set of that name is a {' or a '.join(KINDS[each].name for each in kinds)}"
+    none = "there is no such data set" if set(kinds) == set(KINDS) else wanted
+    problem = f"{len(several)} data sets begin so" if several else none
     raise BadInput(problem, file=f"@{text}", remedy=remedy)
 
 

@@ -102,7 +102,7 @@ def test_a_data_set_is_written(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["datasets", "oef-exampel", "--out", "x.toml"], "Did you mean oef-example"),
+        (["datasets", "oef-exampel", "--out", "x.toml"], "Did you mean @oef-example"),
         (["datasets", "oef-example"], "Give --out oef-example.toml"),
         (["datasets", "--out", "x.toml"], "no data set to write to x.toml"),
         (["datasets", "oef-example", "--out", "x.exe"], ".toml"),
