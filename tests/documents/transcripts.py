@@ -29,6 +29,8 @@ BEGIN = f"""exec 2>&1
 pip() {{ {INSTALL} "${{@: -1}}" "$SITE"; }}
 done_() {{ local status=$?; printf '{DONE}'; return $status; }}
 """
+#: What a session has of the caller's environment, besides PATH.
+KEPT = ("HOME", "TMPDIR", "OPENBLAS_CORETYPE")
 SECONDS = re.compile(r"\b\d+(\.\d+)?(e-?\d+)?(?= (s|ms|seconds)\b)")
 
 
@@ -80,7 +82,9 @@ def run(page: Path) -> list[str]:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as site:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         known = {"PATH": path, "PYTHONPATH": site, "SITE": site, "COLUMNS": "120", "LC_ALL": "C.UTF-8"}
-        environment = {**os.environ, **known, "PYTHONDONTWRITEBYTECODE": "1"}
+        # not the whole environment: by CI, NO_COLOR and many others, tools print something else
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+        environment = {**kept, **known, "PYTHONDONTWRITEBYTECODE": "1"}
         session = Path(site, "session")
         session.write_text(script(page), encoding="utf-8")
         how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True, "cwd": folder, "env": environment}
