@@ -25,6 +25,8 @@ class Schedule(Decision, Tabular):
       else runs to the end of the round.
     * ``costs``: the policy's objective, term by term, in its own unit.
     * ``notes``: remarks of the policy on jobs (row: text), such as why a job was passed over.
+    * ``stands``: until when the policy would decide the same, and keep the same state, if nothing happens: nobody
+      comes, is done or fails, and no host comes back. A run may then go on without asking. None: ask each round.
     """
 
     queue: Queue
@@ -33,6 +35,7 @@ class Schedule(Decision, Tabular):
     _: KW_ONLY
     costs: Mapping[str, Number] = field(default_factory=dict)
     notes: Mapping[int, str] = field(default_factory=dict)
+    stands: Number | None = None
 
     def __repr__(self) -> str:
         run = f"{len(self.placements)} of {len(self.queue)} jobs run"
