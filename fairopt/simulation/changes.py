@@ -71,6 +71,11 @@ class Play(Protocol):
 
     index: int
 
-    def __iter__(self) -> Iterator[Changes]: ...
-    def snapshot(self) -> Snapshot: ...
-    def stop(self) -> None: ...
+    def __iter__(self) -> Iterator[Changes]:
+        """Yield what changes, round after round."""
+
+    def snapshot(self) -> Snapshot:
+        """Return how to go on from here."""
+
+    def stop(self) -> None:
+        """Let the run end after the round that it is in."""
