@@ -9,7 +9,7 @@ A generator is a frozen dataclass, whose fields are its options, found by entry 
 """
 
 from fairopt.workloads.astraea import AstraeaPhilly, AstraeaVenus
-from fairopt.workloads.estimates import EstimationError, Form, Sign
+from fairopt.workloads.estimates import ErrorForm, ErrorSign, EstimationError
 from fairopt.workloads.fft import FftTraces
 from fairopt.workloads.load import Counted, load_of
 from fairopt.workloads.oef import OefTenants
@@ -23,13 +23,13 @@ __all__ = [
     "AstraeaPhilly",
     "AstraeaVenus",
     "Counted",
+    "ErrorForm",
+    "ErrorSign",
     "EstimationError",
     "FftTraces",
-    "Form",
     "OefTenants",
     "OnOff",
     "Poisson",
-    "Sign",
     "Speeds",
     "TraceDriven",
     "Workload",

@@ -19,7 +19,7 @@ from fairopt.workloads.workload import check_range, streams
 PARTS = 10_000
 
 
-class Form(Enum):
+class ErrorForm(Enum):
     """How errors are distributed.
 
     UNIFORM: evenly up to the size. FIXED: all of that size. LOGNORMAL: the size is the standard deviation of the
@@ -31,7 +31,7 @@ class Form(Enum):
     LOGNORMAL = "lognormal"
 
 
-class Sign(Enum):
+class ErrorSign(Enum):
     """Whether estimates are too large (OVER), too small (UNDER), or either, as likely (BOTH)."""
 
     OVER = "over"
@@ -46,18 +46,18 @@ class EstimationError:
     Errors: `BadInput` for a size that is not positive, or such that estimates too small would not be positive.
 
     >>> from fairopt.datasets import philly_trace
-    >>> told = EstimationError(0.3, Form.FIXED, Sign.OVER).applied(philly_trace(), seed=1).jobs
+    >>> told = EstimationError(0.3, ErrorForm.FIXED, ErrorSign.OVER).applied(philly_trace(), seed=1).jobs
     >>> told.work[0], told.estimate[0]
     (Fraction(79, 1), Fraction(1027, 10))
     """
 
     size: float
-    form: Form = Form.UNIFORM
-    sign: Sign = Sign.BOTH
+    form: ErrorForm = ErrorForm.UNIFORM
+    sign: ErrorSign = ErrorSign.BOTH
 
     def __post_init__(self) -> None:
         check_range(self.size, "error", most=10)
-        if self.size >= 1 and self.sign is not Sign.OVER and self.form is not Form.LOGNORMAL:
+        if self.size >= 1 and self.sign is not ErrorSign.OVER and self.form is not ErrorForm.LOGNORMAL:
             problem = f"got {self.size}, by which an estimate may be too small"
             raise BadInput(problem, place="error", remedy="Give one below 1, or sign=over, or form=lognormal")
 
@@ -66,11 +66,11 @@ class EstimationError:
         for_size, for_sign = streams(seed, 2)
         count, size = len(trace.jobs), exact(self.size, "error")
         signs = {
-            Sign.OVER: np.ones(count, dtype=np.int64),
-            Sign.UNDER: -np.ones(count, dtype=np.int64),
-            Sign.BOTH: for_sign.integers(2, size=count) * 2 - 1,
+            ErrorSign.OVER: np.ones(count, dtype=np.int64),
+            ErrorSign.UNDER: -np.ones(count, dtype=np.int64),
+            ErrorSign.BOTH: for_sign.integers(2, size=count) * 2 - 1,
         }[self.sign].tolist()
-        if self.form is Form.LOGNORMAL:
+        if self.form is ErrorForm.LOGNORMAL:
             drawn = for_size.standard_normal(count).tolist()
             # rounded, so that the last digit of a logarithm matters to nobody
             factors = [
@@ -78,7 +78,9 @@ class EstimationError:
                 for sign, each in zip(signs, drawn, strict=True)
             ]
         else:
-            part = for_size.integers(PARTS + 1, size=count).tolist() if self.form is Form.UNIFORM else [PARTS] * count
+            part = (
+                for_size.integers(PARTS + 1, size=count).tolist() if self.form is ErrorForm.UNIFORM else [PARTS] * count
+            )
             factors = [1 + sign * size * Fraction(each, PARTS) for sign, each in zip(signs, part, strict=True)]
         least = Fraction(1, PARTS)
         number: type = Fraction if trace.jobs.exact else float

@@ -16,7 +16,7 @@ from fairopt.problem.numbers import exact
 from fairopt.workloads.load import Counted, gpu_time
 from fairopt.workloads.marginals import hours, marginals
 from fairopt.workloads.speeds import drawn
-from fairopt.workloads.synthetic import FINE, arrivals, stretched
+from fairopt.workloads.synthetic import FINE, arrivals, scaled, stretched
 from fairopt.workloads.workload import Workload, check_count, check_range, streams
 
 
@@ -43,7 +43,7 @@ VARIANTS = (
 LARGE = tuple(each for each in VARIANTS if each.name.startswith(("GPT", "OPT")))
 
 
-class Kind(NamedTuple):
+class TraceKind(NamedTuple):
     """What tells one of the nine traces from the others; ``large``: the part of jobs of large models, None for any."""
 
     jobs: int = 20_000  # Sec. 6.1.3: "up to 20,000 jobs"
@@ -56,12 +56,12 @@ class Kind(NamedTuple):
 #: Sec. 6.1.3 (1 and 2), 6.3.1 (6, 7 and 9); nothing is said of what sets 3, 4, 5 and 8 apart but the random draw.
 KINDS = MappingProxyType(
     {
-        1: Kind(800, workers=4),  # "four-worker training jobs only"
-        2: Kind(800),  # "jobs with varying amounts of worker demand"
-        **dict.fromkeys((3, 4, 5, 8), Kind()),
-        6: Kind(large=Fraction(1, 2)),  # "Approximately 50% of the models in Trace 6 are GPT-neo, GPT-2, and OPT"
-        7: Kind(busier=2),  # "the highest intensive arrival rate"; how high is not said: twice, ours
-        9: Kind(spread=3),  # "a factor of 3x between the shortest and longest jobs"
+        1: TraceKind(800, workers=4),  # "four-worker training jobs only"
+        2: TraceKind(800),  # "jobs with varying amounts of worker demand"
+        **dict.fromkeys((3, 4, 5, 8), TraceKind()),
+        6: TraceKind(large=Fraction(1, 2)),  # "Approximately 50% of the models in Trace 6 are GPT-neo, GPT-2, and OPT"
+        7: TraceKind(busier=2),  # "the highest intensive arrival rate"; how high is not said: twice, ours
+        9: TraceKind(spread=3),  # "a factor of 3x between the shortest and longest jobs"
     }
 )
 
@@ -71,13 +71,15 @@ class FftTraces(Workload):
     """One of the nine traces of FFT's evaluation; what the paper does not say is an option.
 
     * ``which``: 1 to 9. ``jobs``: how many (none: 800 in 1 and 2, 20,000 in the others, which have "up to" that many).
-    * ``days``: in which they come: "over a period of two days" (Sec. 6.1.3, of 1 and 2; open for the others).
+    * ``days``: in which they come. None: two for 800 jobs, "over a period of two days" (Sec. 6.1.3, of 1 and 2); in
+      the same proportion for others (ours).
     * ``load``: open. Run times are multiplied so that the load over the days is this; trace 7 has twice it. None: as
       they are in Philly.
+    * ``longest_hours``: the longest run time, before they are multiplied (none: any; ours); Philly has weeks.
     * ``like``: "the arrival time and processing time distributions in Philly" (Sec. 6.1.3), of gangs of the same size.
-    * ``slowest_speedup``, ``largest_speedup``: of the last type over the first: "from 1.6x to 2.71x" (Sec. 3.1, of
-      Fig. 1(a)); the distribution between them is ours (even), and so is the A10's place, in the middle.
-    * ``bytes_each``: bytes of state for each parameter: 107 GB of OPT-6.7B (Sec. 3.1) are 16.
+    * ``slowest_speedup``: the least of the last type over the first: "from 1.6x to 2.71x" (Sec. 2.2, of Fig. 1(a)).
+      ``largest_speedup``: the largest; even between them, and the A10 in the middle (ours).
+    * ``bytes_each``: bytes of state for each parameter: 107 GB of OPT-6.7B (Sec. 2.2) are 16.
     * ``counted``: the speed at which the load counts a job's GPU-time.
 
     Models and workers are drawn evenly from Table 2. Each job is its own tenant's, as FFT knows none.
@@ -96,8 +98,9 @@ class FftTraces(Workload):
 
     which: int = 1
     jobs: int | None = None
-    days: float = 2
+    days: float | None = None
     load: float | None = 1
+    longest_hours: float | None = None
     like: str = "philly"
     slowest_speedup: float = 1.6
     largest_speedup: float = 2.71
@@ -109,7 +112,8 @@ class FftTraces(Workload):
             raise BadInput(f"got {self.which}", place="which", remedy=f"Give one of {', '.join(map(str, KINDS))}")
         if self.jobs is not None:
             check_count(self.jobs, "jobs", least=2)
-        check_range(self.days, "days", most=10_000)
+        if self.days is not None:
+            check_range(self.days, "days", most=10_000)
         if self.load is not None:
             check_range(self.load, "load", most=1000)
         check_range(self.bytes_each, "bytes_each")
@@ -120,15 +124,16 @@ class FftTraces(Workload):
         for_models, for_times, for_speeds, for_arrivals = streams(seed, 4)
         kind = KINDS[self.which]
         count = kind.jobs if self.jobs is None else self.jobs
-        picked = [_picked(kind, int(cluster.capacity.max()), for_models) for _ in range(count)]
+        picked = _picked(kind, count, int(cluster.capacity.max()), for_models)
         gpus = [workers for _, workers in picked]
         speed = drawn(count, len(cluster.types), for_speeds, (self.slowest_speedup, self.largest_speedup))
         seconds = self._seconds(kind, gpus, for_times)
-        span = round(exact(self.days, "days") * 86_400 * FINE)
+        days = Fraction(2 * count, 800) if self.days is None else exact(self.days, "days")
+        span = round(days * 86_400 * FINE)
         if self.load is not None:
-            needed = exact(gpu_time(gpus, seconds, speed, cluster, self.counted), "demand")
+            needed = gpu_time(gpus, seconds, speed, cluster, self.counted)
             wanted = exact(self.load, "load") * kind.busier * int(cluster.gpus.sum()) * Fraction(span, FINE)
-            seconds = [max(round(each * wanted / needed, 3), Fraction(1, FINE)) for each in seconds]
+            seconds = scaled(seconds, wanted / needed)
         return Trace(
             Jobs.of(
                 gpus=gpus,
@@ -141,28 +146,29 @@ class FftTraces(Workload):
             )
         )
 
-    def _seconds(self, kind: Kind, gpus: Sequence[int], random: np.random.Generator) -> list[Fraction]:
+    def _seconds(self, kind: TraceKind, gpus: Sequence[int], random: np.random.Generator) -> list[Fraction]:
         """Return run times on the first type; where a trace limits their spread, evenly from 1 to it."""
         if kind.spread is not None:
             return [
                 1 + Fraction(int(each) * (kind.spread - 1), FINE) for each in random.integers(FINE + 1, size=len(gpus))
             ]
-        parts = marginals(self.like)
-        of_size = {size: parts.of_size(size) for size in sorted(set(gpus))}
-        return [Fraction(int(of_size[size].draw(random, 1)[1][0])) for size in gpus]
+        parts = marginals(self.like).up_to(max(gpus), self.longest_hours)
+        seconds = {size: iter(parts.of_size(size).draw(random, gpus.count(size))[1]) for size in sorted(set(gpus))}
+        return [Fraction(int(next(seconds[size]))) for size in gpus]
 
 
-def _picked(kind: Kind, largest: int, random: np.random.Generator) -> tuple[Variant, int]:
-    """Return a model and its workers, both drawn evenly from those that a trace may have."""
-    known = VARIANTS
-    if kind.large is not None:
-        some = int(random.integers(kind.large.denominator)) < kind.large.numerator
-        known = LARGE if some else tuple(each for each in VARIANTS if each not in LARGE)
+def _picked(kind: TraceKind, count: int, largest: int, random: np.random.Generator) -> list[tuple[Variant, int]]:
+    """Return models and their workers, both drawn evenly from those that a trace may have."""
     allowed = [
-        (each, [size for size in each.workers if size <= largest and kind.workers in (None, size)]) for each in known
+        (each, [size for size in each.workers if size <= largest and kind.workers in (None, size)]) for each in VARIANTS
     ]
     fit = [(each, sizes) for each, sizes in allowed if sizes]
-    if not fit:
+    large, others = [each for each in fit if each[0] in LARGE], [each for each in fit if each[0] not in LARGE]
+    if not large:
         raise BadInput(f"no type has more than {largest} GPUs", place="cluster", remedy="Give a larger one")
-    model, sizes = fit[int(random.integers(len(fit)))]
-    return model, sizes[int(random.integers(len(sizes)))]
+    found = []
+    for part, at, workers in random.integers(2**32, size=(count, 3)).tolist():
+        known = fit if kind.large is None else large if part < kind.large * 2**32 else others
+        model, sizes = known[at % len(known)]
+        found.append((model, sizes[workers % len(sizes)]))
+    return found

@@ -40,7 +40,8 @@ def load_of(trace: Trace, cluster: Cluster, *, over: object = None, counted: Cou
     number: type = Fraction if jobs.exact else float
     span = jobs.arrival[-1] - jobs.arrival[0] if over is None else number(exact(over, "over"))
     needed: Number = gpu_time(jobs.gpus.tolist(), jobs.work.tolist(), jobs.throughput.tolist(), cluster, counted)
-    return needed / (int(cluster.gpus.sum()) * span)
+    load: Number = needed / (int(cluster.gpus.sum()) * span)
+    return load
 
 
 def gpu_time(
@@ -53,9 +54,10 @@ def gpu_time(
     """Return the sum over jobs of GPUs times work over speed; jobs that can run nowhere demand nothing."""
     capacity = [int(each) for each in cluster.capacity]
     # many jobs have the same throughputs
-    speeds = {row: _speed(row, capacity, counted) for row in set(map(tuple, throughput))}
-    jobs = zip(gpus, work, map(tuple, throughput), strict=True)
-    return sum((own * needed / speeds[row] for own, needed, row in jobs if any(row)), start=work[0] * 0)
+    needed: dict[tuple[Number, ...], Number] = {}
+    for own, each, row in zip(gpus, work, map(tuple, throughput), strict=True):
+        needed[row] = needed.get(row, 0) + own * each
+    return sum((total / _speed(row, capacity, counted) for row, total in needed.items() if any(row)), work[0] * 0)
 
 
 def _speed(row: Sequence[Number], capacity: Sequence[int], counted: Counted) -> Number:

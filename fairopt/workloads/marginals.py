@@ -29,9 +29,14 @@ class Marginals(NamedTuple):
     mean: Array
     half: Array
 
-    def up_to(self, largest: int) -> Marginals:
-        """Return the parts of gangs of at most ``largest``."""
-        return Marginals(*(column[self.gpus <= largest] for column in self))
+    def up_to(self, largest: int, hours: float | None = None) -> Marginals:
+        """Return the parts of gangs of at most ``largest``, and of run times of at most so many hours (None: any)."""
+        fit = self.gpus <= largest
+        if hours is not None:
+            fit &= self.mean + self.half <= hours * 3600
+        if not fit.any():
+            raise BadInput(f"got {hours}", place="longest_hours", remedy="Give more hours: no jobs are so short")
+        return Marginals(*(column[fit] for column in self))
 
     def of_size(self, gpus: int) -> Marginals:
         """Return the parts of the largest gangs of at most ``gpus``: the run times of jobs of that size."""

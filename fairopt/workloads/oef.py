@@ -14,7 +14,7 @@ from fairopt.program import Number
 from fairopt.workloads.load import Counted, gpu_time, load_of
 from fairopt.workloads.marginals import marginals
 from fairopt.workloads.speeds import drawn
-from fairopt.workloads.synthetic import FINE, GRAIN
+from fairopt.workloads.synthetic import GRAIN, scaled
 from fairopt.workloads.workload import Workload, check_count, check_range, streams
 
 
@@ -33,14 +33,15 @@ class Coming(Enum):
 class OefTenants(Workload):
     """50 tenants with about 20 jobs each, of one type for each tenant; what the paper does not say is an option.
 
-    * ``tenants``: 50; ``jobs``: "each tenant averaging 20 jobs of the same type" (Sec. 6.3.2); ``spread``: a tenant has
-      that many more or fewer at most, drawn evenly (ours).
+    * ``tenants``: how many, 50 (Sec. 6.3.2). ``jobs``: of a tenant, "averaging 20 jobs of the same type" (Sec. 6.3.2).
+      ``spread``: a tenant has that many more or fewer at most, drawn evenly (ours).
     * ``days``: "a three-day-long evaluation" (Sec. 6.3.2), over which the load is meant. ``coming``: when jobs come
       (open); random times are within the first half of the days (ours), so that the evaluation sees their ends.
     * ``load``: open ("contention levels consistent with ... Philly", Sec. 6.1.2): run times are multiplied to reach it.
-    * ``like``, ``largest``: the trace whose gangs of at most ``largest`` GPUs and run times are taken (ours).
-    * ``slowest_speedup``, ``largest_speedup``: of the last type over the first, the same for all jobs of a tenant:
-      1.39 for VGG to 2.15 for LSTM on an RTX 3090 (Sec. 2.1, Fig. 1(a)), evenly between; the 3080 in the middle (ours).
+    * ``like``: the trace whose gangs and run times are taken (ours). ``largest``: the largest gang (ours).
+      ``longest_hours``: the longest run time, before they are multiplied (none: any; ours).
+    * ``slowest_speedup``: the least of the last type over the first, 1.39 for VGG on an RTX 3090 (Sec. 2.2, Fig. 1(a)).
+      ``largest_speedup``: the largest, 2.15 for LSTM. All jobs of a tenant have one; even, the 3080 between (ours).
     * ``counted``: the speed at which the load counts a job's GPU-time.
 
     Source: OEF (2024), Sec. 6.1 and 6.3.2.
@@ -62,6 +63,7 @@ class OefTenants(Workload):
     load: float = 0.8
     like: str = "philly"
     largest: int = 4
+    longest_hours: float | None = None
     slowest_speedup: float = 1.39
     largest_speedup: float = 2.15
     counted: Counted = Counted.MEAN
@@ -84,18 +86,18 @@ class OefTenants(Workload):
         for_counts, for_jobs, for_speeds, for_arrivals = streams(seed, 4)
         counts = (self.jobs + for_counts.integers(-self.spread, self.spread + 1, size=self.tenants)).tolist()
         owner = [tenant for tenant, count in enumerate(counts) for _ in range(count)]
-        parts = marginals(self.like).up_to(min(self.largest, int(cluster.capacity.max())))
+        parts = marginals(self.like).up_to(min(self.largest, int(cluster.capacity.max())), self.longest_hours)
         sizes, seconds = parts.draw(for_jobs, len(owner))
         gpus = sizes.tolist()
         by_tenant = drawn(self.tenants, len(cluster.types), for_speeds, (self.slowest_speedup, self.largest_speedup))
         speed = [by_tenant[tenant] for tenant in owner]
         work = [Fraction(each) for each in seconds.tolist()]
-        needed = exact(gpu_time(gpus, work, speed, cluster, self.counted), "demand")
+        needed = gpu_time(gpus, work, speed, cluster, self.counted)
         wanted = exact(self.load, "load") * int(cluster.gpus.sum()) * exact(self.days, "days") * 86_400
         return Trace(
             Jobs.of(
                 gpus=gpus,
-                work=[max(round(each * wanted / needed, 3), Fraction(1, FINE)) for each in work],
+                work=scaled(work, wanted / needed),
                 types=cluster.types,
                 throughput=speed,
                 arrival=self._arrivals(owner, for_arrivals),

@@ -15,6 +15,7 @@ from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.problem.jobs import MOST_JOBS
 from fairopt.problem.numbers import exact
+from fairopt.program import Number
 from fairopt.workloads.load import Counted, gpu_time
 from fairopt.workloads.marginals import marginals, tenants
 from fairopt.workloads.speeds import Speeds, state_sizes, throughputs
@@ -34,8 +35,10 @@ class Synthetic(Workload):
       the last, as `load_of` has it; this makes the time in which they arrive.
     * ``like``: the real trace: philly, venus, pai, openb, or gavel (the rule of its generator).
     * ``largest``: the largest gang (none: the largest that one type of the cluster has GPUs for).
+    * ``longest_hours``: the longest run time (none: any).
     * ``tenants``: how many, with equally many jobs; 0 for those of the real trace, and their parts of its jobs.
-    * ``speeds``, with ``slowest_speedup`` and ``largest_speedup`` for drawn ones: throughputs by type.
+    * ``speeds``: throughputs by type: equal ones, those of models that Gavel measured (on K80, P100, V100), or drawn.
+    * ``slowest_speedup``: of drawn speeds, the least of the last type over the first. ``largest_speedup``: the largest.
     * ``counted``: the speed at which the load counts a job's GPU-time.
     """
 
@@ -43,6 +46,7 @@ class Synthetic(Workload):
     load: float = 0.8
     like: str = "philly"
     largest: int | None = None
+    longest_hours: float | None = None
     tenants: int = 0
     speeds: Speeds = Speeds.MEASURED
     slowest_speedup: float = 1.6
@@ -66,7 +70,7 @@ class Synthetic(Workload):
         """Return the trace of this seed for ``cluster``."""
         for_jobs, for_speeds, for_tenants, for_arrivals = streams(seed, 4)
         largest = int(cluster.capacity.max())
-        parts = marginals(self.like).up_to(largest if self.largest is None else min(self.largest, largest))
+        parts = marginals(self.like).up_to(min(self.largest or largest, largest), self.longest_hours)
         sizes, seconds = parts.draw(for_jobs, self.jobs)
         gpus, work = sizes.tolist(), [Fraction(each) for each in seconds.tolist()]
         range_ = (self.slowest_speedup, self.largest_speedup)
@@ -93,9 +97,9 @@ class Synthetic(Workload):
         return [names[at] for at in np.searchsorted(last, random.integers(last[-1], size=self.jobs), side="right")]
 
 
-def span_of(needed: object, load: object, cluster: Cluster) -> int:
+def span_of(needed: Number, load: object, cluster: Cluster) -> int:
     """Return the thousandths of a second in which jobs that need ``needed`` GPU-seconds come at a load."""
-    span = round(exact(needed, "demand") * FINE / (exact(load, "load") * int(cluster.gpus.sum())))
+    span = round(needed * FINE / (exact(load, "load") * int(cluster.gpus.sum())))
     if span < 1:
         raise BadInput(f"got {load}", place="load", remedy="Give a smaller one, or more jobs: all would come at once")
     return span
@@ -118,6 +122,12 @@ def arrivals(count: int, span: int, pieces: Iterable[tuple[int, int]], random: n
     if first == last:
         raise BadInput("all jobs arrive at once", place="jobs", remedy="Ask for more jobs")
     return [Fraction(round((moment - first) * span / (last - first)), FINE) for moment in sorted(moments)]
+
+
+def scaled(seconds: Sequence[Fraction], factor: Number) -> list[Fraction]:
+    """Return run times times a factor, in thousandths of a second, none of them 0."""
+    short = Fraction(round(factor * 10**12), 10**12)  # else the numbers have thousands of digits
+    return [max(round(each * short, 3), Fraction(1, FINE)) for each in seconds]
 
 
 def stretched(counts: Sequence[int], span: int) -> list[tuple[int, int]]:
