@@ -75,7 +75,7 @@ def test_what_is_written_is_read_back_with_its_types() -> None:
 
 
 def test_numpy_numbers_are_written_as_numbers() -> None:
-    given = Outer(np.float64(0.1), listed=tuple(np.arange(2)), by_row={np.int64(1): Inner(np.int32(5))})  # type: ignore[arg-type]
+    given = Outer(np.float64(0.1), listed=tuple(np.arange(2)), by_row={np.int64(1): Inner(np.int32(5))})  # type: ignore[arg-type,dict-item]
     data = json.loads(json.dumps(encode(given)))
     assert (data["number"], data["listed"], data["by_row"]) == (0.1, [0, 1], [[1, {"value": 5}]])
     assert encode(np.array([[0.5, 1.0]])) == [[0.5, 1.0]]

@@ -49,7 +49,12 @@ def read_trace_on(trace: Path, cluster: Path) -> tuple[Trace, Cluster]:
 def mechanics_of(restart: str, launch: str, spread: str, local_data: bool) -> Mechanics:
     """Return the mechanics that the options of these names describe."""
     costs = {"restart": restart, "launch": launch, "spread": spread}
-    return Mechanics(**{name: exact(text, f"--{name}") for name, text in costs.items()}, local_data=local_data)
+    given = {name: exact(text, f"--{name}") for name, text in costs.items()}
+    try:
+        return Mechanics(**given, local_data=local_data)
+    except BadInput as error:
+        option = error.place.replace("mechanics, ", "--")
+        raise BadInput(error.problem, place=option, remedy=error.remedy) from error
 
 
 class Option(NamedTuple):
