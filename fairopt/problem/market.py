@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 #: Numbers in order, or by label; shares (n, k) as an array, as lists, or as a table with labels.
 Amounts: TypeAlias = "Iterable[object] | Mapping[str, object] | Series[Any]"
 Shares: TypeAlias = "Array | Sequence[Sequence[object]] | DataFrame"
+#: Floats whose relative difference is at most this are compared as the fractions that they are.
+NEAR = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -225,11 +228,13 @@ class Market(Frozen, Tabular):
         """Return the types from slowest to fastest: by the weighted mean of each user's relative speed on them.
 
         Relative means divided by what the user would get from the whole cluster, so that units do not matter. Where
-        all users agree on an order this is that order; ties keep the order of the market.
+        all users agree on an order this is that order; ties keep the order of the market, and rounding decides none.
         """
         whole = (self.speedup * self.capacity).sum(axis=1)
         mean = (self.speedup * (self.weight / whole)[:, None]).sum(axis=0)
-        return tuple(sorted(range(len(self.types)), key=lambda j: (mean[j], j)))
+        order = tuple(sorted(range(len(self.types)), key=lambda j: (mean[j], j)))
+        near = (mean[b] - mean[a] <= NEAR * mean[b] for a, b in pairwise(order))
+        return order if self.exact or not any(near) else self.as_(Fraction).type_order()
 
     # -- changing ------------------------------------------------------------------------------------------------
     @cached_property

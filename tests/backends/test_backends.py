@@ -285,16 +285,6 @@ def test_a_solver_that_is_not_there_is_named(backend):
         backend.solve(small())
 
 
-@pytest.mark.parametrize(("integer", "remedy"), [(False, "exact back end"), (True, "measure in other units")])
-def test_the_remedy_for_numbers_out_of_range_can_help(integer, remedy):
-    p = Formulation("huge")
-    x = p.variable("x", (2,), lower=0, upper=1, integer=integer)
-    p.maximize(x.sum())
-    p.constrain("sum", 1e300 * x[0] + x[1] <= 1)
-    with pytest.raises(NotSolved, match=remedy):
-        Highs().solve(p.program())
-
-
 def test_pyomo_refuses_what_it_cannot_pass_on():
     with pytest.raises(NotCapable, match="option seed"):
         Pyomo("appsi_highs").solve(small(), seed=1)
