@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt import discovery
-from fairopt.by_name import AnyPolicy, AnySolver
+from fairopt.by_name import AnyPolicy, AnySolver, allocate
 from fairopt.errors import BadInput, NotInstalled, NotSolved
-from fairopt.policy import Allocation, Policy, allocate
+from fairopt.policy import Allocation, Policy
 from fairopt.policy.decide import Chosen
 from fairopt.problem import Market
 from fairopt.problem.labels import nearest
