@@ -45,6 +45,7 @@ class ServerLoads:
         self._type: list[int] = cluster.gpu_type.tolist()
         self._gpus: list[int] = cluster.gpus.tolist()
         self._working = [np.array(queue.hosts(gpu_type), dtype=np.int64) for gpu_type in range(len(cluster.types))]
+        self._largest = [int(cluster.gpus[hosts].max(initial=0)) for hosts in self._working]
         at, up = {host: index for index, host in enumerate(cluster.hosts)}, queue.up.tolist()
         for row, name in enumerate(queue.jobs.names):
             spots = tuple((at[host], gpus) for host, gpus in homes.get(name, ()))
@@ -129,20 +130,23 @@ class ServerLoads:
 
         Ties go to the first. Floats say which hosts are near; Fractions decide among those.
         """
-        hosts = self._working[gpu_type]
-        hosts = hosts[self.queue.cluster.gpus[hosts] >= gpus]
-        names = self.queue.jobs.tenants
-        tickets = np.array([float(per_gpu.get(name, 0)) for name in names])
-        loads = (self._wanted[hosts] @ tickets) / self.queue.cluster.gpus[hosts] * (-1 if most else 1)
+        hosts, sign = self._working[gpu_type], -1 if most else 1
+        hosts = hosts[self.queue.cluster.gpus[hosts] >= gpus] if gpus else hosts
+        wanted, sizes = self._wanted[hosts], self.queue.cluster.gpus[hosts]
+        loads = wanted @ np.array([float(per_gpu.get(name, 0)) for name in self._user]) / sizes * sign
         least = loads.min()
-        near = hosts[loads <= least + NEAR * (1 + abs(least))]
-        alike: dict[tuple[bytes, int], int] = {}  # hosts with the same loads by user have the same load
-        for host in near.tolist():
-            alike.setdefault((self._wanted[host].tobytes(), self._gpus[host]), host)
-        if len(alike) == 1:
-            return int(near[0])
-        sign = -1 if most else 1
-        return min(alike.values(), key=lambda host: (sign * self.load(host, per_gpu), host))
+        near = np.flatnonzero(loads <= least + NEAR * (1 + abs(least)))
+        if len(near) == 1:
+            return int(hosts[near[0]])
+        # users with equal tickets per GPU count as one, and hosts on which these want the same have the same load
+        place: dict[Fraction, int] = {}
+        same = [place.setdefault(per_gpu[name], len(place)) if name in per_gpu else -1 for name in self._user]
+        together = np.array(same)[:, None] == np.arange(len(place))[None, :]
+        kinds = np.column_stack([wanted[near] @ together, sizes[near]])
+        if (kinds == kinds[0]).all():
+            return int(hosts[near[0]])
+        first = np.unique(kinds, axis=0, return_index=True)[1]
+        return min(hosts[near[first]].tolist(), key=lambda host: (sign * self.load(host, per_gpu), host))
 
     def widest_gap(self) -> Number:
         """Return the largest difference between the loads of two servers of a type; 0 where no type has two."""
@@ -159,7 +163,7 @@ class ServerLoads:
     # -- the greedy choice -------------------------------------------------------------------------------------------
     def spans(self, row: int, gpu_type: int) -> bool:
         """Whether a job is large for a type: no working host of it has enough GPUs."""
-        return bool(self.queue.jobs.gpus[row] > self.queue.cluster.gpus[self.queue.hosts(gpu_type)].max(initial=0))
+        return self.sizes[row] > self._largest[gpu_type]
 
     def allocate(self, row: int, gpu_type: int) -> None:
         """Give a job the least loaded servers of a type: one for a small job, as many as needed for a large one.
