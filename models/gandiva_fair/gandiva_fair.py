@@ -11,6 +11,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
+from fairopt.models.common.schedulers import check_lease, lease_length
 from fairopt.models.gandiva_fair.second_price_trading import SecondPriceTrading, Trade
 from fairopt.models.gandiva_fair.servers import Known, Move, ServerLoads, carry_out, to_balance, to_faster_type
 from fairopt.models.gandiva_fair.split_stride import Split, fair_tickets, quantum
@@ -48,7 +49,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class GandivaFair(Policy):
-    """Each round: trades, homes for new jobs, at most ``migrations`` moves, and one quantum of split stride.
+    """Each round: trades, homes for new jobs, at most ``migrations`` moves a quantum, and a quantum of split stride.
 
     1. *Tickets.* A user is entitled to its part, by tickets, of every type; tickets are counted in GPUs of the type.
        Trades change these entitlements (`traded`). They last until users come or go, and are then undone and
@@ -57,11 +58,17 @@ class GandivaFair(Policy):
     2. *Allocation*, Algorithm 2: user by user, to the type where the time of a mini-batch over the user's tickets per
        GPU is least, this job included; ties go to the type where it gets more of the time, then to the newer one,
        which is the later of ``cluster.types``. Then to the least loaded servers. Speeds are known on types where a job
-       of the user has run; where the user's tickets on those are used up, a new job goes to the newest of the others
-       (Sec. 3.5, Profiling). With ``profiling`` False speeds are known from the start.
+       of the user has run. Where the user's allocation on those is used up, a new job goes to the newest of the others
+       on which it is not: "the jobs are scheduled on the V100s until the user exhausts their V100 allocation (based on
+       their tickets). The next job the user submits is scheduled on the second fastest GPU" (Sec. 3.5, Profiling).
+       Once all are used up and no speed is known, it goes where it gets most of the time. With ``profiling`` False
+       speeds are known from the start.
     3. *Migration*: the job that gains most from another type moves, if its relative speedup is above ``improvement``.
        The moves that are left go from the most to the least loaded server of a type, if loads per GPU differ by more
-       than ``threshold``. A load per GPU of 1 is what a server can just serve. The paper gives neither number.
+       than ``threshold``. A load per GPU of 1 is what a server can just serve. The paper gives neither number. "Job
+       migration options are evaluated every time quantum", which "is set to one/two minutes" (Sec. 3.5): where rounds
+       are longer, ``quantum``, in the trace's unit of time, allows ``migrations`` moves for each that a round has; None
+       takes a round for a quantum.
     4. *Split stride* with ``whole`` and ``shared`` as in `SplitStride`.
 
     Large jobs, and jobs with a lease, stay on their servers while these work, except for moves to another type.
@@ -80,6 +87,7 @@ class GandivaFair(Policy):
     trading: bool = True
     profiling: bool = True
     migrations: int = 1
+    quantum: object = None
     threshold: Fraction = Fraction(1, 10)
     improvement: Fraction = Fraction(1, 10)
     whole: bool = False
@@ -89,6 +97,7 @@ class GandivaFair(Policy):
         for option in ("migrations", "threshold", "improvement"):
             value = getattr(self, option)
             require(value >= 0, value, f"{self.name}, {option}", "Give a number, not negative")
+        check_lease(self.quantum, f"{self.name}, quantum")
 
     def decide(self, problem: Queue, state: Shared, solve: Session) -> Schedule:
         """Trade, allocate, move, and run one quantum; see `Policy.decide`."""
@@ -124,12 +133,13 @@ class GandivaFair(Policy):
     def migrate(self, servers: ServerLoads, known: Known) -> dict[int, str]:
         """Move up to ``migrations`` jobs, each at most once; return why, by row."""
         notes: dict[int, str] = {}
-        number, cluster = servers.queue.number, servers.queue.cluster
-        for _ in range(self.migrations):
-            move: Move | None = to_faster_type(servers, known, number(self.improvement))
+        cluster = servers.queue.cluster
+        quanta = max(1, int(servers.queue.length // lease_length(servers.queue, self.quantum)))
+        for _ in range(self.migrations * quanta):
+            move: Move | None = to_faster_type(servers, known, exact(self.improvement, "improvement"))
             why = "faster type"
             if move is None:
-                move, why = to_balance(servers, number(self.threshold)), "load balance"
+                move, why = to_balance(servers, exact(self.threshold, "threshold")), "load balance"
             if move is None or move.row in notes:
                 break
             old = servers.home[move.row][0][0]
