@@ -12,7 +12,7 @@ from fairopt.policy import Policy
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Number
-from fairopt.simulation import by_throughput
+from fairopt.simulation.placement import ByThroughput
 
 
 def fastest(queue: Queue) -> Array:
@@ -73,11 +73,8 @@ def non_preemptive(queue: Queue) -> Queue:
     return replace(queue, lease=lease)
 
 
-def staying_first(queue: Queue, row: int) -> Sequence[int]:
-    """Return the types that a job may run on now: the one it runs on, then the others, the fastest for it first."""
-    fastest = by_throughput(queue, row)
-    here = queue.last_gpu_type(row) if queue.running[row] else -1
-    return sorted(fastest, key=lambda gpu_type: gpu_type != here)
+#: The type that a job runs on, then the others, the fastest for it first.
+staying_first = ByThroughput(stay=True)
 
 
 def check_lease(lease: object, place: str) -> None:
