@@ -90,6 +90,7 @@ ALLOWED = {
     "backends": "program",
     "problem": "program",
     "datasets": "problem program",
+    "workloads": "problem program datasets",
     "methods": "problem program backends",
     "certificates": "problem program backends",
     "policy": "problem program backends certificates",

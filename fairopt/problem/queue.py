@@ -104,6 +104,18 @@ class Queue(Frozen):
         """The type of the numbers: Fraction or float."""
         return Fraction if self.exact else float
 
+    def as_told(self) -> Queue:
+        """Return what a policy is told: the work of jobs, and what remains of it, as estimated; all else is the truth.
+
+        What remains has the same part of the estimate as it has of the work. Rows and cluster are the same, so that a
+        schedule of one queue is one of the other.
+        """
+        told = self.jobs.estimate
+        if told is None:
+            return self
+        remaining = self.remaining * told / self.jobs.work
+        return replace(self, jobs=replace(self.jobs, work=told, estimate=None), remaining=remaining)
+
     @cached_property
     def end(self) -> Number:
         """When the round ends."""
