@@ -14,7 +14,8 @@ from typer.core import TyperGroup
 from fairopt import discovery
 from fairopt.bench.configuring import contenders, summaries
 from fairopt.bench.files import COLUMNS, ResultsFile, rows
-from fairopt.bench.records import Record, environments, line_of, measurements, read_results
+from fairopt.bench.journal import line_of
+from fairopt.bench.records import Record, environments, measurements, read_results
 from fairopt.bench.spec import Spec, shipped, specifications
 from fairopt.cli import bench_tables, completing
 from fairopt.cli.app import PLAIN, Once
@@ -73,7 +74,8 @@ def run_command(
     `fairopt bench SPEC` is the same. Without --json a table is printed at the end. Interrupted, it keeps what is
     measured and ends with status 130.
     """
-    from fairopt.bench.run import place, run_spec  # here and below, so that all commands begin sooner
+    from fairopt.bench.executors import place
+    from fairopt.bench.run import run_spec  # here and below, so that all commands begin sooner
 
     if workers < 1:
         raise BadInput(f"got {workers}", place="--workers", remedy="Give a whole number, at least 1")
