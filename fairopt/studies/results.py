@@ -33,13 +33,17 @@ class Mean:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two policies in one setting, by one measure; ``first`` has the better value. ``result`` is first to second."""
+    """Two policies in one setting, by one measure; ``first`` has the better value. ``result`` is first to second.
+
+    ``family`` is the number of comparisons among which it must stand.
+    """
 
     setting: Setting
     question: Question
     first: str
     second: str
     result: PairedResult
+    family: int = 1
 
     @property
     def factor(self) -> Estimate:
@@ -54,24 +58,22 @@ class Pair:
         """By how much the first is better, in words: a factor, or a difference."""
         if not math.isnan(self.factor.value):
             return shown(self.factor)
-        apart = self.result.difference
-        sign = 1 if self.question.better is Better.MORE else -1
-        ends = sorted((sign * apart.low, sign * apart.high)) if not math.isnan(apart.low) else [math.nan] * 2
-        return (
-            f"{shown(Estimate(sign * apart.value, *ends))} more"
-            if sign > 0
-            else f"{shown(Estimate(sign * apart.value, *ends))} less"
-        )
+        apart, sign = self.result.difference, 1 if self.question.better is Better.MORE else -1
+        low, high = (apart.low, apart.high) if sign > 0 else (-apart.high, -apart.low)
+        return f"{shown(Estimate(sign * apart.value, low, high))} {'more' if sign > 0 else 'less'}"
 
     @property
     def verdict(self) -> str:
         """Who is better and how sure, in words."""
-        if self.result.pairs and self.result.ratio.value == 1 and self.result.ratio.low == self.result.ratio.high == 1:
+        found, none = self.result.decisive
+        if found.value == found.low == found.high == none:
             return f"{self.first} and {self.second}: the same in all runs"
-        if math.isnan(self.result.p):
-            return f"{self.first} before {self.second} by {self.by}: too few seeds to be sure"
         if self.result.sure:
             return f"{self.first} better than {self.second} by {self.by}"
+        if math.isnan(self.result.p):
+            return f"{self.first} before {self.second} by {self.by}: too few seeds to be sure"
+        if not found.low <= none <= found.high:
+            return f"{self.first} before {self.second} by {self.by}: not sure among {self.family} comparisons"
         return f"{self.first} and {self.second}: undecided, {self.by}"
 
 
@@ -108,11 +110,8 @@ class StudyResults:
         """Return a setting's name: the parts in which settings differ; the trace's where there is one only."""
         every = [each.names for each in self.settings]
         own = setting.names
-        parts = [
-            f"load {own[name]}" if name == "load" else own[name]
-            for name in own
-            if len({each[name] for each in every}) > 1
-        ]
+        differing = [name for name in own if len({each[name] for each in every}) > 1]
+        parts = [f"load {own[name]}" if name == "load" else own[name] for name in differing]
         return ", ".join(parts) or own["trace"]
 
     def played(self, policy: str, setting: Setting) -> list[PlayedCell]:
@@ -153,7 +152,10 @@ class StudyResults:
             if (pair := self._pair(question, setting, a, b)) is not None
         ]
         adjusted = holm([pair.result.p for pair in made])
-        return [replace(pair, result=replace(pair.result, adjusted=p)) for pair, p in zip(made, adjusted, strict=True)]
+        return [
+            replace(pair, result=replace(pair.result, adjusted=p), family=len(made))
+            for pair, p in zip(made, adjusted, strict=True)
+        ]
 
     def _pair(self, question: Question, setting: Setting, a: str, b: str) -> Pair | None:
         ours, theirs = (self.outcomes(each, setting, question.measure) for each in (a, b))
@@ -176,9 +178,10 @@ class StudyResults:
         if self.missing:
             yield f"{len(self.missing)} of {len(self.missing) + len(self.cells)} cells are not played yet"
         if self.failed:
-            yield f"{len(self.failed)} cells failed, the first one so: {self.failed[0].called}: {self.failed[0].message}"
+            first = self.failed[0]
+            yield f"{len(self.failed)} cells failed; the first is {first.called}: {first.message}"
         if self.others:
-            yield f"{self.others} cells in the file are of another specification or version of the code, and do not count"
+            yield f"{self.others} cells in the file are of another specification, or of other code, and do not count"
         if any(setting.source.resampled for setting in self.settings):
             yield "Intervals of a trace that is a file say how results would differ on another draw from that one trace"
         unfinished: dict[str, int] = {}
@@ -198,9 +201,10 @@ class StudyResults:
                     late[policy] = max(cut, late.get(policy, 0.0))
         for policy, cut in late.items():
             said = (
-                "no steady state is to be seen" if cut > 0.5 else f"a warm-up of {cut:.0%} of the jobs would be needed"
+                "no steady state is to be seen" if cut > 0.5 else f"the first {cut:.0%} of the jobs are not yet steady"
             )
-            yield f"{policy}: {said} in some setting (MSER-5 of completion times); the window leaves out {self.spec.window.warm_up:.0%}"
+            left = f"the window leaves out {self.spec.window.warm_up:.0%}"
+            yield f"{policy}: {said} in some setting, by MSER-5 of completion times; {left}"
 
     def cut(self, policy: str, setting: Setting) -> float:
         """Return which part of the jobs is not yet in a steady state, by `mser` of the mean course over seeds."""
@@ -220,10 +224,8 @@ class StudyResults:
         means = [
             {
                 **each.setting.names,
-                "policy": each.policy,
-                "measure": each.measure,
+                **{"policy": each.policy, "measure": each.measure, "seeds": each.seeds},
                 **_ends(each.estimate),
-                "seeds": each.seeds,
             }
             for each in self.means
         ]
@@ -266,9 +268,9 @@ def require_whole(results: StudyResults, shards: int) -> None:
     lacking = [n for n in range(1, shards + 1) if any(each.cell.key in keys for each in Shard(n, shards)(every))]
     where = f", in shards {', '.join(f'{n}/{shards}' for n in lacking)}" if shards > 1 else ""
     first = results.missing[0].called
-    remedy = "Run `fairopt study SPEC --shard i/n` for them, with the same code, and merge again"
+    problem = f"{len(results.missing)} cells are missing{where}; the first is {first}"
     raise BadInput(
-        f"{len(results.missing)} cells are missing{where}; the first is {first}", place="the cells", remedy=remedy
+        problem, place="the cells", remedy="Run `fairopt study SPEC --shard i/n` for them, with the same code"
     )
 
 

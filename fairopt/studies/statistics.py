@@ -66,14 +66,19 @@ class PairedResult:
     adjusted: float = math.nan
 
     @property
+    def decisive(self) -> tuple[Estimate, float]:
+        """The ratio, or else the difference, and its value where the two do not differ."""
+        return (self.difference, 0.0) if math.isnan(self.ratio.value) else (self.ratio, 1.0)
+
+    @property
     def p(self) -> float:
         """The p-value of the comparison."""
-        return self.difference.p if math.isnan(self.ratio.value) else self.ratio.p
+        return self.decisive[0].p
 
     @property
     def sure(self) -> bool:
         """Whether the two differ, as far as the family of comparisons allows to say so."""
-        found, none = (self.difference, 0) if math.isnan(self.ratio.value) else (self.ratio, 1)
+        found, none = self.decisive
         return self.adjusted < 1 - CONFIDENCE and not found.low <= none <= found.high
 
 
@@ -147,7 +152,7 @@ def holm(values: Sequence[float]) -> list[float]:
 
 
 def mser(batches: Sequence[float]) -> float:
-    """Return which part of a run, from its start, is not yet a steady state, by the rule MSER; NaN for under 10 batches.
+    """Return which part of a run is not yet a steady state, by the rule MSER; NaN for fewer than ten batches.
 
     ``batches`` are means of as many numbers each, in order of time; of five they make the rule MSER-5. It cuts where
     the squared standard error of the mean of what is left is least. Cuts that leave fewer than five are not looked at,
