@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -121,7 +121,7 @@ def observe(history: History, rows: range | None = None, *, detailed: bool = Tru
     running = StepFunction.of_windows((each.begin, each.end, 1) for ran in history.ran.values() for each in ran)
     waiting = combine(lambda there, run_: there - run_, presence(history), running)
     return Observed(
-        measures=measures,
+        measures={name: value and float(f"{value:.12g}") for name, value in measures.items()},
         quantiles={name: _quantiles(values) for name, values in of_jobs.items() if values},
         over_time={
             "utilisation": _binned(used, begin, end, float(history.cluster.gpus.sum())),
@@ -223,4 +223,6 @@ def _bars(history: History) -> tuple[HostBar, ...]:
             break
     for job in list(going):
         ended(job)
-    return tuple(sorted(found, key=lambda bar: (bar.begin, bar.host))[:BARS])
+    found.sort(key=lambda bar: (bar.begin, bar.host))
+    until = found[BARS].begin if len(found) > BARS else float("inf")  # what begins later is left out
+    return tuple(replace(bar, end=min(bar.end, until)) for bar in found[:BARS] if bar.begin < until)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.bench.records import Environment
+from fairopt.bench.report.words import digits
 from fairopt.errors import BadInput
 from fairopt.simulation.measures import UNITS
 from fairopt.studies.cells import CellStatus, PlayedCell, tasks
@@ -278,13 +279,6 @@ def shown(estimate: Estimate) -> str:
     """Return a number with its interval, such as 1.32 [1.20, 1.45]."""
     value = digits(estimate.value)
     return value if math.isnan(estimate.low) else f"{value} [{digits(estimate.low)}, {digits(estimate.high)}]"
-
-
-def digits(value: float) -> str:
-    """Return a number with three digits, and all those before the point."""
-    if not math.isfinite(value) or not value:
-        return f"{value:g}"
-    return f"{value:,.{max(2 - math.floor(math.log10(abs(value))), 0)}f}"
 
 
 def _ends(estimate: Estimate) -> dict[str, float | None]:

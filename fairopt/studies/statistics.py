@@ -127,12 +127,19 @@ def compare_resampled(first: ArrayLike, second: ArrayLike) -> PairedResult:
 
 
 def mean_of(values: ArrayLike, resampled: bool) -> Estimate:
-    """Return the mean of one policy's outcomes (n,), of a resampled trace its own value, with Student's interval."""
+    """Return the mean of one policy's outcomes (n,), of a resampled trace its own value, with its interval.
+
+    Intervals are those of `compare_drawn` and `compare_resampled`.
+    """
     found = np.asarray(values, dtype=float)
     draws = found[1:] if resampled else found
     value = float(found[0] if resampled else found.mean())
     if len(draws) < 2:
         return Estimate(value, math.nan, math.nan)
+    if resampled and np.all(found > 0):
+        return Estimate(value, *np.exp(_student(math.log(value), float(np.std(np.log(draws), ddof=1)), len(draws) - 1)))
+    if not resampled and len(draws) >= FEWEST:
+        return Estimate(value, *_bootstrap(_mean, found))
     error = float(np.std(draws, ddof=1)) / (1 if resampled else math.sqrt(len(draws)))
     return Estimate(value, *_student(value, error, len(draws) - 1))
 
@@ -183,11 +190,15 @@ def expanded(pairs: int) -> float:
     return float(2 * stats.norm.cdf(half) - 1)
 
 
-def _bootstrap(statistic: Callable[..., Any], a: Floats, b: Floats) -> tuple[float, float]:
+def _bootstrap(statistic: Callable[..., Any], *samples: Floats) -> tuple[float, float]:
     how = {"n_resamples": SAMPLES, "rng": np.random.default_rng(SEED), "method": "percentile", "vectorized": True}
-    found = _stats().bootstrap((a, b), statistic, paired=True, confidence_level=expanded(len(a)), **how)
+    found = _stats().bootstrap(samples, statistic, paired=True, confidence_level=expanded(len(samples[0])), **how)
     low, high = found.confidence_interval
     return float(low), float(high)
+
+
+def _mean(a: Floats, axis: int) -> Any:
+    return a.mean(axis=axis)
 
 
 def _difference(a: Floats, b: Floats, axis: int) -> Any:
