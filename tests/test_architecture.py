@@ -100,6 +100,8 @@ ALLOWED = {
     "compare": "*",
     "testing": "*",
     "bench": "codec discovery problem",
+    "studies": "backends bench cli codec discovery plot policy problem program simulation",
+    "plot": "*",
     "cli": "*",
 }
 

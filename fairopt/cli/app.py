@@ -52,6 +52,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "schedule": Command(
             "fairopt.cli.scheduling", "schedule_command", "Say which jobs of a batch run where and when."
         ),
+        "study": Command("fairopt.cli.studying", "app", "Compare policies of rounds over many runs."),
         "bench": Command("fairopt.cli.benching", "app", "Measure solvers beside each other."),
     }
 )
