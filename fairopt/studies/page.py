@@ -18,7 +18,8 @@ from fairopt.bench.report.words import digits
 from fairopt.discovery import library
 from fairopt.simulation.measures import UNITS
 from fairopt.studies.cells import PlayedCell
-from fairopt.studies.playing import POINTS, Observed
+from fairopt.studies.lines import POINTS
+from fairopt.studies.playing import Observed
 from fairopt.studies.results import Mean, StudyResults, shown
 from fairopt.studies.spec import Setting
 
