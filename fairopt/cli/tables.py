@@ -363,6 +363,6 @@ LEFT = frozenset(
     {
         *("source", "claims", "definition", "can", "unit", "what shows it", "of", "answer", "available", "numbers"),
         *("where", "verdict", "in short", "what", "package", "about", "type", "default", "meaning"),
-        *("status", "title", "task", "tasks", "what is asked", "what they are", "here"),
+        *("status", "title", "setting", "task", "tasks", "what is asked", "what they are", "here"),
     }
 )

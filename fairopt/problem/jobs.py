@@ -6,7 +6,8 @@ import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,11 +31,6 @@ class Pattern(enum.Enum):
 
 #: The columns that hold numbers of the trace's own kind (Fractions, or floats for speed).
 NUMBERS = ("arrival", "work", "throughput", "memory", "state_size", "dataset_size", "weight", "tenant_weight")
-#: The arrays that have one row for each job.
-ROWS = (
-    *("tenant", "arrival", "gpus", "work", "throughput", "memory", "state_size", "dataset_size"),
-    *("weight", "priority"),
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,10 +134,10 @@ class Jobs(Frozen):
             estimate=_estimates(estimate, work, called),
         )
         order = sorted(range(count), key=lambda row: jobs.arrival[row])
-        return jobs if order == list(range(count)) else jobs.take(order)
+        return jobs if order == list(range(count)) else replace(jobs.take(order))  # keeps nothing of the other order
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.gpus)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self)} of {len(self.tenants)} tenants, types {', '.join(self.types)}>"
@@ -156,18 +152,28 @@ class Jobs(Frozen):
         return self.tenants[int(self.tenant[row])]
 
     def take(self, rows: Sequence[int] | Array) -> Jobs:
-        """Return the jobs of the given rows, in that order; tenants stay."""
-        at = np.asarray(rows, dtype=np.int64)
-        columns: dict[str, Any] = {name: getattr(self, name)[at] for name in ROWS}
-        if self.estimate is not None:
-            columns["estimate"] = self.estimate[at]
-        return replace(
-            self,
-            names=tuple(self.names[row] for row in at),
-            pattern=tuple(self.pattern[row] for row in at),
-            dataset=tuple(self.dataset[row] for row in at),
-            **columns,
-        )
+        """Return the jobs of the given rows, in that order; tenants stay. A column is made when it is first read."""
+        taken, at = object.__new__(type(self)), np.asarray(rows, dtype=np.int64)
+        whole = {name: getattr(self, name) for name in ("types", "tenants", "tenant_weight")}
+        # its default is found before `__getattr__` is asked
+        whole["estimate"] = None if self.estimate is None else self.estimate[at]
+        vars(taken).update(whole, _taken=(self, at))
+        return taken
+
+    if not TYPE_CHECKING:  # a type checker would take any name for a column
+
+        def __getattr__(self, name: str) -> Any:
+            whole, at = vars(self).get("_taken", (None, None))
+            if whole is None or name not in type(self).__dataclass_fields__:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            column = getattr(whole, name)
+            if isinstance(column, np.ndarray):
+                column = column[at]
+                column.setflags(write=False)
+            elif column is not None:
+                column = itemgetter(*at.tolist())(column) if len(at) > 1 else tuple(column[row] for row in at)
+            vars(self)[name] = column
+            return column
 
     def as_(self, number: type) -> Jobs:
         """Return the same jobs in ``float`` or in ``Fraction``."""
