@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairopt import run
-from fairopt.datasets import philly_trace
+from fairopt import discovery, run
+from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.errors import BadInput
 from fairopt.models import ShortestRemainingTimeFirst
 from fairopt.policy import Schedule
 from fairopt.problem import Cluster, Jobs, Queue, Trace, read_trace, write_trace
-from fairopt.workloads import ErrorForm, ErrorSign, EstimationError
+from fairopt.simulation.engine import Engine
+from fairopt.workloads import ErrorForm, ErrorSign, WorkEstimates
 
 ONE = Cluster.uniform({"T": (1, 1)})
 SHORT_AND_LONG: dict[str, Any] = {"types": ["T"], "gpus": [1, 1], "work": [600, 1200], "names": ["short", "long"]}
@@ -47,6 +48,31 @@ def test_a_queue_as_told_differs_in_work_and_in_what_remains_of_it() -> None:
     assert queue.as_(float).as_told().remaining.tolist() == [300.0, 1200.0]
     for column in ("attained", "setup", "lease", "last", "running", "started", "now", "cluster", "held"):
         assert getattr(told, column) is getattr(queue, column), column
+
+
+@pytest.mark.parametrize("policy", ["srtf", "tiresias-service", "allox", "themis"])
+def test_the_engine_tells_policies_the_same(policy: str) -> None:
+    cluster = philly_cluster()
+    told = WorkEstimates(0.8, ErrorForm.LOGNORMAL).applied(Trace(philly_trace().jobs.take(range(80))), 3).as_(float)
+    by_engine = {
+        row: at
+        for each in Engine(discovery.policy(policy), told, cluster, length=300)
+        for row, at in each.completed.items()
+    }
+    by_referee = {
+        told.jobs.names.index(ran.job): ran.end
+        for each in run(policy, told, cluster, length=300)
+        for ran in each.ran
+        if ran.completed
+    }
+    assert by_engine == by_referee
+    truth = Trace(replace(told.jobs, estimate=None))
+    misled = {
+        row: at
+        for each in Engine(discovery.policy(policy), truth, cluster, length=300)
+        for row, at in each.completed.items()
+    }
+    assert by_engine != misled
 
 
 class _OfAnotherQueue(ShortestRemainingTimeFirst):
@@ -87,9 +113,9 @@ def test_a_bad_estimate_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("sign", ErrorSign)
 def test_errors_have_their_size_and_sign(form: ErrorForm, sign: ErrorSign) -> None:
     trace = philly_trace()
-    told = EstimationError(0.3, form, sign).applied(trace, 1)
+    told = WorkEstimates(0.3, form, sign).applied(trace, 1)
     assert told.jobs.estimate is not None
-    again = EstimationError(0.3, form, sign).applied(trace, 1).jobs.estimate
+    again = WorkEstimates(0.3, form, sign).applied(trace, 1).jobs.estimate
     assert again is not None
     assert np.array_equal(told.jobs.estimate, again)
     assert np.array_equal(told.jobs.work, trace.jobs.work)
@@ -102,7 +128,7 @@ def test_errors_have_their_size_and_sign(form: ErrorForm, sign: ErrorSign) -> No
     else:
         assert np.abs(off).max() <= 0.3
         assert abs(float(np.abs(off).mean()) - (0.3 if form is ErrorForm.FIXED else 0.15)) < 0.01
-    floats = EstimationError(0.3, form, sign).applied(trace.as_(float), 1).jobs
+    floats = WorkEstimates(0.3, form, sign).applied(trace.as_(float), 1).jobs
     assert floats.estimate is not None
     assert np.allclose(floats.estimate, told.jobs.estimate.astype(float), rtol=1e-12)
 
@@ -110,8 +136,8 @@ def test_errors_have_their_size_and_sign(form: ErrorForm, sign: ErrorSign) -> No
 def test_errors_that_cannot_be() -> None:
     for size, words in ((0, "error: got 0"), (1, "an estimate may be too small. Give one below 1, or sign=over")):
         with pytest.raises(BadInput, match=re.escape(words)):
-            EstimationError(size)
-    EstimationError(1.5, ErrorForm.FIXED, ErrorSign.OVER)
+            WorkEstimates(size)
+    WorkEstimates(1.5, ErrorForm.FIXED, ErrorSign.OVER)
 
 
 def test_who_does_not_look_at_work_is_not_misled() -> None:
