@@ -116,7 +116,11 @@ _CELLS = TableType(JOB.columns[1:-1], one_of=JOB.one_of)
 
 
 def trace_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of trace files, for other programs."""
+    """Return the JSON Schema (draft 2020-12) of trace files, for other programs.
+
+    >>> trace_schema()["type"]
+    'object'
+    """
     return json_schema(TRACE, "trace", "Jobs that arrive over time, weights of tenants, and failures of hosts.")
 
 
@@ -126,6 +130,8 @@ def read_trace(path: AnyPath, types: Sequence[str]) -> Trace:
     Errors: `BadInput` that names the file, the job, the column, the value and the remedy, also for jobs of no duration.
 
     Units: seconds, gigabytes. The format: docs/formats/trace.md.
+
+    Shapes: those of `Jobs`. Source: the format is ours.
 
     >>> from fairopt import read_trace
     >>> from fairopt.datasets import dataset_path
@@ -139,6 +145,14 @@ def write_trace(trace: Trace, path: AnyPath) -> None:
     """Write a trace so that `read_trace` with the trace's types gives it back exactly, but for the order of tenants.
 
     An existing file is replaced. Errors: `BadInput` for another suffix, and for weights of tenants and outages in CSV.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from fairopt.problem import Jobs
+    >>> trace = Trace(Jobs.of(types=["K80"], arrival=[0], gpus=[1], work=[60]))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_trace(trace, f"{folder}/trace.csv")
+    ...     print(read_trace(f"{folder}/trace.csv", ["K80"]))
+    <Trace: <Jobs: 1 of 1 tenants, types K80>, 0 outages>
     """
     write_file(path, trace, _formats([]))
 

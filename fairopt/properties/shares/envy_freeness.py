@@ -47,6 +47,10 @@ class EnvyFreeness(AllocationProperty):
     """Nobody gets more out of another's shares, scaled by the two weights, than out of its own.
 
     Source: OEF Sec. 2.3.1 (2), Eq. (10c); weights Sec. 4.2.3 (weight w is w copies).
+
+    >>> verdict = EnvyFreeness().check(Market.of([[1, 2], [1, 5]], capacity=[1, 1]), [[1, 0], [0, 1]], tolerance=0)
+    >>> print(verdict.answer, verdict.margin)
+    Answer.FAILS -1
     """
 
     name = "envy_freeness"
