@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.certificates import Certificate, EnvyProof
+from fairopt.deadline import left
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms
 from fairopt.problem import Market, worth
@@ -69,8 +70,10 @@ class EnvyFreeness(AllocationProperty):
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         own, fair = market.utility(shares), market.fair_utility()
+        left()
         users, others = _closest_to_envy(market.as_(float), shares.astype(float))
         value = _value(market, shares, users, others)
+        left()
         at = int(np.argmin((own[users] - value) / fair[users]))
         i, other = users[at], others[at]
         return self._by_slack(
