@@ -90,6 +90,7 @@ ALLOWED = {
     "backends": "program",
     "problem": "program",
     "datasets": "problem program",
+    "workloads": "problem program datasets",
     "methods": "problem program backends",
     "certificates": "problem program backends",
     "policy": "problem program backends certificates",
@@ -99,6 +100,8 @@ ALLOWED = {
     "compare": "*",
     "testing": "*",
     "bench": "codec discovery problem",
+    "studies": "backends bench cli codec discovery plot policy problem program simulation",
+    "plot": "*",
     "cli": "*",
 }
 

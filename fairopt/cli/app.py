@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "properties": Command("fairopt.cli.listing", "properties", "List the properties and their definitions."),
         "plugins": Command("fairopt.cli.listing", "plugins", "List what other packages bring, commands too."),
         "datasets": Command("fairopt.cli.data", "datasets", "List the data sets, or write one to a file."),
+        "generate": Command("fairopt.cli.generating", "generate", "Draw a trace at random, at a stated load."),
         "import": Command("fairopt.cli.data", "import_", "Write another tool's file as one of fairopt's."),
         "check": Command("fairopt.cli.proving", "check", "Check certificates, recorded runs and schedules."),
         "claims": Command("fairopt.cli.proving", "claims", "Show papers' claims and what computing them says."),
@@ -51,6 +52,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "schedule": Command(
             "fairopt.cli.scheduling", "schedule_command", "Say which jobs of a batch run where and when."
         ),
+        "study": Command("fairopt.cli.studying", "app", "Compare policies of rounds over many runs."),
         "bench": Command("fairopt.cli.benching", "app", "Measure solvers beside each other."),
     }
 )

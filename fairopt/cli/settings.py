@@ -24,6 +24,7 @@ from fairopt.problem.files.storage import naming
 from fairopt.problem.labels import nearest
 from fairopt.simulation import Mechanics
 from fairopt.simulation.run import check_matches
+from fairopt.workloads import Workload
 
 Settings = Annotated[
     list[str] | None,
@@ -34,7 +35,7 @@ Settings = Annotated[
         autocompletion=completing.OPTIONS,
     ),
 ]
-P = TypeVar("P", bound=Policy)
+P = TypeVar("P", bound=Policy | Workload)
 
 
 def read_trace_on(trace: Path, cluster: Path) -> tuple[Trace, Cluster]:
@@ -66,8 +67,8 @@ class Option(NamedTuple):
     meaning: str
 
 
-def options_of(policy: Policy) -> list[Option]:
-    """Return the options of a policy; what they mean is taken from its docstring."""
+def options_of(policy: Policy | Workload) -> list[Option]:
+    """Return the options of a policy or a generator; what they mean is taken from its docstring."""
     if not is_dataclass(policy):
         return []
     hints = get_type_hints(type(policy))
@@ -99,7 +100,7 @@ def _default_text(value: Any) -> str:
     return str(value) if plain else str(getattr(value, "name", getattr(value, "__name__", type(value).__name__)))
 
 
-def _meaning(policy: Policy, name: str, hint: Any) -> str:
+def _meaning(policy: Policy | Workload, name: str, hint: Any) -> str:
     """Return what the docstrings of a policy's class and its bases say of an option, else that of the option's type."""
     texts = [
         " ".join(part.split()) for each in type(policy).__mro__ for part in _PARTS.split(vars(each)["__doc__"] or "")
@@ -115,7 +116,7 @@ _PARTS = re.compile(r"\n\s*\n|\n\s*\* ")
 
 
 def configured(policy: P, settings: Sequence[str]) -> P:
-    """Return a policy with the options in ``settings``: truth values, numbers, lists of them, and policies.
+    """Return a policy, or a generator, with the options in ``settings``: truth values, numbers, lists, policies.
 
     An option of another type may have a reader in its field's metadata: ``read`` (text, place) -> value. Without one,
     MODULE:NAME names a function, or a class, of which an instance with default options is made.

@@ -144,6 +144,12 @@ def test_section_3_4_a_slight_speedup_spreads_jobs_and_a_large_one_shares_time()
     assert types_chosen("1.25", 3, unknown) == ["V100"] * 3
 
 
+def test_nobody_is_profiled_and_jobs_go_to_the_next_type_once_the_allocation_is_used_up():
+    """Sec. 3.5: "on the V100s until the user exhausts their V100 allocation"; it was the newest type for all of them."""
+    assert types_chosen(5, 8, unknown) == ["V100"] * 4 + ["K80"] * 4
+    assert Counter(types_chosen(5, 16, unknown)) == Counter(V100=8, K80=8)
+
+
 def test_unknown_types_are_tried_when_tickets_on_known_ones_are_used_up():
     def v100_only(user: str, gpu_type: int) -> bool:
         return gpu_type == 1
@@ -312,6 +318,21 @@ def test_a_user_that_comes_late_gets_its_share():
     got = gpus_by_user(records[60:], trace)
     assert abs(got["C", "V100"] - 8) <= F(1, 4)  # loads may differ by a tenth
     assert {each.before for each in records[31].ran if each.change is Change.MIGRATE} <= {("V100",), ("K80",)}
+
+
+def test_a_round_of_several_quanta_has_the_moves_of_each():
+    """Sec. 3.5: one migration in a quantum, of one or two minutes; a round of 300 is five quanta of 60."""
+    names = [f"j{n}" for n in range(1, 33)]
+    jobs = Jobs.of(gpus=[1] * 32, work=[30 if n % 2 else 6000 for n in range(32)], types=["T"], names=names)
+    moves = {
+        quantum: max(
+            record.costs["moves"]
+            for record in run(GandivaFair(quantum=quantum), Trace(jobs), Cluster.uniform({"T": (2, 8)}), length=300)
+        )
+        for quantum in (None, 60, 600)
+    }
+    assert moves[None] == moves[600] == 1
+    assert 1 < moves[60] <= 5
 
 
 @pytest.mark.parametrize("migrations", [0, 1, 5])
