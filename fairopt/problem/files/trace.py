@@ -205,7 +205,7 @@ def trace_from_csv(text: str, types: Sequence[str]) -> Trace:
     if not lines:
         raise BadInput("no jobs", place=f"line {line}", remedy="Give a row for each job")
     speeds = [[filled(row, f"{_SPEED}{name}") for name in types] for row in lines] if there else None
-    return Trace(_jobs([read_cells(row, _CELLS) for row in lines], types, speeds))
+    return Trace(_jobs(read_cells(lines, _CELLS), types, speeds))
 
 
 def _check_column(types: Sequence[str], name: str, place: str) -> None:
