@@ -75,9 +75,9 @@ def non_preemptive(queue: Queue) -> Queue:
 
 def staying_first(queue: Queue, row: int) -> Sequence[int]:
     """Return the types that a job may run on now: the one it runs on, then the others, the fastest for it first."""
-    fastest = by_throughput(queue, row)
+    order = by_throughput(queue, row)
     here = queue.last_gpu_type(row) if queue.running[row] else -1
-    return sorted(fastest, key=lambda gpu_type: gpu_type != here)
+    return [here, *(gpu_type for gpu_type in order if gpu_type != here)] if here in order else order
 
 
 def check_lease(lease: object, place: str) -> None:
