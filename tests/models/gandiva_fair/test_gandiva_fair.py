@@ -11,6 +11,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.models import WaterFilling
 from fairopt.models.baselines.equal_split import fill
@@ -18,7 +19,6 @@ from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair, Shared, Traded
 from fairopt.models.gandiva_fair.servers import ServerLoads, to_balance, to_faster_type
 from fairopt.models.gandiva_fair.split_stride import fair_tickets
 from fairopt.models.gandiva_fair.tickets import effective_tickets, entitled, job_tickets, load_per_gpu, tickets_per_gpu
-from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
