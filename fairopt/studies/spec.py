@@ -37,7 +37,7 @@ from fairopt.problem.numbers import shown
 from fairopt.simulation import Mechanics
 from fairopt.simulation.measures import UNITS
 from fairopt.studies.estimates import EstimationError
-from fairopt.studies.traces import Place, Source
+from fairopt.studies.traces import Place, Source, drawn
 
 SCHEMA = 1
 #: Where the studies that come with fairopt are.
@@ -189,7 +189,7 @@ class StudySpec:
         return spec
 
     def check(self) -> None:
-        """Refuse unknown policies, options, traces and clusters. Errors: `BadInput` that names the place."""
+        """Refuse unknown policies and options, and traces that cannot be played. Errors: `BadInput`, with the place."""
         checks: Mapping[str, list[Callable[[], object]]] = {
             "policies": [each.made for each in self.policies],
             "traces": [each.check for each in self.traces],
@@ -206,6 +206,10 @@ class StudySpec:
                 if label not in labels:
                     place = f"traces {number}, key 'clusters'"
                     raise BadInput(f"there is no {shown(label)}", place=place, remedy=nearest(label, labels))
+            for cluster in self.clusters:
+                if not source.clusters or cluster.label in source.clusters:
+                    with naming(place=f"traces {number} on {cluster.label}"):
+                        drawn(source, cluster, self.loads[0], self.seeds[0])
             if source.resampled and 0 not in self.seeds:
                 remedy = "Add 0, which plays it as it is: the others are draws from it"
                 raise BadInput(f"trace {source.label!r} is a file", place="key 'seeds'", remedy=remedy)
