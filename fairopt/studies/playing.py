@@ -25,7 +25,7 @@ BARS = 1500
 
 
 @dataclass(frozen=True)
-class Steps:
+class Timeline:
     """Means of something over time: ``values`` (m,) over m equal parts of the time from ``begin`` to ``end``."""
 
     begin: float
@@ -59,9 +59,9 @@ class Observed:
 
     measures: Mapping[str, float | None]
     quantiles: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    over_time: Mapping[str, Steps] = field(default_factory=dict)
-    held: Mapping[str, Steps] = field(default_factory=dict)
-    entitled: Mapping[str, Steps] = field(default_factory=dict)
+    over_time: Mapping[str, Timeline] = field(default_factory=dict)
+    held: Mapping[str, Timeline] = field(default_factory=dict)
+    entitled: Mapping[str, Timeline] = field(default_factory=dict)
     bars: tuple[HostBar, ...] = ()
     hosts: tuple[str, ...] = ()
     measured: int = 0
@@ -192,12 +192,12 @@ def _quantiles(values: Sequence[float]) -> tuple[float, ...]:
     return tuple(float(f"{value:.6g}") for value in np.quantile(values, at))
 
 
-def _binned(line: StepFunction, begin: float, end: float, scale: float = 1.0) -> Steps:
+def _binned(line: StepFunction, begin: float, end: float, scale: float = 1.0) -> Timeline:
     edges = np.linspace(begin, end, POINTS).tolist()
     means = [
         float(line.integral(low, high)) / (high - low) / scale if high > low else 0.0 for low, high in pairwise(edges)
     ]
-    return Steps(begin, end, tuple(float(f"{value:.5g}") for value in means))
+    return Timeline(begin, end, tuple(float(f"{value:.5g}") for value in means))
 
 
 def _bars(history: History) -> tuple[HostBar, ...]:

@@ -88,7 +88,7 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Window:
+class MeasuredWindow:
     """What is measured: all jobs but the first part that arrives, ``warm_up``, and the last, ``cool_down``."""
 
     warm_up: float = 0.0
@@ -120,7 +120,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Setting:
+class StudySetting:
     """What all policies of a study play alike: one point of the grid without policy and seed."""
 
     source: Source
@@ -150,7 +150,7 @@ class StudySpec:
     rounds: int | None = None
     seeds: tuple[int, ...] = (0,)
     loads: tuple[float, ...] = (1.0,)
-    window: Window = Window()
+    window: MeasuredWindow = MeasuredWindow()
     policies: tuple[Player, ...] = ()
     traces: tuple[Source, ...] = ()
     clusters: tuple[Place, ...] = ()
@@ -214,13 +214,13 @@ class StudySpec:
                 remedy = "Add 0, which plays it as it is: the others are draws from it"
                 raise BadInput(f"trace {source.label!r} is a file", place="key 'seeds'", remedy=remedy)
 
-    def settings(self) -> Iterator[Setting]:
+    def settings(self) -> Iterator[StudySetting]:
         """Yield what all policies play, in the order of the specification."""
         for source, place, load, error, costs in product(
             self.traces, self.clusters, self.loads, self.errors, self.mechanics
         ):
             if not source.clusters or place.label in source.clusters:
-                yield Setting(source, place, load, error, costs)
+                yield StudySetting(source, place, load, error, costs)
 
 
 def studies() -> Iterator[tuple[str, ...]]:
