@@ -18,19 +18,21 @@ Column: TypeAlias = tuple[str, str, str]
 ROWS = 50_000
 
 
-def require_parquet(path: Path) -> tuple[Any, Any]:
-    """Return pyarrow and its part for Parquet.
+def require_parquet(path: Path, place: str = "--parquet") -> tuple[Any, Any]:
+    """Return pyarrow and its part for Parquet; ``place`` is the option that names the file.
 
     Errors, to be known before anything is computed: `NotInstalled` without pyarrow, `BadInput` where the file cannot be
     written.
     """
-    require_place(path, "--parquet")
-    return library("pyarrow", "--parquet", "tables"), library("pyarrow.parquet", "--parquet", "tables")
+    require_place(path, place)
+    return library("pyarrow", place, "tables"), library("pyarrow.parquet", place, "tables")
 
 
-def write_parquet(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], path: Path) -> None:
+def write_parquet(
+    rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], path: Path, place: str = "--parquet"
+) -> None:
     """Write rows as a table; an existing file is replaced. Errors as `require_parquet`."""
-    with ParquetTable(columns, path) as table:
+    with ParquetTable(columns, path, place) as table:
         table.add(rows)
 
 
@@ -40,8 +42,9 @@ class ParquetTable:
     An existing file is replaced then; where the block ends by an error, it stays. Errors as `require_parquet`.
     """
 
-    def __init__(self, columns: Sequence[Column], path: Path) -> None:
-        self._pyarrow, parquet = require_parquet(path)
+    def __init__(self, columns: Sequence[Column], path: Path, place: str = "--parquet") -> None:
+        self._pyarrow, parquet = require_parquet(path, place)
+        self._place = place
         field = self._pyarrow.field
         described = [field(name, _type(self._pyarrow, kind), metadata={"says": says}) for name, kind, says in columns]
         self._schema, self._path, self._beginning = self._pyarrow.schema(described), path, f"{path}.new"
@@ -80,7 +83,7 @@ class ParquetTable:
             yield
         except OSError as error:
             remedy = "Check the folder"
-            raise BadInput(f"{self._path} cannot be written: {error}", place="--parquet", remedy=remedy) from error
+            raise BadInput(f"{self._path} cannot be written: {error}", place=self._place, remedy=remedy) from error
 
 
 def _type(pyarrow: Any, name: str) -> Any:
