@@ -183,6 +183,18 @@ class Jobs(Frozen):
             vars(self)[name] = column
             return column
 
+    def weighted_by_request(self) -> Jobs:
+        """Return the same jobs with tenants that weigh the GPUs which all their jobs request.
+
+        Source: ASTRAEA Sec. 6.1 ("the size of a VC is proportional to the total number of GPUs requested by all the
+        jobs in this VC").
+
+        >>> Jobs.of(gpus=[1, 8, 2], work=[1] * 3, types=["T"], tenant=list("ABA")).weighted_by_request().tenant_weight
+        array([Fraction(3, 1), Fraction(8, 1)], dtype=object)
+        """
+        asked = np.bincount(self.tenant, weights=self.gpus, minlength=len(self.tenants)).astype(np.int64)
+        return replace(self, tenant_weight=cast(np.maximum(asked, 1), Fraction if self.exact else float))
+
     def as_(self, number: type) -> Jobs:
         """Return the same jobs in ``float`` or in ``Fraction``."""
         if self.exact == (number is Fraction):
