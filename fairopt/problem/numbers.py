@@ -36,6 +36,9 @@ def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
     Takes ints, Fractions, Decimals, floats (by their shortest decimal form), NumPy numbers, and strings such as
     "3", "2.5", "1e3" or "5/4". Anything else, NaN, infinities and absurd sizes are a `BadInput` that names ``place``;
     with ``tiny`` a number may be as small as it likes, since solvers leave 1e-40 where they mean 0, and long.
+
+    >>> exact(0.1, "here"), exact("5/4", "here")
+    (Fraction(1, 10), Fraction(5, 4))
     """
     short = _short(value) if type(value) is str else value if type(value) in (int, Fraction) else None
     if isinstance(short, int | Fraction) and max(short.numerator, short.denominator, -short.numerator) < _ORDINARY:
