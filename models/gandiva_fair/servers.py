@@ -146,12 +146,14 @@ class ServerLoads:
         if (kinds == kinds[0]).all():
             return int(hosts[near[0]])
         first = np.unique(kinds, axis=0, return_index=True)[1]
-        return min(hosts[near[first]].tolist(), key=lambda host: (sign * self.load(host, per_gpu), host))
+        candidates: list[int] = hosts[near[first]].tolist()
+        return min(candidates, key=lambda host: (sign * self.load(host, per_gpu), host))
 
     def widest_gap(self) -> Number:
         """Return the largest difference between the loads of two servers of a type; 0 where no type has two."""
         gaps = [self.gap(gpu_type, self.per_gpu(gpu_type)) for gpu_type in range(len(self._level))]
-        return self.queue.number(max((gap for gap, _, _ in gaps), default=0))
+        widest: Number = self.queue.number(max(gap for gap, _, _ in gaps))
+        return widest
 
     def gap(self, gpu_type: int, per_gpu: Mapping[str, Fraction]) -> tuple[Fraction, int, int]:
         """Return the largest difference between the loads of servers of a type, and the most and the least loaded."""

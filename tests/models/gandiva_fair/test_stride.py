@@ -14,8 +14,8 @@ from fairopt.errors import NotCapable
 from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair
 from fairopt.models.gandiva_fair.lottery import (
     GangAwareLottery,
-    LotteryWithBackfilling,
     Lots,
+    LotteryWithBackfilling,
     backfilled,
     gang_aware,
 )
