@@ -125,13 +125,22 @@ class ServerLoads:
         """Return the load per GPU of every working host of a type."""
         return {host: self.load(host, per_gpu) for host in self._working[gpu_type].tolist()}
 
-    def extreme(self, gpu_type: int, per_gpu: Mapping[str, Fraction], *, most: bool = False, gpus: int = 0) -> int:
+    def extreme(
+        self,
+        gpu_type: int,
+        per_gpu: Mapping[str, Fraction],
+        *,
+        most: bool = False,
+        gpus: int = 0,
+        without: Sequence[int] = (),
+    ) -> int:
         """Return the working host of a type, of ``gpus`` or more, with the least load per GPU, or the ``most``.
 
         Ties go to the first. Floats say which hosts are near; Fractions decide among those.
         """
         hosts, sign = self._working[gpu_type], -1 if most else 1
         hosts = hosts[self.queue.cluster.gpus[hosts] >= gpus] if gpus else hosts
+        hosts = hosts[np.isin(hosts, without, invert=True)] if without else hosts
         wanted, sizes = self._wanted[hosts], self.queue.cluster.gpus[hosts]
         loads = wanted @ np.array([float(per_gpu.get(name, 0)) for name in self._user]) / sizes * sign
         least = loads.min()
@@ -179,15 +188,12 @@ class ServerLoads:
         if not self.spans(row, gpu_type):
             self.settle(row, ((self.extreme(gpu_type, per_gpu, gpus=gpus), gpus),))
             return
-        spots = []
-        loads = self.loads(gpu_type, per_gpu)
-        for host in sorted(loads, key=lambda host: (loads[host], host)):
-            here = min(gpus, self._gpus[host])
-            spots.append((host, here))
-            gpus -= here
-            if not gpus:
-                break
-        self.settle(row, tuple(sorted(spots)))
+        spots: dict[int, int] = {}
+        while gpus:
+            host = self.extreme(gpu_type, per_gpu, without=list(spots))
+            spots[host] = min(gpus, self._gpus[host])
+            gpus -= spots[host]
+        self.settle(row, tuple(sorted(spots.items())))
 
     def next_jobs(self) -> list[int]:
         """Return the jobs that have no home and could have one, in the order of allocation.
