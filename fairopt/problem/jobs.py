@@ -22,7 +22,11 @@ MOST_JOBS = 5_000_000
 
 
 class Pattern(enum.Enum):
-    """How the workers of a job talk to each other, which is what placement on few hosts is worth."""
+    """How the workers of a job talk to each other, which is what placement on few hosts is worth.
+
+    >>> [each.value for each in Pattern]
+    ['alone', 'intra', 'inter']
+    """
 
     ALONE = "alone"  # one worker, or workers that do not talk
     INTRA = "intra"  # within operators: data or tensor parallel, collective communication in every step
@@ -49,6 +53,10 @@ class Jobs(Frozen):
     * ``estimate`` (n,): what policies are told of a job's work, which a run does not know better; None: the truth.
 
     Source: FFT Sec. 4.1; Gandiva_fair Sec. 3.2; ASTRAEA Sec. 4.2.
+
+    >>> jobs = Jobs.of(names=["a", "b"], types=["K80", "V100"], arrival=[0, 60], gpus=[1, 4], work=[100, 300])
+    >>> jobs, jobs.throughput.tolist()
+    (<Jobs: 2 of 1 tenants, types K80, V100>, [[Fraction(1, 1), Fraction(1, 1)], [Fraction(1, 1), Fraction(1, 1)]])
     """
 
     names: tuple[str, ...]

@@ -118,7 +118,11 @@ _CELLS = TableType((*JOB.columns[1:-1], _WEIGHT), one_of=JOB.one_of)
 
 
 def trace_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of trace files, for other programs."""
+    """Return the JSON Schema (draft 2020-12) of trace files, for other programs.
+
+    >>> trace_schema()["type"]
+    'object'
+    """
     return json_schema(TRACE, "trace", "Jobs that arrive over time, weights of tenants, and failures of hosts.")
 
 
@@ -128,6 +132,8 @@ def read_trace(path: AnyPath, types: Sequence[str]) -> Trace:
     Errors: `BadInput` that names the file, the job, the column, the value and the remedy, also for jobs of no duration.
 
     Units: seconds, gigabytes. The format: docs/formats/trace.md.
+
+    Shapes: those of `Jobs`. Source: the format is ours.
 
     >>> from fairopt import read_trace
     >>> from fairopt.datasets import dataset_path
@@ -141,6 +147,14 @@ def write_trace(trace: Trace, path: AnyPath) -> None:
     """Write a trace so that `read_trace` with the trace's types gives it back exactly, but for the order of tenants.
 
     An existing file is replaced. Errors: `BadInput` for another suffix, and for outages in CSV.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from fairopt.problem import Jobs
+    >>> trace = Trace(Jobs.of(types=["K80"], arrival=[0], gpus=[1], work=[60]))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_trace(trace, f"{folder}/trace.csv")
+    ...     print(read_trace(f"{folder}/trace.csv", ["K80"]))
+    <Trace: <Jobs: 1 of 1 tenants, types K80>, 0 outages>
     """
     write_file(path, trace, _formats([]))
 
@@ -192,7 +206,7 @@ def trace_from_csv(text: str, types: Sequence[str]) -> Trace:
     if not lines:
         raise BadInput("no jobs", place=f"line {line}", remedy="Give a row for each job")
     speeds = [[filled(row, f"{_SPEED}{name}") for name in types] for row in lines] if there else None
-    rows = [read_cells(row, _CELLS) for row in lines]
+    rows = read_cells(lines, _CELLS)
     return Trace(_jobs(rows, types, speeds, _weights_of_cells(rows)))
 
 
