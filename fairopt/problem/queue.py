@@ -140,15 +140,6 @@ class Queue(Frozen):
         return np.asarray(self.suits & (self.jobs.gpus[:, None] <= self.cluster.capacity[None, :]))
 
     @cached_property
-    def by_speed(self) -> list[list[int]]:
-        """The types that each job may run on now, the fastest for it first; ties keep the order of types."""
-        allowed = self.allowed.tolist()
-        if len(self.cluster.types) == 1:
-            return [[0] if able else [] for (able,) in allowed]
-        order = np.argsort(-self.jobs.throughput, axis=1, kind="stable").tolist()
-        return [[each for each in own if able[each]] for own, able in zip(order, allowed, strict=True)]
-
-    @cached_property
     def able(self) -> list[int]:
         """The jobs that could run now on some type."""
         return np.flatnonzero(self.allowed.any(axis=1)).tolist()
@@ -235,6 +226,14 @@ class Queue(Frozen):
         """Return the types that a job may run on now."""
         return np.flatnonzero(self.allowed[row]).tolist()
 
+    def by_speed(self, row: int) -> list[int]:
+        """Return the types that a job may run on now, the fastest for it first; ties keep the order of types."""
+        gpu_types = self.open_to(row)
+        if len(gpu_types) > 1:
+            speeds = self.jobs.throughput[row].tolist()
+            gpu_types.sort(key=lambda gpu_type: -speeds[gpu_type])
+        return gpu_types
+
     def gpu_types(self, spots: Spots) -> tuple[int, ...]:
         """Return the types that ``spots`` lie on, rising."""
         own = self.cluster.type_of
@@ -251,11 +250,11 @@ class Queue(Frozen):
 
     def recall(self, before: Queue) -> None:
         """Take from the queue of the round before what follows from the same jobs and hosts, instead of anew."""
-        if before.cluster is not self.cluster or before.up is not self.up:
-            return
-        kept = ["capacity"]
-        if before.jobs is self.jobs:
-            kept += ["suits", "fits", "misfits", "fitting", "allowed", "able", "by_speed"]
+        kept = ["last_host", "last_type"] if before.last is self.last else []
+        if before.cluster is self.cluster and before.up is self.up:
+            kept += ["capacity"]
+            if before.jobs is self.jobs:
+                kept += ["suits", "fits", "misfits", "fitting", "allowed", "able"]
         vars(self).update({name: vars(before)[name] for name in kept if name in vars(before)})
 
     def as_(self, number: type) -> Queue:

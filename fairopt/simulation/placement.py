@@ -159,7 +159,7 @@ class ByThroughput:
 
     def __call__(self, queue: Queue, row: int) -> Sequence[int]:
         """Return a job's types."""
-        fastest = queue.by_speed[row]
+        fastest = queue.by_speed(row)
         here = queue.last_gpu_type(row) if self.stay and queue.running[row] else -1
         return fastest if here < 0 else sorted(fastest, key=lambda gpu_type: gpu_type != here)
 
