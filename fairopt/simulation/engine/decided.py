@@ -58,12 +58,14 @@ def carried_out(
     unsaid = standing.leased_until(queue.now, queue.end)
     lease, leases = unsaid, {}
     if schedule.leases:
-        usual = unsaid.tolist()
-        said = {row: until for row, until in schedule.leases.items() if row in schedule.placements}
-        leases = {row: until for row, until in said.items() if until != usual[row]}
-        if leases:
-            lease = unsaid.copy()
-            lease[list(leases)] = list(leases.values())
+        named = np.fromiter(schedule.leases, dtype=np.int64, count=len(schedule.leases))
+        until = np.array(list(schedule.leases.values()), dtype=unsaid.dtype)
+        there = (named >= 0) & (named < len(queue))
+        named, until = named[there], until[there]
+        new = runs[named] & (until != unsaid[named])
+        leases = dict(zip(named[new].tolist(), until[new].tolist(), strict=True))
+        lease = unsaid.copy()
+        lease[named[new]] = until[new]
     rows = standing.rows
     after = replace(standing, running=runs, lease=lease)
     placed: list[Placed] = []

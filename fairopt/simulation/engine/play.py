@@ -173,13 +173,20 @@ class Engine:
         )
         if calm:
             self._refuse_stall(after)
+        failed: tuple[int, ...] = ()
+        back: tuple[int, ...] = ()
+        if up is not before.up:
+            failed, back = (tuple(np.flatnonzero(each).tolist()) for each in (before.up & ~up, up & ~before.up))
+        new = (fresh, failed, back, decided.stopped, decided.placed, decided.leases, completed, lost, decided.says)
+        if not any(new):
+            return after, None
         changes = Changes(
             index=at.index,
             begin=at.now,
             end=end,
             arrived=fresh,
-            failed=tuple(np.flatnonzero(before.up & ~up).tolist()) if up is not before.up else (),
-            back=tuple(np.flatnonzero(up & ~before.up).tolist()) if up is not before.up else (),
+            failed=failed,
+            back=back,
             misfits=decided.misfits,
             stopped=decided.stopped,
             placed=decided.placed,
@@ -189,8 +196,6 @@ class Engine:
             **decided.says,
             seconds=at.seconds,
         )
-        if changes == Changes(at.index, at.now, end, range(fresh.stop, fresh.stop)):
-            return after, None
         return replace(after, seconds=0.0), changes
 
     def _skipped(self, at: _Moment) -> _Moment | None:
