@@ -20,6 +20,8 @@ class Allocation(Decision, Tabular):
 
     Shapes: ``shares`` (n, k) GPUs of each type for each user. ``objective`` is the policy's own, in its own unit.
 
+    Errors of what makes one are those of `fairopt.allocate`. Source: the policy's.
+
     >>> from fairopt import allocate
     >>> decision = allocate("oef-cooperative", Market.of([[1, 2], [1, 5]], capacity=[1, 1]), exact=True)
     >>> decision
@@ -47,7 +49,7 @@ class Allocation(Decision, Tabular):
         own = self.utilities
         fair = self.market.as_(Fraction if self.exact else float).fair_utility()
         more = {"throughput": own.tolist(), "times that of the equal split": (own / fair).tolist()}
-        return Grid("user", self.market.users, {**self._table().columns, **more})
+        return self._table().beside(more)
 
     @property
     def exact(self) -> bool:

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from time import perf_counter
 from typing import Any, TypedDict, Unpack, overload
 
 from fairopt.backends import Backend, Highs, Method, Options, Session, Solver
@@ -19,7 +18,6 @@ from fairopt.deadline import left
 from fairopt.errors import BadInput, NotCapable, NotSolved, require_returned
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision
-from fairopt.policy.optima import lexicographic
 from fairopt.policy.plan import Plan
 from fairopt.policy.policy import Policy, Trait
 from fairopt.policy.schedule import Schedule
@@ -46,6 +44,10 @@ def chosen(
     The best way is the first of its methods that supports the ``options`` and, with ``exact``, does not answer in
     floats; else HiGHS, or `Exact` with ``exact``. With ``vertex`` these two are tried first, because their answers have
     a basis. Errors: `NotCapable`; `BadInput` for a name in place of a solver.
+
+    >>> from fairopt.models import MaxMin
+    >>> chosen(MaxMin()).name, chosen(MaxMin(), exact=True).name, chosen(MaxMin(), Highs()).name
+    ('prices', 'exact', 'highs')
     """
     given = (options or Options()).given()
     if isinstance(solver, str):
@@ -97,6 +99,12 @@ def session(
     """Return a session of the `chosen` solver: for one decision or, with ``warm``, for many similar problems.
 
     Each begins near ``start``, an earlier answer.
+
+    Errors: those of `chosen`.
+
+    >>> from fairopt.models import MaxMin
+    >>> session(MaxMin()).solver.name
+    'prices'
     """
     found = chosen(policy, solver, options, exact=exact, vertex=vertex)
     _log.debug("%s: %s solves, %s", policy.name, found.name, "its best way" if solver is None else "as asked")
@@ -132,7 +140,22 @@ def decide(
     ``solver`` None means the policy's best way. Where that fails in floats, a market of at most `MOST_EXACT` speedups
     is decided in rationals. `How` says what else may be asked. Errors: `NotSolved` (carries what was found),
     `NotCapable`, `NotInstalled`, `BadInput`.
+
+    Source: that of the policy.
+
+    >>> from fairopt.models import MaxMin
+    >>> decide(MaxMin(), Market.of([[1, 2], [1, 5]], capacity=[1, 1]), exact=True).utilities.tolist()
+    [Fraction(5, 3), Fraction(10, 3)]
     """
+    if not isinstance(policy, Policy):
+        got = (
+            f"the name {policy!r}"
+            if isinstance(policy, str)
+            else f"a {getattr(policy, '__name__', type(policy).__name__)}"
+        )
+        raise BadInput(
+            f"got {got}", place="policy", remedy="Give a policy; fairopt.decide takes names and classes, too"
+        )
     if not isinstance(problem, policy.problem):
         remedy = f"Give a {policy.problem.__name__}, which is what it decides on"
         raise BadInput(f"got a {type(problem).__name__}", place=policy.name, remedy=remedy)
@@ -160,47 +183,18 @@ def decide(
     return replace(decision, solver=at.solver)
 
 
-def allocate(
-    policy: Policy,
-    problem: Market,
-    backend: Chosen | None = None,
-    *,
-    canonical: bool = False,
-    exact: bool = False,
-    time_limit: float | None = None,
-    gap: float | None = None,
-    tolerance: float | None = None,
-    seed: int | None = None,
-    threads: int | None = None,
-) -> Allocation:
-    """Return what a share policy decides on a market; see `decide`.
-
-    ``canonical`` asks for the lexicographic choice where several allocations are optimal: the largest utility for the
-    first user, then for the second, and so on, then the largest shares in the same order. It does not depend on the
-    solver. A policy that is a program is then solved to a vertex, by HiGHS or exactly.
-
-    Errors: `NotSolved` (carries what was found), `NotCapable`, `NotInstalled`, `BadInput`.
-
-    >>> from fairopt.models import CooperativeOEF
-    >>> decision = allocate(CooperativeOEF(), Market.of([[1, 2], [1, 5]], capacity=[1, 1]))
-    >>> decision.shares.round(6).tolist()
-    [[1.0, 0.25], [0.0, 0.75]]
-    """
-    options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
-    decision = decide(policy, problem, backend, options=options, exact=exact, vertex=canonical)
-    _log.info("%r in %.3f s", decision, sum(vars(decision.seconds).values()))
-    if not canonical:
-        return decision
-    begun = perf_counter()
-    shares = lexicographic(policy, decision)
-    seconds = replace(decision.seconds, solve=decision.seconds.solve + perf_counter() - begun)
-    return replace(decision, shares=shares, seconds=seconds)
-
-
 def follow(policy: Policy, solver: Chosen | None = None, *, exact: bool = False) -> Callable[[Market], Allocation]:
     """Return a function that decides one market after another, each with a warm start from the one before.
 
-    Users are matched by name. Where optima tie, its choice may differ from that of `allocate`.
+    Users are matched by name. Where optima tie, its choice may differ from that of `decide`.
+
+    Errors: those of `decide`.
+
+    >>> from fairopt.models import CooperativeOEF
+    >>> decide_next = follow(CooperativeOEF(), exact=True)
+    >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    >>> print(decide_next(market).objective, decide_next(market.misreport("u1", [1, 3])).objective)
+    21/4 16/3
     """
     at = session(policy, solver, exact=exact, warm=True)
     return lambda problem: decide(policy, problem, at=at)
@@ -209,7 +203,15 @@ def follow(policy: Policy, solver: Chosen | None = None, *, exact: bool = False)
 def decide_each(
     policy: Policy, problems: Iterable[Any], solver: Chosen | None = None, *, exact: bool = False
 ) -> Iterator[Decision]:
-    """Yield the decisions on successive problems; each starts from the state that the one before left."""
+    """Yield the decisions on successive problems; each starts from the state that the one before left.
+
+    Errors: those of `decide`.
+
+    >>> from fairopt.models import EqualSplit
+    >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    >>> [len(each.shares) for each in decide_each(EqualSplit(), [market, market.without("u1")])]
+    [2, 1]
+    """
     state = None
     for problem in problems:
         decision = decide(policy, problem, solver, state, exact=exact)
@@ -218,7 +220,12 @@ def decide_each(
 
 
 def exactly(policy: Policy, market: Market) -> Allocation:
-    """Return the exact decision on a market. Errors: `NotCapable` where it is irrational; those of `decide`."""
+    """Return the exact decision on a market. Errors: `NotCapable` where it is irrational; those of `decide`.
+
+    >>> from fairopt.models import CooperativeOEF
+    >>> exactly(CooperativeOEF(), Market.of([[1, 2], [1, 5]], capacity=[1, 1])).objective
+    Fraction(21, 4)
+    """
     decision = decide(policy, market.as_(Fraction), exact=True)
     if not decision.exact:
         raise NotCapable(f"{policy.name} has no exact allocation on this market")

@@ -28,7 +28,8 @@ class Cluster(Frozen):
     * ``hosts`` (H,): names. ``gpu_type`` (H,): index of each host's type. ``gpus`` (H,): how many it has.
     * ``bandwidth`` (H,): gigabytes per unit of time between a host and the network; infinity for no limit.
 
-    The unit of time is that of the trace which the cluster is used with: seconds in files.
+    The unit of time is that of the trace which the cluster is used with: seconds in files. Errors: `BadInput` of the
+    functions that make one.
 
     Source: FFT Sec. 4.1 (M types of Y_i GPUs), 4.2.3 and 4.4.1 (bandwidth, memory); Gandiva_fair Sec. 3.2 (g_l).
 

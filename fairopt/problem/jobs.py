@@ -22,7 +22,11 @@ MOST_JOBS = 5_000_000
 
 
 class Pattern(enum.Enum):
-    """How the workers of a job talk to each other, which is what placement on few hosts is worth."""
+    """How the workers of a job talk to each other, which is what placement on few hosts is worth.
+
+    >>> [each.value for each in Pattern]
+    ['alone', 'intra', 'inter']
+    """
 
     ALONE = "alone"  # one worker, or workers that do not talk
     INTRA = "intra"  # within operators: data or tensor parallel, collective communication in every step
@@ -46,8 +50,13 @@ class Jobs(Frozen):
     * ``memory`` (n,): gigabytes needed on each GPU. ``state_size`` (n,): gigabytes that migrate with it.
     * ``pattern`` (n,): a `Pattern`. ``dataset`` (n,): a name, "" for none; ``dataset_size`` (n,): gigabytes.
     * ``weight`` (n,): W^job_ij. ``priority`` (n,) int: larger is more urgent.
+    * ``estimate`` (n,): what policies are told of a job's work, which a run does not know better; None: the truth.
 
     Source: FFT Sec. 4.1; Gandiva_fair Sec. 3.2; ASTRAEA Sec. 4.2.
+
+    >>> jobs = Jobs.of(names=["a", "b"], types=["K80", "V100"], arrival=[0, 60], gpus=[1, 4], work=[100, 300])
+    >>> jobs, jobs.throughput.tolist()
+    (<Jobs: 2 of 1 tenants, types K80, V100>, [[Fraction(1, 1), Fraction(1, 1)], [Fraction(1, 1), Fraction(1, 1)]])
     """
 
     names: tuple[str, ...]
@@ -66,6 +75,7 @@ class Jobs(Frozen):
     dataset_size: Array
     weight: Array
     priority: Array
+    estimate: Array | None = None
 
     @classmethod
     def of(
@@ -85,13 +95,15 @@ class Jobs(Frozen):
         dataset_size: Sequence[object] | None = None,
         weight: Sequence[object] | None = None,
         priority: Sequence[object] | None = None,
+        estimate: Sequence[object] | None = None,
         names: Sequence[str] | None = None,
         places: Sequence[str] | None = None,
     ) -> Jobs:
         """Validate and return jobs, sorted by arrival (jobs that arrive together keep their order).
 
         Without ``throughput`` a job does 1 unit of work per unit of time on every type: ``work`` is then its duration.
-        Without ``tenant`` there is one tenant. A ``pattern`` of None is INTRA for gangs and ALONE for single GPUs.
+        Without ``tenant`` there is one tenant. A ``pattern`` of None is INTRA for gangs and ALONE for single GPUs. An
+        ``estimate`` of None is the job's work.
         ``places`` is what messages call each job. Errors: `BadInput` naming the job, the column, the value, the remedy.
         """
         wanted = listed(gpus, "gpus")
@@ -127,6 +139,7 @@ class Jobs(Frozen):
             dataset_size=amounts(one_each(dataset_size, count, 0), called, "dataset_size"),
             weight=amounts(one_each(weight, count, 1), called, "weight", above=True),
             priority=checked_counts(one_each(priority, count, 0), called, "priority", "job", least=0),
+            estimate=_estimates(estimate, work, called),
         )
         order = sorted(range(count), key=lambda row: jobs.arrival[row])
         return jobs if order == list(range(count)) else replace(jobs.take(order))  # keeps nothing of the other order
@@ -148,9 +161,11 @@ class Jobs(Frozen):
 
     def take(self, rows: Sequence[int] | Array) -> Jobs:
         """Return the jobs of the given rows, in that order; tenants stay. A column is made when it is first read."""
-        taken = object.__new__(type(self))
+        taken, at = object.__new__(type(self)), np.asarray(rows, dtype=np.int64)
         whole = {name: getattr(self, name) for name in ("types", "tenants", "tenant_weight")}
-        vars(taken).update(whole, _taken=(self, np.asarray(rows, dtype=np.int64)))
+        # its default is found before `__getattr__` is asked
+        whole["estimate"] = None if self.estimate is None else self.estimate[at]
+        vars(taken).update(whole, _taken=(self, at))
         return taken
 
     if not TYPE_CHECKING:  # a type checker would take any name for a column
@@ -168,12 +183,36 @@ class Jobs(Frozen):
             vars(self)[name] = column
             return column
 
+    def weighted_by_request(self) -> Jobs:
+        """Return the same jobs with tenants that weigh the GPUs which all their jobs request.
+
+        Source: ASTRAEA Sec. 6.1 ("the size of a VC is proportional to the total number of GPUs requested by all the
+        jobs in this VC").
+
+        >>> Jobs.of(gpus=[1, 8, 2], work=[1] * 3, types=["T"], tenant=list("ABA")).weighted_by_request().tenant_weight
+        array([Fraction(3, 1), Fraction(8, 1)], dtype=object)
+        """
+        asked = np.bincount(self.tenant, weights=self.gpus, minlength=len(self.tenants)).astype(np.int64)
+        return replace(self, tenant_weight=cast(np.maximum(asked, 1), Fraction if self.exact else float))
+
     def as_(self, number: type) -> Jobs:
         """Return the same jobs in ``float`` or in ``Fraction``."""
         if self.exact == (number is Fraction):
             return self
         columns: dict[str, Any] = {name: cast(getattr(self, name), number) for name in NUMBERS}
+        if self.estimate is not None:
+            columns["estimate"] = cast(self.estimate, number)
         return replace(self, **columns)
+
+
+def _estimates(given: Sequence[object] | None, work: Sequence[object], places: Sequence[str]) -> Array | None:
+    """Return what policies are told of the work; None where that is the truth for every job."""
+    if given is None or all(each is None for each in given):
+        return None
+    told = [
+        true if each is None else each for each, true in zip(sized(given, places, "estimate", "job"), work, strict=True)
+    ]
+    return amounts(told, places, "estimate", above=True)
 
 
 def _owners(tenant: Sequence[str] | None, places: Sequence[str]) -> list[str]:

@@ -41,6 +41,14 @@ class Queue(Frozen):
     Numbers are Fractions; ``as_(float)`` gives the same queue in floats. Counts of GPUs are integers.
 
     Source: FFT Sec. 4.1 (A(t), theta, Y_i); Gandiva_fair Sec. 3; ASTRAEA Sec. 5.1 (leases).
+
+    >>> from fairopt.problem import Cluster, Jobs, Trace
+    >>> from fairopt.simulation import begin, present
+    >>> trace = Trace(Jobs.of(types=["T"], arrival=[0, 900], gpus=[1, 2], work=[60, 60]))
+    >>> cluster = Cluster.uniform({"T": (1, 2)})
+    >>> queue = present(begin(cluster), trace, cluster, 300)
+    >>> len(queue), queue.remaining.tolist()
+    (1, [Fraction(60, 1)])
     """
 
     cluster: Cluster
@@ -104,6 +112,18 @@ class Queue(Frozen):
     def number(self) -> type:
         """The type of the numbers: Fraction or float."""
         return Fraction if self.exact else float
+
+    def as_told(self) -> Queue:
+        """Return what a policy is told: the work of jobs, and what remains of it, as estimated; all else is the truth.
+
+        What remains has the same part of the estimate as it has of the work. Rows and cluster are the same, so that a
+        schedule of one queue is one of the other.
+        """
+        told = self.jobs.estimate
+        if told is None:
+            return self
+        remaining = self.remaining * told / self.jobs.work
+        return replace(self, jobs=replace(self.jobs, work=told, estimate=None), remaining=remaining)
 
     @cached_property
     def end(self) -> Number:

@@ -73,11 +73,12 @@ def run(
         moved, queue = coming
         begun = perf_counter()
         # a fresh session each round, so that a run continues from a snapshot as if it had not stopped
-        schedule = decide(policy, queue, state=moved.state if moved.started else None, at=at.next())
+        told = queue.as_told()
+        schedule = decide(policy, told, state=moved.state if moved.started else None, at=at.next())
         seconds = perf_counter() - begun
-        if schedule.queue is not queue:
+        if schedule.queue is not told:
             raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
-        record = replace(advance(moved, trace, schedule, kept), seconds=seconds)
+        record = replace(advance(moved, trace, replace(schedule, queue=queue), kept), seconds=seconds)
         _log.debug("%r in %.3f s", record, seconds)
         refuse_stall(record.after, trace, record.policy, (job for job in record.waiting if job not in record.misfits))
         yield record

@@ -65,15 +65,17 @@ def asked_by_tenants(
     if common_units and rows:
         speeds = speeds / speeds.max(axis=1)[:, None]
     if not queue.exact:
-        speeds = np.array([[float(f"{value:.{DIGITS}g}") for value in row] for row in speeds]).reshape(speeds.shape)
+        values, place = np.unique(speeds, return_inverse=True)
+        speeds = np.array([float(f"{value:.{DIGITS}g}") for value in values])[place].reshape(speeds.shape)
     wanted: Counter[tuple[int, tuple[Number, ...]]] = Counter()
-    for row, speed in zip(rows, speeds.tolist(), strict=True):
-        wanted[int(jobs.tenant[row]), tuple(speed)] += int(jobs.gpus[row])
+    for tenant, speed, gpus in zip(jobs.tenant[rows].tolist(), speeds.tolist(), jobs.gpus[rows].tolist(), strict=True):
+        wanted[tenant, tuple(speed)] += gpus
     tenants = [tenant for tenant, _ in wanted]
+    types_of = Counter(tenants)
     return Asked(
         tenant=tuple(jobs.tenants[tenant] for tenant in tenants),
         speedup=tuple(speed for _, speed in wanted),
-        weight=tuple(jobs.tenant_weight[tenant] / tenants.count(tenant) for tenant in tenants),
+        weight=tuple(jobs.tenant_weight[tenant] / types_of[tenant] for tenant in tenants),
         demand=tuple(gpus if demand else INFINITY for gpus in wanted.values()),
         capacity=tuple(queue.capacity.tolist()),
     )
@@ -146,23 +148,26 @@ class JobMarket:
 
     @classmethod
     def of(cls, queue: Queue) -> JobMarket | None:
-        """Return the market of the jobs that could run now, in Fractions; None where there are none."""
+        """Return the market of the jobs that could run now, in the queue's numbers; None where there are none."""
         rows = queue.able
         if not rows:
             return None
-        market = Market.of(
-            per_gpu(queue, rows, queue.allowed),
-            queue.capacity.tolist(),
+        market = Market(
+            speedup=per_gpu(queue, rows, queue.allowed),
+            capacity=cast(queue.capacity, queue.number),
             weight=queue.jobs.weight[rows],
-            demand=queue.jobs.gpus[rows].tolist(),
-            users=[queue.jobs.names[row] for row in rows],
+            users=tuple(queue.jobs.names[row] for row in rows),
             types=queue.cluster.types,
+            demand=cast(queue.jobs.gpus[rows], queue.number),
+            owner=tuple(queue.jobs.names[row] for row in rows),
         )
         columns = (queue.remaining[rows], queue.jobs.work[rows], queue.now - queue.jobs.arrival[rows])
-        return cls(tuple(rows), market, *(cast(np.asarray(column), Fraction) for column in columns))
+        return cls(tuple(rows), market, *map(np.asarray, columns))
 
     def as_(self, number: type) -> JobMarket:
         """Return the same in ``float`` or in ``Fraction``."""
+        if self.market.exact == (number is Fraction):
+            return self
         numbers: dict[str, Any] = {name: cast(getattr(self, name), number) for name in ("remaining", "work", "elapsed")}
         return replace(self, market=self.market.as_(number), **numbers)
 
