@@ -228,7 +228,7 @@ class StudySpec:
                 yield StudySetting(source, place, load, error, costs)
 
 
-def studies() -> Iterator[tuple[str, ...]]:
+def studies() -> Iterator[tuple[str, str]]:
     """Yield (name, title) of each study that comes with fairopt."""
     for name, text in shipped_in(SHIPPED).items():
         yield name, StudySpec.parse(text, f"{name}.toml").title
