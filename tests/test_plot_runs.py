@@ -49,9 +49,9 @@ def test_hosts_show_every_gpu_that_is_held_once(seen: Observed) -> None:
     axes = plot.gantt(seen.bars, seen.hosts).axes[0]
     corners = [path.vertices for each in axes.collections for path in each.get_paths()]
     assert all(isinstance(each, PolyCollection) for each in axes.collections)
-    most = 16  # GPUs on the largest host
+    most = 8  # GPUs on each host
     area = sum(np.ptp(each[:, 0]) * np.ptp(each[:, 1]) for each in corners) / 0.84 * most
-    assert area == pytest.approx(sum((bar.end - bar.begin) * bar.gpus for bar in seen.bars) / 3600, rel=0.35)
+    assert area == pytest.approx(sum((bar.end - bar.begin) * bar.gpus for bar in seen.bars) / 3600)
     assert {label.get_text() for label in axes.get_yticklabels()} <= set(seen.hosts)
 
 
@@ -72,6 +72,6 @@ def test_policies_beside_each_other_and_over_load() -> None:
     assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in axes.get_lines()] == [(1, 2), (3, 4)]
     points = {"a": [(1.0, 5.0, 4.0, 7.0), (2.0, 9.0, np.nan, np.nan)]}
     axes = plot.against_load(points, "jct").axes[0]
-    line, caps, (bars,) = axes.containers[0]
+    line, _, (bars,) = axes.containers[0]
     assert line.get_ydata().tolist() == [5, 9]
     assert [segment[:, 1].tolist() for segment in bars.get_segments()] == [[4, 7], [9, 9]]
