@@ -78,7 +78,7 @@ def _run_to_json(ran: JobRun) -> dict[str, Any]:
     for key in _NUMBERS:
         said[key] = told(said[key])
     where = {"spots": [list(each) for each in ran.spots], "types": list(ran.types), "before": list(ran.before)}
-    return said | where | {"change": ran.change.value}
+    return said | where | {"change": ran.change.value, "completed": bool(ran.completed), "lost": bool(ran.lost)}
 
 
 _NUMBERS = ("begin", "end", "setup", "speed", "progress", "remaining", "lease")
