@@ -12,7 +12,7 @@ from fairopt.problem import Cluster
 from fairopt.program import Number
 
 
-class Cell(NamedTuple):
+class GpuCell(NamedTuple):
     """``size`` GPUs from GPU ``first`` on, of a top-level cell ``root``."""
 
     root: int
@@ -33,7 +33,7 @@ class Chain:
     sizes: tuple[int, ...]
     roots: tuple[tuple[int, ...], ...]
 
-    def leaves(self, cell: Cell) -> list[tuple[int, int]]:
+    def leaves(self, cell: GpuCell) -> list[tuple[int, int]]:
         """Return the GPUs of a cell: pairs (host, number of the GPU in it)."""
         hosts = self.roots[cell.root]
         return [(hosts[at // self.gpus], at % self.gpus) for at in range(cell.first, cell.first + cell.size)]
@@ -70,26 +70,26 @@ class FreeCells:
     >>> free = FreeCells([1, 2, 4], [4, 4])
     >>> one = free.allocate(1)
     >>> free.allocate(4), sorted(free.cells)
-    (Cell(root=1, first=0, size=4), [Cell(root=0, first=1, size=1), Cell(root=0, first=2, size=2)])
+    (GpuCell(root=1, first=0, size=4), [GpuCell(root=0, first=1, size=1), GpuCell(root=0, first=2, size=2)])
     >>> free.release(one); sorted(free.cells)
-    [Cell(root=0, first=0, size=4)]
+    [GpuCell(root=0, first=0, size=4)]
     """
 
     def __init__(self, sizes: Sequence[int], roots: Sequence[int]) -> None:
         self.sizes, self.roots = sizes, roots
-        self.cells = {Cell(root, 0, size) for root, size in enumerate(roots)}
+        self.cells = {GpuCell(root, 0, size) for root, size in enumerate(roots)}
 
-    def children(self, cell: Cell) -> list[Cell]:
+    def children(self, cell: GpuCell) -> list[GpuCell]:
         """Return the cells that a cell is split into."""
         size = self.sizes[self.sizes.index(cell.size) - 1]
-        return [Cell(cell.root, first, size) for first in range(cell.first, cell.first + cell.size, size)]
+        return [GpuCell(cell.root, first, size) for first in range(cell.first, cell.first + cell.size, size)]
 
     def allocate(
         self,
         size: int,
-        usable: Callable[[Cell], bool] = lambda cell: True,
-        cost: Callable[[Cell], int] = lambda cell: 0,
-    ) -> Cell | None:
+        usable: Callable[[GpuCell], bool] = lambda cell: True,
+        cost: Callable[[GpuCell], int] = lambda cell: 0,
+    ) -> GpuCell | None:
         """Take a free cell of ``size`` out of the smallest free cell that holds one; None where there is none.
 
         The cell must be ``usable``; among cells of one size the cheapest comes first, then the first.
@@ -100,12 +100,12 @@ class FreeCells:
                 return found
         return None
 
-    def _find(self, cell: Cell, size: int, usable: Callable[[Cell], bool]) -> Cell | None:
+    def _find(self, cell: GpuCell, size: int, usable: Callable[[GpuCell], bool]) -> GpuCell | None:
         if cell.size == size:
             return cell if usable(cell) else None
         return next(filter(None, (self._find(child, size, usable) for child in self.children(cell))), None)
 
-    def take(self, wanted: Cell) -> None:
+    def take(self, wanted: GpuCell) -> None:
         """Take a cell that is free, or part of a free one, which is split."""
         cell = next(
             each
@@ -118,12 +118,12 @@ class FreeCells:
             cell = parts[(wanted.first - cell.first) // parts[0].size]
             self.cells |= {part for part in parts if part != cell}
 
-    def release(self, cell: Cell) -> None:
+    def release(self, cell: GpuCell) -> None:
         """Give a cell back; it is merged with its buddies as long as all of them are free."""
         self.cells.add(cell)
         while cell.size < self.roots[cell.root]:
             size = self.sizes[self.sizes.index(cell.size) + 1]
-            parent = Cell(cell.root, cell.first // size * size, size)
+            parent = GpuCell(cell.root, cell.first // size * size, size)
             parts = set(self.children(parent))
             if not parts <= self.cells:
                 return

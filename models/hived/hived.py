@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.models.hived.cells import Cell, Chain, FreeCells, chains, virtual_clusters
+from fairopt.models.hived.cells import GpuCell, Chain, FreeCells, chains, virtual_clusters
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue, Spots
 from fairopt.simulation import Consolidated, Placement, by_throughput, choose, placed
@@ -129,7 +129,7 @@ class _Cells:
             for number, chain in enumerate(self.chains)
             for tenant, sizes in enumerate(self.roots[number])
         }
-        self.bound: dict[tuple[int, int, int], Cell] = {}
+        self.bound: dict[tuple[int, int, int], GpuCell] = {}
         self.granted: dict[int, tuple[VirtualCell, ...]] = {}
         where = {(each.chain, each.tenant, each.virtual_root): each for each in state.bound}
         going_on = (row for row, name in enumerate(queue.jobs.names) if queue.running[row] and name in state.held)
@@ -138,10 +138,10 @@ class _Cells:
             for part in parts:
                 if part.top not in self.bound:
                     binding = where[part.top]
-                    cell = Cell(binding.root, binding.first, binding.size)
+                    cell = GpuCell(binding.root, binding.first, binding.size)
                     self.physical[part.chain].take(cell)
                     self.bound[part.top] = cell
-                self.virtual[part.chain, part.tenant].take(Cell(part.root, part.first, part.size))
+                self.virtual[part.chain, part.tenant].take(GpuCell(part.root, part.first, part.size))
             self.granted[row] = parts
         self.closed = {
             (host, gpu) for host in np.flatnonzero(~queue.up).tolist() for gpu in range(queue.cluster.gpus[host])
@@ -165,9 +165,9 @@ class _Cells:
     def _gpus(self, part: VirtualCell) -> list[tuple[int, int]]:
         """Return the GPUs (host, number) of a virtual cell that is bound."""
         top = self.bound[part.top]
-        return self.chains[part.chain].leaves(Cell(top.root, top.first + part.first, part.size))
+        return self.chains[part.chain].leaves(GpuCell(top.root, top.first + part.first, part.size))
 
-    def _open(self, chain: Chain, cell: Cell) -> bool:
+    def _open(self, chain: Chain, cell: GpuCell) -> bool:
         return not self.closed or self.closed.isdisjoint(chain.leaves(cell))
 
     def too_large(self, row: int) -> str:
@@ -205,10 +205,10 @@ class _Cells:
             for number in numbers:
                 if size in self.chains[number].sizes and (whole := self._bind(number, tenant, size)):
                     free, first, parts = self.virtual[number, tenant], whole.first, []
-                    free.release(Cell(whole.root, first, size))
+                    free.release(GpuCell(whole.root, first, size))
                     for part in reversed(self.chains[number].sizes):
                         while whole.first + gpus - first >= part:
-                            free.take(Cell(whole.root, first, part))
+                            free.take(GpuCell(whole.root, first, part))
                             parts.append(replace(whole, first=first, size=part))
                             first += part
                     return tuple(parts)
@@ -230,10 +230,10 @@ class _Cells:
         """Take a virtual cell, and bind its top-level cell where it is not bound; None where that cannot be."""
         chain, free = self.chains[number], self.virtual[number, tenant]
 
-        def usable(cell: Cell) -> bool:
+        def usable(cell: GpuCell) -> bool:
             top = self.bound.get((number, tenant, cell.root))
             if top is not None:
-                return self._open(chain, Cell(top.root, top.first + cell.first, cell.size))
+                return self._open(chain, GpuCell(top.root, top.first + cell.first, cell.size))
             whole = self.physical[number].allocate(
                 free.roots[cell.root],
                 lambda each: self._open(chain, each),
@@ -250,8 +250,8 @@ class _Cells:
     def _give_back(self, parts: list[VirtualCell]) -> None:
         for part in parts:
             free = self.virtual[part.chain, part.tenant]
-            free.release(Cell(part.root, part.first, part.size))
-            if Cell(part.root, 0, free.roots[part.root]) in free.cells:
+            free.release(GpuCell(part.root, part.first, part.size))
+            if GpuCell(part.root, 0, free.roots[part.root]) in free.cells:
                 self.physical[part.chain].release(self.bound.pop(part.top))
 
     def as_leased(self) -> Queue:

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from fairopt.models.hived.cells import Cell, Chain, FreeCells, chains, virtual_clusters
+from fairopt.models.hived.cells import GpuCell, Chain, FreeCells, chains, virtual_clusters
 from fairopt.models.hived.hived import HiveD
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.problem.files.cluster import cluster_from_dict, cluster_to_dict
@@ -36,7 +36,7 @@ def test_theorem_1_any_legal_request_is_granted(cells: tuple[int, ...]) -> None:
     # a request is legal if the virtual clusters have a free cell of the size; all orders of requests and releases
     for seed in range(20):
         random, free = Random(seed), FreeCells(PAIRS, [4, 4])
-        held: list[Cell | None] = [None] * len(cells)
+        held: list[GpuCell | None] = [None] * len(cells)
         for _ in range(60):
             which = random.randrange(len(cells))
             mine = held[which]
@@ -54,8 +54,8 @@ def test_theorem_1_any_legal_request_is_granted(cells: tuple[int, ...]) -> None:
 def test_without_buddies_theorem_1_fails() -> None:
     # two virtual clusters of 4 single GPUs and one cell of 4; GPUs are spread over the hosts
     free = FreeCells(PAIRS, [4, 4])
-    free.take(Cell(0, 0, 1))
-    free.take(Cell(1, 0, 1))
+    free.take(GpuCell(0, 0, 1))
+    free.take(GpuCell(1, 0, 1))
     assert free.allocate(4) is None
 
 
@@ -66,7 +66,7 @@ def test_freed_cells_are_merged_to_the_top() -> None:
     for cell in Random(1).sample(cells, 8):
         assert cell is not None
         free.release(cell)
-    assert free.cells == {Cell(0, 0, 4), Cell(1, 0, 4)}
+    assert free.cells == {GpuCell(0, 0, 4), GpuCell(1, 0, 4)}
 
 
 @pytest.mark.parametrize("weights", [[1], [1, 1], [1, 2], [3, 1, 1], ["1/3", "2/7", 5], [1] * 11])
