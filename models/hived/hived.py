@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.models.hived.cells import GpuCell, Chain, FreeCells, chains, virtual_clusters
+from fairopt.models.hived.cells import Chain, FreeCells, GpuCell, chains, virtual_clusters
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue, Spots
 from fairopt.simulation import Consolidated, Placement, by_throughput, choose, placed

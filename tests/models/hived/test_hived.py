@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from fairopt.models.hived.cells import GpuCell, Chain, FreeCells, chains, virtual_clusters
+from fairopt.models.hived.cells import Chain, FreeCells, GpuCell, chains, virtual_clusters
 from fairopt.models.hived.hived import HiveD
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.problem.files.cluster import cluster_from_dict, cluster_to_dict
