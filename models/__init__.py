@@ -34,3 +34,4 @@ from fairopt.models.oef.cooperative import CooperativeOEF as CooperativeOEF
 from fairopt.models.oef.noncooperative import NonCooperativeOEF as NonCooperativeOEF
 from fairopt.models.oef.rounds import OEFRounds as OEFRounds
 from fairopt.models.shockwave.shockwave import Shockwave as Shockwave
+from fairopt.models.sia.sia import Sia as Sia

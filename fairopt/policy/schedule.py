@@ -64,8 +64,10 @@ def _problems(schedule: Schedule) -> Iterator[str]:
             yield f"there is no job in row {row}; there are {len(queue)}"
         job = jobs.names[row]
         given = sum(gpus for _, gpus in spots)
-        if given != jobs.gpus[row] or any(gpus <= 0 or gpus % 1 for _, gpus in spots):
-            yield f"job {job!r} gets {given} GPUs of the {jobs.gpus[row]} that it needs at once"
+        sizes = jobs.sizes(row) if jobs.elastic else (jobs.gpus[row],)
+        if given not in sizes or any(gpus <= 0 or gpus % 1 for _, gpus in spots):
+            needs = " or ".join(map(str, sizes))
+            yield f"job {job!r} gets {given} GPUs of the {needs} that it needs at once"
         if [host for host, _ in spots] != sorted({host for host, _ in spots}):
             yield f"the hosts of job {job!r} are not rising: {spots}"
         strange = [host for host, _ in spots if not 0 <= host < len(cluster.hosts)]

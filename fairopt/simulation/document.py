@@ -10,7 +10,8 @@ The document holds what went in (cluster, trace, mechanics, length of a round) a
 * ``cluster``: ``types``, ``memory`` (one a type), ``hosts``: each ``name``, ``type``, ``gpus``, ``bandwidth``.
 * ``trace``: ``types``; ``tenants``: each ``name``, ``weight``; ``jobs``, by rising arrival: each ``name``, ``tenant``,
   ``arrival``, ``gpus``, ``work``, ``throughput`` (one a type), ``memory``, ``state_size``, ``pattern``, ``dataset``,
-  ``dataset_size``, ``weight``, ``priority``; ``outages``: each ``host``, ``begin``, ``end``.
+  ``dataset_size``, ``weight``, ``priority``, and where a job is elastic ``elastic`` (pairs of GPUs and factor; the
+  verifier then refuses the document, since it knows rigid jobs only); ``outages``: each ``host``, ``begin``, ``end``.
 * ``rounds``: each ``index``, ``begin``, ``end``, ``arrived``, ``ran``, ``waiting``, ``misfits`` (job: reason),
   ``down``, ``usable``, ``costs``, ``notes``, ``backend``, ``seconds``; each of ``ran``: the fields of `JobRun`, with
   ``spots`` as lists [host, GPUs].
@@ -95,7 +96,10 @@ def trace_to_json(trace: Trace, jobs: Any) -> dict[str, Any]:
 def job_to_json(jobs: Jobs, row: int) -> dict[str, Any]:
     """Return a job of a trace."""
     tenant = jobs.tenants[jobs.tenant[row]]
-    return {"name": jobs.names[row], "tenant": tenant, **{name: told(getattr(jobs, name)[row]) for name in _OF_JOB}}
+    known = {"name": jobs.names[row], "tenant": tenant, **{name: told(getattr(jobs, name)[row]) for name in _OF_JOB}}
+    if not jobs.elastic:
+        return known
+    return known | {"elastic": [[gpus, told(factor)] for gpus, factor in jobs.elastic[row]]}
 
 
 _OF_JOB = (

@@ -44,8 +44,13 @@ class Mechanics(Short):
             object.__setattr__(self, name, value)
 
     def speed(self, queue: Queue, row: int, spots: Spots) -> Number:
-        """Return the work per unit of time of a job on ``spots``: that of the slowest type among them."""
+        """Return the work per unit of time of a job on ``spots``: that of the slowest type among them.
+
+        Of an elastic job with another number of GPUs than its own it is that times the factor of `Jobs.elastic`.
+        """
         slowest: Number = queue.jobs.throughput[row, queue.slowest(row, spots)]
+        if queue.jobs.elastic:
+            slowest *= queue.jobs.sizes(row)[sum(gpus for _, gpus in spots)]
         apart = len(spots) > 1 and queue.jobs.pattern[row] is Pattern.INTRA
         return slowest * _in(queue, self.spread) if apart else slowest
 
