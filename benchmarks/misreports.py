@@ -4,7 +4,7 @@
 
 Every market has other speedups and capacities. The time is that of the whole public search: setting up, all three
 kinds of misreport, confirming the best ones and deciding them exactly. Beside it stands what one decision at a time
-makes, as `fairopt.policy.allocate` does it.
+makes, as `fairopt.allocate` does it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-from fairopt import discovery
-from fairopt.policy import Policy, allocate
+from fairopt import allocate, discovery
+from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.properties import Effort, StrategyProofness
 from fairopt.properties.misreports.reports import Reports

@@ -24,10 +24,10 @@ from time import process_time
 
 import numpy as np
 
-from fairopt import discovery
+from fairopt import allocate, discovery
 from fairopt.bench.report.figures import put_into
 from fairopt.benchmarks.instances.oef_growing import OefGrowing
-from fairopt.policy import Allocation, Policy, allocate, follow
+from fairopt.policy import Allocation, Policy, follow
 from fairopt.problem import Market
 
 POLICIES = ("oef-cooperative", "oef-noncooperative", "max-min")

@@ -13,14 +13,13 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from fairopt import discovery
+from fairopt import allocate, discovery
 from fairopt.backends.exact import Exact
 from fairopt.cli import comparison_tables
 from fairopt.compare import compare
 from fairopt.datasets import oef_example
 from fairopt.models import CooperativeOEF
 from fairopt.plot import COLOURS
-from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.properties import ParetoEfficiency
 

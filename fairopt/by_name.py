@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
+from dataclasses import replace
+from time import perf_counter
 from typing import Any, TypeAlias, Unpack, overload
 
 from fairopt import discovery
-from fairopt.backends import Method, Solver
+from fairopt.backends import Method, Options, Solver
 from fairopt.errors import BadInput
 from fairopt.policy import Allocation, Decision, Plan, Policy, Schedule, Uniqueness
-from fairopt.policy import allocate as allocate_with
 from fairopt.policy import decide as decide_with
 from fairopt.policy import uniqueness as uniqueness_with
 from fairopt.policy.decide import How
+from fairopt.policy.optima import lexicographic
 from fairopt.problem import Cluster, Market, Queue, Trace
 from fairopt.problem.batch import Batch
 from fairopt.simulation import Mechanics, Round, Snapshot
 from fairopt.simulation import run as run_with
 
+_log = logging.getLogger(__name__)
 #: How a policy may be given, and who solves; None is the policy's best way.
 AnyPolicy: TypeAlias = str | type[Policy] | Policy
 AnySolver: TypeAlias = str | type[Solver | Method] | Solver | Method | None
@@ -39,9 +43,12 @@ def allocate(
     """Return what a share policy decides on a market: shares (n, k) in GPUs, for n users and k types.
 
     ``policy`` and ``backend`` may be names, as `fairopt policies` and `fairopt backends` list them. ``exact`` asks for
-    rational numbers, by whatever solver has them; with one that computes in floats it is refused. ``canonical`` asks
-    for one optimum of several that does not depend on the solver. The others are the solver's: seconds, and as
-    `fairopt.backends.Options` has them.
+    rational numbers, by whatever solver has them; with one that computes in floats it is refused. The last five are
+    the solver's: seconds, and as `fairopt.backends.Options` has them.
+
+    ``canonical`` asks for the lexicographic choice where several allocations are optimal: the largest utility for the
+    first user, then for the second, and so on, then the largest shares in the same order. It does not depend on the
+    solver. A policy that is a program is then solved to a vertex, by HiGHS or exactly.
 
     Errors: `BadInput` for unknown names; `NotCapable`, `NotInstalled`; `NotSolved`, which carries what was found.
     Source: that of the policy.
@@ -51,18 +58,16 @@ def allocate(
     [Fraction(3, 2), Fraction(15, 4)]
     """
     chosen = discovery.policy_of(policy, Market)
-    return allocate_with(
-        chosen,
-        problem,
-        discovery.solver_of(chosen, backend),
-        canonical=canonical,
-        exact=exact,
-        time_limit=time_limit,
-        gap=gap,
-        tolerance=tolerance,
-        seed=seed,
-        threads=threads,
-    )
+    solver = discovery.solver_of(chosen, backend)
+    options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
+    decision = decide_with(chosen, problem, solver, options=options, exact=exact, vertex=canonical)
+    _log.info("%r in %.3f s", decision, sum(vars(decision.seconds).values()))
+    if not canonical:
+        return decision
+    begun = perf_counter()
+    shares = lexicographic(chosen, decision)
+    seconds = replace(decision.seconds, solve=decision.seconds.solve + perf_counter() - begun)
+    return replace(decision, shares=shares, seconds=seconds)
 
 
 @overload

@@ -8,13 +8,15 @@ fits.
 >>> encode({("a", 1): Fraction(1, 3)}), decode(tuple[int | Fraction, ...], [1, "2/3"])
 ([[['a', 1], '1/3']], (1, Fraction(2, 3)))
 
-Both use cattrs, which is imported when first needed, so that other commands start without it.
+A text of the command line is read by the same hints: see `decode`. cattrs does the work; it is imported when first
+needed, so that other commands start without it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
@@ -27,21 +29,24 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.labels import nearest
-from fairopt.problem.numbers import shown
+from fairopt.problem.numbers import exact, shown
 
 if TYPE_CHECKING:
     from cattrs import Converter
 
 T = TypeVar("T")
 _RATIO = re.compile(r"-?\d+(/0*[1-9]\d*)?", re.ASCII)
-#: How a plain type is read: what it takes, and the remedy for others. A float that was not finite may stand as null.
-_PLAIN: Mapping[Any, tuple[Callable[[Any], bool], str]] = {
-    str: (lambda value: isinstance(value, str), "Give a string"),
-    bool: (lambda value: isinstance(value, bool), "Give true or false"),
-    int: (lambda value: type(value) is int, "Give a whole number"),
-    float: (lambda value: value is None or type(value) in (int, float), "Give a number"),
-    Fraction: (lambda value: type(value) is int or _is_ratio(value), 'Give a whole number or a string "p/q"'),
+#: A plain type: what it takes, the remedy for others, and its name. A float that was not finite may stand as null.
+_PLAIN: Mapping[Any, tuple[Callable[[Any], bool], str, str]] = {
+    str: (lambda value: isinstance(value, str), "Give a string", "text"),
+    bool: (lambda value: isinstance(value, bool), "Give true or false", "true or false"),
+    int: (lambda value: type(value) is int, "Give a whole number", "whole number"),
+    float: (lambda value: value is None or type(value) in (int, float), "Give a number", "number"),
+    Fraction: (lambda value: type(value) is int or _is_ratio(value), 'Give a whole number or a string "p/q"', "number"),
 }
+_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+#: What makes the value of a type that is not plain from a text: (text, type) -> value.
+Named = Callable[[str, Any], Any]
 
 
 def encode(value: Any, *, finite: bool = False) -> Any:
@@ -52,17 +57,37 @@ def encode(value: Any, *, finite: bool = False) -> Any:
     return _writer(finite).unstructure(value)
 
 
-def decode(kind: Any, data: object, place: str = "") -> Any:
+def decode(kind: Any, data: object, place: str = "", *, named: Named | None = None) -> Any:
     """Return the value of type ``kind`` that `encode` wrote; keys that have a default may be left out.
+
+    With ``named``, the data is a text as people write it: "none", "yes", "1/3", "0.5", or "1, 2" for a list; ``named``
+    makes what is not plain.
 
     Errors: `BadInput`, which names ``place`` and the key or entry in it, for whatever does not fit the type.
     """
     from cattrs.errors import BaseValidationError
 
     try:
-        return _reader().structure(data, kind)
+        return _reader(named).structure(data, kind)
     except (BaseValidationError, *_UNFIT) as error:
         raise _named(error, place) from error
+
+
+def described(kind: Any, named: Callable[[Any], str]) -> str:
+    """Return in words what `decode` takes as a text for a type; ``named`` describes a type that is not plain."""
+    if _origin(kind) in (Union, UnionType):
+        return " or ".join(dict.fromkeys(described(each, named) for each in get_args(kind)))
+    if _origin(kind) in (Sequence, tuple, list):
+        return f"list of {described(get_args(kind)[0], named)}"
+    if _is_a(Enum, kind):
+        return " or ".join(str(each.value) for each in kind)
+    special = {object: "number or none", type(None): "none"}
+    return special.get(kind) or (_PLAIN[kind][-1] if kind in _PLAIN else named(kind))
+
+
+def arguments(kind: Any) -> int | None:
+    """Return how many arguments a type ``Callable[[...], ...]`` has; None for another type."""
+    return len(get_args(kind)[0]) if _origin(kind) is Callable else None
 
 
 #: What the classes that are made from JSON may themselves raise where a value does not suit them.
@@ -110,19 +135,23 @@ def _writer(finite: bool) -> Converter:
 
 
 @cache
-def _reader() -> Converter:
+def _reader(named: Named | None) -> Converter:
     from cattrs import Converter
     from cattrs.cols import is_frozenset, is_mapping, is_sequence, list_structure_factory, mapping_structure_factory
     from cattrs.gen import make_dict_structure_fn
 
     def plain(value: Any, kind: Any) -> Any:
-        takes, remedy = _PLAIN[kind]
-        if not takes(value):
-            raise BadInput(f"got {shown(value)}", remedy=remedy)
-        return kind(nan if value is None else value)
+        takes, remedy, _ = _PLAIN[kind]
+        for meaning in _meanings(value) if named else (value,):
+            if takes(meaning):
+                return kind(nan if meaning is None else meaning)
+        raise BadInput(f"got {shown(value)}", remedy=remedy)
+
+    def is_none(value: Any) -> bool:
+        return value is None or (named is not None and value.lower() == "none")
 
     def union(value: Any, kinds: Any) -> Any:
-        if value is None and type(None) in get_args(kinds):
+        if is_none(value) and type(None) in get_args(kinds):
             return None
         *first, last = (kind for kind in get_args(kinds) if kind is not type(None))
         for kind in first:
@@ -138,14 +167,17 @@ def _reader() -> Converter:
             raise BadInput(f"got {shown(value)}", remedy=nearest(value, known, "value"))
         return known[str(value)]
 
+    def listed(value: Any, length: int | None = None) -> Any:
+        return _of(list, [part.strip() for part in value.split(",") if part.strip()] if named else value, length)
+
     def entries(kind: Any, converter: Converter) -> Callable[[Any, Any], Any]:
         make, kinds = (frozenset if is_frozenset(kind) else tuple), get_args(kind)
         if make is tuple and kinds and kinds[-1] is not Ellipsis and not is_sequence(kind):
             return lambda value, _: tuple(
-                converter.structure(each, of) for of, each in zip(kinds, _of(list, value, len(kinds)), strict=True)
+                converter.structure(each, of) for of, each in zip(kinds, listed(value, len(kinds)), strict=True)
             )
         structure = list_structure_factory(_list_of(kinds[0] if kinds else Any), converter)
-        return lambda value, _: make(structure(_of(list, value), _))
+        return lambda value, _: make(structure(listed(value), _))
 
     def mapped(kind: Any, converter: Converter) -> Callable[[Any, Any], Any]:
         key, each = get_args(kind) or (str, Any)
@@ -155,15 +187,21 @@ def _reader() -> Converter:
         structure = mapping_structure_factory(dict[str, each], converter)  # type: ignore[valid-type]
         return lambda value, _: structure(_of(dict, value), _)
 
+    def anything(value: Any, _: Any) -> Any:
+        return value if named is None else None if is_none(value) else exact(value, "")
+
     def record(kind: Any, converter: Converter) -> Callable[[Any, Any], Any]:
         structure = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True)
         return lambda value, _: structure(_of(dict, value), _)
 
     converter = Converter()
-    converter.register_structure_hook_factory(is_dataclass, record)
+    if named is None:
+        converter.register_structure_hook_factory(is_dataclass, record)
+    else:  # the hooks that come later go first
+        converter.register_structure_hook_func(lambda _: True, named)
     for kind in _PLAIN:
         converter.register_structure_hook(kind, plain)
-    converter.register_structure_hook_func(lambda kind: kind in (Any, object), lambda value, _: value)
+    converter.register_structure_hook_func(lambda kind: kind in (Any, object), anything)
     converter.register_structure_hook_func(lambda kind: _origin(kind) in (Union, UnionType), union)
     converter.register_structure_hook_func(partial(_is_a, Enum), member)
     for suits in (is_sequence, is_frozenset, lambda kind: _origin(kind) is tuple):
@@ -194,6 +232,17 @@ def _named(error: Any, place: str) -> BadInput:
         key, known = min(error.extra_fields), [each.name for each in fields(error.cl)]
         return BadInput(f"unknown key {shown(key)}", place=", ".join(where), remedy=nearest(key, known, "key"))
     return BadInput(f"it does not fit: {error!r:.200}", place=", ".join(where), remedy="Check what was given")
+
+
+def _meanings(text: str) -> Iterator[object]:
+    """Yield a text as itself, as a truth value, and as a number in each form that numbers have."""
+    yield text
+    if text.lower() in _TRUTH:
+        yield _TRUTH[text.lower()]
+    with suppress(BadInput, OverflowError):
+        number = exact(text, "")
+        yield int(number) if number.denominator == 1 else f"{number.numerator}/{number.denominator}"
+        yield float(number)
 
 
 def _of(kind: Any, value: Any, length: int | None = None) -> Any:

@@ -1,8 +1,9 @@
 """Finds the installed policies, back ends and properties by their entry points; no list in the code names them.
 
 A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends``, ``fairopt.properties``,
-``fairopt.datasets``, ``fairopt.importers``, ``fairopt.commands``, and for benchmarks ``fairopt.instances``,
-``fairopt.contenders``, ``fairopt.tasks``; its objects are then on the same footing as fairopt's own.
+``fairopt.datasets``, ``fairopt.workloads``, ``fairopt.importers``, ``fairopt.commands``, and for benchmarks
+``fairopt.instances``, ``fairopt.contenders``, ``fairopt.tasks``; its
+objects are then on the same footing as fairopt's own.
 
 >>> policy("max-min").source
 'Gavel, OSDI 2020, Sec. 4.1'
@@ -26,11 +27,13 @@ from fairopt.policy import Policy
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
 from fairopt.properties import Property
+from fairopt.workloads import Workload
 
 _log = logging.getLogger(__name__)
 
 POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairopt.properties"
 DATASETS, IMPORTERS, COMMANDS = "fairopt.datasets", "fairopt.importers", "fairopt.commands"
+WORKLOADS = "fairopt.workloads"
 FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairopt.tasks"
 
 #: The command that takes a policy, by the type of its problem.
@@ -141,6 +144,12 @@ def plugins() -> list[Plugin]:
         for point in entry_points(group=group)
     }
     return sorted(row for row in rows if row.package != "fairopt")
+
+
+def workload(name: str) -> Workload:
+    """Return the generator of traces registered under ``name``, with its default options."""
+    made: Workload = _made(WORKLOADS, name, Workload)
+    return made
 
 
 def properties(problem: type | None = None) -> list[Property]:

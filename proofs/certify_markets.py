@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 
+from fairopt import allocate
 from fairopt.discovery import POLICIES, names, policy
 from fairopt.errors import FairoptError
-from fairopt.policy import Policy, allocate
+from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.proofs.verify import Rejected, verify
 from fairopt.testing.samples import sample_markets

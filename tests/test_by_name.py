@@ -14,6 +14,7 @@ from fairopt.backends import Highs
 from fairopt.datasets import astraea_example, philly_cluster, philly_trace
 from fairopt.models import MaxMin
 from fairopt.models import ShortestRemainingTimeFirst as SRTF
+from fairopt.policy import decide as decide_with
 from fairopt.properties import EnvyFreeness
 from fairopt.simulation import Setting
 
@@ -132,3 +133,9 @@ def test_a_slip_of_the_keyboard_is_not_passed_over() -> None:
 def test_the_version_is_that_of_the_package() -> None:
     text = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     assert f'version = "{fairopt.__version__}"' in text
+
+
+def test_who_decides_takes_policies_and_says_who_takes_names() -> None:
+    for given, says in (("max-min", "the name 'max-min'"), (MaxMin, "a MaxMin")):
+        with pytest.raises(BadInput, match=f"policy: got {says}. Give a policy; fairopt.decide takes names"):
+            decide_with(given, MARKET)  # type: ignore[call-overload]

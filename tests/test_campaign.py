@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.discovery import properties
 from fairopt.models import (
@@ -18,7 +19,7 @@ from fairopt.models import (
     SecondPriceTrading,
     WaterFilling,
 )
-from fairopt.policy import Policy, allocate
+from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.properties import AllocationProperty, Answer, EnvyFreeness, Feasibility, ParetoEfficiency, SharingIncentive
 from fairopt.properties.lattice import contradictions

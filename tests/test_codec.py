@@ -75,7 +75,7 @@ def test_what_is_written_is_read_back_with_its_types() -> None:
 
 
 def test_numpy_numbers_are_written_as_numbers() -> None:
-    given = Outer(np.float64(0.1), listed=tuple(np.arange(2)), by_row={np.int64(1): Inner(np.int32(5))})  # type: ignore[arg-type]
+    given = Outer(np.float64(0.1), listed=tuple(np.arange(2)), by_row={np.int64(1): Inner(np.int32(5))})  # type: ignore[arg-type,dict-item]
     data = json.loads(json.dumps(encode(given)))
     assert (data["number"], data["listed"], data["by_row"]) == (0.1, [0, 1], [[1, {"value": 5}]])
     assert encode(np.array([[0.5, 1.0]])) == [[0.5, 1.0]]
@@ -122,3 +122,43 @@ def test_what_does_not_fit_is_named_with_its_place(change: dict[str, Any], says:
 def test_the_library_behind_it_is_imported_when_it_is_needed() -> None:
     command = "import sys, fairopt.cli, fairopt.codec; sys.exit('cattrs' in sys.modules)"
     subprocess.run([sys.executable, "-c", command], check=True)
+
+
+def as_named(text: str, kind: Any) -> Any:
+    return kind(Fraction(text.removeprefix("inner:")))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (int | float | Fraction, "1/3", 1 / 3),
+        (int | float | Fraction, "3", 3),
+        (Fraction, "0.1", Fraction(1, 10)),
+        (Fraction, "2", Fraction(2)),
+        (float, "2", 2.0),
+        (bool, "no", False),
+        (str, "1", "1"),
+        (int | None, "None", None),
+        (Sequence[object] | None, "1, 0.5", (1, Fraction(1, 2))),
+        (tuple[int, str], "1, a", (1, "a")),
+        (Colour, "blue", Colour.BLUE),
+        (tuple[Inner, ...], "inner:1/2, inner:3", (Inner(Fraction(1, 2)), Inner(Fraction(3)))),
+    ],
+)
+def test_a_text_is_read_by_the_type_of_its_option(kind: Any, text: str, value: object) -> None:
+    read = decode(kind, text, named=as_named)
+    assert (read, type(read)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "says"),
+    [
+        (int, "1.5", "--set x: got '1.5'. Give a whole number"),
+        (Sequence[Fraction], "1, b", "--set x, entry 2: got 'b'"),
+        (Colour, "rde", "--set x: got 'rde'. Did you mean 'red'"),
+        (object, "high", "--set x: got 'high', not a number"),
+    ],
+)
+def test_a_text_that_does_not_fit_is_named(kind: Any, text: str, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        decode(kind, text, "--set x", named=as_named)

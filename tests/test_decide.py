@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairopt import discovery
+from fairopt import allocate, discovery
 from fairopt.backends import Capability, Highs, Options
 from fairopt.backends.exact import Exact
 from fairopt.compare import compare
@@ -13,7 +13,6 @@ from fairopt.policy import (
     Optima,
     Trait,
     Uniqueness,
-    allocate,
     chosen,
     decide,
     decide_each,
@@ -79,7 +78,7 @@ def test_exact_decisions_are_not_made_by_methods_in_floats(policy):
 
 def test_the_name_of_a_back_end_is_no_back_end():
     with pytest.raises(BadInput, match="got the name 'highs'"):
-        allocate(MaxMin(), MARKET, "highs")  # type: ignore[arg-type]
+        decide(MaxMin(), MARKET, "highs")  # type: ignore[arg-type]
 
 
 def test_options_reach_the_back_end_that_was_chosen():

@@ -12,13 +12,13 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from fairopt import plot
+from fairopt import allocate, plot
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.datasets import gavel_example, oef_eq6, oef_example
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.models import CooperativeOEF, EqualSplit, MaxEfficiency, MaxMin, SecondPriceTrading
-from fairopt.policy import Allocation, Policy, allocate
+from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
 from fairopt.testing.float_samples import large_market, rising
 

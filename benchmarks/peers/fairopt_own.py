@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairopt import discovery
+from fairopt import allocate, discovery
 from fairopt.backends.solution import Status
 from fairopt.bench.kinds import Contender, NoAnswer, TimedOut
 from fairopt.benchmarks.peers.plain import Floats
 from fairopt.errors import NotCapable
 from fairopt.methods.gang_assignment import GangAssignment, solve_gangs
-from fairopt.policy import Allocation, Policy, allocate
+from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
 
 

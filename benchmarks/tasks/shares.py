@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairopt import allocate
 from fairopt.backends import Highs, Solver
 from fairopt.backends.exact import Exact
 from fairopt.bench.kinds import Instance, Judgement, Task
 from fairopt.discovery import policy
 from fairopt.errors import FairoptError
-from fairopt.policy import Allocation, allocate
+from fairopt.policy import Allocation
 from fairopt.problem import Market
 
 Floats = NDArray[np.float64]

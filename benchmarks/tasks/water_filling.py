@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.bench.kinds import Instance, Judgement
@@ -25,7 +26,7 @@ from fairopt.benchmarks.tasks.shares import (
 )
 from fairopt.discovery import policy
 from fairopt.errors import FairoptError
-from fairopt.policy import Allocation, allocate
+from fairopt.policy import Allocation
 from fairopt.problem import Market
 
 #: Markets up to this many cells are filled by HiGHS, a program for each level, where nobody else does it.

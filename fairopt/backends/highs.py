@@ -152,9 +152,8 @@ def load(highs: highspy.Highs, program: Program) -> None:
         program.integer.astype(np.int32),
     )  # fmt: skip
     if _bad(status):
-        raise NotSolved(
-            f"numerically out of range for HiGHS: a number of {program.name!r}; decide with the exact back end"
-        )
+        otherwise = "measure in other units" if program.integer.any() else "decide with the exact back end"
+        raise NotSolved(f"numerically out of range for HiGHS: a number of {program.name!r}; {otherwise}")
 
 
 def _update(highs: highspy.Highs, old: Program, new: Program) -> None:

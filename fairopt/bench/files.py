@@ -1,79 +1,22 @@
-"""Files of results: JSON lines that survive being killed, and the same as rows of a table."""
+"""Results of a benchmark as rows of a table."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from fairopt.bench.records import Measurement, Record, environments, line_of, measurements, read_results, record_of
+from fairopt.bench.journal import RecordsFile
+from fairopt.bench.records import KINDS, Measurement, Record, environments, measurements
 from fairopt.codec import encode
-from fairopt.errors import BadInput
 
 
-class ResultsFile(AbstractContextManager["ResultsFile"]):
-    """A file of results that a run continues: ``before`` is what it holds, `add` appends a record.
-
-    A last line that was cut off is dropped, with a message to ``say``; a complete one without its line end is kept. A
-    second run that writes the same file at the same time is refused.
-
-    Errors: `BadInput` for a file that cannot be written, or that holds something else.
-    """
+class ResultsFile(RecordsFile):
+    """The file of results that a benchmark continues."""
 
     def __init__(self, path: Path, say: Callable[[str], None]) -> None:
-        self.path, self.say = path, say
-        self.before: list[Record] = []
-        self._file: TextIO
-
-    def __enter__(self) -> ResultsFile:
-        with ExitStack() as on_error:
-            try:
-                self._file = on_error.enter_context(self.path.open("a", encoding="utf-8"))
-            except OSError as error:
-                problem = f"{self.path} cannot be written: {error.strerror}"
-                raise BadInput(problem, place="--json", remedy="Name a file in a folder") from error
-            self._lock()
-            self._mend()
-            on_error.pop_all()
-        return self
-
-    def __exit__(self, *ended: object) -> None:
-        self._file.close()
-
-    def add(self, record: Record) -> None:
-        """Append a record; when this returns, it is on the disk."""
-        self._file.write(line_of(record) + "\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def _lock(self) -> None:
-        try:
-            import fcntl
-
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # not on this system, where a second run is not noticed
-            return
-        except OSError as error:
-            problem, remedy = f"another run is writing {self.path}", "Wait for it, or name another file"
-            raise BadInput(problem, place="--json", remedy=remedy) from error
-
-    def _mend(self) -> None:
-        found = read_results(self.path)
-        self.before = found.records
-        if not found.torn:
-            return
-        try:
-            self.before = [*found.records, record_of(found.torn)]
-        except BadInput:
-            self.say(f"{self.path}: the last line was cut off; it is dropped, and measured again")
-            whole = self.path.read_bytes().rpartition(b"\n")
-            os.truncate(self.path, len(whole[0]) + len(whole[1]))
-            return
-        self._file.write("\n")
-        self._file.flush()
+        super().__init__(path, KINDS, say, place="--json")
 
 
 # -- Parquet -----------------------------------------------------------------------------------------------------------

@@ -13,17 +13,10 @@ from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
 from os import PathLike
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-from fairopt.codec import decode, encode
-from fairopt.errors import BadInput
-from fairopt.problem.files.storage import naming
-from fairopt.problem.labels import nearest
-from fairopt.problem.numbers import shown
-
-#: The version of the lines. Keys may be added under the same number, never changed.
-SCHEMA = 1
+from fairopt.bench.journal import Records, read_records, record_in
+from fairopt.codec import encode
 
 
 class MeasurementStatus(Enum):
@@ -207,51 +200,19 @@ class Environment:
 
 
 Record = Measurement | Environment
-_KINDS: Mapping[str, type[Record]] = {each.kind: each for each in (Measurement, Environment)}
-
-
-def line_of(record: Record) -> str:
-    """Return the line of a record, without the line's end."""
-    data = {"schema": SCHEMA, "kind": record.kind, **encode(record, finite=True)}
-    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+#: The classes of what a file of results holds.
+KINDS = (Measurement, Environment)
 
 
 def record_of(line: str, place: str = "") -> Record:
-    """Return the record in a line; `BadInput` names the key that cannot be read."""
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"not JSON: {error}", place=place, remedy="Each line is one object; drop this one") from error
-    if not isinstance(data, dict):
-        raise BadInput(f"got {shown(data)}", place=place, remedy="Give one object a line")
-    kind = data.pop("kind", None)
-    if (schema := data.pop("schema", None)) != SCHEMA:
-        raise BadInput(f"schema {shown(schema)}", place=place, remedy=f"This version reads schema {SCHEMA}")
-    if kind not in _KINDS:
-        raise BadInput(f"kind {shown(kind)}", place=place, remedy=nearest(kind, _KINDS, "kind"))
-    record: Record = decode(_KINDS[kind], data, place)
+    """Return the record in a line; errors as `fairopt.bench.journal.record_in`."""
+    record: Record = record_in(line, KINDS, place)
     return record
 
 
-class Results(NamedTuple):
-    """The records of a file, in order; ``torn`` is the end of a last line that was cut off, "" where none was."""
-
-    records: list[Record]
-    torn: str = ""
-
-
-def read_results(path: str | PathLike[str]) -> Results:
-    """Return what a file of results holds. A last line without an end that is no record was cut off while written.
-
-    Errors: `BadInput` that names the file, the line and the key.
-    """
-    try:
-        text = Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise BadInput(f"cannot be read: {error.strerror}", file=str(path), remedy="Give a file of results") from error
-    *whole, last = text.split("\n")
-    with naming(path):
-        return Results([record_of(line, f"line {n}") for n, line in enumerate(whole, start=1) if line.strip()], last)
+def read_results(path: str | PathLike[str]) -> Records:
+    """Return what a file of results holds; errors as `fairopt.bench.journal.read_records`."""
+    return read_records(path, KINDS)
 
 
 def measurements(records: Iterable[Record]) -> list[Measurement]:

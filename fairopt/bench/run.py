@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, field, is_dataclass
-from multiprocessing import get_context
 from typing import Any, TypeVar
 
 from fairopt.bench import configuring, records
+from fairopt.bench.executors import Here, result_of, submitted
 from fairopt.bench.machine import Provenance
 from fairopt.bench.measure import Job, measure, reference
 from fairopt.bench.records import PASSING, Environment, InstanceKey, Measurement, MeasurementStatus, Record, Trial
 from fairopt.bench.spec import Entrant, Spec
 from fairopt.codec import encode
-from fairopt.discovery import library
-from fairopt.errors import BadInput, FairoptError, NotInstalled, NotSolved
+from fairopt.errors import NotInstalled
 
 T = TypeVar("T")
 #: Statuses after which trying again on this or a larger instance is no use.
@@ -90,7 +89,7 @@ class _Run:
                         skipped = self._why_not(entrant, trial)
                     self.say(f"{key.name}, repeat {repeat + 1} of {self.spec.repeats}: {entrant.label}")
                     job = Job(trial, self.provenance, None if skipped else compared[0], skipped)
-                    self.pending[self._submitted(measure, job)] = trial
+                    self.pending[submitted(self.executor, measure, job)] = trial
             while self.pending:
                 yield from self._collect()
         finally:
@@ -154,7 +153,7 @@ class _Run:
         ended, _ = wait(self.pending, return_when=FIRST_COMPLETED)
         for future in ended:
             trial = self.pending.pop(future)
-            measurement, environment = _result(future, f"{trial.instance.name}, {trial.label}")
+            measurement, environment = result_of(future, f"{trial.instance.name}, {trial.label}")
             if measurement.status in _SPENT:
                 self.spent.append(measurement)
             if measurement.status is MeasurementStatus.MISSING and measurement.identity in self.missing:
@@ -167,31 +166,12 @@ class _Run:
     def _reference(self, key: InstanceKey) -> Any:
         """Return the reference, computed by the executor; records that arrive meanwhile are yielded."""
         self.say(f"{key.name}: what answers are compared with")
-        future = self._submitted(reference, self.spec.task, key)
+        future = submitted(self.executor, reference, self.spec.task, key)
         while not future.done():
             wait([future, *self.pending], return_when=FIRST_COMPLETED)
             if any(each.done() for each in self.pending):
                 yield from self._collect()
-        return _result(future, f"the reference of {key.name}")
-
-    def _submitted(self, do: Callable[..., T], *arguments: Any) -> Future[T]:
-        try:
-            return self.executor.submit(do, *arguments)
-        except RuntimeError as error:  # a pool whose worker has died, or that is shut down
-            raise _failed("a job could not be sent", error) from error
-
-
-def _result(future: Future[T], what: str) -> T:
-    try:
-        return future.result()
-    except FairoptError:
-        raise
-    except Exception as error:  # whatever an executor raises: its worker has died, the network is down
-        raise _failed(what, error) from error
-
-
-def _failed(what: str, error: BaseException) -> NotSolved:
-    return NotSolved(f"{what}: {error!r}; what was measured is kept, and the same command goes on from there")
+        return result_of(future, f"the reference of {key.name}")
 
 
 def _no_easier(new: InstanceKey, old: InstanceKey) -> bool:
@@ -204,62 +184,3 @@ def _no_easier(new: InstanceKey, old: InstanceKey) -> bool:
 
 def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-# -- where measurements are made -------------------------------------------------------------------------------------
-class Here(Executor):
-    """An executor that runs each job in this process when it is submitted, and lets its errors out."""
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Return a future that is done."""
-        future: Future[T] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
-
-
-@contextmanager
-def place(workers: int, dask: str | None) -> Iterator[tuple[Executor | None, int]]:
-    """Yield an executor (None: here) and how many measurements it takes at once.
-
-    It is ``workers`` processes (1: here), or the Dask cluster at an address, or "local:N".
-
-    Errors: `BadInput` for both at once and for a malformed address; `NotInstalled` without Dask; `NotSolved` where no
-    cluster answers.
-    """
-    if dask is not None:
-        if workers != 1:
-            raise BadInput(f"got --workers {workers} with --dask", place="--workers", remedy="Give one of the two")
-        with _on_dask(dask) as there:
-            yield there
-    elif workers == 1:
-        yield None, 1
-    else:
-        # spawned, so that no worker has this process's memory
-        pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
-        try:
-            yield pool, workers
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-@contextmanager
-def _on_dask(address: str) -> Iterator[tuple[Executor, int]]:
-    distributed = library("distributed", "--dask")
-    kind, _, count = address.partition(":")
-    if kind == "local":
-        if not count.isdecimal() or not int(count):
-            raise BadInput(f"got {address!r}", place="--dask", remedy="Write local:N with N workers, such as local:2")
-        workers = {"n_workers": int(count), "processes": True, "threads_per_worker": 1, "dashboard_address": None}
-        with distributed.LocalCluster(**workers) as cluster, distributed.Client(cluster) as client:
-            yield client.get_executor(pure=False), int(count)
-        return
-    try:
-        client = distributed.Client(address, timeout=10)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise NotSolved(f"no Dask scheduler answers at {address!r}: {error}") from error
-    with client:
-        # a measurement takes one thread of a worker
-        threads = sum(client.nthreads().values())
-        if not threads:
-            raise NotSolved(f"the Dask scheduler at {address!r} has no workers")
-        yield client.get_executor(pure=False), threads

@@ -6,23 +6,31 @@ Every key is described in docs/benchmarks.md. A name of a task, family or conten
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from decimal import Decimal
 from enum import Enum
 from hashlib import sha256
-from importlib import resources
 from itertools import product
-from math import isfinite
 from os import PathLike
-from pathlib import Path
 from typing import Any, TypeVar
 
 from fairopt.bench import configuring
+from fairopt.bench.reading import (
+    check_different,
+    check_schema,
+    plain,
+    require_counts,
+    require_positive,
+    require_text,
+    require_values,
+    shipped_in,
+    source_of,
+    tables_of,
+)
 from fairopt.codec import decode
 from fairopt.errors import BadInput, NotInstalled, require
 from fairopt.problem.files.documents import parse_toml
-from fairopt.problem.files.storage import naming, read_text
+from fairopt.problem.files.storage import naming
 from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import shown
 
@@ -52,10 +60,10 @@ class Instances:
     seeds: tuple[int, ...] = (0,)
 
     def __post_init__(self) -> None:
-        _require_text(self, "family")
+        require_text(self, "family")
         for name, values in self.parameters.items():
-            _require_values(values, f"parameter {name!r}")
-        _require_values(self.seeds, "key 'seeds'")
+            require_values(values, f"parameter {name!r}")
+        require_values(self.seeds, "key 'seeds'")
         require(min(self.seeds) >= 0, shown(min(self.seeds)), "key 'seeds'", "Give whole numbers, at least 0")
 
     def combinations(self) -> list[tuple[dict[str, Any], int]]:
@@ -75,8 +83,8 @@ class Entrant:
     largest: int | None = None
 
     def __post_init__(self) -> None:
-        _require_text(self, "contender", "label")
-        _require_counts(self, 0, "largest")
+        require_text(self, "contender", "label")
+        require_counts(self, 0, "largest")
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,7 @@ class InstanceFilter:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _require_counts(self, 0, "size")
+        require_counts(self, 0, "size")
 
 
 @dataclass(frozen=True)
@@ -106,8 +114,8 @@ class Goal:
     instances: InstanceFilter = field(default_factory=InstanceFilter)
 
     def __post_init__(self) -> None:
-        _require_text(self, "text")
-        _require_positive(self, "limit")
+        require_text(self, "text")
+        require_positive(self, "limit")
         if (self.statistic is Statistic.RATIO) != bool(self.against):
             problem = "it goes with the statistic 'ratio', and with no other"
             remedy = "Name the contender whose seconds are divided by those of the first"
@@ -143,9 +151,9 @@ class Spec:
     source: str = ""
 
     def __post_init__(self) -> None:
-        _require_text(self, "name", "title", "task")
-        _require_positive(self, "time_limit", "shift")
-        _require_counts(self, 1, "repeats", "threads")
+        require_text(self, "name", "title", "task")
+        require_positive(self, "time_limit", "shift")
+        require_counts(self, 1, "repeats", "threads")
 
     @property
     def digest(self) -> str:
@@ -167,7 +175,7 @@ class Spec:
 
         Errors: `BadInput`, as `parse`.
         """
-        source, file = _source(path_or_name)
+        source, file = source_of(path_or_name, SHIPPED, "fairopt bench list")
         spec = cls.parse(source, file)
         with naming(file):
             check_names(spec)
@@ -176,8 +184,7 @@ class Spec:
 
 def shipped() -> dict[str, str]:
     """Return the text of each specification that comes with fairopt, by name."""
-    found = {each.name: each for each in resources.files(SHIPPED).iterdir() if each.name.endswith(".toml")}
-    return {name.removesuffix(".toml"): found[name].read_text(encoding="utf-8") for name in sorted(found)}
+    return shipped_in(SHIPPED)
 
 
 def specifications() -> Iterator[tuple[str, ...]]:
@@ -209,48 +216,21 @@ def check_names(spec: Spec) -> None:
             raise BadInput(f"{entrant.contender!r} does not answer {spec.task!r}", place=place, remedy=remedy)
 
 
-def _source(path_or_name: str | PathLike[str]) -> tuple[str, str]:
-    given = path_or_name if isinstance(path_or_name, Path) else Path(path_or_name)
-    if given.is_file():
-        with naming(given):
-            return read_text(given), str(given)
-    known = shipped()
-    name = str(path_or_name)
-    if name in known:
-        return known[name], f"{name}.toml"
-    if given.suffix or len(given.parts) > 1:
-        raise BadInput("there is no such file", file=name, remedy="`fairopt bench list` lists what comes with fairopt")
-    remedy = f"Give a file, or a name. {nearest(name, known, 'specification')}"
-    raise BadInput(f"there is no specification {shown(name)}", remedy=remedy)
-
-
 # -- reading the text --------------------------------------------------------------------------------------------------
 def _spec(source: str) -> Spec:
-    data = _plain(parse_toml(source), "")
+    data = plain(parse_toml(source), "")
     known = ["schema", *(each.name for each in fields(Spec) if each.name != "source")]
     check_keys(data, known, ("schema", "name", "task", "time_limit", "instances", "contenders"), "the top level")
-    if (schema := data.pop("schema")) != SCHEMA:
-        raise BadInput(f"got {shown(schema)}", place="key 'schema'", remedy=f"Write schema = {SCHEMA}")
-    instances = _blocks(Instances, data, "instances", _with_lists)
-    contenders = _blocks(Entrant, data, "contenders", lambda each, _: {"label": each.get("contender"), **each})
-    goals = _blocks(Goal, data, "goals", _in_bytes) if data.get("goals", []) != [] else ()
+    check_schema(data, SCHEMA)
+    instances = tables_of(Instances, data, "instances", _with_lists)
+    contenders = tables_of(Entrant, data, "contenders", lambda each, _: {"label": each.get("contender"), **each})
+    goals = tables_of(Goal, data, "goals", _in_bytes) if data.get("goals", []) != [] else ()
     _check_labels(contenders, goals)
     if "memory_limit" in data:
         data["memory_limit"] = _bytes(data["memory_limit"], "key 'memory_limit'")
     top = {"title": data["name"], **{key: data[key] for key in data if key not in ("instances", "contenders", "goals")}}
     spec: Spec = decode(Spec, top)
     return replace(spec, instances=instances, contenders=contenders, goals=goals, source=source)
-
-
-def _blocks(
-    kind: type[T], data: Mapping[str, Any], key: str, prepared: Callable[[dict[str, Any], str], dict[str, Any]]
-) -> tuple[T, ...]:
-    """Return what the tables [[key]] describe; each is ``prepared`` for the codec, which takes one form only."""
-    given = data[key]
-    if not isinstance(given, list) or not given or not all(isinstance(each, dict) for each in given):
-        raise BadInput(f"got {shown(given)}", place=f"key {key!r}", remedy=f"Give tables [[{key}]]")
-    places = [f"{key} {number}" for number in range(1, len(given) + 1)]
-    return tuple(decode(kind, prepared(each, place), place) for each, place in zip(given, places, strict=True))
 
 
 def _with_lists(block: dict[str, Any], _: str) -> dict[str, Any]:
@@ -280,57 +260,12 @@ def _bytes(value: Any, place: str) -> int:
     return size
 
 
-def _plain(value: Any, place: str) -> Any:
-    """Return what TOML holds in the types of JSON; decimals become floats."""
-    if isinstance(value, dict):
-        return {key: _plain(each, f"{place}, key {key!r}".removeprefix(", ")) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each, place) for each in value]
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, str | int):
-        return value
-    raise BadInput(f"got {shown(value)}", place=place, remedy=_PLAIN_VALUE)
-
-
 # -- what cannot be ----------------------------------------------------------------------------------------------------
 def _check_labels(contenders: Sequence[Entrant], goals: Sequence[Goal]) -> None:
     labels = [each.label for each in contenders]
-    for number, label in enumerate(labels, start=1):
-        if label in labels[: number - 1]:
-            place = f"contenders {number}"
-            raise BadInput(f"the label {label!r} stands twice", place=place, remedy="Give labels that differ")
+    check_different("contenders", labels)
     for number, goal in enumerate(goals, start=1):
         for key, label in (("contender", goal.contender), ("against", goal.against or labels[0])):
             if label not in labels:
                 place = f"goals {number}, key {key!r}"
                 raise BadInput(f"there is no {shown(label)}", place=place, remedy=nearest(label, labels))
-
-
-def _require(of: object, keys: Sequence[str], fits: Callable[[Any], bool], remedy: str) -> None:
-    for key in keys:
-        if not fits(value := getattr(of, key)):
-            raise BadInput(f"got {shown(value)}", place=f"key {key!r}", remedy=remedy)
-
-
-def _require_text(of: object, *keys: str) -> None:
-    _require(of, keys, lambda value: bool(value.strip()), "Give a string")
-
-
-def _require_positive(of: object, *keys: str) -> None:
-    _require(of, keys, lambda value: isfinite(value) and value > 0, "Give a number above 0")
-
-
-def _require_counts(of: object, least: int, *keys: str) -> None:
-    _require(of, keys, lambda value: value is None or value >= least, f"Give a whole number, at least {least}")
-
-
-def _require_values(values: Sequence[Any], place: str) -> None:
-    """Refuse an empty list, values that stand twice, and tables among them."""
-    if not values:
-        raise BadInput("got an empty list", place=place, remedy="Give at least one value")
-    for number, value in enumerate(values):
-        if isinstance(value, Mapping):
-            raise BadInput(f"got {shown(value)}", place=place, remedy=_PLAIN_VALUE)
-        if value in values[:number]:
-            raise BadInput(f"{shown(value)} stands twice", place=place, remedy="Leave one of them out")

@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "properties": Command("fairopt.cli.listing", "properties", "List the properties and their definitions."),
         "plugins": Command("fairopt.cli.listing", "plugins", "List what other packages bring, commands too."),
         "datasets": Command("fairopt.cli.data", "datasets", "List the data sets, or write one to a file."),
+        "generate": Command("fairopt.cli.generating", "generate", "Draw a trace at random, at a stated load."),
         "import": Command("fairopt.cli.data", "import_", "Write another tool's file as one of fairopt's."),
         "check": Command("fairopt.cli.proving", "check", "Check certificates, recorded runs and schedules."),
         "claims": Command("fairopt.cli.proving", "claims", "Show papers' claims and what computing them says."),
@@ -51,6 +52,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "schedule": Command(
             "fairopt.cli.scheduling", "schedule_command", "Say which jobs of a batch run where and when."
         ),
+        "study": Command("fairopt.cli.studying", "app", "Compare policies of rounds over many runs."),
         "bench": Command("fairopt.cli.benching", "app", "Measure solvers beside each other."),
     }
 )
@@ -59,15 +61,24 @@ PLAIN: Mapping[str, Any] = MappingProxyType({"add_completion": False, "rich_mark
 
 
 class Once(TyperCommand):
-    """A command that refuses an option given twice where it takes one value, instead of forgetting the first."""
+    """A command that refuses an option given twice where it takes one value, instead of forgetting the first.
+
+    It names the values that it refuses.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, unless an option is given twice."""
-        given = [] if ctx.resilient_parsing else self.make_parser(ctx).parse_args(args=list(args))[2]
+        values, _, given = ({}, (), []) if ctx.resilient_parsing else self.make_parser(ctx).parse_args(args=list(args))
         for each in given:
             if isinstance(each, TyperOption) and not each.multiple and not each.is_flag and given.count(each) > 1:
                 raise BadInput("it is given twice", place=each.opts[0], remedy=_SEVERAL.get(each.name or "", _ONE))
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            value = None if error.param is None else values.get(error.param.name)
+            if value is not None and str(value) not in error.message:
+                error.message = f"got {value}. {error.message}"
+            raise
 
 
 _ONE = "Give it once"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from inspect import getdoc
 from typing import Any
 
 from fairopt.backends import Highs
@@ -19,6 +20,7 @@ from fairopt.properties import Property, Verdict
 from fairopt.properties.verdict import plain
 from fairopt.simulation import Setting
 from fairopt.simulation.measures import UNITS
+from fairopt.workloads import Workload
 
 SCHEMA = 1
 #: What policies decide, by the type of their problem.
@@ -197,6 +199,21 @@ def policies(policies: Sequence[Policy]) -> list[dict[str, Any]]:
             ],
         }
         for policy in policies
+    ]
+
+
+def workloads(workloads: Sequence[Workload]) -> list[dict[str, Any]]:
+    """Return what ``generate --json`` prints of generators."""
+    return [
+        {
+            "schema": SCHEMA,
+            "name": workload.name,
+            "about": (getdoc(type(workload)) or "").partition("\n\n")[0].replace("\n", " ").rstrip("."),
+            "cluster": workload.home,
+            "source": workload.source,
+            "options": [option._asdict() for option in options_of(workload)],
+        }
+        for workload in workloads
     ]
 
 

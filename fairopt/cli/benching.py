@@ -14,7 +14,8 @@ from typer.core import TyperGroup
 from fairopt import discovery
 from fairopt.bench.configuring import contenders, summaries
 from fairopt.bench.files import COLUMNS, ResultsFile, rows
-from fairopt.bench.records import Record, environments, line_of, measurements, read_results
+from fairopt.bench.journal import line_of
+from fairopt.bench.records import Record, environments, measurements, read_results
 from fairopt.bench.spec import Spec, shipped, specifications
 from fairopt.cli import bench_tables, completing
 from fairopt.cli.app import PLAIN, Once
@@ -28,7 +29,7 @@ from fairopt.errors import BadInput
 from fairopt.problem.files.storage import require_place
 
 
-class _RunByDefault(TyperGroup):
+class RunByDefault(TyperGroup):
     """A group in which `bench SPEC` is `bench run SPEC`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -38,7 +39,7 @@ class _RunByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=_RunByDefault, no_args_is_help=True, help="Measure solvers beside each other.", **PLAIN)
+app = typer.Typer(cls=RunByDefault, no_args_is_help=True, help="Measure solvers beside each other.", **PLAIN)
 
 
 @app.command("run", cls=Once)
@@ -73,12 +74,13 @@ def run_command(
     `fairopt bench SPEC` is the same. Without --json a table is printed at the end. Interrupted, it keeps what is
     measured and ends with status 130.
     """
-    from fairopt.bench.run import place, run_spec  # here and below, so that all commands begin sooner
+    from fairopt.bench.executors import place
+    from fairopt.bench.run import run_spec  # here and below, so that all commands begin sooner
 
     if workers < 1:
         raise BadInput(f"got {workers}", place="--workers", remedy="Give a whole number, at least 1")
     asked = Spec.read(spec)
-    _require_different({"SPEC": spec, "--json": json_, "--parquet": parquet, "--report": report})
+    require_different({"SPEC": spec, "--json": json_, "--parquet": parquet, "--report": report})
     if parquet is not None:
         require_parquet(parquet)
     if report is not None:
@@ -90,26 +92,26 @@ def run_command(
     progress = bench_tables.ProgressPrinter(asked, records)
     interrupted = False
     with ExitStack() as stack:
-        file = None if json_ in (None, "-") else stack.enter_context(ResultsFile(Path(str(json_)), _say))
+        file = None if json_ in (None, "-") else stack.enter_context(ResultsFile(Path(str(json_)), say))
         if file is not None:
             records.extend(file.before)
             if file.before:
-                _say(f"going on from {len(measurements(file.before))} measurements in {json_}")
+                say(f"going on from {len(measurements(file.before))} measurements in {json_}")
         before = len(records)
         try:
             executor, concurrent = stack.enter_context(place(workers, dask))
-            for record in run_spec(asked, executor, concurrent=concurrent, before=list(records), say=_say):
+            for record in run_spec(asked, executor, concurrent=concurrent, before=list(records), say=say):
                 records.append(record)
                 if file is not None:
                     file.add(record)
                 elif json_ == "-":
                     print(line_of(record), flush=True)
-                progress.tell(record, _say)
+                progress.tell(record, say)
         except KeyboardInterrupt:  # what is measured is kept, and the status says that it is not all
             interrupted = True
     made = len(measurements(records[before:]))
     if before and not made:
-        _say("nothing is left to be measured")
+        say("nothing is left to be measured")
     if parquet is not None:
         write_parquet(rows(records), COLUMNS, parquet)
     if report is not None:
@@ -118,11 +120,11 @@ def run_command(
         bench_tables.results(measurements(records))
     if interrupted:
         again = "" if file is None else "; the same command goes on from there"
-        _say(f"interrupted after {made} measurements{again}")
+        say(f"interrupted after {made} measurements{again}")
         raise typer.Exit(Exit.INTERRUPTED)
 
 
-def _require_different(paths: Mapping[str, object]) -> None:
+def require_different(paths: Mapping[str, object]) -> None:
     """Refuse one file for two purposes: the second would overwrite the first."""
     taken: dict[Path, str] = {}
     for option, path in paths.items():
@@ -170,7 +172,7 @@ def figures_command(
     commands = dict.fromkeys(each.command for each in environments(records).values())
     for path in into:
         write_figures(records, path, made_by or "; ".join(commands))
-        _say(f"wrote {path}")
+        say(f"wrote {path}")
     _print_written(into, json_)
 
 
@@ -204,7 +206,7 @@ def _read(results: list[Path]) -> list[Record]:
         found = read_results(path)
         records.extend(found.records)
         if found.torn:
-            _say(f"{path}: the last line was cut off, and is left out")
+            say(f"{path}: the last line was cut off, and is left out")
     if not measurements(records):
         raise BadInput("there are no measurements", file=str(results[0]), remedy="`fairopt bench SPEC --json FILE`")
     return records
@@ -215,8 +217,9 @@ def _write_report(records: list[Record], path: Path, title: str) -> None:
 
     with working(f"writing {path}"):
         write_report(records, path, title)
-    _say(f"wrote {path}")
+    say(f"wrote {path}")
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print a line on standard error."""
     print(f"fairopt: {text}", file=sys.stderr, flush=True)

@@ -21,7 +21,7 @@ from fairopt.errors import NotCapable
 from fairopt.evidence import certify_misreport
 from fairopt.policy import Policy
 from fairopt.problem import Market, market_to_dict
-from fairopt.problem.files.market import read_market, write_market
+from fairopt.problem.files.market import FORMATS, read_market, write_market
 from fairopt.problem.files.storage import require_place
 from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, plain, shrinking_misreports
 from fairopt.properties.misreports.search import EVERY_KIND
@@ -58,7 +58,7 @@ def lie(
     """
     problem, rule = read_market(market, types or ()), discovery.policy(policy, Market)
     require_place(certificate, "--certificate")
-    require_place(out, "--out")
+    require_place(out, "--out", FORMATS)
     with tables.working("searching"):
         found = StrategyProofness().search(rule, problem, effort=Effort(evaluations=evaluations, seed=seed))
     verdict = found.by_misreport[kind.value]

@@ -182,6 +182,7 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
         "properties": _list(_one("property")),
         "plugins": _list(_one("plugin")),
         "datasets": {"anyOf": [_list(_one("dataset")), _one("written")]},
+        "generate": {"anyOf": [_list(_one("generator")), _one("generated")]},
         "import": _one("written"),
         "check": _object("What was decided.", {**VERSION, "files": (_list(_one("checked")), "Of each file.")}),
         "claims": _list(_one("claim")),
@@ -245,6 +246,25 @@ _PARTS: Mapping[str, Schema] = {
     "dataset": _object(
         "A data set.",
         {**VERSION, "name": _LISTED["name"], "kind": (TEXT, "What it is."), "about": (TEXT, "What it is about.")},
+    ),
+    "generator": _object(
+        "A generator of traces.",
+        {
+            **VERSION,
+            **_LISTED,
+            "about": (TEXT, "What it is about."),
+            "cluster": (TEXT, "The data set of its own cluster; empty where it has none."),
+            "options": (_list(_object("An option.", _OPTION)), "What --set takes."),
+        },
+    ),
+    "generated": _object(
+        "A trace that was written.",
+        {
+            **VERSION,
+            **_WRITTEN,
+            "load": ({"type": "number"}, "Demand for GPU-time over GPU-time."),
+            "counted": (TEXT, "The speed at which GPU-time is counted: mean or fastest."),
+        },
     ),
     "written": _object("A file that was written.", {**VERSION, **_WRITTEN}),
     "files": _object("Files that were written.", {**VERSION, "written": (NAMES, "The files.")}),

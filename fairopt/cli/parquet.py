@@ -14,24 +14,26 @@ from fairopt.problem.files.storage import require_place
 Column: TypeAlias = tuple[str, str, str]
 
 
-def require_parquet(path: Path) -> tuple[Any, Any]:
-    """Return pyarrow and its part for Parquet.
+def require_parquet(path: Path, place: str = "--parquet") -> tuple[Any, Any]:
+    """Return pyarrow and its part for Parquet; ``place`` is the option that names the file.
 
     Errors, to be known before anything is computed: `NotInstalled` without pyarrow, `BadInput` where the file cannot be
     written.
     """
-    require_place(path, "--parquet")
-    return library("pyarrow", "--parquet", "tables"), library("pyarrow.parquet", "--parquet", "tables")
+    require_place(path, place)
+    return library("pyarrow", place, "tables"), library("pyarrow.parquet", place, "tables")
 
 
-def write_parquet(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], path: Path) -> None:
+def write_parquet(
+    rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], path: Path, place: str = "--parquet"
+) -> None:
     """Write rows as a table; an existing file is replaced. Errors as `require_parquet`."""
-    pyarrow, parquet = require_parquet(path)
+    pyarrow, parquet = require_parquet(path, place)
     described = [pyarrow.field(name, _type(pyarrow, kind), metadata={"says": says}) for name, kind, says in columns]
     try:
         parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=pyarrow.schema(described)), path)
     except OSError as error:
-        raise BadInput(f"{path} cannot be written: {error}", place="--parquet", remedy="Check the folder") from error
+        raise BadInput(f"{path} cannot be written: {error}", place=place, remedy="Check the folder") from error
 
 
 def _type(pyarrow: Any, name: str) -> Any:

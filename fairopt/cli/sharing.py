@@ -10,13 +10,14 @@ from typing import Annotated
 import typer
 
 from fairopt import discovery
+from fairopt.by_name import allocate
 from fairopt.cli import as_json, evidence_files, tables
 from fairopt.cli.given import Types, input_file
 from fairopt.cli.listing import AsJson, Backend, PropertyNames, outcome_properties, policy_option, print_json
 from fairopt.compare import verify as verified
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.metrics import metrics
-from fairopt.policy import Uniqueness, allocate, uniqueness
+from fairopt.policy import Uniqueness, uniqueness
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem import exact as rational
 from fairopt.problem.batch import Batch
@@ -45,8 +46,8 @@ def solve(
     normalise: Annotated[
         bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
     ] = False,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds for the solver.")] = None,
-    tolerance: Annotated[float | None, typer.Option(help="The solver's feasibility tolerance.")] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds for the solver.", min=0)] = None,
+    tolerance: Annotated[float | None, typer.Option(help="The solver's feasibility tolerance.", min=0)] = None,
     seed: Annotated[int | None, typer.Option(help="The solver's random seed.")] = None,
     threads: Annotated[int | None, typer.Option(help="Most threads for the solver.")] = None,
     certificate: Annotated[

@@ -170,6 +170,20 @@ def listing(columns: Mapping[str, str], listed: Sequence[Mapping[str, Any]]) -> 
     say(grid)
 
 
+def workloads(listed: Sequence[Mapping[str, Any]]) -> None:
+    """Print the generators of traces, as JSON has them."""
+    listing({"name": "generator", "about": "about", "cluster": "own cluster", "source": "source"}, listed)
+    say("`fairopt generate NAME` says what options a generator has.")
+
+
+def workload(shown: Mapping[str, Any]) -> None:
+    """Print all about one generator."""
+    say(Text(shown["name"], style="bold").append(f": {shown['about']}"))
+    say(f"source: {shown['source']}; own cluster: {shown['cluster'] or 'none'}")
+    listing({"name": "option", "type": "type", "default": "default", "meaning": "meaning"}, shown["options"])
+    say("They are set by --set OPTION=VALUE; --out FILE writes a trace.")
+
+
 def lie(policy: Policy, market: Market, witness: Misreport) -> None:
     """Print a market, a misreport on it, and its gain."""
     table = table_of("user", *market.types, "weight", "demand")
@@ -349,6 +363,6 @@ LEFT = frozenset(
     {
         *("source", "claims", "definition", "can", "unit", "what shows it", "of", "answer", "available", "numbers"),
         *("where", "verdict", "in short", "what", "package", "about", "type", "default", "meaning"),
-        *("status", "title", "task", "tasks", "what is asked", "what they are", "here"),
+        *("status", "title", "setting", "task", "tasks", "what is asked", "what they are", "here"),
     }
 )

@@ -10,6 +10,12 @@ from __future__ import annotations
 
 from fairopt.datasets.astraea_workload import astraea_example, astraea_small, astraea_workload
 from fairopt.datasets.gavel import Throughput, gavel_example, gavel_market, gavel_pair_speeds, gavel_throughputs
+from fairopt.datasets.paper_clusters import (
+    astraea_philly_cluster,
+    astraea_venus_cluster,
+    fft_cluster,
+    oef_cluster,
+)
 from fairopt.datasets.paper_markets import (
     Timing,
     gandiva_market,
@@ -25,9 +31,12 @@ __all__ = [
     "Throughput",
     "Timing",
     "astraea_example",
+    "astraea_philly_cluster",
     "astraea_small",
+    "astraea_venus_cluster",
     "astraea_workload",
     "dataset_path",
+    "fft_cluster",
     "gandiva_market",
     "gandiva_table1",
     "gandiva_table3",
@@ -35,6 +44,7 @@ __all__ = [
     "gavel_market",
     "gavel_pair_speeds",
     "gavel_throughputs",
+    "oef_cluster",
     "oef_eq6",
     "oef_example",
     "philly_cluster",

@@ -7,7 +7,7 @@
 """
 
 from fairopt.policy.allocation import Allocation
-from fairopt.policy.decide import allocate, chosen, decide, decide_each, exactly, follow, session
+from fairopt.policy.decide import chosen, decide, decide_each, exactly, follow, session
 from fairopt.policy.decision import Decision, Seconds
 from fairopt.policy.formulated import Computed, Formulated
 from fairopt.policy.optima import Optima, Uniqueness, uniqueness
@@ -32,7 +32,6 @@ __all__ = [
     "Seconds",
     "Trait",
     "Uniqueness",
-    "allocate",
     "chosen",
     "decide",
     "decide_each",

@@ -47,7 +47,7 @@ class Allocation(Decision, Tabular):
         own = self.utilities
         fair = self.market.as_(Fraction if self.exact else float).fair_utility()
         more = {"throughput": own.tolist(), "times that of the equal split": (own / fair).tolist()}
-        return Grid("user", self.market.users, {**self._table().columns, **more})
+        return self._table().beside(more)
 
     @property
     def exact(self) -> bool:

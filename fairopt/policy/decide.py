@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from time import perf_counter
 from typing import Any, TypedDict, Unpack, overload
 
 from fairopt.backends import Backend, Highs, Method, Options, Session, Solver
@@ -19,7 +18,6 @@ from fairopt.deadline import left
 from fairopt.errors import BadInput, NotCapable, NotSolved, require_returned
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Decision
-from fairopt.policy.optima import lexicographic
 from fairopt.policy.plan import Plan
 from fairopt.policy.policy import Policy, Trait
 from fairopt.policy.schedule import Schedule
@@ -133,6 +131,15 @@ def decide(
     is decided in rationals. `How` says what else may be asked. Errors: `NotSolved` (carries what was found),
     `NotCapable`, `NotInstalled`, `BadInput`.
     """
+    if not isinstance(policy, Policy):
+        got = (
+            f"the name {policy!r}"
+            if isinstance(policy, str)
+            else f"a {getattr(policy, '__name__', type(policy).__name__)}"
+        )
+        raise BadInput(
+            f"got {got}", place="policy", remedy="Give a policy; fairopt.decide takes names and classes, too"
+        )
     if not isinstance(problem, policy.problem):
         remedy = f"Give a {policy.problem.__name__}, which is what it decides on"
         raise BadInput(f"got a {type(problem).__name__}", place=policy.name, remedy=remedy)
@@ -160,47 +167,10 @@ def decide(
     return replace(decision, solver=at.solver)
 
 
-def allocate(
-    policy: Policy,
-    problem: Market,
-    backend: Chosen | None = None,
-    *,
-    canonical: bool = False,
-    exact: bool = False,
-    time_limit: float | None = None,
-    gap: float | None = None,
-    tolerance: float | None = None,
-    seed: int | None = None,
-    threads: int | None = None,
-) -> Allocation:
-    """Return what a share policy decides on a market; see `decide`.
-
-    ``canonical`` asks for the lexicographic choice where several allocations are optimal: the largest utility for the
-    first user, then for the second, and so on, then the largest shares in the same order. It does not depend on the
-    solver. A policy that is a program is then solved to a vertex, by HiGHS or exactly.
-
-    Errors: `NotSolved` (carries what was found), `NotCapable`, `NotInstalled`, `BadInput`.
-
-    >>> from fairopt.models import CooperativeOEF
-    >>> decision = allocate(CooperativeOEF(), Market.of([[1, 2], [1, 5]], capacity=[1, 1]))
-    >>> decision.shares.round(6).tolist()
-    [[1.0, 0.25], [0.0, 0.75]]
-    """
-    options = Options(time_limit=time_limit, gap=gap, tolerance=tolerance, seed=seed, threads=threads)
-    decision = decide(policy, problem, backend, options=options, exact=exact, vertex=canonical)
-    _log.info("%r in %.3f s", decision, sum(vars(decision.seconds).values()))
-    if not canonical:
-        return decision
-    begun = perf_counter()
-    shares = lexicographic(policy, decision)
-    seconds = replace(decision.seconds, solve=decision.seconds.solve + perf_counter() - begun)
-    return replace(decision, shares=shares, seconds=seconds)
-
-
 def follow(policy: Policy, solver: Chosen | None = None, *, exact: bool = False) -> Callable[[Market], Allocation]:
     """Return a function that decides one market after another, each with a warm start from the one before.
 
-    Users are matched by name. Where optima tie, its choice may differ from that of `allocate`.
+    Users are matched by name. Where optima tie, its choice may differ from that of `decide`.
     """
     at = session(policy, solver, exact=exact, warm=True)
     return lambda problem: decide(policy, problem, at=at)

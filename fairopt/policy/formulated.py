@@ -134,7 +134,9 @@ class Formulated(Policy):
         self._require_exact(decision)
         program, solution = decision.program, decision.solution
         if program is None or solution is None or solution.dual is None:
-            raise NotCapable(f"this decision of {self.name} was made without duals; decide with the exact back end")
+            integer = program is not None and program.integer.any()
+            why = "and programs with integers have none" if integer else "decide with the exact back end"
+            raise NotCapable(f"this decision of {self.name} was made without duals; {why}")
         solution = self._with_its_shares(decision, program, solution)
         if self.verifier_knows_program:
             return Optimality.of(decision.market, self.name, program, solution)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from itertools import chain
 
 from fairopt.errors import FairoptError
 from fairopt.policy.decision import Decision
@@ -48,41 +49,54 @@ class Schedule(Decision, Tabular):
         return Grid("job", [queue.jobs.names[row] for row in spots], {"gpus": gpus, "hosts": hosts})
 
 
-def refuse_broken(schedule: Schedule) -> None:
+def refuse_broken(schedule: Schedule, rows: Collection[int] | None = None) -> None:
     """Raise `BrokenSchedule` unless gangs are whole, hosts are up and not overbooked, types fit and leases are kept.
 
-    A lease is kept if its job stays where it is and the lease is not shortened.
+    A lease is kept if its job stays where it is and the lease is not shortened. ``rows`` are those that come to other
+    GPUs, where all others are known to stay on GPUs that suit them and that are up; None looks at all.
     """
-    for problem in _problems(schedule):
+    looked_at = schedule.placements if rows is None else rows
+    for problem in chain(
+        (problem for row in looked_at for problem in _of_job(schedule, row)),
+        _of_hosts(schedule) if rows is None or rows else (),
+        _of_leases(schedule),
+    ):
         raise BrokenSchedule(f"{schedule.policy}, round {schedule.queue.index}: {problem}")
 
 
-def _problems(schedule: Schedule) -> Iterator[str]:
-    queue, jobs, cluster = schedule.queue, schedule.queue.jobs, schedule.queue.cluster
-    for row, spots in schedule.placements.items():
-        if not 0 <= row < len(queue):  # Python would take a negative row, or host, for one from the end
-            yield f"there is no job in row {row}; there are {len(queue)}"
-        job = jobs.names[row]
-        given = sum(gpus for _, gpus in spots)
-        sizes = jobs.sizes(row) if jobs.elastic else (jobs.gpus[row],)
-        if given not in sizes or any(gpus <= 0 or gpus % 1 for _, gpus in spots):
-            needs = " or ".join(map(str, sizes))
-            yield f"job {job!r} gets {given} GPUs of the {needs} that it needs at once"
-        if [host for host, _ in spots] != sorted({host for host, _ in spots}):
-            yield f"the hosts of job {job!r} are not rising: {spots}"
-        strange = [host for host, _ in spots if not 0 <= host < len(cluster.hosts)]
-        if strange:
-            yield f"job {job!r} is put on host {strange[0]}; there are {len(cluster.hosts)}"
-        for gpu_type in queue.gpu_types(spots):
-            if not queue.suits[row, gpu_type]:
-                yield f"job {job!r} cannot run on type {cluster.types[gpu_type]!r}"
+def _of_job(schedule: Schedule, row: int) -> Iterator[str]:
+    queue, cluster, spots = schedule.queue, schedule.queue.cluster, schedule.placements[row]
+    if not 0 <= row < len(queue):  # Python would take a negative row, or host, for one from the end
+        yield f"there is no job in row {row}; there are {len(queue)}"
+    job = queue.jobs.names[row]
+    sizes = queue.jobs.sizes(row) if queue.jobs.elastic else (queue.jobs.gpus[row],)
+    given = sum(gpus for _, gpus in spots)
+    if given not in sizes or any(gpus <= 0 or gpus % 1 for _, gpus in spots):
+        needed = " or ".join(map(str, sizes))
+        yield f"job {job!r} gets {given} GPUs of the {needed} that it needs at once"
+    if [host for host, _ in spots] != sorted({host for host, _ in spots}):
+        yield f"the hosts of job {job!r} are not rising: {spots}"
+    strange = [host for host, _ in spots if not 0 <= host < len(cluster.hosts)]
+    if strange:
+        yield f"job {job!r} is put on host {strange[0]}; there are {len(cluster.hosts)}"
+    for gpu_type in queue.gpu_types(spots):
+        if not queue.suits[row, gpu_type]:
+            yield f"job {job!r} cannot run on type {cluster.types[gpu_type]!r}"
+
+
+def _of_hosts(schedule: Schedule) -> Iterator[str]:
+    queue, cluster = schedule.queue, schedule.queue.cluster
     left = queue.free(schedule.placements)
     for host in (left < 0).nonzero()[0]:
         there = int(cluster.gpus[host]) if queue.up[host] else 0
         yield f"host {cluster.hosts[host]!r} gives out {there - int(left[host])} GPUs and has {there}"
+
+
+def _of_leases(schedule: Schedule) -> Iterator[str]:
+    queue, placements, leases = schedule.queue, schedule.placements, schedule.leases
     for row, spots in queue.leased.items():
-        lease = f"job {jobs.names[row]!r} holds a lease"
-        if schedule.placements.get(row) != spots:
-            yield f"{lease} on {spots} until {queue.lease[row]} and was moved"
-        if schedule.leases.get(row, queue.lease[row]) < queue.lease[row]:
-            yield f"{lease} until {queue.lease[row]}, cut short to {schedule.leases[row]}"
+        if placements.get(row) != spots:
+            yield f"job {queue.jobs.names[row]!r} holds a lease on {spots} until {queue.lease[row]} and was moved"
+        if row in leases and leases[row] < queue.lease[row]:
+            lease = f"job {queue.jobs.names[row]!r} holds a lease until {queue.lease[row]}"
+            yield f"{lease}, cut short to {leases[row]}"

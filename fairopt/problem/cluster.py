@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -113,10 +114,23 @@ class Cluster(Frozen):
         parts = [f"{count} {name}" for name, count in zip(self.types, self.capacity.tolist(), strict=True)]
         return f"<Cluster: {len(self.hosts)} hosts, GPUs: {', '.join(parts)}>"
 
-    @property
+    @cached_property
     def capacity(self) -> Array:
         """GPUs of each type (k,), every host counted (Y_i)."""
-        return self.by_type(self.gpus)
+        capacity = self.by_type(self.gpus)
+        capacity.setflags(write=False)
+        return capacity
+
+    @cached_property
+    def type_of(self) -> list[int]:
+        """The type of each host (H,), as a list, which is read faster than an array."""
+        gpu_types: list[int] = self.gpu_type.tolist()
+        return gpu_types
+
+    @cached_property
+    def hosts_by_type(self) -> list[Array]:
+        """The hosts of each type (k), rising."""
+        return [np.flatnonzero(self.gpu_type == gpu_type) for gpu_type in range(len(self.types))]
 
     def by_type(self, gpus: Array) -> Array:
         """Return the sums by type (k,) of GPUs by host (H,)."""
@@ -124,7 +138,7 @@ class Cluster(Frozen):
 
     def of_type(self, gpu_type: int) -> list[int]:
         """Return the hosts of a type, by index."""
-        return np.flatnonzero(self.gpu_type == gpu_type).tolist()
+        return list(self.hosts_by_type[gpu_type].tolist())
 
     def link(self, hosts: Sequence[int]) -> Number:
         """Return the bandwidth that moving data to or from ``hosts`` has: that of the slowest; infinity for none."""

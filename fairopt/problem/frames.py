@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from fairopt.problem.checks import listed
 from fairopt.problem.labels import as_name, check_labels, is_pandas
 from fairopt.problem.numbers import exact
 from fairopt.program import Array, objects
+
+Names: TypeAlias = Sequence[str] | None
 
 
 def is_frame(values: object) -> bool:
@@ -23,6 +25,19 @@ def axes(frame: Any) -> tuple[list[str], list[str]]:
     """Return the labels of the rows and of the columns of a pandas table, as names."""
     rows = [as_name(label, "the table's rows") for label in frame.index]
     return rows, [as_name(label, "the table's columns") for label in frame.columns]
+
+
+def with_names(table: Any, users: Names, types: Names) -> tuple[Any, Names, Names]:
+    """Return a table without its labels, and the names of its rows and columns: the labels of a pandas table.
+
+    Errors: `BadInput` where such a table comes with other names beside it.
+    """
+    if not is_frame(table):
+        return table, users, types
+    if users is not None or types is not None:
+        remedy = "Leave out users and types, or rename the table's rows and columns"
+        raise BadInput("the table has names already", place="users" if types is None else "types", remedy=remedy)
+    return table.to_numpy(dtype=object), *axes(table)
 
 
 def shares_given(values: Any, users: Sequence[str], types: Sequence[str]) -> Array:

@@ -6,7 +6,8 @@ import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,11 +31,6 @@ class Pattern(enum.Enum):
 
 #: The columns that hold numbers of the trace's own kind (Fractions, or floats for speed).
 NUMBERS = ("arrival", "work", "throughput", "memory", "state_size", "dataset_size", "weight", "tenant_weight")
-#: The arrays that have one row for each job.
-ROWS = (
-    *("tenant", "arrival", "gpus", "work", "throughput", "memory", "state_size", "dataset_size"),
-    *("weight", "priority"),
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,6 +48,7 @@ class Jobs(Frozen):
     * ``weight`` (n,): W^job_ij. ``priority`` (n,) int: larger is more urgent.
     * ``elastic``: for each job, pairs of another number of GPUs and the factor on its throughput with them, rising; ()
       for a job that runs with ``gpus`` only, and for all jobs where none is elastic. Few policies heed it.
+    * ``estimate`` (n,): what policies are told of a job's work, which a run does not know better; None: the truth.
 
     Source: FFT Sec. 4.1; Gandiva_fair Sec. 3.2; ASTRAEA Sec. 4.2.
     """
@@ -72,6 +69,7 @@ class Jobs(Frozen):
     dataset_size: Array
     weight: Array
     priority: Array
+    estimate: Array | None = None
     elastic: tuple[tuple[tuple[int, Number], ...], ...] = ()
 
     @classmethod
@@ -92,6 +90,7 @@ class Jobs(Frozen):
         dataset_size: Sequence[object] | None = None,
         weight: Sequence[object] | None = None,
         priority: Sequence[object] | None = None,
+        estimate: Sequence[object] | None = None,
         names: Sequence[str] | None = None,
         places: Sequence[str] | None = None,
         elastic: Sequence[Mapping[int, object] | None] | None = None,
@@ -99,9 +98,9 @@ class Jobs(Frozen):
         """Validate and return jobs, sorted by arrival (jobs that arrive together keep their order).
 
         Without ``throughput`` a job does 1 unit of work per unit of time on every type: ``work`` is then its duration.
-        Without ``tenant`` there is one tenant. A ``pattern`` of None is INTRA for gangs and ALONE for single GPUs.
-        ``places`` is what messages call each job. ``elastic`` maps other numbers of GPUs to factors on the throughput.
-        Errors: `BadInput` naming the job, the column, the value, the remedy.
+        Without ``tenant`` there is one tenant. A ``pattern`` of None is INTRA for gangs and ALONE for single GPUs. An
+        ``estimate`` of None is the job's work. ``elastic`` maps other numbers of GPUs to factors on the throughput.
+        ``places`` is what messages call each job. Errors: `BadInput` naming the job, the column, the value, the remedy.
         """
         wanted = listed(gpus, "gpus")
         count = len(wanted)
@@ -137,12 +136,13 @@ class Jobs(Frozen):
             weight=amounts(one_each(weight, count, 1), called, "weight", above=True),
             priority=checked_counts(one_each(priority, count, 0), called, "priority", "job", least=0),
             elastic=_elastic(elastic, sizes, called),
+            estimate=_estimates(estimate, work, called),
         )
         order = sorted(range(count), key=lambda row: jobs.arrival[row])
-        return jobs if order == list(range(count)) else jobs.take(order)
+        return jobs if order == list(range(count)) else replace(jobs.take(order))  # keeps nothing of the other order
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.gpus)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self)} of {len(self.tenants)} tenants, types {', '.join(self.types)}>"
@@ -161,25 +161,49 @@ class Jobs(Frozen):
         return self.tenants[int(self.tenant[row])]
 
     def take(self, rows: Sequence[int] | Array) -> Jobs:
-        """Return the jobs of the given rows, in that order; tenants stay."""
-        at = np.asarray(rows, dtype=np.int64)
-        columns: dict[str, Any] = {name: getattr(self, name)[at] for name in ROWS}
-        return replace(
-            self,
-            names=tuple(self.names[row] for row in at),
-            pattern=tuple(self.pattern[row] for row in at),
-            dataset=tuple(self.dataset[row] for row in at),
-            elastic=tuple(self.elastic[row] for row in at) if self.elastic else (),
-            **columns,
-        )
+        """Return the jobs of the given rows, in that order; tenants stay. A column is made when it is first read."""
+        taken, at = object.__new__(type(self)), np.asarray(rows, dtype=np.int64)
+        whole = {name: getattr(self, name) for name in ("types", "tenants", "tenant_weight")}
+        # their defaults are found before `__getattr__` is asked
+        whole["estimate"] = None if self.estimate is None else self.estimate[at]
+        whole["elastic"] = tuple(self.elastic[row] for row in at) if self.elastic else ()
+        vars(taken).update(whole, _taken=(self, at))
+        return taken
+
+    if not TYPE_CHECKING:  # a type checker would take any name for a column
+
+        def __getattr__(self, name: str) -> Any:
+            whole, at = vars(self).get("_taken", (None, None))
+            if whole is None or name not in type(self).__dataclass_fields__:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            column = getattr(whole, name)
+            if isinstance(column, np.ndarray):
+                column = column[at]
+                column.setflags(write=False)
+            elif column is not None:
+                column = itemgetter(*at.tolist())(column) if len(at) > 1 else tuple(column[row] for row in at)
+            vars(self)[name] = column
+            return column
 
     def as_(self, number: type) -> Jobs:
         """Return the same jobs in ``float`` or in ``Fraction``."""
         if self.exact == (number is Fraction):
             return self
         columns: dict[str, Any] = {name: cast(getattr(self, name), number) for name in NUMBERS}
+        if self.estimate is not None:
+            columns["estimate"] = cast(self.estimate, number)
         elastic = tuple(tuple((gpus, number(factor)) for gpus, factor in sizes) for sizes in self.elastic)
         return replace(self, elastic=elastic, **columns)
+
+
+def _estimates(given: Sequence[object] | None, work: Sequence[object], places: Sequence[str]) -> Array | None:
+    """Return what policies are told of the work; None where that is the truth for every job."""
+    if given is None or all(each is None for each in given):
+        return None
+    told = [
+        true if each is None else each for each, true in zip(sized(given, places, "estimate", "job"), work, strict=True)
+    ]
+    return amounts(told, places, "estimate", above=True)
 
 
 def _owners(tenant: Sequence[str] | None, places: Sequence[str]) -> list[str]:
@@ -191,7 +215,9 @@ def _elastic(
     given: Sequence[Mapping[int, object] | None] | None, gpus: Array, places: Sequence[str]
 ) -> tuple[tuple[tuple[int, Number], ...], ...]:
     out = []
-    for table, own, place in zip(one_each(given, len(gpus)), gpus.tolist(), places, strict=True):
+    for table, own, place in zip(
+        sized(one_each(given, len(gpus)), places, "elastic", "job"), gpus.tolist(), places, strict=True
+    ):
         sizes = {}
         for size, factor in dict(table or {}).items():  # type: ignore[call-overload]
             at = f"{place}, elastic, {shown(size)} GPUs"

@@ -71,6 +71,11 @@ def aligned(values: Any, labels: Sequence[str] | None, what: str, kind: str) -> 
     return [by_name[label] for label in labels]
 
 
+def in_place(values: Any, labels: Sequence[str] | None, what: str, kind: str) -> Any:
+    """Return what has labels as `aligned` does, and all else as it is."""
+    return aligned(values, labels, what, kind) if isinstance(values, Mapping) or is_pandas(values, "Series") else values
+
+
 def as_name(label: object, place: str) -> str:
     """Return a table's label as a name; whole numbers are written out, since pandas counts rows by default."""
     if isinstance(label, str):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -15,8 +16,8 @@ from fairopt.errors import BadInput
 from fairopt.problem import checks
 from fairopt.problem.checks import checked_names
 from fairopt.problem.columns import Frozen, amounts, limits
-from fairopt.problem.frames import axes, is_frame, shares_given
-from fairopt.problem.labels import aligned
+from fairopt.problem.frames import shares_given, with_names
+from fairopt.problem.labels import aligned, in_place
 from fairopt.problem.numbers import exact
 from fairopt.problem.tables import Grid, Tabular, few
 from fairopt.program import INFINITY, Array, Number, cast
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 #: Numbers in order, or by label; shares (n, k) as an array, as lists, or as a table with labels.
 Amounts: TypeAlias = "Iterable[object] | Mapping[str, object] | Series[Any]"
 Shares: TypeAlias = "Array | Sequence[Sequence[object]] | DataFrame"
+#: Floats whose relative difference is at most this are compared as the fractions that they are.
+NEAR = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,15 +86,8 @@ class Market(Frozen, Tabular):
         >>> Market.of([[1, 2], [1, 5]], {"V100": 1, "K80": 4}, types=["K80", "V100"]).capacity.tolist()
         [Fraction(4, 1), Fraction(1, 1)]
         """
-        if is_frame(speedup):
-            if users is not None or types is not None:
-                remedy = "Leave out users and types, or rename the table's rows and columns"
-                raise BadInput(
-                    "the table has names already", place="users" if types is None else "types", remedy=remedy
-                )
-            users, types = axes(speedup)
-            speedup = speedup.to_numpy(dtype=object).tolist()  # type: ignore[union-attr]
-        rows = checks.listed_rows(speedup)
+        table, users, types = with_names(speedup, users, types)
+        rows = checks.listed_rows(table)
         given = aligned(capacity, types, "capacity", "type")
         type_names = checked_names(types, len(given), "type", "T")
         checks.check_size(len(rows), len(given))
@@ -123,22 +119,25 @@ class Market(Frozen, Tabular):
     @classmethod
     def of_arrays(
         cls,
-        speedup: ArrayLike,
-        capacity: ArrayLike,
+        speedup: ArrayLike | DataFrame,
+        capacity: ArrayLike | Mapping[str, object],
         *,
-        weight: ArrayLike | None = None,
-        demand: ArrayLike | None = None,
+        weight: ArrayLike | Mapping[str, object] | None = None,
+        demand: ArrayLike | Mapping[str, object] | None = None,
         users: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
     ) -> Market:
-        """Validate and return a market in floats, for large arrays, which are copied; shapes and errors as `of`.
+        """Validate and return a market in floats, for large arrays, which are copied; shapes, names and errors as `of`.
 
         A number is the binary number that it is: ``as_(Fraction)`` gives exactly that, not the decimal as printed.
         """
-        table, given = checks.float_table(speedup, "speedup", 2), checks.float_table(capacity, "capacity", 1)
+        unnamed, users, types = with_names(speedup, users, types)
+        table = checks.float_table(unnamed, "speedup", 2)
+        given = checks.float_table(in_place(capacity, types, "capacity", "type"), "capacity", 1)
         user_names = checked_names(users, len(table), "user", "u")
-        weights = np.ones(len(table)) if weight is None else checks.float_table(weight, "weight", 1)
-        most = checks.demands(demand)
+        weight = np.ones(len(table)) if weight is None else in_place(weight, users, "weight", "user")
+        weights = checks.float_table(weight, "weight", 1)
+        most = checks.demands(in_place(demand, users, "demand", "user"))
         checks.check_arrays(table, given, weights, most, lambda i: f"user {i + 1} ({user_names[i]!r})")
         type_names = checked_names(types, len(given), "type", "T")
         return cls(table, given, weights, user_names, type_names, most, user_names)
@@ -163,7 +162,8 @@ class Market(Frozen, Tabular):
         by_type = zip(self.types, self.capacity, self.speedup.T, strict=True)
         columns = {name: [gpus, *speedups] for name, gpus, speedups in by_type}
         more = {"weight": self.weight} | ({} if self.demand is None else {"demand": self.demand})
-        return Grid("user", ("capacity", *self.users), columns | {name: [None, *each] for name, each in more.items()})
+        shown = Grid("user", ("capacity", *self.users), columns)
+        return shown.beside({name: [None, *each] for name, each in more.items()})
 
     # -- asking --------------------------------------------------------------------------------------------------
     @property
@@ -194,8 +194,11 @@ class Market(Frozen, Tabular):
             if given.shape != self.shape:
                 wrong = f"got shape {given.shape} for a market of shape {self.shape}"
                 raise BadInput(wrong, place="allocation", remedy="Give a row for each user and a column for each type")
-            if given.dtype.kind in "fO":
+            kinds = set(map(type, given.flat)) if given.dtype == object else set()
+            if given.dtype.kind == "f" or (kinds and kinds <= {int, Fraction}):
                 return given
+            if any(issubclass(each, float | np.floating) for each in kinds):  # what holds a float is not exact
+                return checks.float_table(given, "allocation", 2)
         return cast(shares_given(given, self.users, self.types), Fraction if self.exact else float)
 
     def utility(self, shares: Shares) -> Array:
@@ -225,11 +228,13 @@ class Market(Frozen, Tabular):
         """Return the types from slowest to fastest: by the weighted mean of each user's relative speed on them.
 
         Relative means divided by what the user would get from the whole cluster, so that units do not matter. Where
-        all users agree on an order this is that order; ties keep the order of the market.
+        all users agree on an order this is that order; ties keep the order of the market, and rounding decides none.
         """
         whole = (self.speedup * self.capacity).sum(axis=1)
         mean = (self.speedup * (self.weight / whole)[:, None]).sum(axis=0)
-        return tuple(sorted(range(len(self.types)), key=lambda j: (mean[j], j)))
+        order = tuple(sorted(range(len(self.types)), key=lambda j: (mean[j], j)))
+        near = (mean[b] - mean[a] <= NEAR * mean[b] for a, b in pairwise(order))
+        return order if self.exact or not any(near) else self.as_(Fraction).type_order()
 
     # -- changing ------------------------------------------------------------------------------------------------
     @cached_property

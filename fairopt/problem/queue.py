@@ -104,6 +104,18 @@ class Queue(Frozen):
         """The type of the numbers: Fraction or float."""
         return Fraction if self.exact else float
 
+    def as_told(self) -> Queue:
+        """Return what a policy is told: the work of jobs, and what remains of it, as estimated; all else is the truth.
+
+        What remains has the same part of the estimate as it has of the work. Rows and cluster are the same, so that a
+        schedule of one queue is one of the other.
+        """
+        told = self.jobs.estimate
+        if told is None:
+            return self
+        remaining = self.remaining * told / self.jobs.work
+        return replace(self, jobs=replace(self.jobs, work=told, estimate=None), remaining=remaining)
+
     @cached_property
     def end(self) -> Number:
         """When the round ends."""
@@ -139,6 +151,15 @@ class Queue(Frozen):
         return np.asarray(self.suits & (self.jobs.gpus[:, None] <= self.cluster.capacity[None, :]))
 
     @cached_property
+    def by_speed(self) -> list[list[int]]:
+        """The types that each job may run on now, the fastest for it first; ties keep the order of types."""
+        allowed = self.allowed.tolist()
+        if len(self.cluster.types) == 1:
+            return [[0] if able else [] for (able,) in allowed]
+        order = np.argsort(-self.jobs.throughput, axis=1, kind="stable").tolist()
+        return [[each for each in own if able[each]] for own, able in zip(order, allowed, strict=True)]
+
+    @cached_property
     def able(self) -> list[int]:
         """The jobs that could run now on some type."""
         return np.flatnonzero(self.allowed.any(axis=1)).tolist()
@@ -146,7 +167,7 @@ class Queue(Frozen):
     @cached_property
     def fitting(self) -> list[int]:
         """The jobs that fit some type: all but the `misfits`."""
-        return [row for row in range(len(self)) if row not in self.misfits]
+        return np.flatnonzero(self.fits.any(axis=1)).tolist()
 
     @cached_property
     def misfits(self) -> Mapping[int, str]:
@@ -175,18 +196,18 @@ class Queue(Frozen):
 
     def free(self, placements: Mapping[int, Spots] | Iterable[Spots] = ()) -> Array:
         """Return the GPUs of each host (H,) that work and that ``placements`` leave free."""
-        left = np.where(self.up, self.cluster.gpus, 0).astype(np.int64)
+        left = np.where(self.up, self.cluster.gpus, 0).tolist()
         for spots in placements.values() if isinstance(placements, Mapping) else placements:
             for host, gpus in spots:
                 left[host] -= gpus
-        return left
+        return np.array(left, dtype=np.int64)
 
     def held_by(self, placements: Iterable[Spots]) -> Array:
         """Return the GPUs of each type (k,) that ``placements`` hold."""
         held = np.zeros(len(self.cluster.types), dtype=np.int64)
         for spots in placements:
             for host, gpus in spots:
-                held[self._gpu_type[host]] += gpus
+                held[self.cluster.type_of[host]] += gpus
         return held
 
     def hosts(self, gpu_type: int) -> list[int]:
@@ -199,12 +220,8 @@ class Queue(Frozen):
 
     def gpu_types(self, spots: Spots) -> tuple[int, ...]:
         """Return the types that ``spots`` lie on, rising."""
-        return tuple(sorted({self._gpu_type[host] for host, _ in spots}))
-
-    @cached_property
-    def _gpu_type(self) -> list[int]:
-        gpu_types: list[int] = self.cluster.gpu_type.tolist()
-        return gpu_types
+        own = self.cluster.type_of
+        return (own[spots[0][0]],) if len(spots) == 1 else tuple(sorted({own[host] for host, _ in spots}))
 
     def last_gpu_type(self, row: int) -> int:
         """Return the type that a job ran on last, -1 if it never ran; the slowest for it where there were several."""
@@ -212,7 +229,17 @@ class Queue(Frozen):
 
     def slowest(self, row: int, spots: Spots) -> int:
         """Return the type of ``spots`` on which a job is slowest."""
-        return min(self.gpu_types(spots), key=lambda gpu_type: self.jobs.throughput[row, gpu_type])
+        gpu_types = self.gpu_types(spots)
+        return min(gpu_types, key=lambda each: self.jobs.throughput[row, each]) if len(gpu_types) > 1 else gpu_types[0]
+
+    def recall(self, before: Queue) -> None:
+        """Take from the queue of the round before what follows from the same jobs and hosts, instead of anew."""
+        if before.cluster is not self.cluster or before.up is not self.up:
+            return
+        kept = ["capacity"]
+        if before.jobs is self.jobs:
+            kept += ["suits", "fits", "misfits", "fitting", "allowed", "able", "by_speed"]
+        vars(self).update({name: vars(before)[name] for name in kept if name in vars(before)})
 
     def as_(self, number: type) -> Queue:
         """Return the same queue in ``float`` or in ``Fraction``."""

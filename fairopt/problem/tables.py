@@ -28,6 +28,11 @@ class Grid(NamedTuple):
     rows: Sequence[str]
     columns: Mapping[str, Sequence[Any]]
 
+    def beside(self, more: Mapping[str, Sequence[Any]]) -> Grid:
+        """Return the table with more columns; one whose name is taken, say by a GPU type, gets a star."""
+        starred = {f"{name}*" if name in self.columns else name: values for name, values in more.items()}
+        return self._replace(columns={**self.columns, **starred})
+
 
 class Tabular(ABC):
     """A base of what is a table; who derives from it says `_table`, and `__repr__` on one line."""

@@ -32,7 +32,7 @@ def over_optima(policy: Policy, decision: Allocation, property: AllocationProper
     Errors: `NotCapable` where the decision is in floats; `NotSolved` where the exact back end finds no optimum.
 
     >>> from fairopt.backends.exact import Exact
-    >>> from fairopt.policy.decide import allocate
+    >>> from fairopt import allocate
     >>> from fairopt.models import MaxEfficiency
     >>> from fairopt.problem import Market
     >>> from fairopt.properties import SharingIncentive

@@ -1,7 +1,8 @@
 """What changes from round to round: the short form of a run, from which records are written and measures are taken.
 
-A run yields `Changes`, and only for rounds in which something changed. Its length follows what happened, not who was
-present: on a trace of 100,000 jobs this is a hundredth of what a `Round` for each round holds.
+A run yields `Changes` for rounds in which something changed; for others it may (the last, or one now and then, so that
+who listens can say how far the run is), and need not. Its length follows what happened, not who was present: on a trace
+of 100,000 jobs this is a hundredth of what a `Round` for each round holds.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ class Placed(NamedTuple):
     """A job that comes to GPUs on which it did not run in the round before.
 
     ``row`` is its row in the trace, ``how`` is START, RESUME or MIGRATE. ``setup`` is the time that it loads before it
-    makes progress, ``speed`` its work per unit of time after that.
+    makes progress, ``speed`` its work per unit of time after that. STAY is for a job that goes on where it is, but at
+    another speed, or loading again, as only a model of a cluster of one's own has it.
     """
 
     row: int
@@ -60,6 +62,13 @@ class Changes:
     notes: Mapping[int, str] | None = None
     backend: str | None = None
     seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def anything(self) -> bool:
+        """Whether anything changed."""
+        happened = (self.arrived, self.failed, self.back, self.stopped, self.placed, self.leases)
+        said = (each is not None for each in (self.costs, self.notes, self.backend))
+        return any((*happened, self.completed, self.lost, *said))
 
 
 class Play(Protocol):

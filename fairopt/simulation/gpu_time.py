@@ -46,7 +46,14 @@ class Window(NamedTuple):
     end: Number
 
 
-class _Claimant(NamedTuple):
+def overlap(window: Window | None, begin: Number, end: Number) -> Number:
+    """Return the time from ``begin`` to ``end`` that lies in a window; None is all of time."""
+    if window is not None:
+        begin, end = max(begin, window.begin), min(end, window.end)
+    return end - begin if begin < end else end * 0
+
+
+class Claimant(NamedTuple):
     """The attributes that determine a job's fair share while it is active; jobs with equal ones have equal shares."""
 
     tenant: int
@@ -216,7 +223,7 @@ class GpuTime:
         }
 
     @cached_property
-    def _claims(self) -> Mapping[_Claimant, StepFunction]:
+    def _claims(self) -> Mapping[Claimant, StepFunction]:
         """The fair GPUs of an active job over time, for all jobs with one tenant, size and weight."""
         names = self.history.trace.jobs.tenants
         shares: Mapping[int, StepFunction] = (
@@ -231,9 +238,9 @@ class GpuTime:
             for each in {self._claimant(row) for rows in self._jobs_of.values() for row in rows}
         }
 
-    def _claimant(self, row: int) -> _Claimant:
+    def _claimant(self, row: int) -> Claimant:
         jobs = self.history.trace.jobs
-        return _Claimant(self._sharer(row), int(jobs.gpus[row]), jobs.weight[row])
+        return Claimant(self._sharer(row), int(jobs.gpus[row]), jobs.weight[row])
 
     def of_job(self, job: str, window: Window | None = None) -> tuple[Number, Number]:
         """Return the GPU time that a job held and that was fair to it, over ``window`` or the time that it is active.

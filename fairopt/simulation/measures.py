@@ -1,202 +1,310 @@
-"""`Measures`: the numbers by which papers compare schedulers, each a function of a run's history."""
+"""`Measuring`: the measures of a run, taken as it goes on; and `measure`, those of a history."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.problem.tables import Grid, Short, Tabular
-from fairopt.program import Number, short_text
-from fairopt.simulation.gpu_time import GpuTime, job_fairness, ratio, sharing_loss
+from fairopt.errors import BadInput
+from fairopt.problem import Cluster, Queue, Trace, exact
+from fairopt.problem.queue import Spots
+from fairopt.problem.tables import Grid, Tabular
+from fairopt.program import INFINITY, Number
+from fairopt.simulation.changes import Changes, Placed
+from fairopt.simulation.differences import differences
+from fairopt.simulation.fair_shares import FairShares
+from fairopt.simulation.gpu_time import Window, overlap, ratio, sharing_loss
 from fairopt.simulation.history import History
-from fairopt.simulation.measures_finish_time import Ideal, finish_time_fairness
-from fairopt.simulation.measures_gpus import GpuUse, Moves, gpu_use, moves
+from fairopt.simulation.measures_finish_time import Ideal, OwnPart
+from fairopt.simulation.measures_gpus import FreeGpus, Held, MoveCounter
+from fairopt.simulation.measures_result import PERCENTILES as PERCENTILES
+from fairopt.simulation.measures_result import ROUNDING, UNITS, Measures, Spread, TenantMeasures
 
-PERCENTILES = (50, 90, 99)
-#: A ratio in floats counts as 1 up to this excess: jobs that run alone have exactly 1.
-ROUNDING = 1e-9
-
-
-@dataclass(frozen=True, repr=False)
-class Spread(Short):
-    """One number per job: count, mean (exact if they are), extremes, percentiles in floats; None without jobs."""
-
-    count: int
-    mean: Number | None
-    least: Number | None
-    most: Number | None
-    percentiles: Mapping[int, float | None]
-
-    @classmethod
-    def of(cls, values: Sequence[Number]) -> Spread:
-        """Return the summary of ``values``."""
-        if not values:
-            return cls(0, None, None, None, dict.fromkeys(PERCENTILES))
-        at = np.percentile(np.array([float(value) for value in values]), PERCENTILES)
-        middle = dict(zip(PERCENTILES, at.tolist(), strict=True))
-        return cls(len(values), sum(values[1:], values[0]) / len(values), min(values), max(values), middle)
+__all__ = ["UNITS", "JobMeasures", "JobTable", "Measures", "Measuring", "Spread", "measure", "measured_window"]
 
 
-@dataclass(frozen=True, repr=False)
-class TenantMeasures(Short):
-    """One tenant: its jobs that arrived, those completed, their mean JCT, the GPU-time it held, and its LTGF."""
+class JobMeasures(NamedTuple):
+    """One job, by its row in the trace: when it started and was completed (None: never), and for how long it held GPUs.
 
-    jobs: int
-    completed: int
-    jct_mean: Number | None
+    ``wait``: from arrival to the first GPUs, or to the end of the run. ``jct``, ``slowdown``, ``finish_time`` (rho of
+    finish-time fairness): None for a job that is not completed. ``ltgf``: its long-term GPU-time fairness.
+    """
+
+    row: int
+    started: Number | None
+    completed: Number | None
     held: Number
+    wait: Number
+    jct: Number | None
+    slowdown: Number | None
+    finish_time: Number | None
     ltgf: Number | None
 
 
-@dataclass(frozen=True, repr=False)
-class Measures(Tabular):
-    """The measures of a run. Times are in the trace's unit, GPU-time is in GPUs times that; ratios have no unit.
+class JobTable(Tabular):
+    """The measured jobs that arrived and fit some type, a row each, by rising arrival: for quantiles and pictures."""
 
-    * ``jobs``: the number that arrived. ``completed``: the number completed. ``unfinished``: names of jobs that arrived
-      and can run, but did not complete. ``never_started``: those of them that never ran. ``misfits``: names of jobs
-      that fit no type of the cluster.
-    * ``jct``: from arrival to completion. ``slowdown``: that over the time in which the job held GPUs. Both are of
-      completed jobs. ``first_wait``: from arrival to the first GPUs; for jobs that never ran, to the end of the last
-      round.
-    * ``makespan``: from the first arrival to the last completion; None while a job is unfinished or to come.
-    * ``finish_time``: rho = T_sh / T_id of completed jobs, `finish_time_fairness`; ``worse_off``: the share above 1.
-    * ``ltgf``: long-term GPU-time fairness of jobs, Eq. (15) of ASTRAEA; ``sharing_loss``: share of jobs below 0.95.
-    * ``gpu``: the use of the GPU-time. ``moves``: counts of moves of jobs. ``rounds``: the number with a record.
-    * ``tenants``: by name. ``deciding``: seconds for decisions, the only measure that differs between equal runs.
-
-    Source: ASTRAEA, TPDS 2022, Sec. 3.2, 4.2, 6.1.4, 6.3 (slowdown, LTGF, sharing loss); FFT, ICS 2025, Sec. 6.1.5, 6.2
-    (finish-time fairness, first wait, migrations).
-    """
-
-    jobs: int
-    completed: int
-    unfinished: tuple[str, ...]
-    never_started: tuple[str, ...]
-    misfits: tuple[str, ...]
-    jct: Spread
-    slowdown: Spread
-    first_wait: Spread
-    makespan: Number | None
-    finish_time: Spread
-    worse_off: float | None
-    ltgf: Spread
-    sharing_loss: Number | None
-    gpu: GpuUse
-    moves: Moves
-    tenants: Mapping[str, TenantMeasures]
-    rounds: int
-    deciding: float
+    def __init__(self, trace: Trace, rows: list[JobMeasures]) -> None:
+        self.trace, self.rows = trace, rows
 
     def __repr__(self) -> str:
-        shown = ("jct_mean", "makespan", "finish_time_mean", "utilisation")
-        said = [f"{name} {short_text(value)}" for name in shown if (value := _ROW[name][1](self)) is not None]
-        done = f"{self.completed} of {self.jobs} jobs completed in {self.rounds} rounds"
-        return f"<Measures: {', '.join([done, *said])}>"
+        return f"<JobTable: {len(self.rows)} of {len(self.trace.jobs)} jobs>"
+
+    def column(self, name: str) -> list[Number]:
+        """Return one of the fields of `JobMeasures` of all jobs that have it."""
+        return [value for each in self.rows if (value := getattr(each, name)) is not None]
 
     def _table(self) -> Grid:
-        found = {name: (of(self), unit) for name, (unit, of) in _ROW.items()}
-        columns = {name: [each[at] for each in found.values()] for at, name in enumerate(("value", "unit"))}
-        return Grid("measure", list(found), columns)
+        jobs, at = self.trace.jobs, [each.row for each in self.rows]
+        columns = {
+            "tenant": [jobs.tenants[jobs.tenant[row]] for row in at],
+            "gpus": jobs.gpus[at].tolist(),
+            "arrival": jobs.arrival[at].tolist(),
+            **{name: [getattr(each, name) for each in self.rows] for name in JobMeasures._fields[1:]},
+        }
+        return Grid("job", [jobs.names[row] for row in at], columns)
 
-    def row(self) -> dict[str, int | float | None]:
-        """Return the measures of the table that compares policies, by the names of `UNITS`; floats and counts."""
-        found = {name: of(self) for name, (_, of) in _ROW.items()}
+
+class _Running(NamedTuple):
+    """A job that holds GPUs: since when, and what it had to load then."""
+
+    since: Number
+    setup: Number
+    spots: Spots
+
+
+class Measuring:
+    """The measures of a run, taken as it goes on: give it each of the run's `Changes`, and ask for the result.
+
+    In memory are the trace, the jobs present, and a few numbers for each completed job. ``window`` cuts warm-up and
+    cool-down: jobs are measured that arrive from its begin to before its end, and GPU-time within it. ``rows`` cuts by
+    the jobs' rows in the trace, which rise by arrival: others are not measured. ``ideal`` is what finish-time fairness
+    compares with (default: `OwnPart`). Numbers are those of the trace. Errors: `BadInput` for an empty window.
+
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
+    >>> from fairopt.simulation.gpu_time import Window
+    >>> from fairopt.simulation.referee import Referee
+    >>> trace, cluster = philly_trace().as_(float), philly_cluster()
+    >>> play = Referee(ShortestRemainingTimeFirst(), trace, cluster, length=300, rounds=40)
+    >>> measuring = Measuring(trace, cluster, window=Window(3600, 7200))
+    >>> for changes in play:
+    ...     measuring.add(changes)
+    >>> found = measuring.result(play.index)
+    >>> found.jobs, round(found.row()["jct_mean"]), len(measuring.jobs().column("jct"))
+    (21, 1588, 21)
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        cluster: Cluster,
+        *,
+        window: Window | None = None,
+        rows: range | None = None,
+        ideal: Ideal | None = None,
+    ) -> None:
+        jobs = trace.jobs
+        self.trace, self.cluster = trace, cluster
+        self.window = None if window is None else measured_window(window, jobs.exact)
+        self._ideal = ideal or OwnPart()
+        self._queue = queue = Queue.fresh(jobs, cluster, length=1)
+        self._able = [bool(each) for each in np.any(queue.fits, axis=1)]
+        self._rows = range(len(jobs)) if rows is None else rows
+        self._free, self._moves = FreeGpus(queue), MoveCounter(jobs, cluster)
+        self._shares = FairShares(queue, self._able, self.window)
+        zero = queue.now
+        self._gpus, self._usable, self._tenants = Held(self.window, zero), zero, [zero] * len(jobs.tenants)
+        self._size, self._owner = jobs.gpus.tolist(), jobs.tenant.tolist()
+        self._running: dict[int, _Running] = {}
+        self._last: dict[int, Spots] = {}  # of the jobs present, as the next two
+        self._started: dict[int, Number] = {}
+        self._held: dict[int, Number] = {}
+        self._present: dict[int, None] = {}  # those that fit some type
+        self._done: dict[int, JobMeasures] = {}
+        self._arrived = self._index = self._rounds = 0
+        self._until, self._length, self._seconds = zero, zero, 0.0
+
+    # -- as the run goes on ----------------------------------------------------------------------------------------
+    def add(self, changes: Changes) -> None:
+        """Take a round in; rounds of which nothing was said before it were like the one before."""
+        self._quiet(changes.index)
+        begin, end = changes.begin, changes.end
+        for row in changes.arrived:
+            if self._able[row]:
+                self._present[row] = None
+                self._free.wait(row, 1)
+        self._arrived = changes.arrived.stop
+        for row in changes.stopped:
+            self._leave(row, begin)
+        self._place(changes)
+        self._pass(begin, end, 1)
+        for row, time in sorted(changes.completed.items(), key=lambda each: (each[1], each[0])):
+            self._complete(row, time, end)
+        for row, time in changes.lost.items():
+            self._leave(row, time, begin)
+            self._gpus.freed += self._size[row] * overlap(self.window, time, end)
+        self._index, self._length, self._seconds = changes.index + 1, end - begin, self._seconds + changes.seconds
+
+    def _place(self, changes: Changes) -> None:
+        for placed in changes.placed:
+            if placed.row in self._running:
+                self._leave(placed.row, changes.begin)
+        for hosts, sign in ((changes.failed, -1), (changes.back, 1)):
+            for host in hosts:
+                self._free.works(host, sign)
+        counted = overlap(self.window, changes.begin, changes.end) > 0
+        for placed in changes.placed:
+            if counted:
+                self._moves.add(placed.row, self._last.get(placed.row, ()), placed.spots, placed.how)
+            self._enter(placed, changes.begin)
+
+    def _enter(self, placed: Placed, begin: Number) -> None:
+        row = placed.row
+        self._running[row] = _Running(begin, placed.setup, placed.spots)
+        self._last[row] = placed.spots
+        self._started.setdefault(row, begin)
+        self._free.change(placed.spots, -1)
+        self._free.wait(row, -1)
+
+    def _leave(self, row: int, end: Number, lost: Number | None = None) -> None:
+        """Take a job from its GPUs; what it did from ``lost`` on was in vain."""
+        since, setup, spots = self._running.pop(row)
+        self._count(row, since, end, setup, lost)
+        self._free.change(spots, 1)
+        self._free.wait(row, 1)
+
+    def _count(self, row: int, since: Number, end: Number, setup: Number, lost: Number | None = None) -> None:
+        self._held[row] = self._held.get(row, 0) + end - since
+        self._tenants[self._owner[row]] += self._gpus.add(self._size[row], since, end, setup, lost)
+
+    def _complete(self, row: int, time: Number, end: Number) -> None:
+        self._leave(row, time)
+        self._free.wait(row, -1)
+        self._gpus.freed += self._size[row] * overlap(self.window, time, end)
+        presence, fair = self._shares.complete(row, time)
+        if self._measured(row):
+            jct = time - self.trace.jobs.arrival[row]
+            rho = jct / self._ideal.time(self._queue, row, presence / jct)
+            self._done[row] = self._job(row, time, time, fair, jct=jct, slowdown=jct / self._held[row], rho=rho)
+        for kept in (self._present, self._started, self._held, self._last):
+            del kept[row]
+
+    def _quiet(self, index: int) -> None:
+        """Let the rounds pass that were like the one before: all up to ``index``, if somebody was there to run."""
+        if self._present and index > self._index:
+            self._pass(self._until, self._until + (index - self._index) * self._length, index - self._index)
+        self.skip(index)
+
+    def skip(self, index: int) -> None:
+        """Go on to round ``index``; in the rounds before it nobody was there to run."""
+        self._index = max(self._index, index)
+
+    def _pass(self, begin: Number, end: Number, rounds: int) -> None:
+        time = overlap(self.window, begin, end)
+        self._usable += self._free.usable * time
+        self._free.pass_(time)
+        self._until, self._rounds = end, self._rounds + rounds
+
+    # -- what came of it ---------------------------------------------------------------------------------------------
+    def result(self, index: int | None = None) -> Measures:
+        """Return the measures up to round ``index`` (default: the one after the last changes), which comes next.
+
+        It may be asked for at any time, and the run may go on afterwards.
+        """
+        if index is not None:
+            self._quiet(index)
+        table = self.jobs()
+        here = [row for row in range(self._arrived) if self._measured(row)]
+        names, left = self.trace.jobs.names, [each.row for each in table.rows if each.completed is None]
+        done = [each for each in table.rows if each.completed is not None]
+        rho, long_term = table.column("finish_time"), {str(each.row): each.ltgf for each in table.rows}
+        over = not left and bool(done) and not any(self._coming())
+        limit = 1 if self.trace.jobs.exact else 1 + ROUNDING
+        return Measures(
+            jobs=len(here),
+            completed=len(done),
+            unfinished=tuple(names[row] for row in left),
+            never_started=tuple(names[row] for row in left if row not in self._started),
+            misfits=tuple(names[row] for row in here if not self._able[row]),
+            jct=Spread.of(table.column("jct")),
+            slowdown=Spread.of(table.column("slowdown")),
+            first_wait=Spread.of(table.column("wait")),
+            makespan=max(table.column("completed")) - self.trace.jobs.arrival[done[0].row] if over else None,
+            finish_time=Spread.of(rho),
+            worse_off=sum(value > limit for value in rho) / len(rho) if rho else None,
+            ltgf=Spread.of([value for value in long_term.values() if value is not None]),
+            sharing_loss=sharing_loss(long_term),
+            gpu=self._gpus.use(self._usable, self._free),
+            moves=self._moves.counts(),
+            tenants=self._of_tenants(here, done),
+            rounds=self._rounds,
+            deciding=self._seconds,
+        )
+
+    def jobs(self) -> JobTable:
+        """Return the measured jobs so far, one by one."""
+        until = self._until
+        for row, (since, setup, spots) in self._running.items():  # counted up to now, as if they began anew
+            self._count(row, since, until, setup)
+            self._running[row] = _Running(until, max(setup - (until - since), setup * 0), spots)
+        present = [row for row in self._present if self._measured(row)]
+        left = {row: self._job(row, None, until, self._shares.of(row, until).fair) for row in present}
+        return JobTable(self.trace, [each for _, each in sorted((self._done | left).items())])
+
+    def _job(
+        self,
+        row: int,
+        completed: Number | None,
+        until: Number,
+        fair: Number,
+        *,
+        jct: Number | None = None,
+        slowdown: Number | None = None,
+        rho: Number | None = None,
+    ) -> JobMeasures:
+        held, started = self._held.get(row, until * 0), self._started.get(row)
+        wait = (until if started is None else started) - self.trace.jobs.arrival[row]
+        long_term = ratio(self._size[row] * held, fair)
+        return JobMeasures(row, started, completed, held, wait, jct, slowdown, rho, long_term)
+
+    def _measured(self, row: int) -> bool:
+        inside = self.window is None or self.window.begin <= self.trace.jobs.arrival[row] < self.window.end
+        return row in self._rows and bool(inside)
+
+    def _coming(self) -> Iterator[bool]:
+        return (self._measured(row) for row in range(self._arrived, len(self.trace.jobs)))
+
+    def _of_tenants(self, here: list[int], done: list[JobMeasures]) -> dict[str, TenantMeasures]:
+        jobs, completed = Counter(self._owner[row] for row in here), [list[Number]() for _ in self._tenants]
+        for each in done:
+            completed[self._owner[each.row]].append(each.jct or 0)
+        fair = self._shares.of_tenants(self._until)
         return {
-            name: value if value is None or isinstance(value, int) else float(value) for name, value in found.items()
+            name: TenantMeasures(
+                jobs[at], len(completed[at]), Spread.of(completed[at]).mean, held, ratio(held, fair[at])
+            )
+            for at, (name, held) in enumerate(zip(self.trace.jobs.tenants, self._tenants, strict=True))
         }
 
 
-def _part(name: str) -> tuple[str, Callable[[Measures], Number | None]]:
-    """Return the entry of the share of the usable GPU-time that is ``name`` in `GpuUse`."""
-    return "share of GPU-time", lambda found: ratio(getattr(found.gpu, name), found.gpu.usable)
+def measured_window(window: Window, exact_: bool) -> Window:
+    """Return a window in the numbers of a run. Errors: `BadInput` for one that is empty."""
+    number = (lambda value: exact(value, "window")) if exact_ else float
+    begin, end = (each if each == INFINITY else number(each) for each in window)
+    if not begin < end:
+        remedy = "Give a window that ends after it begins"
+        raise BadInput(f"it begins at {float(begin):g} and ends at {float(end):g}", place="window", remedy=remedy)
+    return Window(begin, end)
 
 
-def _percentile(at: int) -> tuple[str, Callable[[Measures], Number | None]]:
-    return "time", lambda found: found.jct.percentiles[at]
-
-
-#: By the entry of `Measures.row`: its unit, and what it is. "time" is the trace's unit, seconds in files; "" is for
-#: ratios.
-_ROW: Mapping[str, tuple[str, Callable[[Measures], Number | None]]] = {
-    "completed": ("jobs", lambda found: found.completed),
-    "unfinished": ("jobs", lambda found: len(found.unfinished)),
-    "misfits": ("jobs", lambda found: len(found.misfits)),
-    "jct_mean": ("time", lambda found: found.jct.mean),
-    **{f"jct_p{at}": _percentile(at) for at in PERCENTILES},
-    "makespan": ("time", lambda found: found.makespan),
-    "finish_time_mean": ("", lambda found: found.finish_time.mean),
-    "finish_time_max": ("", lambda found: found.finish_time.most),
-    "worse_off": ("share of jobs", lambda found: found.worse_off),
-    "ltgf_job_mean": ("", lambda found: found.ltgf.mean),
-    "sharing_loss": ("share of jobs", lambda found: found.sharing_loss),
-    "ltgf_tenant_min": (
-        "",
-        lambda found: min((each.ltgf for each in found.tenants.values() if each.ltgf is not None), default=None),
-    ),
-    "slowdown_mean": ("", lambda found: found.slowdown.mean),
-    "slowdown_p99": ("", lambda found: found.slowdown.percentiles[99]),
-    "first_wait_mean": ("time", lambda found: found.first_wait.mean),
-    "first_wait_max": ("time", lambda found: found.first_wait.most),
-    "utilisation": _part("held"),
-    "useful": _part("useful"),
-    "loading": _part("loading"),
-    "lost": _part("lost"),
-    "fragmentation": _part("fragmented"),
-    "scattered": _part("scattered"),
-    "migrations": ("count", lambda found: found.moves.migrations),
-    "to_faster": ("share of migrations", lambda found: ratio(found.moves.to_faster, found.moves.migrations)),
-    "restarts": ("count", lambda found: found.moves.restarts),
-    "rounds": ("count", lambda found: found.rounds),
-    "deciding": ("seconds", lambda found: found.deciding),
-}
-UNITS: Mapping[str, str] = MappingProxyType({name: unit for name, (unit, _) in _ROW.items()})
-
-
-def measure(history: History, *, ideal: Ideal | None = None) -> Measures:
-    """Return the measures of a run; ``ideal`` is what finish-time fairness compares with (default: `OwnPart`)."""
-    jobs = history.trace.jobs
-    completion = {name: done for name, done in history.completion.items() if done is not None}
-    jct = {name: done - history.arrival[name] for name, done in completion.items()}
-    held = {name: sum(ran.end - ran.begin for ran in rounds) for name, rounds in history.ran.items()}
-    able = [name for name in history.ran if name not in history.misfits]
-    unfinished = tuple(name for name in able if name not in completion)
-    wait = {name: (history.until if at is None else at) for name, at in history.first_start.items()}
-    rho = list(finish_time_fairness(history, ideal).values())
-    long_term = job_fairness(history)
-    begin = min((history.arrival[name] for name in able), default=None)
-    coming = len(history.ran) < len(jobs)
-    return Measures(
-        jobs=len(history.ran),
-        completed=len(completion),
-        unfinished=unfinished,
-        never_started=tuple(name for name in unfinished if not history.ran[name]),
-        misfits=tuple(name for name in history.ran if name in history.misfits),
-        jct=Spread.of(list(jct.values())),
-        slowdown=Spread.of([jct[name] / held[name] for name in completion]),
-        first_wait=Spread.of([wait[name] - history.arrival[name] for name in able]),
-        makespan=None if unfinished or coming or begin is None else max(completion.values()) - begin,
-        finish_time=Spread.of(rho),
-        worse_off=sum(value > (1 if jobs.exact else 1 + ROUNDING) for value in rho) / len(rho) if rho else None,
-        ltgf=Spread.of([value for value in long_term.values() if value is not None]),
-        sharing_loss=sharing_loss(long_term),
-        gpu=gpu_use(history),
-        moves=moves(history),
-        tenants=_tenants(history, jct, [jobs.tenants[owner] for owner in jobs.tenant]),
-        rounds=len(history.rounds),
-        deciding=sum(record.seconds for record in history.rounds),
-    )
-
-
-def _tenants(history: History, jct: Mapping[str, Number], owner: Sequence[str]) -> dict[str, TenantMeasures]:
-    names = history.trace.jobs.names
-    time = GpuTime(history)
-    found = {}
-    for tenant in history.trace.jobs.tenants:
-        own = [name for name, whose in zip(names, owner, strict=True) if whose == tenant and name in history.ran]
-        done = [jct[name] for name in own if name in jct]
-        held, fair = time.of_tenant(tenant)
-        found[tenant] = TenantMeasures(len(own), len(done), Spread.of(done).mean, held, ratio(held, fair))
-    return found
+def measure(history: History, *, ideal: Ideal | None = None, window: Window | None = None) -> Measures:
+    """Return the measures of a history from its beginning; ``window`` and ``ideal`` as `Measuring` has them."""
+    measuring = Measuring(history.trace, history.cluster, window=window, ideal=ideal)
+    for changes in differences(history.trace, history.cluster, history.rounds):
+        measuring.skip(changes.index)
+        measuring.add(changes)
+    return measuring.result()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.problem.queue import Queue
+from fairopt.problem.cluster import Cluster
+from fairopt.problem.jobs import Jobs
+from fairopt.problem.queue import Queue, Spots
 from fairopt.problem.tables import Short
-from fairopt.program import Array, Number
-from fairopt.simulation.history import History
-from fairopt.simulation.record import Change, JobRun, Round
+from fairopt.program import Number
+from fairopt.simulation.gpu_time import Window, overlap
+from fairopt.simulation.record import Change
 
 
 @dataclass(frozen=True, repr=False)
@@ -19,7 +22,8 @@ class GpuUse(Short):
 
     ``usable``: of hosts that worked when a round began. ``held``: by jobs, until they were done or their host failed;
     it is the sum of ``useful`` (progress that stays), ``loading`` (setup) and ``lost`` (all that was held in a round
-    whose work a failure destroyed). ``fragmented`` and ``scattered`` were free while jobs waited: see `fragments`.
+    whose work a failure destroyed). ``freed``: from when a job was done, or its host failed, to the end of that round:
+    nobody gets GPUs in mid-round. ``fragmented`` and ``scattered`` were free while jobs waited: see `FreeGpus`.
     """
 
     usable: Number
@@ -27,28 +31,13 @@ class GpuUse(Short):
     useful: Number
     loading: Number
     lost: Number
+    freed: Number
     fragmented: Number
     scattered: Number
 
 
-def gpu_use(history: History) -> GpuUse:
-    """Return how the GPU-time of a run was used."""
-    usable = held = useful = loading = lost = history.until * 0
-    for record in history.rounds:
-        usable += record.usable * (record.end - record.begin)
-        for ran in record.ran:
-            time = ran.gpus * (ran.end - ran.begin)
-            held += time
-            if ran.lost:
-                lost += time
-            else:
-                loading += ran.gpus * ran.setup
-                useful += ran.gpus * (ran.progress / ran.speed)
-    return GpuUse(usable, held, useful, loading, lost, *fragments(history))
-
-
-def fragments(history: History) -> tuple[Number, Number]:
-    """Return the free GPU-time that was too small for every waiting gang, and that was enough only across hosts.
+class FreeGpus:
+    """The GPUs that are free and the gangs that wait, as a run goes on: GPU-time that was free and of no use to them.
 
     In a round, F_i is the number of free GPUs of type i on working hosts after all placements, and J_i is the set of
     waiting jobs that suit the type (throughput, memory). If every gang in J_i is larger than F_i, no waiting job could
@@ -60,35 +49,70 @@ def fragments(history: History) -> tuple[Number, Number]:
     Source: ours, for gangs. The idea (free GPUs that the workload's tasks cannot use) is from Weng et al., "Beware of
     Fragmentation", USENIX ATC 2023.
     """
-    jobs, cluster = history.trace.jobs, history.cluster
-    suits = Queue.fresh(jobs, cluster, length=1).suits if len(jobs) else np.zeros((0, len(cluster.types)), dtype=bool)
-    host_of = {name: host for host, name in enumerate(cluster.hosts)}
-    fragmented = scattered = history.until * 0
-    for record in history.rounds:
-        waiting = np.array([history.row[name] for name in record.waiting if name not in record.misfits], dtype=np.int64)
-        free = _free(record, cluster.gpus, host_of)
-        length = record.end - record.begin
-        for gpu_type in range(len(cluster.types)) if len(waiting) and free.any() else ():
-            there = free[cluster.gpu_type == gpu_type]
-            gangs = jobs.gpus[waiting[suits[waiting, gpu_type]]]
-            if not len(gangs) or not there.any():
-                continue
-            if gangs.min() > there.sum():
-                fragmented += int(there.sum()) * length
-            elif gangs.min() > there.max():
-                scattered += int(there.sum()) * length
-    return fragmented, scattered
+
+    def __init__(self, queue: Queue) -> None:
+        """Begin with all hosts free; ``queue`` is that of all jobs."""
+        cluster = queue.cluster
+        self._suits = [np.flatnonzero(each).tolist() for each in queue.suits] if len(queue) else []
+        self._size = queue.jobs.gpus.tolist()
+        self._gpus, self._free = cluster.gpus.tolist(), cluster.gpus.copy()
+        self._type = cluster.gpu_type.tolist()
+        self._hosts = [np.asarray(cluster.of_type(gpu_type)) for gpu_type in range(len(cluster.types))]
+        self._there = [int(self._free[hosts].sum()) for hosts in self._hosts]
+        self._waiting: list[Counter[int]] = [Counter() for _ in cluster.types]
+        self.usable = sum(self._gpus)
+        self.fragmented: Number = queue.now
+        self.scattered: Number = queue.now
+
+    def change(self, spots: Spots, sign: int) -> None:
+        """Count GPUs as free (1), or as taken (-1)."""
+        for host, gpus in spots:
+            self._free[host] += sign * gpus
+            self._there[self._type[host]] += sign * gpus
+
+    def works(self, host: int, sign: int) -> None:
+        """Count a host, on which nobody runs, as working again (1), or as down (-1)."""
+        self.change(((host, self._gpus[host]),), sign)
+        self.usable += sign * self._gpus[host]
+
+    def wait(self, row: int, sign: int) -> None:
+        """Count a job as waiting (1), or not any more (-1)."""
+        for gpu_type in self._suits[row]:
+            self._waiting[gpu_type][self._size[row]] += sign
+
+    def pass_(self, time: Number) -> None:
+        """Let time pass in which nothing changes."""
+        for gpu_type, waiting in enumerate(self._waiting):
+            there = self._there[gpu_type]
+            least = min((size for size, count in waiting.items() if count), default=0) if there else 0
+            if least > there:
+                self.fragmented += there * time
+            elif least > 1 and least > self._free[self._hosts[gpu_type]].max():
+                self.scattered += there * time
 
 
-def _free(record: Round, gpus: Array, host_of: dict[str, int]) -> Array:
-    """Return the GPUs of each host (H,) that worked and were free in a round."""
-    free = gpus.copy()
-    for name in record.down:
-        free[host_of[name]] = 0
-    for ran in record.ran:
-        for host, count in ran.spots:
-            free[host_of[host]] -= count
-    return free
+class Held:
+    """How the GPU-time that jobs hold within a window is used; ``window`` None: all of it."""
+
+    def __init__(self, window: Window | None, zero: Number) -> None:
+        self.window = window
+        self.held = self.loading = self.lost = self.freed = zero
+
+    def add(self, gpus: int, begin: Number, end: Number, setup: Number, lost: Number | None = None) -> Number:
+        """Add that a job held GPUs, loading first, and from ``lost`` in vain; return what of it is in the window."""
+        kept = end if lost is None else lost
+        self.loading += gpus * overlap(self.window, begin, min(begin + setup, kept))
+        if lost is not None:
+            self.lost += gpus * overlap(self.window, lost, end)
+        held = gpus * overlap(self.window, begin, end)
+        self.held += held
+        return held
+
+    def use(self, usable: Number, free: FreeGpus) -> GpuUse:
+        """Return the sums."""
+        useful = self.held - self.loading - self.lost
+        wasted = (self.lost, self.freed, free.fragmented, free.scattered)
+        return GpuUse(usable, self.held, useful, self.loading, *wasted)
 
 
 @dataclass(frozen=True)
@@ -111,20 +135,27 @@ class Moves:
         return self.migrations + self.resumed
 
 
-def moves(history: History) -> Moves:
-    """Return the numbers of moves of jobs. Source: FFT Sec. 6.2.3 (the share towards faster types)."""
-    jobs = history.trace.jobs
-    gpu_types = {name: gpu_type for gpu_type, name in enumerate(jobs.types)}
+class MoveCounter:
+    """The moves as a run goes on. Source: FFT Sec. 6.2.3 (the share towards faster types)."""
 
-    def slowest(ran: JobRun, types: tuple[str, ...]) -> tuple[Number, str]:
-        speeds = jobs.throughput[history.row[ran.job]]
-        return min((speeds[gpu_types[name]], name) for name in types)
+    def __init__(self, jobs: Jobs, cluster: Cluster) -> None:
+        self._jobs, self._cluster = jobs, cluster
+        self._counts: Counter[str] = Counter()
 
-    moved = [ran for record in history.rounds for ran in record.migrations]
-    pairs = [(slowest(ran, ran.before), slowest(ran, ran.types)) for ran in moved]
-    return Moves(
-        migrations=len(moved),
-        between_types=sum(before[1] != now[1] for before, now in pairs),
-        to_faster=sum(now[0] > before[0] for before, now in pairs),
-        resumed=sum(ran.change is Change.RESUME for record in history.rounds for ran in record.ran),
-    )
+    def add(self, row: int, before: Spots, now: Spots, how: Change) -> None:
+        """Add that a job comes to GPUs ``now``, after those that it ran on ``before``; () where that is not known."""
+        self._counts["resumed"] += how is Change.RESUME
+        self._counts["migrations"] += how is Change.MIGRATE
+        if how is not Change.MIGRATE or not before:
+            return
+        old, new = self._slowest(row, before), self._slowest(row, now)
+        self._counts["between_types"] += old[1] != new[1]
+        self._counts["to_faster"] += new[0] > old[0]
+
+    def _slowest(self, row: int, spots: Spots) -> tuple[Number, str]:
+        types, speeds = self._cluster.types, self._jobs.throughput[row]
+        return min((speeds[at], types[at]) for at in {int(self._cluster.gpu_type[host]) for host, _ in spots})
+
+    def counts(self) -> Moves:
+        """Return the counts."""
+        return Moves(**{name: self._counts[name] for name in Moves.__dataclass_fields__})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import islice
 from math import floor
 from time import perf_counter
 
@@ -72,13 +73,14 @@ def run(
         moved, queue = coming
         begun = perf_counter()
         # a fresh session each round, so that a run continues from a snapshot as if it had not stopped
-        schedule = decide(policy, queue, state=moved.state if moved.started else None, at=at.next())
+        told = queue.as_told()
+        schedule = decide(policy, told, state=moved.state if moved.started else None, at=at.next())
         seconds = perf_counter() - begun
-        if schedule.queue is not queue:
+        if schedule.queue is not told:
             raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
-        record = replace(advance(moved, trace, schedule, kept), seconds=seconds)
+        record = replace(advance(moved, trace, replace(schedule, queue=queue), kept), seconds=seconds)
         _log.debug("%r in %.3f s", record, seconds)
-        refuse_stall(record, trace)
+        refuse_stall(record.after, trace, record.policy, (job for job in record.waiting if job not in record.misfits))
         yield record
         snapshot, done = record.after, done + 1
 
@@ -127,15 +129,20 @@ def next_queue(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Numbe
         return snapshot, queue
     if snapshot.arrived == len(trace.jobs):
         return None
-    coming = trace.jobs.arrival[snapshot.arrived]
-    skipped = -floor(-(coming - snapshot.now) / length)
-    # a quotient of floats may be off by one round in either direction
-    while skipped > 1 and snapshot.now + (skipped - 1) * length >= coming:
-        skipped -= 1
-    while snapshot.now + skipped * length < coming:
-        skipped += 1
+    skipped = rounds_until(trace.jobs.arrival[snapshot.arrived], snapshot.now, length)
     moved = replace(snapshot, index=snapshot.index + skipped, now=snapshot.now + skipped * length)
     return moved, present(moved, trace, cluster, length)
+
+
+def rounds_until(coming: Number, now: Number, length: Number) -> int:
+    """Return how many rounds from ``now`` on are over when a job is ``coming``."""
+    skipped = -floor(-(coming - now) / length)
+    # a quotient of floats may be off by one round in either direction
+    while skipped > 1 and now + (skipped - 1) * length >= coming:
+        skipped -= 1
+    while now + skipped * length < coming:
+        skipped += 1
+    return skipped
 
 
 def present(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) -> Queue:
@@ -243,22 +250,12 @@ def play(
     spent = min(setup, end - queue.now)
     completed = not lost and complete <= queue.end
     progress = zero if lost else queue.remaining[row] if completed else (end - queue.now - spent) * speed
-    last = queue.last[row]
-    change = (
-        Change.START
-        if not last
-        else Change.STAY
-        if queue.running[row] and spots == last
-        else Change.RESUME
-        if {host for host, _ in spots} <= {host for host, _ in last}
-        else Change.MIGRATE
-    )
     ran = JobRun(
         job=queue.jobs.names[row],
         spots=tuple((hosts[host], int(gpus)) for host, gpus in spots),
         types=tuple(types[gpu_type] for gpu_type in queue.gpu_types(spots)),
-        before=tuple(types[gpu_type] for gpu_type in queue.gpu_types(last)),
-        change=change,
+        before=tuple(types[gpu_type] for gpu_type in queue.gpu_types(queue.last[row])),
+        change=change(queue, row, spots),
         begin=queue.now,
         end=end,
         setup=spent,
@@ -281,17 +278,26 @@ def play(
     )
 
 
+def change(queue: Queue, row: int, spots: Spots) -> Change:
+    """Return how a job comes to ``spots``."""
+    last = queue.last[row]
+    if not last:
+        return Change.START
+    if queue.running[row] and spots == last:
+        return Change.STAY
+    return Change.RESUME if {host for host, _ in spots} <= {host for host, _ in last} else Change.MIGRATE
+
+
 def changes_after(queue: Queue, trace: Trace) -> bool:
     """Whether a host fails or comes back after the round of ``queue`` has begun, and before the next one has."""
     return any(queue.now < moment <= queue.end for each in trace.outages for moment in (each.begin, each.end))
 
 
-def refuse_stall(record: Round, trace: Trace) -> None:
+def refuse_stall(after: Snapshot, trace: Trace, policy: str, waiting: Iterable[str]) -> None:
     """Raise `Stalled` where nothing has run for long, no job will arrive and no host will come back."""
-    after = record.after
     if after.idle < PATIENCE or after.arrived < len(trace.jobs):
         return
     if any(outage.end > after.now and outage.end != float("inf") for outage in trace.outages):
         return
-    jobs = ", ".join([name for name in record.waiting if name not in record.misfits][:5])
-    raise Stalled(f"{record.policy} has run nothing for {PATIENCE} rounds, with jobs waiting: {jobs}")
+    jobs = ", ".join(islice(waiting, 5))
+    raise Stalled(f"{policy} has run nothing for {PATIENCE} rounds, with jobs waiting: {jobs}")

@@ -21,10 +21,11 @@ import numpy as np
 
 from fairopt.backends import Backend, ProgramMethod
 from fairopt.backends.exact import Exact
+from fairopt.by_name import allocate
 from fairopt.compare import compare
 from fairopt.discovery import policies, property_
 from fairopt.evidence import evidence
-from fairopt.policy import Allocation, Claim, Policy, Trait, allocate, decide, decide_each, session
+from fairopt.policy import Allocation, Claim, Policy, Trait, decide, decide_each, session
 from fairopt.problem import Market, exact
 from fairopt.program import Array, Number, number_text, objects
 from fairopt.proofs.verify import verify

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.by_name import allocate
 from fairopt.discovery import policy, properties
-from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties import AllocationProperty, Answer, Effort, MechanismProperty

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from math import floor
 from typing import Any
 
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.models.common.schedulers import non_preemptive
+from fairopt.models.common.schedulers import non_preemptive, ordered
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
-from fairopt.program import Number
+from fairopt.program import INFINITY, Number
 from fairopt.simulation import Consolidated, Placement, Request, by_throughput, placed
 
 
@@ -29,6 +30,11 @@ def quotas(weights: Sequence[Number], gpus: int) -> tuple[int, ...]:
     >>> quotas([1, 1, 2], 9)
     (2, 2, 5)
     """
+    return _quotas(tuple(weights), gpus)
+
+
+@lru_cache(maxsize=64)
+def _quotas(weights: tuple[Number, ...], gpus: int) -> tuple[int, ...]:
     exact = [Fraction(weight) for weight in weights]
     due = [weight * gpus / sum(exact) for weight in exact]
     given = [floor(each) for each in due]
@@ -70,16 +76,16 @@ class FifoQuota(Policy):
         """Keep running jobs, start each tenant's first jobs, then borrowers; see `Policy.decide`."""
         queue = non_preemptive(problem)
         room = _Room(queue, self.pooled)
-        waiting = [row for row in queue.able if row not in queue.leased]
+        waiting = ordered([row for row in queue.able if row not in queue.leased], queue.jobs.arrival).tolist()
         requests: list[Request] = []
         notes: dict[int, str] = {}
         blocked: dict[int, int] = {}  # by tenant, the first job that did not fit, which blocks the others
         borrowers = []
-        for row in sorted(waiting, key=lambda row: (queue.jobs.arrival[row], row)):
-            tenant = int(queue.jobs.tenant[row])
-            large = room.larger_than_quota(row)
+        tenants = queue.jobs.tenant.tolist()
+        for row in waiting:
+            tenant, large = tenants[row], room.large[row]
             if large:
-                notes[row] = f"larger than the quota of {queue.jobs.tenants[tenant]!r}: {large}"
+                notes[row] = f"larger than the quota of {queue.jobs.tenants[tenant]!r}: {room.larger_than_quota(row)}"
             if tenant in blocked and not self.overtake:
                 continue
             gpu_type = None if large else room.within_quota(row)
@@ -88,12 +94,16 @@ class FifoQuota(Policy):
             else:
                 blocked.setdefault(tenant, row)
                 borrowers += [row] if large and self.borrow else []
+        borrowed = False
         for row in borrowers:
             gpu_type = room.idle(row)
             if gpu_type is not None:
                 requests.append(room.take(row, gpu_type))
+                borrowed = True
         placements = placed(queue, requests, self.placement)
-        return Schedule(self.name, problem, placements, notes=notes)
+        # who did not fit finds less room in the next round; but the jobs behind a borrower that runs may pass
+        same = not borrowed and len(placements) == len(queue.leased) + len(requests)
+        return Schedule(self.name, problem, placements, notes=notes, stands=INFINITY if same else None)
 
 
 class _Room:
@@ -108,23 +118,24 @@ class _Room:
         self.used = np.zeros_like(self.quota)
         self.free = queue.room.copy()
         for row, spots in queue.leased.items():
-            held = queue.held_by([spots])
-            self.used[queue.jobs.tenant[row]] += held.sum() if pooled else held
+            for host, gpus in spots:
+                self.used[queue.jobs.tenant[row], self._column(queue.cluster.type_of[host])] += gpus
+        own = self.quota[queue.jobs.tenant]
+        fits = queue.allowed & (queue.jobs.gpus[:, None] <= own)
+        #: (n,): whether a job does not fit its tenant's quota on any type that could hold it now.
+        self.large: list[bool] = np.logical_not(fits.any(axis=1)).tolist()
 
     def _column(self, gpu_type: int) -> int:
         return 0 if self.pooled else gpu_type
 
     def larger_than_quota(self, row: int) -> str:
-        """Return why a job does not fit its tenant's quota on any type that could hold it now; "" where it does."""
+        """Return why a job that is ``large`` does not fit its tenant's quota."""
         own, gpus = self.quota[self.queue.jobs.tenant[row]], int(self.queue.jobs.gpus[row])
-        gpu_types = by_throughput(self.queue, row)
-        if any(gpus <= own[self._column(gpu_type)] for gpu_type in gpu_types):
-            return ""
         if self.pooled:
             return f"needs {gpus} GPUs of {own[0]}"
         return "; ".join(
             f"{self.queue.cluster.types[gpu_type]}: needs {gpus} GPUs of {own[gpu_type]}"
-            for gpu_type in sorted(gpu_types)
+            for gpu_type in self.queue.open_to(row)
         )
 
     def within_quota(self, row: int) -> int | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from fairopt.backends import Session
-from fairopt.models.common.schedulers import fastest
+from fairopt.models.common.schedulers import fastest, ordered, stands_while_ahead
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.simulation import Consolidated, Placement, choose, placed
@@ -30,6 +32,8 @@ class ShortestRemainingTimeFirst(Policy):
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         """Order by remaining time and place; see `Policy.decide`."""
         speed = fastest(problem)
-        rows = [row for row in range(len(problem)) if speed[row] > 0]
-        order = sorted(rows, key=lambda row: (problem.remaining[row] / speed[row], row))
-        return Schedule(self.name, problem, placed(problem, choose(problem, order), self.placement))
+        rows = np.flatnonzero(speed > 0)
+        left = problem.remaining[rows] / speed[rows]
+        requests = choose(problem, rows[ordered(range(len(rows)), left)])
+        stands = stands_while_ahead(problem, requests, self.placement)
+        return Schedule(self.name, problem, placed(problem, requests, self.placement), stands=stands)

@@ -12,11 +12,17 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import check_lease, finish_time_fairness, lease_length, staying_first
+from fairopt.models.common.schedulers import (
+    check_lease,
+    finish_time_fairness,
+    lease_length,
+    ordered,
+    staying_first,
+)
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
-from fairopt.program import Number
+from fairopt.program import Array
 from fairopt.simulation import Consolidated, Placement, choose, placed
 
 
@@ -83,7 +89,8 @@ class Themis(Policy):
             means = (after.seen[names[row]] for row in there)
             contention = [problem.number(total) / rounds for rounds, total in means]
         rhos = finish_time_fairness(problem, there, contention, gang_share=self.gang_share)
-        rho = dict(zip(there, rhos, strict=True))
+        rho = np.zeros_like(problem.remaining)
+        rho[there] = rhos
         requests = choose(problem, self._order(problem, rho), gpu_types=staying_first)
         placements = placed(problem, requests, self.placement)
         until = problem.now + lease_length(problem, self.lease)
@@ -105,12 +112,11 @@ class Themis(Policy):
             seen[queue.jobs.names[row]] = rounds + 1, total + len(there)
         return Contention(seen)
 
-    def _order(self, queue: Queue, rho: Mapping[int, Number]) -> list[int]:
+    def _order(self, queue: Queue, rho: Array) -> Array:
         """Return the jobs that may take GPUs, in order: those with the offer by falling rho, then the others."""
-        asking = [row for row in queue.able if row not in queue.leased]
-        worst = sorted(asking, key=lambda row: (-rho[row], row))
+        worst = ordered([row for row in queue.able if row not in queue.leased], -rho)
         offered = max(1, ceil((1 - exact(self.knob, "themis, knob")) * len(worst)))
         rest = worst[offered:]
         if self.random_rest:
-            rest = np.random.default_rng((self.seed, queue.index)).permutation(sorted(rest)).tolist()
-        return worst[:offered] + [int(row) for row in rest]
+            rest = np.random.default_rng((self.seed, queue.index)).permutation(np.sort(rest))
+        return np.concatenate((worst[:offered], rest))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import staying_first, time_left
+from fairopt.models.common.schedulers import leases_end, ordered, staying_first
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
-from fairopt.problem.queue import Queue
-from fairopt.program import Number
+from fairopt.problem.queue import Queue, Spots
+from fairopt.program import Array, Number, objects
 from fairopt.simulation import Consolidated, Placement, choose, placed
 
 
@@ -73,19 +71,44 @@ class LeastAttainedService(Policy):
         """Promote, order and place; see `Policy.decide`."""
         names, waits = problem.jobs.names, self._waits(problem, state)
         since_then = self._promoted(problem, state, waits)
-        service = [
-            problem.attained[row] - since_then.get(name, problem.attained[row] * 0) for row, name in enumerate(names)
-        ]
-        steps = (
-            None if self.thresholds is None else [problem.number(exact(each, "thresholds")) for each in self.thresholds]
-        )
+        service = problem.attained.copy()
+        for row, name in enumerate(names) if since_then else ():
+            service[row] -= since_then.get(name, service[row] * 0)
+        steps = None
+        if self.thresholds is not None:
+            steps = [problem.number(exact(each, "thresholds")) for each in self.thresholds]
         # a job that could not run even alone blocks no others
-        order = sorted(problem.able, key=lambda row: _key(problem, row, service[row], steps, self.by_start))
+        order = ordered(problem.able, *_keys(problem, service, steps, self.by_start))
         requests = choose(problem, order, gpu_types=staying_first, skip=self.skip)
         placements = placed(problem, requests, self.placement)
         if self.promote is not None:
             waits |= {names[row]: problem.end for row in placements}
-        return Schedule(self.name, problem, placements, state=Attained(since_then, waits))
+        return Schedule(
+            self.name,
+            problem,
+            placements,
+            state=Attained(since_then, waits),
+            stands=self._stands(problem, placements, service, steps),
+        )
+
+    def _stands(
+        self, queue: Queue, placements: Mapping[int, Spots], service: Array, thresholds: Sequence[Number] | None
+    ) -> Number | None:
+        """Return when the first job that runs falls into the next queue, or a lease ends.
+
+        Until then all keep their places in the order, so that each finds the same room; who runs stays on its type.
+        Half a round early, because floats may add up to a threshold sooner than they should.
+        """
+        if thresholds is None or self.promote is not None or type(self.placement) is not Consolidated:
+            return None
+        stands = leases_end(queue)
+        rows = np.fromiter(placements, dtype=np.int64, count=len(placements))
+        for threshold in thresholds:
+            below = rows[service[rows] < threshold]
+            if len(below):
+                falls = ((threshold - service[below]) / queue.jobs.gpus[below]).min()
+                stands = min(stands, queue.now + falls - queue.length / 2)
+        return stands
 
     def _waits(self, queue: Queue, state: Attained) -> dict[str, Number]:
         """Return when each job's wait began; kept only where ``promote`` needs it."""
@@ -106,16 +129,18 @@ class LeastAttainedService(Policy):
         return since_then
 
 
-def _key(
-    queue: Queue, row: int, service: Number, thresholds: Sequence[Number] | None, by_start: bool
-) -> tuple[Number, ...]:
-    """Return a job's sort key: its queue, by attained ``service``, then its place in the queue."""
-    arrival, started = queue.jobs.arrival[row], queue.started[row]
+def _keys(queue: Queue, service: Array, thresholds: Sequence[Number] | None, by_start: bool) -> Iterator[Array]:
+    """Yield the jobs' sort keys: their queue, by attained ``service``, then their place in the queue."""
     if thresholds is None:
-        return service, arrival, row
-    level = bisect_right(thresholds, service)
-    first = queue.now if started is None else started
-    return (level, first, arrival, row) if by_start else (level, arrival, row)
+        yield service
+    else:
+        level = np.zeros(len(queue), dtype=np.int64)
+        for threshold in thresholds:
+            level += service >= threshold
+        yield level
+        if by_start:
+            yield objects(queue.now if started is None else started for started in queue.started)
+    yield queue.jobs.arrival
 
 
 @dataclass(frozen=True)
@@ -160,33 +185,39 @@ class ShortestServiceQueues(Policy):
 
     def decide(self, problem: Queue, state: Assigned, solve: Session) -> Schedule:
         """Let arrivals join queues, order each queue, place; see `Policy.decide`."""
-        gpu_types = self._joined(problem, state)
-        order = sorted(gpu_types, key=lambda row: (self._service(problem, row, gpu_types[row]), row))
-        placements = placed(problem, choose(problem, order, gpu_types=lambda _, row: (gpu_types[row],)), self.placement)
+        joined = self._joined(problem, state)
+        service = self._service(problem, joined)
+        order = ordered(np.flatnonzero(joined >= 0), service)
+        requests = choose(problem, order, gpu_types=_Joined(joined))
         names, types = problem.jobs.names, problem.cluster.types
-        after = Assigned({names[row]: types[gpu_type] for row, gpu_type in gpu_types.items()})
-        return Schedule(self.name, problem, placements, state=after)
+        after = {names[row]: types[gpu_type] for row, gpu_type in enumerate(joined.tolist()) if gpu_type >= 0}
+        # a job has one type, so that those who get ahead of others take nothing from them
+        stands = leases_end(problem) if type(self.placement) is Consolidated else None
+        placements = placed(problem, requests, self.placement)
+        return Schedule(self.name, problem, placements, state=Assigned(after), stands=stands)
 
-    def _joined(self, queue: Queue, state: Assigned) -> dict[int, int]:
-        """Return the type that each job queues for; misfits have none."""
+    def _joined(self, queue: Queue, state: Assigned) -> Array:
+        """Return the type that each job queues for (n,); -1 for misfits."""
         at = {name: gpu_type for gpu_type, name in enumerate(queue.cluster.types)}
-        known: dict[int, int] = {}
-        for row, name in enumerate(queue.jobs.names):
-            gpu_type = at[state.types[name]] if name in state.types else queue.last_gpu_type(row)
-            able = queue.allowed[row]
-            if gpu_type >= 0 and (able[gpu_type] or self.wait_for_hosts or not able.any()):
-                known[row] = gpu_type
-        total: list[Any] = [queue.now * 0] * len(at)
-        for row, gpu_type in known.items():
-            total[gpu_type] += self._service(queue, row, gpu_type)
+        known = np.array([at.get(state.types.get(name, ""), -1) for name in queue.jobs.names], dtype=np.int64)
+        for row in np.flatnonzero(known < 0).tolist():
+            known[row] = queue.last_gpu_type(row)
+        able = queue.allowed
+        kept = able[np.arange(len(queue)), known] | ~able.any(axis=1) | self.wait_for_hosts
+        known = np.where(kept, known, -1)
+        new = [row for row in queue.fitting if known[row] < 0]
+        if not new:
+            return known
+        there = np.flatnonzero(known >= 0)
+        total = np.full(len(at), queue.now * 0)
+        np.add.at(total, known[there], self._service(queue, known)[there])
         draws = np.random.default_rng((self.seed, queue.index))
-        for row in queue.fitting:
-            if row not in known:
-                gpu_type = known[row] = self._joins(queue, row, total, draws)
-                total[gpu_type] += self._service(queue, row, gpu_type)
+        for row in new:
+            known[row] = self._joins(queue, row, total, draws)
+            total[known[row]] += self._service(queue, known)[row]
         return known
 
-    def _joins(self, queue: Queue, row: int, total: Sequence[Number], draws: np.random.Generator) -> int:
+    def _joins(self, queue: Queue, row: int, total: Array, draws: np.random.Generator) -> int:
         """Return the type that a new job queues for; one with enough hosts up, if there is one."""
         gpu_types: list[int] = queue.open_to(row) or np.flatnonzero(queue.fits[row]).tolist()
         if self.random:
@@ -195,7 +226,24 @@ class ShortestServiceQueues(Policy):
         load = {each: total[each] / size[each] if self.per_gpu else total[each] for each in gpu_types}
         return min(gpu_types, key=lambda gpu_type: (load[gpu_type], -speeds[gpu_type]))
 
-    def _service(self, queue: Queue, row: int, gpu_type: int) -> Number:
-        """Return a job's remaining service on a type, in GPU-time or in time."""
-        left = time_left(queue, row, gpu_type)
-        return left * int(queue.jobs.gpus[row]) if self.gpu_time else left
+    def _service(self, queue: Queue, gpu_types: Array) -> Array:
+        """Return the jobs' remaining service on their types (n,), in GPU-time or in time; of no use for misfits."""
+        speed = queue.jobs.throughput[np.arange(len(queue)), gpu_types]
+        left = queue.remaining / np.where(speed.astype(bool), speed, 1)
+        service: Array = left * queue.jobs.gpus if self.gpu_time else left
+        return service
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """Each job asks for the type whose queue it is in, ``gpu_types`` (n,)."""
+
+    gpu_types: Array
+
+    def __call__(self, queue: Queue, row: int) -> Sequence[int]:
+        """Return a job's type."""
+        return (int(self.gpu_types[row]),)
+
+    def first(self, queue: Queue) -> Array:
+        """Return the type of each."""
+        return self.gpu_types

@@ -11,8 +11,8 @@ from fairopt.errors import require
 from fairopt.policy import Policy
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
-from fairopt.program import Array, Number
-from fairopt.simulation import by_throughput
+from fairopt.program import INFINITY, Array, Number, cast
+from fairopt.simulation.placement import ByThroughput, Consolidated, Placement, Request, by_throughput
 
 
 def fastest(queue: Queue) -> Array:
@@ -48,14 +48,43 @@ def finish_time_fairness(
 
     Source: ASTRAEA Sec. 4.1.2 (rho = T / (T* N)); FFT Sec. 6.1.5 (rho = T_sh / T_id, 1/N of the cluster).
     """
-    speed, gpus = fastest(queue), int(queue.cluster.capacity.sum())
-    rhos = []
-    for row, jobs in zip(rows, contention, strict=True):
-        shared = queue.now - queue.jobs.arrival[row] + queue.remaining[row] / speed[row]
-        alone = queue.jobs.work[row] / speed[row]
-        slowdown = max(1, queue.number(int(queue.jobs.gpus[row]) * jobs) / gpus) if gang_share else jobs
-        rhos.append(shared / (alone * slowdown))
+    at = np.asarray(rows, dtype=np.int64)
+    speed, gpus = fastest(queue)[at], int(queue.cluster.capacity.sum())
+    shared = queue.now - queue.jobs.arrival[at] + queue.remaining[at] / speed
+    alone, slowdown = queue.jobs.work[at] / speed, np.array(contention)
+    if gang_share:
+        slowdown = np.maximum(1, cast(queue.jobs.gpus[at] * slowdown, queue.number) / gpus)
+    rhos: list[Number] = (shared / (alone * slowdown)).tolist()
     return rhos
+
+
+def ordered(rows: Sequence[int] | Array, *keys: Array) -> Array:
+    """Return ``rows`` by the first of ``keys`` (n,), then by the second, and so on; ties keep their order."""
+    order = np.asarray(rows, dtype=np.int64)
+    for key in reversed(keys):
+        order = order[np.argsort(key[order], kind="stable")]
+    return order
+
+
+def leases_end(queue: Queue) -> Number:
+    """Return when the first of the leases ends that jobs hold now; infinity where there is none."""
+    return min((queue.lease[row] for row in queue.leased), default=INFINITY)
+
+
+def stands_while_ahead(queue: Queue, requests: Sequence[Request], placement: Placement) -> Number | None:
+    """Return until when `choose` and `placed` answer the same, where jobs that run only get ahead of those that wait.
+
+    That is so under orders by what is left to do. All ``requests`` fit together, so none of them is passed over in any
+    order. A job that waits finds no more room than before, because those that were ahead of it still are, and others
+    may have joined them. But each request must be for the type that its job asks for first: else the job would take
+    that type once it is ahead of those that hold it. And the placement must leave jobs where they run.
+    """
+    if type(placement) is not Consolidated:
+        return None
+    first = by_throughput.first(queue).tolist() if len(queue.cluster.types) > 1 else None
+    if first is not None and any(first[row] != gpu_type for row, (gpu_type,) in requests):
+        return None
+    return leases_end(queue)
 
 
 def lease_length(queue: Queue, lease: object) -> Number:
@@ -70,14 +99,13 @@ def non_preemptive(queue: Queue) -> Queue:
     """
     lease = queue.lease.copy()
     lease[queue.running] = queue.end
-    return replace(queue, lease=lease)
+    made = replace(queue, lease=lease)
+    made.recall(queue)
+    return made
 
 
-def staying_first(queue: Queue, row: int) -> Sequence[int]:
-    """Return the types that a job may run on now: the one it runs on, then the others, the fastest for it first."""
-    fastest = by_throughput(queue, row)
-    here = queue.last_gpu_type(row) if queue.running[row] else -1
-    return sorted(fastest, key=lambda gpu_type: gpu_type != here)
+#: The type that a job runs on, then the others, the fastest for it first.
+staying_first = ByThroughput(stay=True)
 
 
 def check_lease(lease: object, place: str) -> None:

@@ -65,15 +65,17 @@ def asked_by_tenants(
     if common_units and rows:
         speeds = speeds / speeds.max(axis=1)[:, None]
     if not queue.exact:
-        speeds = np.array([[float(f"{value:.{DIGITS}g}") for value in row] for row in speeds]).reshape(speeds.shape)
+        values, place = np.unique(speeds, return_inverse=True)
+        speeds = np.array([float(f"{value:.{DIGITS}g}") for value in values])[place].reshape(speeds.shape)
     wanted: Counter[tuple[int, tuple[Number, ...]]] = Counter()
-    for row, speed in zip(rows, speeds.tolist(), strict=True):
-        wanted[int(jobs.tenant[row]), tuple(speed)] += int(jobs.gpus[row])
+    for tenant, speed, gpus in zip(jobs.tenant[rows].tolist(), speeds.tolist(), jobs.gpus[rows].tolist(), strict=True):
+        wanted[tenant, tuple(speed)] += gpus
     tenants = [tenant for tenant, _ in wanted]
+    types_of = Counter(tenants)
     return Asked(
         tenant=tuple(jobs.tenants[tenant] for tenant in tenants),
         speedup=tuple(speed for _, speed in wanted),
-        weight=tuple(jobs.tenant_weight[tenant] / tenants.count(tenant) for tenant in tenants),
+        weight=tuple(jobs.tenant_weight[tenant] / types_of[tenant] for tenant in tenants),
         demand=tuple(gpus if demand else INFINITY for gpus in wanted.values()),
         capacity=tuple(queue.capacity.tolist()),
     )

@@ -11,11 +11,13 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
+from fairopt.models.common.schedulers import check_lease, lease_length
 from fairopt.models.gandiva_fair.second_price_trading import SecondPriceTrading, Trade
 from fairopt.models.gandiva_fair.servers import Known, Move, ServerLoads, carry_out, to_balance, to_faster_type
 from fairopt.models.gandiva_fair.split_stride import Split, fair_tickets, quantum
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.market import Market
+from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Number
 
@@ -26,13 +28,13 @@ class Traded:
 
     ``users`` and ``capacity`` are the traders with their tickets and the GPUs of each type when the trades were made;
     ``tickets`` maps each trader to its GPUs of each type afterwards, in the order of types. ``present`` are the users
-    that were present then.
+    that were present then. Numbers are Fractions.
     """
 
     present: tuple[str, ...] = ()
-    users: Mapping[str, Number] = field(default_factory=dict)
+    users: Mapping[str, Fraction] = field(default_factory=dict)
     capacity: tuple[int, ...] = ()
-    tickets: Mapping[str, tuple[Number, ...]] = field(default_factory=dict)
+    tickets: Mapping[str, tuple[Fraction, ...]] = field(default_factory=dict)
     trades: tuple[Trade, ...] = ()
 
 
@@ -47,7 +49,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class GandivaFair(Policy):
-    """Each round: trades, homes for new jobs, at most ``migrations`` moves, and one quantum of split stride.
+    """Each round: trades, homes for new jobs, at most ``migrations`` moves a quantum, and a quantum of split stride.
 
     1. *Tickets.* A user is entitled to its part, by tickets, of every type; tickets are counted in GPUs of the type.
        Trades change these entitlements (`traded`). They last until users come or go, and are then undone and
@@ -56,11 +58,17 @@ class GandivaFair(Policy):
     2. *Allocation*, Algorithm 2: user by user, to the type where the time of a mini-batch over the user's tickets per
        GPU is least, this job included; ties go to the type where it gets more of the time, then to the newer one,
        which is the later of ``cluster.types``. Then to the least loaded servers. Speeds are known on types where a job
-       of the user has run; where the user's tickets on those are used up, a new job goes to the newest of the others
-       (Sec. 3.5, Profiling). With ``profiling`` False speeds are known from the start.
+       of the user has run. Where the user's allocation on those is used up, a new job goes to the newest of the others
+       on which it is not: "the jobs are scheduled on the V100s until the user exhausts their V100 allocation (based on
+       their tickets). The next job the user submits is scheduled on the second fastest GPU" (Sec. 3.5, Profiling).
+       Once all are used up and no speed is known, it goes where it gets most of the time. With ``profiling`` False
+       speeds are known from the start.
     3. *Migration*: the job that gains most from another type moves, if its relative speedup is above ``improvement``.
        The moves that are left go from the most to the least loaded server of a type, if loads per GPU differ by more
-       than ``threshold``. A load per GPU of 1 is what a server can just serve. The paper gives neither number.
+       than ``threshold``. A load per GPU of 1 is what a server can just serve. The paper gives neither number. "Job
+       migration options are evaluated every time quantum", which "is set to one/two minutes" (Sec. 3.5): where rounds
+       are longer, ``quantum``, in the trace's unit of time, allows ``migrations`` moves for each that a round has; None
+       takes a round for a quantum.
     4. *Split stride* with ``whole`` and ``shared`` as in `SplitStride`.
 
     Large jobs, and jobs with a lease, stay on their servers while these work, except for moves to another type.
@@ -74,11 +82,12 @@ class GandivaFair(Policy):
     problem = Queue
     name = "gandiva-fair"
     source = "Gandiva_fair, EuroSys 2020, Sec. 3.5"
-    traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS})
+    traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
     states = (Shared, Split, Traded, Trade)
     trading: bool = True
     profiling: bool = True
     migrations: int = 1
+    quantum: object = None
     threshold: Fraction = Fraction(1, 10)
     improvement: Fraction = Fraction(1, 10)
     whole: bool = False
@@ -88,6 +97,7 @@ class GandivaFair(Policy):
         for option in ("migrations", "threshold", "improvement"):
             value = getattr(self, option)
             require(value >= 0, value, f"{self.name}, {option}", "Give a number, not negative")
+        check_lease(self.quantum, f"{self.name}, quantum")
 
     def decide(self, problem: Queue, state: Shared, solve: Session) -> Schedule:
         """Trade, allocate, move, and run one quantum; see `Policy.decide`."""
@@ -123,12 +133,13 @@ class GandivaFair(Policy):
     def migrate(self, servers: ServerLoads, known: Known) -> dict[int, str]:
         """Move up to ``migrations`` jobs, each at most once; return why, by row."""
         notes: dict[int, str] = {}
-        number, cluster = servers.queue.number, servers.queue.cluster
-        for _ in range(self.migrations):
-            move: Move | None = to_faster_type(servers, known, number(self.improvement))
+        cluster = servers.queue.cluster
+        quanta = max(1, int(servers.queue.length // lease_length(servers.queue, self.quantum)))
+        for _ in range(self.migrations * quanta):
+            move: Move | None = to_faster_type(servers, known, exact(self.improvement, "improvement"))
             why = "faster type"
             if move is None:
-                move, why = to_balance(servers, number(self.threshold)), "load balance"
+                move, why = to_balance(servers, exact(self.threshold, "threshold")), "load balance"
             if move is None or move.row in notes:
                 break
             old = servers.home[move.row][0][0]
@@ -140,25 +151,31 @@ class GandivaFair(Policy):
 
 def best_type(servers: ServerLoads, row: int, known: Known) -> int:
     """Return the type of a job without a home. Source: Gandiva_fair Algorithm 2, lines 4-7; Sec. 3.5 (Profiling)."""
-    queue = servers.queue
-    user, gpus = queue.jobs.tenant_of(row), int(queue.jobs.gpus[row])
-    gpu_types = queue.open_to(row)
-    part = {gpu_type: servers.per_gpu(gpu_type, user, gpus)[user] for gpu_type in gpu_types}
+    user, gpu_types = servers.users[row], servers.queue.open_to(row)
+    part = {gpu_type: servers.part(gpu_type, row, more=servers.sizes[row]) for gpu_type in gpu_types}
     seen = [gpu_type for gpu_type in gpu_types if known(user, gpu_type)]
-    unseen = [gpu_type for gpu_type in gpu_types if not known(user, gpu_type)]
-    if unseen and all(part[gpu_type] < 1 for gpu_type in seen):
+    # "until the user exhausts their V100 allocation": until not even one more GPU would be theirs all of the time
+    open_ = [gpu_type for gpu_type in gpu_types if servers.part(gpu_type, row, more=1) == 1]
+    unseen = [gpu_type for gpu_type in open_ if gpu_type not in seen]
+    if unseen and not set(seen) & set(open_):
         return max(unseen)
-    return max(
-        seen, key=lambda gpu_type: (queue.jobs.throughput[row, gpu_type] * part[gpu_type], part[gpu_type], gpu_type)
-    )
+    if not seen:
+        return max(gpu_types, key=lambda gpu_type: (part[gpu_type], gpu_type))
+
+    def performance(gpu_type: int) -> tuple[Number, Number, int]:
+        speed = exact(servers.queue.jobs.throughput[row, gpu_type], "throughput")
+        return speed * part[gpu_type], part[gpu_type], gpu_type
+
+    return max(seen, key=performance)
 
 
 def kinds_by_user(queue: Queue, placements: Mapping[int, Spots]) -> dict[str, set[str]]:
     """Return the types that each user who is present runs on in a round, by names."""
-    gpu_types: dict[str, set[str]] = {queue.jobs.tenant_of(row): set() for row in range(len(queue))}
-    for row, spots in placements.items():
-        gpu_types[queue.jobs.tenant_of(row)] |= {queue.cluster.types[gpu_type] for gpu_type in queue.gpu_types(spots)}
-    return gpu_types
+    jobs, types = queue.jobs, queue.cluster.types
+    ran: dict[int, set[str]] = {tenant: set() for tenant in dict.fromkeys(jobs.tenant.tolist())}
+    for tenant, spots in zip(jobs.tenant[list(placements)].tolist(), placements.values(), strict=True):
+        ran[tenant] |= {types[gpu_type] for gpu_type in queue.gpu_types(spots)}
+    return {jobs.tenants[tenant]: gpu_types for tenant, gpu_types in ran.items()}
 
 
 def traded(queue: Queue, before: Traded, known: Known) -> Traded:
@@ -170,25 +187,22 @@ def traded(queue: Queue, before: Traded, known: Known) -> Traded:
     nothing from many slow GPUs. The others keep their fair shares.
 
     A user's speedup on a type is the mean over its jobs of their throughput relative to their fastest type, weighted by
-    GPUs. If its jobs are alike, as in the paper, ratios between types are those of each job. The number type is that of
-    the queue.
+    GPUs. If its jobs are alike, as in the paper, ratios between types are those of each job. Numbers are Fractions.
 
     Source: Gandiva_fair Sec. 3.4, 3.5 (Trading).
     """
     fair = fair_tickets(queue)
     present = tuple(fair[0])
-    demand: Counter[str] = Counter()
-    needed: dict[str, set[int]] = {user: set() for user in present}
-    for row in queue.fitting:
-        user = queue.jobs.tenant_of(row)
-        demand[user] += int(queue.jobs.gpus[row])
-        needed[user] |= set(np.flatnonzero(queue.suits[row] & (queue.capacity > 0)).tolist())
-    weight = dict(zip(queue.jobs.tenants, queue.jobs.tenant_weight, strict=True))
+    jobs, owner = queue.jobs, queue.jobs.tenant[queue.fitting]
+    demand = np.bincount(owner, weights=jobs.gpus[queue.fitting], minlength=len(jobs.tenants)).tolist()
+    useful = queue.suits[queue.fitting] & (queue.capacity > 0)
+    needed = [set(owner[of_type].tolist()) for of_type in useful.T]
+    at = {user: tenant for tenant, user in enumerate(jobs.tenants)}
     users = {
-        user: weight[user]
+        user: exact(jobs.tenant_weight[at[user]], "tenant_weight")
         for user in present
-        if demand[user] >= sum(tickets[user] for tickets in fair)
-        and all(known(user, gpu_type) for gpu_type in needed[user])
+        if demand[at[user]] >= sum(tickets[user] for tickets in fair)
+        and all(known(user, gpu_type) for gpu_type, of_type in enumerate(needed) if at[user] in of_type)
     }
     capacity = tuple(int(gpus) for gpus in queue.capacity)
     if (present, users, capacity) == (before.present, dict(before.users), before.capacity):
@@ -208,7 +222,7 @@ def traded(queue: Queue, before: Traded, known: Known) -> Traded:
     return Traded(present, users, capacity, tickets, trades)
 
 
-def market_of(queue: Queue, users: Mapping[str, Number], shares: list[Number]) -> Market | None:
+def market_of(queue: Queue, users: Mapping[str, Fraction], shares: list[Fraction]) -> Market | None:
     """Return the market of the traders, who together have ``shares`` of each type; None where nobody can trade.
 
     Types without GPUs are left out, and so are users that can run on no other type.
@@ -218,19 +232,25 @@ def market_of(queue: Queue, users: Mapping[str, Number], shares: list[Number]) -
     rows = [place for place in range(len(users)) if any(relative[place, gpu_type] > 0 for gpu_type in gpu_types)]
     if len(rows) < len(users) or len(users) < 2 or len(gpu_types) < 2:
         return None
-    market = Market.of(
+    return Market.of(
         relative[:, gpu_types].tolist(),
         [shares[gpu_type] for gpu_type in gpu_types],
         weight=list(users.values()),
         users=list(users),
         types=[queue.cluster.types[gpu_type] for gpu_type in gpu_types],
     )
-    return market if queue.exact else market.as_(float)
 
 
-def relative_speed(queue: Queue, user: str) -> list[Number]:
+def relative_speed(queue: Queue, user: str) -> list[Fraction]:
     """Return a user's speedup on each type: see `traded`."""
-    rows = [row for row in queue.fitting if queue.jobs.tenant_of(row) == user]
-    able, gpus = np.where(queue.suits[rows], queue.jobs.throughput[rows], 0), queue.jobs.gpus[rows]
-    parts = able * gpus[:, None] / able.max(axis=1)[:, None]
-    return [value / queue.number(sum(gpus.tolist())) for value in parts.sum(axis=0).tolist()]
+    jobs = queue.jobs
+    own = jobs.tenant == jobs.tenants.index(user)
+    own &= queue.fits.any(axis=1)
+    alike: Counter[tuple[Number, ...]] = Counter()
+    for speeds, gpus in zip(np.where(queue.suits, jobs.throughput, 0)[own].tolist(), jobs.gpus[own], strict=True):
+        alike[tuple(speeds)] += int(gpus)
+    total = [Fraction(0)] * len(jobs.types)
+    for speeds, gpus in alike.items():
+        known = [exact(speed, "throughput") for speed in speeds]
+        total = [before + speed * gpus / max(known) for before, speed in zip(total, known, strict=True)]
+    return [value / sum(alike.values()) for value in total]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from random import Random
 from typing import ClassVar
 
@@ -17,13 +15,65 @@ from fairopt.problem.queue import Queue
 from fairopt.simulation import Consolidated, Placement, Request, placed
 
 
-def draw(dice: Random, tickets: Sequence[float]) -> int:
-    """Return the index of the winner; each wins with probability proportional to its ``tickets``."""
-    ends = list(accumulate(tickets))
-    return min(bisect_right(ends, dice.random() * ends[-1]), len(ends) - 1)
+class Lots:
+    """Tickets in a Fenwick tree: to draw a job, or to take its tickets away, costs the logarithm of their number."""
+
+    def __init__(self, tickets: Sequence[int]) -> None:
+        self.total, self._tickets = sum(tickets), list(tickets)
+        self._tree = [0, *tickets]
+        for place in range(1, len(self._tree)):
+            above = place + (place & -place)
+            if above < len(self._tree):
+                self._tree[above] += self._tree[place]
+        self._top = 1 << len(tickets).bit_length() >> 1
+
+    def remove(self, job: int) -> None:
+        """Take a job's tickets away."""
+        gone, self._tickets[job] = self._tickets[job], 0
+        self.total -= gone
+        place = job + 1
+        while gone and place < len(self._tree):
+            self._tree[place] -= gone
+            place += place & -place
+
+    def draw(self, dice: Random) -> int:
+        """Return the winner; each job wins with probability proportional to its tickets."""
+        left, place, step = dice.randrange(self.total), 0, self._top
+        while step:
+            if place + step < len(self._tree) and self._tree[place + step] <= left:
+                place += step
+                left -= self._tree[place]
+            step >>= 1
+        return place
 
 
-def backfilled(dice: Random, tickets: Sequence[float], sizes: Sequence[int], gpus: int) -> list[int]:
+class Fitting:
+    """The jobs that fit into the ``gpus`` that are left and have not been taken, with their ``lots``."""
+
+    def __init__(self, tickets: Sequence[int], sizes: Sequence[int], gpus: int) -> None:
+        self.lots, self.gpus, self._sizes = Lots(tickets), gpus, sizes
+        self.jobs = set(range(len(sizes)))
+        self._rising = sorted(self.jobs, key=lambda job: sizes[job])
+        self._shrink()
+
+    def drop(self, job: int) -> None:
+        """Leave a job out of further draws."""
+        if job in self.jobs:
+            self.jobs.remove(job)
+            self.lots.remove(job)
+
+    def take(self, job: int) -> None:
+        """Run a job on the GPUs that are left."""
+        self.gpus -= self._sizes[job]
+        self.drop(job)
+        self._shrink()
+
+    def _shrink(self) -> None:
+        while self._rising and self._sizes[self._rising[-1]] > self.gpus:
+            self.drop(self._rising.pop())
+
+
+def backfilled(dice: Random, tickets: Sequence[int], sizes: Sequence[int], gpus: int) -> list[int]:
     """Return the jobs that run in one quantum on ``gpus``: winners are drawn, and those that do not fit are skipped.
 
     A job is drawn at most once per quantum (sampling without replacement). Skipping jobs that do not fit is the same as
@@ -32,16 +82,17 @@ def backfilled(dice: Random, tickets: Sequence[float], sizes: Sequence[int], gpu
     Source: Gandiva_fair Sec. 3.1 (Small jobs).
     """
     chosen: list[int] = []
-    while able := [job for job, size in enumerate(sizes) if size <= gpus and job not in chosen]:
-        winner = able[draw(dice, [tickets[job] for job in able])]
+    fitting = Fitting(tickets, sizes, gpus)
+    while fitting.jobs:
+        winner = fitting.lots.draw(dice)
         chosen.append(winner)
-        gpus -= sizes[winner]
+        fitting.take(winner)
     return chosen
 
 
 def gang_aware(
     dice: Random,
-    tickets: Sequence[float],
+    tickets: Sequence[int],
     sizes: Sequence[int],
     gpus: int,
     waiting: Sequence[int],
@@ -58,27 +109,28 @@ def gang_aware(
 
     Source: Gandiva_fair Sec. 3.1 (Small jobs).
     """
+    fitting, everybody = Fitting(tickets, sizes, gpus), Lots(tickets)
     chosen: list[int] = []
     queue: list[int] = []
     for job in waiting:
-        if sizes[job] <= gpus and job not in chosen:
+        if job in fitting.jobs:
             chosen.append(job)
-            gpus -= sizes[job]
+            fitting.take(job)
         else:
             queue.append(job)
-    everybody = range(len(sizes))
     # a void win changes nothing, so the draw is only among jobs whose win counts
-    while able := [
-        job for job in everybody if sizes[job] <= gpus and job not in chosen and (count_wins or job not in queue)
-    ]:
-        among = able if len(queue) >= longest else everybody
-        among = among if count_wins else [job for job in among if job not in chosen and job not in queue]
-        winner = among[draw(dice, [tickets[job] for job in among])]
-        if winner in able:
+    for job in () if count_wins else {*chosen, *queue}:
+        everybody.remove(job)
+        fitting.drop(job)
+    while fitting.jobs:
+        winner = (fitting.lots if len(queue) >= longest else everybody).draw(dice)
+        if winner in fitting.jobs:
             chosen.append(winner)
-            gpus -= sizes[winner]
+            fitting.take(winner)
         else:
             queue.append(winner)
+        if not count_wins:
+            everybody.remove(winner)
     return chosen, queue
 
 
@@ -94,7 +146,7 @@ class Winners:
 class LotteryWithBackfilling(Policy):
     """Each round, jobs are drawn by lot; a job that does not fit is skipped, and the draw goes on among the others.
 
-    A job's chance is its tickets over its GPUs (``by_size`` False: its tickets). Its tickets are its user's, divided in
+    A job's chance is its tickets (whole numbers) over its GPUs (``by_size`` False: its tickets). Its tickets are its user's, divided in
     proportion to GPUs, as in `GangAwareStride`. ``readjust``, ``by_weight`` and ``assign`` are the options of that
     policy. Skipping favours small jobs: large ones run only if they are drawn first.
 
@@ -120,8 +172,8 @@ class LotteryWithBackfilling(Policy):
         """Draw on each type; see `Policy.decide`."""
         names, types, sizes = problem.jobs.names, problem.cluster.types, problem.jobs.gpus.tolist()
         gpu_types = assigned(problem, state.gpu_types, self.assign)
-        at = {name: row for row, name in enumerate(names)}
-        before = [at[name] for name in state.waiting if name in at]
+        known = {name: row for row, name in enumerate(names)}
+        before = [known[name] for name in state.waiting if name in known]
         drawn = pools(problem, gpu_types, by_weight=self.by_weight, readjust=self.readjust)
         # a job with a lease, or that can run nowhere at present, keeps its wins
         ready = {row for pool in drawn for row in pool.rows}
@@ -130,11 +182,12 @@ class LotteryWithBackfilling(Policy):
         for pool in drawn:
             rows = pool.rows
             dice = Random(f"{self.seed}/{problem.index}/{types[pool.gpu_type]}")
-            chances = [float(pool.tickets[row]) / (sizes[row] if self.by_size else 1) for row in rows]
-            waited = [rows.index(row) for row in before if row in rows]
+            chances = [pool.tickets[row] // (sizes[row] if self.by_size else 1) for row in rows]
+            place = {row: at for at, row in enumerate(rows)}
+            waited = [place[row] for row in before if row in place]
             running, queued = self.quantum(dice, chances, [sizes[row] for row in rows], pool.free, waited)
-            requests += [Request(rows[place], (pool.gpu_type,)) for place in running]
-            waiting += [rows[place] for place in queued]
+            requests += [Request(rows[at], (pool.gpu_type,)) for at in running]
+            waiting += [rows[at] for at in queued]
         placements = placed(problem, requests, self.placement)
         if self.winners_wait:  # a winner without hosts has not run yet
             waiting = [*(request.row for request in requests if request.row not in placements), *waiting]
@@ -142,7 +195,7 @@ class LotteryWithBackfilling(Policy):
         return Schedule(self.name, problem, placements, state=Winners(tuple(names[row] for row in waiting), after))
 
     def quantum(
-        self, dice: Random, tickets: Sequence[float], sizes: Sequence[int], gpus: int, waiting: Sequence[int]
+        self, dice: Random, tickets: Sequence[int], sizes: Sequence[int], gpus: int, waiting: Sequence[int]
     ) -> tuple[list[int], list[int]]:
         """Return who runs on one type in this round, and who waits afterwards; see `gang_aware`."""
         return backfilled(dice, tickets, sizes, gpus), []
@@ -170,7 +223,7 @@ class GangAwareLottery(LotteryWithBackfilling):
         require(self.longest >= 0, self.longest, f"{self.name}, longest", "Give a number of wins from 0")
 
     def quantum(
-        self, dice: Random, tickets: Sequence[float], sizes: Sequence[int], gpus: int, waiting: Sequence[int]
+        self, dice: Random, tickets: Sequence[int], sizes: Sequence[int], gpus: int, waiting: Sequence[int]
     ) -> tuple[list[int], list[int]]:
         """Return who runs on one type in this round, and who waits afterwards; see `gang_aware`."""
         return gang_aware(dice, tickets, sizes, gpus, waiting, count_wins=self.count_wins, longest=self.longest)

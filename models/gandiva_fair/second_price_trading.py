@@ -125,7 +125,7 @@ class SecondPriceTrading(Computed):
 
 def type_pairs(market: Market) -> Iterator[tuple[int, int]]:
     """Yield the pairs (fast, slow) of types in the order of trading: the fastest with the slowest first."""
-    order = market.as_(Fraction).type_order()  # so that rounding decides no tie
+    order = market.type_order()
     for place in range(len(order) - 1, 0, -1):
         for slow in order[:place]:
             yield order[place], slow
@@ -153,27 +153,29 @@ def replay(market: Market, trades: Sequence[Trade]) -> Array:
 
 def _trades_of_pair(market: Market, held: Array, fast: int, slow: int) -> Iterator[Trade]:
     """Yield the trades in one pair of types; the caller carries out each on ``held`` before asking for the next."""
-    users = range(len(market.users))
-    ratio = [_ratio(market.speedup[i, fast], market.speedup[i, slow]) for i in users]
-    may_buy, may_sell = set(users), set(users)
+    users, limit = range(len(market.users)), market.limit
+    ratio = list(map(_ratio, market.speedup[:, fast].tolist(), market.speedup[:, slow].tolist()))
+    # both lists begin with the user who trades next
+    may_buy = sorted(users, key=lambda i: (-ratio[i], market.users[i]))
+    may_sell = sorted(users, key=lambda i: (ratio[i], market.users[i]))
     for _ in range(2 * len(market.users) + 1):
-        owners_of_slow = [i for i in users if i in may_buy and held[i, slow] > 0]
-        owners_of_fast = [i for i in users if i in may_sell and held[i, fast] > 0]
-        if not owners_of_slow or not owners_of_fast:
+        owners_of_slow = (i for i in may_buy if held[i, slow] > 0)
+        buyer = next(owners_of_slow, None)
+        seller = next((i for i in may_sell if held[i, fast] > 0), None)
+        if buyer is None or seller is None or not ratio[buyer] > ratio[seller]:
             return
-        buyer = min(owners_of_slow, key=lambda i: (-ratio[i], market.users[i]))
-        seller = min(owners_of_fast, key=lambda i: (ratio[i], market.users[i]))
-        if not ratio[buyer] > ratio[seller]:
-            return
-        bids = [ratio[i] for i in owners_of_slow if i != buyer and ratio[seller] < ratio[i] < INFINITY]
+        second = next((ratio[i] for i in owners_of_slow if ratio[i] < INFINITY), ratio[seller])
         offered, wanted = held[seller, fast], held[buyer, slow]
-        price = max(bids) if bids else _middle(ratio[seller], ratio[buyer], wanted / offered)
+        bid = second > ratio[seller]
+        price = second if bid else _middle(ratio[seller], ratio[buyer], wanted / offered)
         most = min(offered, wanted / price)
         # one fast GPU changes the number of the seller's GPUs by price - 1, and that of the buyer's by 1 - price
-        seller_room = _room(market.limit[seller] - held[seller].sum(), price - 1)
-        buyer_room = _room(market.limit[buyer] - held[buyer].sum(), 1 - price)
-        may_sell -= {seller} if seller_room < most else set()
-        may_buy -= {buyer} if buyer_room < most else set()
+        seller_room = _room(limit[seller] - held[seller].sum(), price - 1)
+        buyer_room = _room(limit[buyer] - held[buyer].sum(), 1 - price)
+        if seller_room < most:
+            may_sell.remove(seller)
+        if buyer_room < most:
+            may_buy.remove(buyer)
         amount = min(most, seller_room, buyer_room)
         if amount > 0:
             # a user that gives everything gives exactly that: in floats price * (wanted / price) may differ from wanted

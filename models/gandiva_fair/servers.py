@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from heapq import heapify, heappop, heapreplace
 
-from fairopt.models.gandiva_fair.tickets import entitled, load_per_gpu, tickets_per_gpu
+import numpy as np
+
+from fairopt.models.gandiva_fair.tickets import Level, load_per_gpu
+from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import INFINITY, Number
 
 #: The servers of a job by name: (host, GPUs there), for states.
 Home = tuple[tuple[str, int], ...]
+#: Numbers in floats that differ by less are compared in Fractions.
+NEAR = 1e-9
 
 
 class ServerLoads:
@@ -26,19 +33,25 @@ class ServerLoads:
     Source: Gandiva_fair Sec. 3.2, 3.5.
     """
 
-    def __init__(self, queue: Queue, tickets: Sequence[Mapping[str, Number]], homes: Mapping[str, Home]) -> None:
-        self.queue = queue
-        self.tickets = tickets
+    def __init__(self, queue: Queue, tickets: Sequence[Mapping[str, Fraction]], homes: Mapping[str, Home]) -> None:
+        self.queue, cluster = queue, queue.cluster
+        self.users: list[str] = [queue.jobs.tenants[user] for user in queue.jobs.tenant.tolist()]
+        self.sizes: list[int] = queue.jobs.gpus.tolist()
         self.home: dict[int, Spots] = {}
-        self.demand: list[Counter[str]] = [Counter() for _ in queue.cluster.types]
-        self.on: list[Counter[str]] = [Counter() for _ in queue.cluster.hosts]
-        self.rows_on: list[dict[int, int]] = [{} for _ in queue.cluster.hosts]
-        at = {host: index for index, host in enumerate(queue.cluster.hosts)}
+        self.rows_on: list[dict[int, int]] = [{} for _ in cluster.hosts]
+        self._level = [Level(each, gpus) for each, gpus in zip(tickets, queue.capacity.tolist(), strict=True)]
+        self._user = {user: at for at, user in enumerate(queue.jobs.tenants)}
+        self._wanted = np.zeros((len(cluster.hosts), len(self._user)))  # (H, T): GPUs, by host and user
+        self._type: list[int] = cluster.gpu_type.tolist()
+        self._gpus: list[int] = cluster.gpus.tolist()
+        self._working = [np.array(queue.hosts(gpu_type), dtype=np.int64) for gpu_type in range(len(cluster.types))]
+        self._largest = [int(cluster.gpus[hosts].max(initial=0)) for hosts in self._working]
+        at, up = {host: index for index, host in enumerate(cluster.hosts)}, queue.up.tolist()
         for row, name in enumerate(queue.jobs.names):
             spots = tuple((at[host], gpus) for host, gpus in homes.get(name, ()))
             if row in queue.leased:
                 self.settle(row, queue.leased[row])
-            elif spots and all(queue.up[host] for host, _ in spots):
+            elif spots and all(up[host] for host, _ in spots):
                 self.settle(row, spots)
 
     def homes(self) -> dict[str, Home]:
@@ -65,53 +78,92 @@ class ServerLoads:
             del self.rows_on[host][row]
 
     def _count(self, row: int, spots: Spots, sign: int) -> None:
-        user = self.queue.jobs.tenant_of(row)
+        user = self.users[row]
         for host, gpus in spots:
-            for counter in (self.on[host], self.demand[int(self.queue.cluster.gpu_type[host])]):
-                counter[user] += sign * int(gpus)
-                if not counter[user]:
-                    del counter[user]
+            self._wanted[host, self._user[user]] += sign * gpus
+            self._level[self._type[host]].add(user, sign * int(gpus))
 
     def gpu_type(self, row: int) -> int:
         """Return the type of a job's home, -1 for none; where a lease spans types, that of the first host."""
         spots = self.home.get(row, ())
-        return int(self.queue.cluster.gpu_type[spots[0][0]]) if spots else -1
+        return self._type[spots[0][0]] if spots else -1
 
     def large(self, row: int) -> bool:
         """Whether a job's home spans servers, so that the central scheduler runs it."""
         return len(self.home[row]) > 1
 
     # -- tickets and loads -------------------------------------------------------------------------------------------
-    def per_gpu(self, gpu_type: int, user: str | None = None, gpus: int = 0) -> dict[str, Number]:
-        """Return the effective tickets per GPU of users with jobs on a type, as if ``user`` had ``gpus`` more there.
+    def held(self) -> Counter[str]:
+        """Return the GPUs that each user's jobs with a home want, over all types."""
+        total: Counter[str] = Counter()
+        for each in self._level:
+            total.update(each.demand)
+        return total
+
+    def part(self, gpu_type: int, row: int, *, more: int = 0) -> Fraction:
+        """Return the tickets per GPU of a job's user on a type, as if its jobs there wanted so many GPUs ``more``."""
+        return self._level[gpu_type].part(self.users[row], more)
+
+    def per_gpu(self, gpu_type: int, row: int | None = None) -> dict[str, Fraction]:
+        """Return the effective tickets per GPU of users with jobs on a type, as if job ``row`` was there, too.
 
         Source: Gandiva_fair Eq. (1), Sec. 3.2 (effective tickets).
         """
-        demand = dict(self.demand[gpu_type])
-        if user is not None:
-            demand[user] = demand.get(user, 0) + gpus
-        share = entitled(self.tickets[gpu_type], demand, int(self.queue.capacity[gpu_type]))
-        return tickets_per_gpu(share, demand)
+        own = () if row is None else (self.users[row], self.sizes[row])
+        return self._level[gpu_type].parts(*own)
 
-    def loads(self, gpu_type: int, per_gpu: Mapping[str, Number]) -> dict[int, Number]:
-        """Return the load per GPU of every working host of a type: Eq. (2)."""
-        sizes = self.queue.cluster.gpus
-        return {
-            host: load_per_gpu([(gpus, per_gpu[user]) for user, gpus in self.on[host].items()], int(sizes[host]))
-            for host in self.queue.hosts(gpu_type)
-        }
+    def load(self, host: int, per_gpu: Mapping[str, Fraction]) -> Fraction:
+        """Return the load per GPU of a host: Eq. (2)."""
+        there = np.flatnonzero(self._wanted[host])
+        wanted = self._wanted[host, there].tolist()
+        names = self.queue.jobs.tenants
+        return Fraction(
+            load_per_gpu([(int(w), per_gpu[names[u]]) for w, u in zip(wanted, there, strict=True)], self._gpus[host])
+        )
+
+    def loads(self, gpu_type: int, per_gpu: Mapping[str, Fraction]) -> dict[int, Fraction]:
+        """Return the load per GPU of every working host of a type."""
+        return {host: self.load(host, per_gpu) for host in self._working[gpu_type].tolist()}
+
+    def extreme(self, gpu_type: int, per_gpu: Mapping[str, Fraction], *, most: bool = False, gpus: int = 0) -> int:
+        """Return the working host of a type, of ``gpus`` or more, with the least load per GPU, or the ``most``.
+
+        Ties go to the first. Floats say which hosts are near; Fractions decide among those.
+        """
+        hosts, sign = self._working[gpu_type], -1 if most else 1
+        hosts = hosts[self.queue.cluster.gpus[hosts] >= gpus] if gpus else hosts
+        wanted, sizes = self._wanted[hosts], self.queue.cluster.gpus[hosts]
+        loads = wanted @ np.array([float(per_gpu.get(name, 0)) for name in self._user]) / sizes * sign
+        least = loads.min()
+        near = np.flatnonzero(loads <= least + NEAR * (1 + abs(least)))
+        if len(near) == 1:
+            return int(hosts[near[0]])
+        # users with equal tickets per GPU count as one, and hosts on which these want the same have the same load
+        place: dict[Fraction, int] = {}
+        same = [place.setdefault(per_gpu[name], len(place)) if name in per_gpu else -1 for name in self._user]
+        together = np.array(same)[:, None] == np.arange(len(place))[None, :]
+        kinds = np.column_stack([wanted[near] @ together, sizes[near]])
+        if (kinds == kinds[0]).all():
+            return int(hosts[near[0]])
+        first = np.unique(kinds, axis=0, return_index=True)[1]
+        return min(hosts[near[first]].tolist(), key=lambda host: (sign * self.load(host, per_gpu), host))
 
     def widest_gap(self) -> Number:
         """Return the largest difference between the loads of two servers of a type; 0 where no type has two."""
-        zero = self.queue.now * 0
-        types = range(len(self.queue.cluster.types))
-        of_types = [self.loads(gpu_type, self.per_gpu(gpu_type)).values() for gpu_type in types]
-        return max((max(loads) - min(loads) for loads in of_types if loads), default=zero) + zero
+        gaps = [self.gap(gpu_type, self.per_gpu(gpu_type)) for gpu_type in range(len(self._level))]
+        return self.queue.number(max((gap for gap, _, _ in gaps), default=0))
+
+    def gap(self, gpu_type: int, per_gpu: Mapping[str, Fraction]) -> tuple[Fraction, int, int]:
+        """Return the largest difference between the loads of servers of a type, and the most and the least loaded."""
+        if not len(self._working[gpu_type]):
+            return Fraction(0), -1, -1
+        high, low = (self.extreme(gpu_type, per_gpu, most=most) for most in (True, False))
+        return self.load(high, per_gpu) - self.load(low, per_gpu), high, low
 
     # -- the greedy choice -------------------------------------------------------------------------------------------
     def spans(self, row: int, gpu_type: int) -> bool:
         """Whether a job is large for a type: no working host of it has enough GPUs."""
-        return bool(self.queue.jobs.gpus[row] > self.queue.cluster.gpus[self.queue.hosts(gpu_type)].max(initial=0))
+        return self.sizes[row] > self._largest[gpu_type]
 
     def allocate(self, row: int, gpu_type: int) -> None:
         """Give a job the least loaded servers of a type: one for a small job, as many as needed for a large one.
@@ -121,17 +173,14 @@ class ServerLoads:
 
         Source: Gandiva_fair Algorithm 2, lines 9-11; Sec. 3.2.
         """
-        queue = self.queue
-        gpus = int(queue.jobs.gpus[row])
-        loads = self.loads(gpu_type, self.per_gpu(gpu_type, queue.jobs.tenant_of(row), gpus))
-        order = sorted(loads, key=lambda host: (loads[host], host))
+        gpus, per_gpu = self.sizes[row], self.per_gpu(gpu_type, row)
         if not self.spans(row, gpu_type):
-            host = next(host for host in order if queue.cluster.gpus[host] >= gpus)
-            self.settle(row, ((host, gpus),))
+            self.settle(row, ((self.extreme(gpu_type, per_gpu, gpus=gpus), gpus),))
             return
         spots = []
-        for host in order:
-            here = min(gpus, int(queue.cluster.gpus[host]))
+        loads = self.loads(gpu_type, per_gpu)
+        for host in sorted(loads, key=lambda host: (loads[host], host)):
+            here = min(gpus, self._gpus[host])
             spots.append((host, here))
             gpus -= here
             if not gpus:
@@ -146,25 +195,27 @@ class ServerLoads:
 
         Source: Gandiva_fair Algorithm 2, lines 2-3.
         """
-        queue, jobs = self.queue, self.queue.jobs
-        waiting: dict[str, list[int]] = {}
-        for row in queue.able:
+        jobs = self.queue.jobs
+        tenant, priority = jobs.tenant.tolist(), jobs.priority.tolist()
+        waiting: dict[int, list[int]] = {}
+        for row in self.queue.able:
             if row not in self.home:
-                waiting.setdefault(queue.jobs.tenant_of(row), []).append(row)
+                waiting.setdefault(tenant[row], []).append(row)
         for rows in waiting.values():
-            rows.sort(key=lambda row: (-int(jobs.priority[row]), row))
-        weight = {user: jobs.tenant_weight[jobs.tenants.index(user)] for user in waiting}
-        held: Counter[str] = Counter()
-        for demand in self.demand:
-            held.update(demand)
+            rows.sort(key=lambda row: (priority[row], -row))  # the last one is the next
+        weight = {user: exact(jobs.tenant_weight[user], "tenant_weight") for user in waiting}
+        held = self.held()
+        users = [(held[jobs.tenants[user]] / weight[user], user) for user in waiting]
+        heapify(users)
         order = []
-        while waiting:
-            user = min(waiting, key=lambda user: (held[user] / weight[user], jobs.tenants.index(user)))
-            row = waiting[user].pop(0)
-            held[user] += int(jobs.gpus[row])
+        while users:
+            ratio, user = users[0]
+            row = waiting[user].pop()
             order.append(row)
-            if not waiting[user]:
-                del waiting[user]
+            if waiting[user]:
+                heapreplace(users, (ratio + self.sizes[row] / weight[user], user))
+            else:
+                heappop(users)
         return order
 
 
@@ -205,19 +256,15 @@ def to_balance(servers: ServerLoads, threshold: Number) -> Move | None:
     best: Move | None = None
     widest = threshold
     for gpu_type in range(len(servers.queue.cluster.types)):
-        loads = servers.loads(gpu_type, per_gpu := servers.per_gpu(gpu_type))
-        if len(loads) < 2:
-            continue
-        high = max(loads, key=lambda host: (loads[host], -host))
-        low = min(loads, key=lambda host: (loads[host], host))
-        gap = loads[high] - loads[low]
+        per_gpu = servers.per_gpu(gpu_type)
+        gap, high, low = servers.gap(gpu_type, per_gpu)
         if not gap > widest:
             continue
         own, room = (int(servers.queue.cluster.gpus[host]) for host in (high, low))
         for row, gpus in sorted(servers.rows_on[high].items()):
             if servers.large(row) or row in servers.queue.leased or gpus > room:
                 continue
-            tickets = gpus * per_gpu[servers.queue.jobs.tenant_of(row)]
+            tickets = gpus * per_gpu[servers.users[row]]
             gain = gap - abs(gap - tickets / own - tickets / room)
             if gain > 0 and (best is None or best.gpu_type != gpu_type or gain > best.gain):
                 best, widest = Move(row, gpu_type, low, gain), gap
@@ -237,23 +284,25 @@ def to_faster_type(servers: ServerLoads, known: Known, threshold: Number) -> Mov
     """
     queue = servers.queue
     seen: set[tuple[str, int, int]] = set()
-    now = [servers.per_gpu(gpu_type) for gpu_type in range(len(queue.cluster.types))]
     best: Move | None = None
+    allowed, throughput = queue.allowed.tolist(), queue.jobs.throughput.tolist()
     for row in sorted(servers.home):
-        source, user, gpus = servers.gpu_type(row), queue.jobs.tenant_of(row), int(queue.jobs.gpus[row])
+        source, user, gpus = servers.gpu_type(row), servers.users[row], servers.sizes[row]
         if row in queue.leased or (user, source, gpus) in seen:
             continue
         seen.add((user, source, gpus))
-        before = queue.jobs.throughput[row, source] * now[source][user]
-        for gpu_type in queue.open_to(row):
-            if gpu_type == source:
+        now = servers.part(source, row)
+        for gpu_type, able in enumerate(allowed[row]):
+            if gpu_type == source or not able:
                 continue
-            part = servers.per_gpu(gpu_type, user, gpus)[user]
-            after = queue.jobs.throughput[row, gpu_type] * part
+            part = servers.part(gpu_type, row, more=gpus)
             if not known(user, gpu_type):
-                gain: Number = INFINITY if part > now[source][user] else 0
+                gain: Number = INFINITY if part > now else 0
+            elif now > 0 and throughput[row][source] > 0:
+                faster = exact(throughput[row][gpu_type], "throughput") / exact(throughput[row][source], "throughput")
+                gain = faster * part / now - 1
             else:
-                gain = after / before - 1 if before > 0 else INFINITY if after > 0 else 0
+                gain = INFINITY if part > 0 else 0
             if gain > threshold and (best is None or gain > best.gain):
                 best = Move(row, gpu_type, -1, gain)
     return best

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
 
 from fairopt.backends import Session
 from fairopt.models.gandiva_fair.pools import Assign, least_crowded
 from fairopt.models.gandiva_fair.servers import Home, ServerLoads
 from fairopt.models.gandiva_fair.stride import entered, gang_aware
-from fairopt.models.gandiva_fair.tickets import job_tickets
+from fairopt.models.gandiva_fair.tickets import in_units, stride
 from fairopt.policy import Claim, Policy, Schedule, Trait
+from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import INFINITY, Array, Number
 from fairopt.simulation.placement import take
@@ -22,12 +26,12 @@ class Split:
     """The state of split stride, by names.
 
     ``homes``: the servers of each job. ``passes``: of each job with tickets; a small job's counts on its server, a
-    large one's in the central scheduler. ``servers``: the pass of each server's aggregate job.
+    large one's in the central scheduler. ``servers``: the pass of each server's aggregate job. Passes are in 1/`UNIT`.
     """
 
     homes: Mapping[str, Home] = field(default_factory=dict)
-    passes: Mapping[str, Number] = field(default_factory=dict)
-    servers: Mapping[str, Number] = field(default_factory=dict)
+    passes: Mapping[str, int] = field(default_factory=dict)
+    servers: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class SplitStride(Policy):
     problem = Queue
     name = "split-stride"
     source = "Gandiva_fair, EuroSys 2020, Sec. 3.1"
-    traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS})
+    traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
     claims = (
         Claim("", "Sec. 3.1", "equal tickets on all servers", words="shares as under one stride for the cluster"),
     )
@@ -68,25 +72,25 @@ class SplitStride(Policy):
         servers = ServerLoads(problem, fair_tickets(problem), state.homes)
         wanted = problem.capacity * 0
         for row in servers.home:
-            wanted[servers.gpu_type(row)] += problem.jobs.gpus[row]
+            wanted[servers.gpu_type(row)] += servers.sizes[row]
         for row in servers.next_jobs():
             gpu_type = self.assign(problem, row, problem.open_to(row), wanted)
-            wanted[gpu_type] += problem.jobs.gpus[row]
+            wanted[gpu_type] += servers.sizes[row]
             servers.allocate(row, gpu_type)
         running, after = quantum(servers, state, whole=self.whole, shared=self.shared)
         return Schedule(self.name, problem, dict(problem.leased) | running, state=after)
 
 
-def fair_tickets(queue: Queue) -> list[Mapping[str, Number]]:
+def fair_tickets(queue: Queue) -> list[Mapping[str, Fraction]]:
     """Return the GPUs of each type that each user present is entitled to: in proportion to its tickets.
 
-    Jobs that fit no type do not count.
+    Jobs that fit no type do not count. Numbers are Fractions also where the queue's are floats, so that ties stay.
 
     Source: Gandiva_fair Sec. 1 (a proportional share of each generation), 2.1.
     """
     jobs = queue.jobs
-    present = sorted({int(jobs.tenant[row]) for row in queue.fitting})
-    weight = {jobs.tenants[user]: queue.number(jobs.tenant_weight[user]) for user in present}
+    present = np.unique(jobs.tenant[queue.fitting]).tolist()
+    weight = {jobs.tenants[user]: exact(jobs.tenant_weight[user], "tenant_weight") for user in present}
     whole = sum(weight.values())
     return [{user: own * int(gpus) / whole for user, own in weight.items()} for gpus in queue.capacity]
 
@@ -105,8 +109,8 @@ def quantum(servers: ServerLoads, before: Split, *, whole: bool, shared: bool) -
     Source: Gandiva_fair Sec. 3.1 (Large jobs), Fig. 3.
     """
     running: dict[int, Spots] = {}
-    passes: dict[str, Number] = {}
-    aggregates: dict[str, Number] = {}
+    passes: dict[str, int] = {}
+    aggregates: dict[str, int] = {}
     left = servers.queue.free(servers.queue.leased)
     homes = servers.homes()
     # a job whose home has changed is new on its servers
@@ -127,28 +131,24 @@ class _Type:
     def __init__(self, servers: ServerLoads, gpu_type: int, before: Split, left: Array) -> None:
         queue, known = servers.queue, before.passes
         self.servers, self.left, self.leased = servers, left, queue.leased
-        self.names, self.hosts, self.gpus = queue.jobs.names, queue.cluster.hosts, queue.jobs.gpus
-        per_gpu = servers.per_gpu(gpu_type)
+        self.names, self.hosts, self.gpus = queue.jobs.names, queue.cluster.hosts, servers.sizes
+        per_gpu = {user: in_units(each) for user, each in servers.per_gpu(gpu_type).items()}
         rows = [row for row in sorted(servers.home) if servers.gpu_type(row) == gpu_type]
-        self.tickets: dict[int, Number] = {
-            row: job_tickets(per_gpu[queue.jobs.tenant_of(row)], int(self.gpus[row])) for row in rows
-        }
+        self.tickets = {row: per_gpu[servers.users[row]] * self.gpus[row] for row in rows}
         self.large = [row for row in rows if servers.large(row)]
-        on = {host: sorted(servers.rows_on[host]) for host in queue.cluster.of_type(gpu_type)}
-        small = {host: [row for row in here if not servers.large(row)] for host, here in on.items()}
-        self.small = {host: here for host, here in small.items() if here}
-        self.on_server: dict[int, Number] = {
-            host: sum(self.tickets[row] for row in here) for host, here in self.small.items()
-        }
-        zero = queue.now * 0
-        self.passes: dict[str, Number] = {}
+        self.small: dict[int, list[int]] = {}
+        for row in rows:
+            if not servers.large(row):
+                self.small.setdefault(servers.home[row][0][0], []).append(row)
+        self.on_server = {host: sum(self.tickets[row] for row in here) for host, here in self.small.items()}
+        self.passes: dict[str, int] = {}
         for here in self.small.values():
-            self.passes |= entered([self.names[row] for row in here if self.tickets[row] > 0], known, zero)
+            self.passes |= entered([self.names[row] for row in here if self.tickets[row] > 0], known)
         # large jobs and aggregates are on one scale
         whole = [self.hosts[host] for host, tickets in self.on_server.items() if tickets > 0]
         large = [self.names[row] for row in self.large if self.tickets[row] > 0]
         there = [before.servers[host] for host in whole if host in before.servers]
-        least = min([*there, *(known[name] for name in large if name in known)], default=zero)
+        least = min([*there, *(known[name] for name in large if name in known)], default=0)
         self.aggregates = {host: before.servers.get(host, least) for host in whole}
         self.passes |= {name: known.get(name, least) for name in large}
 
@@ -177,7 +177,7 @@ class _Type:
         """Return which of a server's own jobs run on its GPUs that are left."""
         rows = [row for row in self.small[host] if row not in self.leased]
         passes = [self.passes.get(self.names[row], INFINITY) for row in rows]
-        chosen = gang_aware(passes, [int(self.gpus[row]) for row in rows], int(self.left[host]))
+        chosen = gang_aware(passes, [self.gpus[row] for row in rows], int(self.left[host]))
         return {rows[at]: self.servers.home[rows[at]] for at in chosen}
 
     def charge(self, rows: Sequence[int], whole: bool) -> None:
@@ -186,10 +186,9 @@ class _Type:
         for row in rows:
             if not self.tickets.get(row, 0) > 0:
                 continue
-            self.passes[self.names[row]] += int(self.gpus[row]) / self.tickets[row]
+            self.passes[self.names[row]] += stride(self.gpus[row], self.tickets[row])
             if not self.servers.large(row):
-                host = self.servers.home[row][0][0]
-                used[host] += int(self.gpus[row])
+                used[self.servers.home[row][0][0]] += self.gpus[row]
         for host, gpus in used.items():
             size = int(self.servers.queue.cluster.gpus[host]) if whole else gpus
-            self.aggregates[self.hosts[host]] += size / self.on_server[host]
+            self.aggregates[self.hosts[host]] += stride(size, self.on_server[host])

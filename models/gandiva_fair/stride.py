@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from fairopt.backends import Session
 from fairopt.models.gandiva_fair.pools import Assign, assigned, least_crowded, pools
+from fairopt.models.gandiva_fair.tickets import stride
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
@@ -33,17 +34,17 @@ def gang_aware(passes: Sequence[Number], sizes: Sequence[int], gpus: int) -> lis
     return chosen
 
 
-def entered(names: Sequence[str], passes: Mapping[str, Number], zero: Number) -> dict[str, Number]:
-    """Return all passes; a new job enters at the least known one, or at ``zero``. Source: Gandiva_fair Sec. 3.1."""
-    least = min((passes[name] for name in names if name in passes), default=zero)
+def entered(names: Sequence[str], passes: Mapping[str, int]) -> dict[str, int]:
+    """Return all passes; a new job enters at the least known one, or at 0. Source: Gandiva_fair Sec. 3.1."""
+    least = min((passes[name] for name in names if name in passes), default=0)
     return {name: passes.get(name, least) for name in names}
 
 
 @dataclass(frozen=True)
 class Strides:
-    """Each job's ``passes`` and the type that it is assigned to (``gpu_types``), by job name."""
+    """Each job's ``passes``, in 1/`UNIT`, and the type that it is assigned to (``gpu_types``), by job name."""
 
-    passes: Mapping[str, Number] = field(default_factory=dict)
+    passes: Mapping[str, int] = field(default_factory=dict)
     gpu_types: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -75,8 +76,7 @@ class GangAwareStride(Policy):
     problem = Queue
     name = "stride"
     source = "Gandiva_fair, EuroSys 2020, Algorithm 1"
-    # not EXACT: jobs of one user often have the same pass, which rounding makes different in floats
-    traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS})
+    traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
     claims = (Claim("", "Sec. 3.1", words="service delay of at most one quantum"),)
     states = (Strides,)
     readjust: bool = True
@@ -89,22 +89,20 @@ class GangAwareStride(Policy):
         """Run Algorithm 1 on each type; see `Policy.decide`."""
         jobs, types = problem.jobs, problem.cluster.types
         gpu_types = assigned(problem, state.gpu_types, self.assign)
-        passes: dict[str, Number] = {}
-        strides: dict[int, Number] = {}
+        sizes = jobs.gpus.tolist()
+        passes: dict[str, int] = {}
+        strides: dict[int, int] = {}
         requests: list[Request] = []
         for pool in pools(problem, gpu_types, by_weight=self.by_weight, readjust=self.readjust):
             names = [jobs.names[row] for row in pool.tickets]
             # a job that comes from another type is new here
             known = {name: state.passes[name] for name in names if state.gpu_types.get(name) == types[pool.gpu_type]}
-            own = entered(names, known, problem.now * 0)
+            own = entered(names, known)
             rows = pool.rows
-            chosen = gang_aware(
-                [own[jobs.names[row]] for row in rows], [int(jobs.gpus[row]) for row in rows], pool.free
-            )
+            chosen = gang_aware([own[jobs.names[row]] for row in rows], [sizes[row] for row in rows], pool.free)
             running = [rows[at] for at in chosen]
             for row in (*pool.leased, *running):
-                size = int(jobs.gpus[row]) if self.by_size else 1
-                strides[row] = size / pool.tickets[row]
+                strides[row] = stride(sizes[row] if self.by_size else 1, pool.tickets[row])
             requests += [Request(row, (pool.gpu_type,)) for row in running]
             passes |= own
         placements = placed(problem, requests, self.placement)

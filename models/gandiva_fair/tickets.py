@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from fractions import Fraction
+from math import lcm
+from typing import Generic, TypeVar
 
+from fairopt.problem.numbers import exact
 from fairopt.program import Number
 
+#: Tickets of jobs, and passes, are whole numbers of 1/UNIT, so that ties are the same in floats and in Fractions. What
+#: is divided by up to 50 stays exact.
+UNIT = lcm(*range(1, 51))
 
-def tickets_per_gpu(tickets: Mapping[str, Number], demand: Mapping[str, int]) -> dict[str, Number]:
+User = TypeVar("User", bound=Hashable)
+
+
+def in_units(tickets: Number) -> int:
+    """Return tickets as a whole number of 1/`UNIT`, at least one of them where there are tickets at all.
+
+    Source: Waldspurger and Weihl, Stride Scheduling, MIT/LCS/TM-528, 1995 (integer tickets and strides).
+    """
+    return max(1, round(exact(tickets, "tickets") * UNIT)) if tickets > 0 else 0
+
+
+def stride(gpus: int, tickets: int) -> int:
+    """Return what a pass rises by in a quantum on ``gpus``: GPUs over tickets; both in 1/`UNIT`.
+
+    >>> stride(2, in_units(4)) == UNIT // 2
+    True
+    """
+    return (2 * gpus * UNIT * UNIT + tickets) // (2 * tickets)
+
+
+def tickets_per_gpu(tickets: Mapping[User, Number], demand: Mapping[User, int]) -> dict[User, Number]:
     """Return each user's tickets over the GPUs that its jobs want, ``demand``. Source: Gandiva_fair Eq. (1)."""
     return {user: tickets[user] / gpus for user, gpus in demand.items()}
 
@@ -23,37 +50,100 @@ def job_tickets(per_gpu: Number, gpus: int) -> Number:
     return per_gpu * gpus
 
 
-def entitled(tickets: Mapping[str, Number], demand: Mapping[str, int], gpus: int) -> dict[str, Number]:
+def entitled(tickets: Mapping[User, Number], demand: Mapping[User, int], gpus: int) -> dict[User, Number]:
     """Return the mean number of GPUs over time, out of ``gpus``, to which each user of ``demand`` is entitled.
 
-    It is in proportion to tickets, but no user gets more than it can use. The user with the least demand for its
-    tickets is satisfied first and leaves the list; the rest is divided again among the others. At the end all ``gpus``
-    are handed out, or all demands are met. A user without tickets gets nothing.
+    It is in proportion to tickets, but no user gets more than it can use. At the end all ``gpus`` are handed out, or
+    all demands are met. A user without tickets gets nothing.
+
+    Source: Gandiva_fair Sec. 2.1 (inter-user fairness), 3.2 (effective tickets).
+
+    >>> from fractions import Fraction
+    >>> entitled({"A": Fraction(1), "B": Fraction(1), "C": Fraction(1)}, {"A": 4, "B": 4, "C": 2}, 8)
+    {'A': Fraction(3, 1), 'B': Fraction(3, 1), 'C': Fraction(2, 1)}
+    """
+    height = level(tickets, demand, gpus)
+    met = {user: tickets[user] * 0 + (wanted if tickets[user] > 0 else 0) for user, wanted in demand.items()}
+    return met if height is None else {user: min(most, tickets[user] * height) for user, most in met.items()}
+
+
+def level(tickets: Mapping[User, Number], demand: Mapping[User, int], gpus: int) -> Number | None:
+    """Return the GPUs for each ticket of the users whose demand is not met; None where all demands are.
+
+    The user with the least demand for its tickets is satisfied first and leaves the list; the rest is divided again
+    among the others.
 
     The weight readjustment of Chandra and Shenoy does this for threads, each of which can use one processor. A user can
     use as many GPUs as its jobs want, so users are ordered by the ratio of demand to tickets, not by tickets alone.
 
-    Source: Gandiva_fair Sec. 2.1 (inter-user fairness), 3.2 (effective tickets); Chandra and Shenoy, Hierarchical
-    scheduling for symmetric multiprocessors, IEEE TPDS 19(3), 2008.
-
-    >>> entitled({"A": 1, "B": 1, "C": 1}, {"A": 4, "B": 4, "C": 2}, 8)
-    {'A': 3.0, 'B': 3.0, 'C': 2}
+    Source: Chandra and Shenoy, Hierarchical scheduling for symmetric multiprocessors, IEEE TPDS 19(3), 2008.
     """
-    share: dict[str, Number] = {user: tickets[user] * 0 for user in demand}
     order = sorted((user for user in demand if tickets[user] > 0), key=lambda user: demand[user] / tickets[user])
-    left: Number = gpus
-    open_tickets = sum(tickets[user] for user in order)
-    for place, user in enumerate(order):
+    left, open_tickets = gpus, sum(tickets[user] for user in order)
+    for user in order:
         if demand[user] * open_tickets > tickets[user] * left:
-            share |= {other: tickets[other] * left / open_tickets for other in order[place:]}
-            break
-        share[user] += demand[user]  # in the numbers of the tickets
+            height: Number = Fraction(left) / open_tickets
+            return height
         left -= demand[user]
         open_tickets -= tickets[user]
-    return share
+    return None
 
 
-def effective_tickets(tickets: Mapping[str, Number], demand: Mapping[str, int], gpus: int) -> dict[str, Number]:
+class Level(Generic[User]):
+    """The tickets and the demand of users on one type, and the `level`, which is kept as long as it is right."""
+
+    def __init__(self, tickets: Mapping[User, Fraction], gpus: int) -> None:
+        unit = lcm(*(each.denominator for each in tickets.values()))
+        self._tickets = {user: int(each * unit) for user, each in tickets.items()}
+        self.gpus = gpus
+        self.demand: dict[User, int] = {}
+        self._height: Number | None = None
+        self._known = False
+
+    def add(self, user: User, gpus: int) -> None:
+        """Let a user's jobs want so many GPUs more, or fewer."""
+        # where a demand that was not met grows, nobody gets more or less
+        self._known = self._known and gpus > 0 and self._unmet(user)
+        self.demand[user] = self.demand.get(user, 0) + gpus
+        if not self.demand[user]:
+            del self.demand[user]
+
+    def part(self, user: User, more: int = 0) -> Fraction:
+        """Return the part of the time to which a user's jobs are entitled, as if they wanted so many GPUs ``more``.
+
+        Source: Gandiva_fair Eq. (1), Sec. 3.2 (effective tickets, in GPUs).
+        """
+        return self._part(user, self.demand.get(user, 0) + more, self._at(user, more))
+
+    def parts(self, user: User | None = None, more: int = 0) -> dict[User, Fraction]:
+        """Return `part` of all users, as if the jobs of ``user`` wanted so many GPUs ``more``."""
+        height = self._at(user, more)
+        demand = self.demand if user is None else self.demand | {user: self.demand.get(user, 0) + more}
+        return {each: self._part(each, wanted, height) for each, wanted in demand.items()}
+
+    def _part(self, user: User, wanted: int, height: Number | None) -> Fraction:
+        tickets = self._tickets[user]
+        if height is None or not tickets:
+            return Fraction(1 if tickets else 0)
+        return Fraction(min(1, tickets * height / wanted))
+
+    def _at(self, user: User | None, more: int) -> Number | None:
+        """Return the level, as if the jobs of ``user`` wanted so many GPUs ``more``."""
+        if not self._known:
+            self._height, self._known = level(self._tickets, self.demand, self.gpus), True
+        if user is None or not more or self._unmet(user):
+            return self._height
+        return level(self._tickets, self.demand | {user: self.demand.get(user, 0) + more}, self.gpus)
+
+    def _unmet(self, user: User) -> bool:
+        if user not in self.demand or self._height is None:
+            return False
+        return self.demand[user] >= self._tickets[user] * self._height
+
+
+def effective_tickets(
+    tickets: Mapping[User, Number], demand: Mapping[User, int], gpus: int
+) -> dict[User, Number]:
     """Return the effective tickets of the users of ``demand``: their total, divided as `entitled` does.
 
     Source: Gandiva_fair Sec. 3.2 (effective tickets, bonus share).

@@ -52,7 +52,7 @@ class NashWelfare(Policy):
 
     Source: Eisenberg and Gale 1959 (Nash 1950; weights: Kalai 1977).
 
-    >>> from fairopt.policy.decide import allocate
+    >>> from fairopt import allocate
     >>> print(*allocate(NashWelfare(), Market.of([[1, 2], [1, 5]], capacity=[1, 1])).utilities)
     3/2 15/4
     """

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from math import ceil
 
 from fairopt.program import Number
 
@@ -64,22 +66,63 @@ def whole_gpus(
     left = [int(total) - sum(row[gpu_type] for row in real) for gpu_type, total in enumerate(capacity)]
     level = [[goal - got for goal, got in zip(*rows, strict=True)] for rows in zip(target, real, strict=True)]
     line_of = {(line.user, gpu_type): line for line in minima for gpu_type in line.types}
-    queue = [(-level[user][gpu_type], user, gpu_type) for user, gpu_type in line_of if level[user][gpu_type] > slack]
-    heapify(queue)
-    while queue:
-        below, user, gpu_type = heappop(queue)
-        if left[gpu_type] <= 0 or level[user][gpu_type] != -below:  # no GPU left, or an outdated entry
-            continue
-        line = line_of[user, gpu_type]
-        missing = line.least - sum(real[user][each] for each in line.types)
-        bundle = _drawn(level[user], left, line.types, missing, slack) if missing > 1 else {gpu_type: 1}
-        for each, gpus in bundle.items():
-            real[user][each] += gpus
-            left[each] -= gpus
-            level[user][each] -= gpus
-            if level[user][each] > slack and left[each] > 0:
-                heappush(queue, (-level[user][each], user, each))
+    open_ = {pair for pair in line_of if level[pair[0]][pair[1]] > slack}
+    again = True
+    while again:
+        again = False
+        _give_surely(real, level, left, {pair: line_of[pair] for pair in open_}, slack)
+        queue = [(-level[user][each], user, each) for user, each in open_ if level[user][each] > slack]
+        heapify(queue)
+        while queue and not again:
+            below, user, gpu_type = heappop(queue)
+            if left[gpu_type] <= 0 or level[user][gpu_type] != -below:  # no GPU left, or an outdated entry
+                continue
+            line = line_of[user, gpu_type]
+            missing = line.least - sum(real[user][each] for each in line.types)
+            again = missing > 1
+            bundle = _drawn(level[user], left, line.types, missing, slack) if again else {gpu_type: 1}
+            if not bundle:
+                open_.remove((user, gpu_type))
+            for each, gpus in bundle.items():
+                real[user][each] += gpus
+                left[each] -= gpus
+                level[user][each] -= gpus
+                if level[user][each] > slack and left[each] > 0:
+                    heappush(queue, (-level[user][each], user, each))
     return tuple(tuple(row) for row in real)
+
+
+def _give_surely(
+    real: list[list[int]],
+    level: list[list[Number]],
+    left: list[int],
+    line_of: Mapping[tuple[int, int], Minimum],
+    slack: Number,
+) -> None:
+    """Give out at once, in place, the GPUs of each type that nobody can contest: those down to a level that all reach.
+
+    ``line_of`` has the pairs of user and type that still ask. Users whose minimum is not met yet are waited for, since
+    where they are served changes what is left.
+    """
+
+    def missing(line: Minimum) -> int:
+        return line.least - sum(real[line.user][each] for each in line.types)
+
+    open_ = [pair for pair, line in line_of.items() if level[pair[0]][pair[1]] > slack]
+    bottom = max((level[user][each] for user, each in open_ if missing(line_of[user, each]) > 1), default=slack)
+    for gpu_type, there in enumerate(left):
+        own = [user for user, each in open_ if each == gpu_type]
+
+        def given(above: Number, own: Sequence[int] = own, gpu_type: int = gpu_type) -> dict[int, int]:
+            return {user: max(0, ceil(level[user][gpu_type] - above)) for user in own}
+
+        highest = max((level[user][gpu_type] for user in own), default=bottom)
+        steps = range(max(0, ceil(highest - bottom)) + 1)
+        above = bottom + bisect_left(steps, True, key=lambda step: sum(given(bottom + step).values()) <= there)
+        for user, gpus in given(above).items():
+            real[user][gpu_type] += gpus
+            left[gpu_type] -= gpus
+            level[user][gpu_type] -= gpus
 
 
 def _drawn(

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
+
 from fairopt.backends import Session
 from fairopt.models.common.shares_of_queue import Asked, asked_by_tenants, ideal_shares, market_of
 from fairopt.models.oef.cooperative import CooperativeOEF
@@ -26,11 +28,15 @@ ByTenant: TypeAlias = Mapping[str, tuple[Number, ...]]
 
 @dataclass(frozen=True)
 class OEFState:
-    """The state of OEF: the last requests (``asked``), their ``ideal`` shares, and tenants' ``deviation`` by type."""
+    """The state of OEF: the last requests (``asked``), their ``ideal`` shares, and tenants' ``deviation`` by type.
+
+    ``turns``: the jobs present, those that have starved longest first; jobs that ran in the last round come last.
+    """
 
     asked: Asked | None = None
     ideal: ByTenant = field(default_factory=dict)
     deviation: ByTenant = field(default_factory=dict)
+    turns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,12 @@ class OEFRounds(Policy):
     workers; those of these that wait for a slower type; the largest deviation of a tenant that is behind on a type. A
     tenant that leaves loses its deviation. Jobs that hold a lease keep their GPUs, which count against their tenant.
 
-    Source: OEF, Middleware 2024, Sec. 4.2.4, 4.3, 4.4.
+    A tenant's jobs take turns: "we employ a consistent round-robin scheduling strategy for jobs within each tenant [...]
+    scheduling priority is assigned to jobs with the longest starvation time" (Sec. 6.1.3). A job starves from when it
+    ran last, or from its arrival. Jobs with more workers come first where hosts are chosen only: "the placer grants
+    placement priority to jobs with more workers" (Sec. 4.3).
+
+    Source: OEF, Middleware 2024, Sec. 4.2.4, 4.3, 4.4, 6.1.3.
     """
 
     problem = Queue
@@ -84,7 +95,8 @@ class OEFRounds(Policy):
         """Share, round, choose gangs, place them; see `Policy.decide`."""
         ideal, asked, decision = self._ideal(problem, state, solve)
         nothing = (problem.number(0),) * len(problem.cluster.types)
-        rows, able = _rows_by_tenant(problem), set(problem.able)
+        turns = in_turn(problem, state.turns)
+        rows, able = _rows_by_tenant(problem, turns), set(problem.able)
         minima = [line for at, own in enumerate(rows.values()) for line in self._minima(problem, at, own)]
         usable = {(line.user, gpu_type) for line in minima for gpu_type in line.types}
         # a tenant is owed nothing of a type on which none of its jobs could run now
@@ -106,13 +118,14 @@ class OEFRounds(Policy):
                 cross_type=self.cross_type,
             )
         ]
-        gifts = self._gifts(problem, gangs, deviation) if self.left_over else []
+        gifts = self._gifts(problem, turns, gangs, deviation) if self.left_over else []
         placements = hosts_of(problem, [*gangs, *gifts], self.placement)
+        after = sorted(turns, key=placements.__contains__)  # those that run go to the end, in order
         return Schedule(
             self.name,
             problem,
             placements,
-            state=OEFState(asked, ideal, deviation),
+            state=OEFState(asked, ideal, deviation, tuple(problem.jobs.names[row] for row in after)),
             costs=_costs(problem, real, gangs, gifts, deviation),
             program=decision.program if decision else None,
             solution=decision.solution if decision else None,
@@ -129,40 +142,48 @@ class OEFRounds(Policy):
 
     def _minima(self, queue: Queue, tenant: int, rows: Sequence[int]) -> list[Minimum]:
         """Return the smallest job that a tenant could run, over all types together or on each."""
-        sizes, able = queue.jobs.gpus, [row for row in rows if queue.allowed[row].any()]
-        if not able:
+        at = np.array(rows, dtype=np.int64)
+        at = at[queue.allowed[at].any(axis=1)]
+        if not len(at):
             return []
-        types = range(len(queue.cluster.types))
+        sizes = queue.jobs.gpus[at]
         if self.cross_type:
-            suitable = tuple(gpu_type for gpu_type in types if any(queue.suits[row, gpu_type] for row in able))
-            return [Minimum(tenant, suitable, min(int(sizes[row]) for row in able))]
-        there = {gpu_type: [int(sizes[row]) for row in able if queue.allowed[row, gpu_type]] for gpu_type in types}
-        return [Minimum(tenant, (gpu_type,), min(each)) for gpu_type, each in there.items() if each]
+            suitable = tuple(np.flatnonzero(queue.suits[at].any(axis=0)).tolist())
+            return [Minimum(tenant, suitable, int(sizes.min()))]
+        there = [(gpu_type, sizes[of_type]) for gpu_type, of_type in enumerate(queue.allowed[at].T)]
+        return [Minimum(tenant, (gpu_type,), int(each.min())) for gpu_type, each in there if len(each)]
 
-    def _gifts(self, queue: Queue, gangs: Sequence[Gang], deviation: ByTenant) -> list[Gang]:
-        """Return jobs for the GPUs that no share uses, those of the tenant most behind first."""
+    def _gifts(self, queue: Queue, turns: Sequence[int], gangs: Sequence[Gang], deviation: ByTenant) -> list[Gang]:
+        """Return jobs for the GPUs that no share uses, those of the tenant most behind first, in turn."""
         left = queue.capacity - queue.held_by(queue.leased.values())
         for gang in gangs:
             for gpu_type, gpus in gang.gpus.items():
                 left[gpu_type] -= gpus
         chosen = {gang.row for gang in gangs} | queue.leased.keys()
-        behind = {tenant: sum(own) for tenant, own in deviation.items()}
-        waiting = [row for row in range(len(queue)) if row not in chosen]
-        waiting.sort(key=lambda row: (-behind[queue.jobs.tenant_of(row)], -int(queue.jobs.gpus[row]), row))
-        gifts = []
-        for row in waiting:
-            for gang in gangs_of(queue, [row], left.tolist(), cross_type=False):
-                gifts.append(gang)
-                for gpu_type, gpus in gang.gpus.items():
-                    left[gpu_type] -= gpus
-        return gifts
+        behind = [-sum(deviation.get(name, ())) for name in queue.jobs.tenants]
+        tenant = queue.jobs.tenant.tolist()
+        waiting = sorted((row for row in turns if row not in chosen), key=lambda row: behind[tenant[row]])
+        return gangs_of(queue, waiting, left.tolist(), cross_type=False)
 
 
-def _rows_by_tenant(queue: Queue) -> dict[str, list[int]]:
-    """Return the jobs of each tenant that has any."""
-    rows: dict[str, list[int]] = {}
-    for row in range(len(queue)):
-        rows.setdefault(queue.jobs.tenant_of(row), []).append(row)
+def in_turn(queue: Queue, before: Sequence[str]) -> list[int]:
+    """Return all jobs, those that have starved longest first; ``before``: in which order they stood after the last round.
+
+    Jobs that did not run in the last round keep their order, then come new ones, then those that ran, in their order.
+    Source: OEF Sec. 6.1.3.
+    """
+    at = {name: row for row, name in enumerate(queue.jobs.names)}
+    known = [at.pop(name) for name in before if name in at]
+    ran = queue.running.tolist()
+    return [*(row for row in known if not ran[row]), *at.values(), *(row for row in known if ran[row])]
+
+
+def _rows_by_tenant(queue: Queue, turns: Sequence[int]) -> dict[str, list[int]]:
+    """Return the jobs of each tenant that has any, in turn."""
+    tenants, owner = queue.jobs.tenants, queue.jobs.tenant.tolist()
+    rows: dict[str, list[int]] = {tenants[tenant]: [] for tenant in dict.fromkeys(owner)}
+    for row in turns:
+        rows[tenants[owner[row]]].append(row)
     return rows
 
 
@@ -200,19 +221,23 @@ class Gang:
 
 
 def gangs_of(queue: Queue, rows: Iterable[int], budget: Sequence[int], *, cross_type: bool) -> list[Gang]:
-    """Return the gangs, among ``rows`` of one tenant, that can run on its ``budget`` (k,) of GPUs.
+    """Return the gangs, among ``rows`` in this order, that can run on a ``budget`` (k,) of GPUs.
 
-    Jobs with more workers come first; ties go by arrival. A job takes the fastest type that has room for all of it. If
-    there is none and ``cross_type`` allows it, the job takes the smallest range of neighbouring types, the faster types
-    first. Of several ranges it takes the one whose slowest type is fastest.
+    A job takes the fastest type that has room for all of it. If there is none and ``cross_type`` allows it, the job
+    takes the smallest range of neighbouring types, the faster types first. Of several ranges it takes the one whose
+    slowest type is fastest. A job that does not fit is passed over.
 
-    Source: OEF Sec. 4.3 (priority for jobs with more workers), 4.4 (jobs across types).
+    Source: OEF Sec. 4.4 (jobs across types).
     """
     left = list(budget)
+    sizes, allowed = queue.jobs.gpus.tolist(), queue.allowed.tolist()
     gangs = []
-    for row in sorted(rows, key=lambda row: (-int(queue.jobs.gpus[row]), row)):
-        size = int(queue.jobs.gpus[row])
-        gpu_type = next((gpu_type for gpu_type in by_throughput(queue, row) if left[gpu_type] >= size), None)
+    for row in rows:
+        size = sizes[row]
+        if sum(left) < size:
+            continue
+        roomy = any(able and room >= size for able, room in zip(allowed[row], left, strict=True))
+        gpu_type = next(each for each in by_throughput(queue, row) if left[each] >= size) if roomy else None
         gpus = {gpu_type: size} if gpu_type is not None else _across(queue, row, left) if cross_type else {}
         if gpus:
             gangs.append(Gang(row, gpus))
@@ -222,9 +247,11 @@ def gangs_of(queue: Queue, rows: Iterable[int], budget: Sequence[int], *, cross_
 
 
 def _across(queue: Queue, row: int, left: Sequence[int]) -> dict[int, int]:
-    size, speeds = int(queue.jobs.gpus[row]), queue.jobs.throughput[row]
+    size, speeds = int(queue.jobs.gpus[row]), queue.jobs.throughput[row].tolist()
     types = range(len(left))
-    usable = [left[gpu_type] if queue.suits[row, gpu_type] else 0 for gpu_type in types]
+    usable = [room if suits else 0 for room, suits in zip(left, queue.suits[row].tolist(), strict=True)]
+    if sum(usable) < size:
+        return {}
     runs = [(first, last) for first in types for last in types[first + 1 :] if sum(usable[first : last + 1]) >= size]
     if not runs:
         return {}

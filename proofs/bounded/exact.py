@@ -11,8 +11,9 @@ from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 
+from fairopt import allocate
 from fairopt.backends.exact import Exact
-from fairopt.policy import Formulated, allocate
+from fairopt.policy import Formulated
 from fairopt.policy.optima import Optima as AllOptima
 from fairopt.problem import Market
 from fairopt.program import Array

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.certificates import Bound, Certificate, Dominance, MisreportProof, Optimality, PropertyProof
 from fairopt.errors import NotCapable
 from fairopt.evidence import extreme, throughput_of
 from fairopt.models import SecondPriceTrading
-from fairopt.policy import Formulated, Policy, allocate
+from fairopt.policy import Formulated, Policy
 from fairopt.policy.optima import is_extreme
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of

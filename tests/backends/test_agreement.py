@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
+from fairopt import allocate
 from fairopt.backends import Capability
 from fairopt.backends.solution import Status
 from fairopt.discovery import BACKENDS, load, names
 from fairopt.errors import NotSolved
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, WaterFilling
-from fairopt.policy import Policy, allocate
+from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.properties import Answer, Feasibility
 from fairopt.testing.float_samples import odd_market

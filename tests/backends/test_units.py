@@ -8,13 +8,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import refuse_broken
 from fairopt.errors import NotSolved
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF, WaterFilling
-from fairopt.policy import Policy, allocate, uniqueness
+from fairopt.policy import Policy, uniqueness
 from fairopt.problem import Market
 from fairopt.testing.backend_programs import CASES
 

@@ -16,13 +16,13 @@ import pytest
 from bench_records import environment
 
 from fairopt.bench.files import COLUMNS, ResultsFile, rows
+from fairopt.bench.journal import line_of
 from fairopt.bench.records import (
     Clock,
     Judged,
     Measurement,
     MeasurementStatus,
     Stages,
-    line_of,
     measurements,
     read_results,
     record_of,

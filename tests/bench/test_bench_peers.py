@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairopt import discovery
+from fairopt import allocate, discovery
 from fairopt.bench.kinds import Contender, NoAnswer, TimedOut
 from fairopt.benchmarks.instances.fft_rounds import FftRounds
 from fairopt.benchmarks.instances.posted_prices import PostedPriceBatches
@@ -40,7 +40,6 @@ from fairopt.benchmarks.peers.plain import Peer, SharedGpus
 from fairopt.benchmarks.tasks.fft_round import FftRound
 from fairopt.benchmarks.tasks.posted_prices import PostedPrices
 from fairopt.errors import BadInput, NotCapable
-from fairopt.policy import allocate
 from fairopt.problem import Market
 
 NEAR = 1e-5

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairopt import discovery
+from fairopt import allocate, discovery
 from fairopt.backends.exact import Exact
 from fairopt.bench import configuring
 from fairopt.bench.kinds import Instance, Task
 from fairopt.benchmarks.tasks.shares import Duals, fair
 from fairopt.errors import BadInput
-from fairopt.policy import allocate, decide
+from fairopt.policy import decide
 from fairopt.problem import Market
 
 TASKS = ("oef-noncooperative", "oef-cooperative", "max-min", "water-filling", "nash-welfare")

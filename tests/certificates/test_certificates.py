@@ -15,6 +15,7 @@ import jsonschema
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.certificates import (
     Certificate,
@@ -38,7 +39,7 @@ from fairopt.models import (
 )
 from fairopt.models.oef import cooperative
 from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
-from fairopt.policy import Formulated, allocate
+from fairopt.policy import Formulated
 from fairopt.problem import Market
 from fairopt.program import Formulation
 from fairopt.proofs.verifier.decisions import GRAIN

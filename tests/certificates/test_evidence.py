@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends import Highs, Session
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution, Status
@@ -27,7 +28,7 @@ from fairopt.certificates import (
 from fairopt.errors import NotCapable
 from fairopt.evidence import certify_bound, certify_misreport, certify_search, certify_solution
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
-from fairopt.policy import Allocation, Policy, allocate
+from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
 from fairopt.program import Formulation, Program
 from fairopt.proofs.verify import verify

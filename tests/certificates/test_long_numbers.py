@@ -11,10 +11,10 @@ from random import Random
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.certificates import Bound, NashEquilibrium, PropertyProof
 from fairopt.errors import BadInput
 from fairopt.models import PartialAllocation
-from fairopt.policy import allocate
 from fairopt.problem import Market, exact, read_allocation
 from fairopt.problem.numbers import MOST_DIGITS, in_full
 from fairopt.program import Formulation

@@ -207,7 +207,7 @@ def test_version(fairopt: Callable[..., Ran]) -> None:
         (["solve", "absent.toml", "--policy", "max-min"], 2, "absent.toml"),
         (["solve", MARKET, "--policy", "max-mim"], 2, "Did you mean max-min"),
         (["solve", MARKET, "--policy", "max-min", "--backend", "higs"], 2, "highs"),
-        (["solve", MARKET, "--policy", "max-min", "--time-limit", "-1"], 2, "time_limit"),
+        (["solve", MARKET, "--policy", "max-min", "--time-limit", "-1"], 2, "'--time-limit': got -1. "),
         (["solve", MARKET, "--policy", "nash-welfare", "--backend", "highs"], 3, "logarithms"),
         (["solve", MARKET, "--policy", "equal-split", "--backend", "highs"], 3, "algorithm of its own"),
         (["solve", MARKET, "--policy", "equal-split", "--seed", "3"], 3, "seed"),
@@ -218,7 +218,8 @@ def test_version(fairopt: Callable[..., Ran]) -> None:
         (["verify", MARKET, "absent.csv"], 2, "absent.csv"),
         (["verify", MARKET, MARKET], 2, "oef_example.toml"),
         (["compare", MARKET, "--property", "envy"], 2, "envy_freeness"),
-        (["compare", MARKET, "--evaluations", "0"], 2, "evaluations"),
+        (["compare", MARKET, "--evaluations", "0"], 2, "'--evaluations': got 0. "),
+        (["lie", MARKET, "--policy", "max-min", "--kind", "other"], 2, "'--kind': Value error, 'other' is not one of"),
     ],
 )
 def test_bad_input(fairopt: Callable[..., Ran], arguments: list[str], status: int, says: str) -> None:
@@ -308,3 +309,6 @@ def test_a_lie_with_no_place_for_its_market_is_not_looked_for(fairopt: Callable[
     ran = fairopt("lie", MARKET, "--policy", "max-min", "--out", tmp_path / "nowhere" / "lie.toml")
     assert (ran.status, ran.out) == (2, "")
     assert "--out" in ran.err
+    ran = fairopt("lie", MARKET, "--policy", "second-price-trading", "--out", tmp_path / "lie.txt")
+    assert (ran.status, ran.out) == (2, ""), "refused before anything is looked for"
+    assert "lie.txt: the file's name: the suffix '.txt'. Give a file that ends in .toml" in ran.err

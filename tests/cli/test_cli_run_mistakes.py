@@ -65,6 +65,8 @@ def said(fairopt: Callable[..., Ran], *words: object) -> tuple[int, str]:
     ("words", "status", "line"),
     [
         (("--length", "0"), 2, "--length: got 0. Give the seconds of a round, positive"),
+        (("--restart", "-1"), 2, "fairopt: --restart: got -1. Give a time, not negative"),
+        (("--spread", "2"), 2, "fairopt: --spread: got 2. Give a factor above 0 and at most 1"),
         (("--length", "-1/2"), 2, "--length: got -1/2. Give the seconds of a round, positive"),
         (("--backend", "highs"), 3, "it has no program for highs, so leave it out"),
         (("--policy", "max-min"), 2, "`fairopt solve` takes it"),

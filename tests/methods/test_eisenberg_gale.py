@@ -9,12 +9,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.errors import NotSolved
 from fairopt.methods.eisenberg_gale.bounds import nash_bound
 from fairopt.methods.eisenberg_gale.exact import edges_of, exact_equilibrium, forest_prices
 from fairopt.models import NashWelfare
 from fairopt.models.nash.nash_welfare import GAP_PER_WEIGHT
-from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.testing.float_samples import even, large_market, odd_market, whole
 from fairopt.testing.samples import sample_markets

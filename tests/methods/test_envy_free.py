@@ -7,12 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.methods.envy_free import solve as envy_free_solve
 from fairopt.methods.grouping import evened_out, identical_rows, shared_out
 from fairopt.models import CooperativeOEF
-from fairopt.policy import allocate, follow
+from fairopt.policy import follow
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Formulation

@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable
 from fairopt.methods.grouping import shared_out, sums
 from fairopt.models import CooperativeOEF
 from fairopt.models.oef.cooperative import MOST_USERS
-from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.proofs.verify import verify
 from fairopt.testing.float_samples import odd_market

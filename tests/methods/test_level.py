@@ -8,13 +8,14 @@ from time import process_time
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput
 from fairopt.methods.level import LevelWarmStart, raise_level
 from fairopt.methods.level import solve as level_prices
 from fairopt.models import MaxMin, NonCooperativeOEF
-from fairopt.policy import Policy, allocate, follow, uniqueness
+from fairopt.policy import Policy, follow, uniqueness
 from fairopt.problem import Market
 from fairopt.proofs.verify import verify
 from fairopt.testing.float_samples import Speedups, even, few, large_market, odd_market, rising, sparse

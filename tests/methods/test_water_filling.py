@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable, NotSolved
@@ -16,7 +17,7 @@ from fairopt.methods.level.solve import raise_by_program, raise_level
 from fairopt.methods.water_filling import solve as filling
 from fairopt.methods.water_filling.solve import fill
 from fairopt.models import WaterFilling
-from fairopt.policy import allocate, uniqueness
+from fairopt.policy import uniqueness
 from fairopt.problem import Market
 from fairopt.testing.float_samples import even, large_market, odd_market, sparse, whole
 

@@ -7,6 +7,7 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.datasets import gandiva_table3, oef_eq6, oef_example
 from fairopt.models import (
@@ -17,7 +18,7 @@ from fairopt.models import (
     NonCooperativeOEF,
     SecondPriceTrading,
 )
-from fairopt.policy import Allocation, Policy, allocate, uniqueness
+from fairopt.policy import Allocation, Policy, uniqueness
 from fairopt.problem import Market, allocation_from, market_from_dict
 from fairopt.program import Formulation
 from fairopt.properties import (

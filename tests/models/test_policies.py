@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends import Session
 from fairopt.models import EqualSplit, MaxMin, NonCooperativeOEF, WaterFilling
-from fairopt.policy import Allocation, Claim, Example, Trait, allocate
+from fairopt.policy import Allocation, Claim, Example, Trait
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.testing.policy_suite import installed, policy_suite

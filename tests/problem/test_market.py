@@ -203,6 +203,24 @@ def test_a_frame_is_read_exactly_and_aligned_by_label() -> None:
     assert Market.of(frame(), [60, 12], weight=[2, 1], demand=[math.inf, 3]) == expected
 
 
+def test_arrays_keep_the_labels_that_they_have() -> None:
+    market = Market.of_arrays(
+        frame(), {"V100": 12, "K80": 60}, weight=pd.Series({"B": 1, "A": 2}), demand=[3, math.inf]
+    )
+    assert market == Market.of(frame(), [60, 12], weight=[2, 1], demand=[3, None]).as_(float)
+    with pytest.raises(BadInput, match="users: the table has names already"):
+        Market.of_arrays(frame(), [60, 12], users=["x", "y"])
+    with pytest.raises(BadInput, match="there is no type 'P100'"):
+        Market.of_arrays(frame(), {"P100": 12, "K80": 60})
+
+
+def test_objects_that_hold_floats_are_not_exact() -> None:
+    market = Market.of([[1, 2], [1, 5]], [1, 1])
+    assert market.shares(np.array([[0.5, Fraction(1, 2)], [0, np.float64(0.5)]], dtype=object)).dtype == float
+    assert market.shares(np.array([[1, Fraction(1, 2)], [0, 0]], dtype=object)).dtype == object
+    assert market.shares(np.array([["1/3", 0], [0, 0]], dtype=object))[0, 0] == Fraction(1, 3)
+
+
 def test_labels_are_matched_where_names_are_given_beside_lists() -> None:
     market = Market.of([[1, 2], [1, 5]], {"b": 1, "a": 2}, weight={"y": 3, "x": 1}, users=["x", "y"], types=["a", "b"])
     assert market.capacity.tolist() == [2, 1]

@@ -15,9 +15,9 @@ sys.path.insert(0, str(ROOT))  # `proofs` is no part of the package
 
 z3 = pytest.importorskip("z3")
 
+from fairopt import allocate  # noqa: E402
 from fairopt.backends.exact import Exact  # noqa: E402
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF  # noqa: E402
-from fairopt.policy import allocate  # noqa: E402
 from fairopt.policy.optima import is_extreme  # noqa: E402
 from fairopt.problem import Market  # noqa: E402
 from fairopt.proofs.bounded import policies, tickets  # noqa: E402

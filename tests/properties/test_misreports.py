@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.batched import solve_many
 from fairopt.backends.solution import Basis, Position, Status
@@ -19,7 +20,7 @@ from fairopt.models import (
     NonCooperativeOEF,
     SecondPriceTrading,
 )
-from fairopt.policy import Formulated, Policy, allocate, uniqueness
+from fairopt.policy import Formulated, Policy, uniqueness
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Block, Formulation, Program, Rows, Sense

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from flint import fmpq, fmpq_mat
 
+from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, SecondPriceTrading
 from fairopt.models.oef.cooperative import NOT_ADJACENT, NOT_PARETO_EFFICIENT
-from fairopt.policy import Formulated, allocate
+from fairopt.policy import Formulated
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Program
 from fairopt.properties import (

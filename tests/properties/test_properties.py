@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput, WrongReturn
 from fairopt.models import CooperativeOEF, EqualSplit, MaxEfficiency, NashWelfare, NonCooperativeOEF, WaterFilling
-from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.properties import (
     AdjacentTypes,

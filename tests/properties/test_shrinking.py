@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput
 from fairopt.models import (
@@ -22,7 +23,7 @@ from fairopt.models import (
     SecondPriceTrading,
     WaterFilling,
 )
-from fairopt.policy import Policy, allocate
+from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Formulation, Sense

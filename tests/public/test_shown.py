@@ -93,6 +93,15 @@ def test_what_a_long_table_leaves_out_is_counted() -> None:
     assert many.to_frame().shape == (30, 25)
 
 
+def test_a_type_called_as_another_column_keeps_its_own() -> None:
+    market = Market.of([[1, 7], [1, 8]], [1, 2], types=["weight", "throughput"], weight=[3, 4], demand=[5, 6])
+    for each in (market, allocate("equal-split", market)):
+        html = each._repr_html_()
+        assert re.findall("<th>((?:weight|throughput|demand)[*]?)</th>", html) == (
+            ["weight", "throughput", "weight*", "demand"] if each is market else ["weight", "throughput", "throughput*"]
+        )
+
+
 def test_the_table_of_a_comparison_has_answers_margins_and_measures() -> None:
     comparison = compare(MARKET, ["equal-split", "max-min"], ["envy_freeness"])
     assert next(comparison).policy.name == "equal-split"

@@ -6,8 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends import Backend
 from fairopt.models import EqualSplit
 from fairopt.policy import Computed, Formulated
@@ -133,6 +135,19 @@ def test_an_error_of_the_plug_in_has_its_traceback(suite: Suite[Any], subject: A
 )
 def test_what_a_method_must_return_is_said(suite: Suite[Any], subject: Any, wanted: str) -> None:
     assert wanted in str(suite.run([subject]))
+
+
+class Halves(Computed):
+    """Floats in an array of objects."""
+
+    name, source = "halves", "none"
+
+    def compute(self, problem: Market, state: Any) -> tuple[Any, None]:
+        return np.full(problem.shape, 0.5, dtype=object), None
+
+
+def test_floats_among_objects_are_not_called_exact() -> None:
+    assert not allocate(Halves(), Market.of([[1, 2], [1, 5]], capacity=[1, 1])).exact
 
 
 def test_a_rule_may_return_lists() -> None:

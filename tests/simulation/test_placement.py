@@ -16,7 +16,7 @@ from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Jobs, Queue, Spots
 from fairopt.program import Array
 from fairopt.simulation import Consolidated, Request, by_throughput, choose, placed
-from fairopt.simulation.placement import fewest_hosts, stays
+from fairopt.simulation.placement import fewest_hosts, staying
 from fairopt.testing.round_strategies import queues
 
 few = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -68,7 +68,7 @@ def test_who_ran_stays_where_it_is_if_it_can(queue: Queue, data: st.DataObject) 
     allowed = [request for request in ran if set(queue.gpu_types(queue.last[request.row])) <= set(request.gpu_types)]
     # in the round before they all ran side by side, so that all of them can stay
     assert all(found[request.row] == queue.last[request.row] for request in allowed)
-    assert all(stays(queue, request, free) == (request in allowed) for request in requests)
+    assert all(bool(staying(queue, [request], free.copy())[0]) == (request in allowed) for request in requests)
 
 
 def hosts_of(queue: Queue, gpu_types: Sequence[int]) -> list[int]:

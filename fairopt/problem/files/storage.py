@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from fairopt.errors import BadInput
@@ -93,8 +94,14 @@ def write_text(path: AnyPath, text: str) -> None:
         raise BadInput(f"cannot write: {error.strerror or error}", remedy=remedy) from error
 
 
-def require_place(path: Path | None, place: str) -> None:
-    """Refuse, before anything is computed, a file that cannot be written; ``place`` is the option that names it."""
+def require_place(path: Path | None, place: str, formats: Mapping[str, object] = MappingProxyType({})) -> None:
+    """Refuse, before anything is computed, a file that cannot be written; ``place`` is the option that names it.
+
+    ``formats``: the suffixes that it may have; empty, where it may have any.
+    """
+    if path is not None and formats:
+        with naming(path):
+            suffix_of(path, formats)
     if path is not None and (path.is_dir() or not path.parent.is_dir()):
         raise BadInput(f"{path} cannot be written", place=place, remedy="Name a file in a folder that exists")
 

@@ -78,6 +78,7 @@ JOB = TableType(
         Column("dataset_size", UNCHECKED, "Gigabytes of its data set.", 0),
         Column("weight", UNCHECKED, "Its weight among its tenant's jobs.", 1),
         Column("priority", UNCHECKED, "Its priority; larger is more urgent.", 0),
+        Column("estimate", LENGTH, "Its work, or duration, as policies are told; the truth where left out.", None),
         Column("throughput", NUMBERS, "Work per second on each of the types; for every job or for none.", None),
     ),
     called="jobs",
@@ -162,7 +163,7 @@ def _jobs(
         tenant=_owners(rows),
         throughput=speeds,
         tenant_weight=weights,
-        **{name: columns[name] for name in ("pattern", *_SAME)},
+        **{name: columns[name] for name in ("pattern", "estimate", *_SAME)},
     )
 
 
@@ -302,5 +303,6 @@ def _job(jobs: Jobs, row: int, with_speeds: bool) -> dict[str, Any]:
         "work" if with_speeds else "duration_s": jobs.work[row],
         "pattern": None if pattern is usual_pattern(jobs.gpus[row]) else pattern.value,
         "throughput": jobs.throughput[row].tolist() if with_speeds else None,
+        "estimate": None if jobs.estimate is None or jobs.estimate[row] == jobs.work[row] else jobs.estimate[row],
         **{name: getattr(jobs, name)[row] for name in _SAME},
     }

@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
+from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.gandiva_fair.servers import Home, ServerLoads
 from fairopt.models.gandiva_fair.split_stride import fair_tickets
 from fairopt.models.gandiva_fair.tickets import effective_tickets, entitled
 from fairopt.models.gavel.water_filling import WaterFilling
-from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs

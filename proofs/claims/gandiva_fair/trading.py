@@ -11,12 +11,13 @@ from statistics import median
 
 import numpy as np
 
+from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.datasets import gandiva_market, gandiva_table1, gandiva_table3
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import EqualSplit, SecondPriceTrading, WaterFilling
 from fairopt.models.gandiva_fair.second_price_trading import Trade
-from fairopt.policy import Allocation, allocate
+from fairopt.policy import Allocation
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import require

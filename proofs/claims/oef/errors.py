@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairopt import allocate
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, NonCooperativeOEF
-from fairopt.policy import Policy, allocate
+from fairopt.policy import Policy
 from fairopt.program import Array
 from fairopt.proofs.claims.oef.tenants import TENANTS, RatioSpread, between, draw, market_of, tables
 from fairopt.proofs.ledger.wording import listed, percent

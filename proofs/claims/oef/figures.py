@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairopt import allocate
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, EqualSplit, MaxMin, NonCooperativeOEF, SecondPriceTrading
-from fairopt.policy import Policy, allocate
+from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.claims.oef.tenants import (

@@ -8,12 +8,12 @@ from math import lcm
 
 import numpy as np
 
-from fairopt import discovery
+from fairopt import allocate, discovery
 from fairopt.backends.exact import Exact
 from fairopt.datasets import oef_eq6, oef_example
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
-from fairopt.policy import Policy, allocate
+from fairopt.policy import Policy
 from fairopt.problem import Market, market_from_dict
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Affine, Formulation, Program

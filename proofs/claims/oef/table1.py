@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxMin, NonCooperativeOEF, SecondPriceTrading
-from fairopt.policy import Formulated, allocate
+from fairopt.policy import Formulated
 from fairopt.problem import Market
 from fairopt.proofs.claims.oef.theorems import no_optimum_has
 from fairopt.proofs.ledger.checking import require

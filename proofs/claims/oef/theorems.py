@@ -12,10 +12,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
-from fairopt.policy import Formulated, allocate
+from fairopt.policy import Formulated
 from fairopt.policy.optima import is_extreme
 from fairopt.problem import Market
 from fairopt.program import Array

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from fairopt import allocate
 from fairopt.errors import NotInstalled
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, NonCooperativeOEF
-from fairopt.policy import Policy, allocate
+from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import NoLongerFollows

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fairopt.bench.journal import line_of
 from fairopt.bench.records import (
     Clock,
     Environment,
@@ -20,7 +21,6 @@ from fairopt.bench.records import (
     MeasurementStatus,
     Record,
     Stages,
-    line_of,
     measurements,
     record_of,
 )

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from fairopt.bench.records import Environment, Measurement, MeasurementStatus, Record, line_of, record_of
+from fairopt.bench.journal import line_of
+from fairopt.bench.records import Environment, Measurement, MeasurementStatus, Record, record_of
 from fairopt.bench.report.page import report
 
 SPEC = """

@@ -11,6 +11,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.models import WaterFilling
 from fairopt.models.baselines.equal_split import fill
@@ -18,7 +19,6 @@ from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair, Shared, Traded
 from fairopt.models.gandiva_fair.servers import ServerLoads, to_balance, to_faster_type
 from fairopt.models.gandiva_fair.split_stride import fair_tickets
 from fairopt.models.gandiva_fair.tickets import effective_tickets, entitled, job_tickets, load_per_gpu, tickets_per_gpu
-from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
@@ -142,6 +142,12 @@ def test_section_3_4_a_slight_speedup_spreads_jobs_and_a_large_one_shares_time()
     assert Counter(types_chosen("1.25", 8)) == Counter(V100=4, K80=4)
     assert Counter(types_chosen(5, 8)) == Counter(V100=8)
     assert types_chosen("1.25", 3, unknown) == ["V100"] * 3
+
+
+def test_nobody_is_profiled_and_jobs_go_to_the_next_type_once_the_allocation_is_used_up():
+    """Sec. 3.5: "on the V100s until the user exhausts their V100 allocation"; it was the newest type for all of them."""
+    assert types_chosen(5, 8, unknown) == ["V100"] * 4 + ["K80"] * 4
+    assert Counter(types_chosen(5, 16, unknown)) == Counter(V100=8, K80=8)
 
 
 def test_unknown_types_are_tried_when_tickets_on_known_ones_are_used_up():
@@ -312,6 +318,21 @@ def test_a_user_that_comes_late_gets_its_share():
     got = gpus_by_user(records[60:], trace)
     assert abs(got["C", "V100"] - 8) <= F(1, 4)  # loads may differ by a tenth
     assert {each.before for each in records[31].ran if each.change is Change.MIGRATE} <= {("V100",), ("K80",)}
+
+
+def test_a_round_of_several_quanta_has_the_moves_of_each():
+    """Sec. 3.5: one migration in a quantum, of one or two minutes; a round of 300 is five quanta of 60."""
+    names = [f"j{n}" for n in range(1, 33)]
+    jobs = Jobs.of(gpus=[1] * 32, work=[30 if n % 2 else 6000 for n in range(32)], types=["T"], names=names)
+    moves = {
+        quantum: max(
+            record.costs["moves"]
+            for record in run(GandivaFair(quantum=quantum), Trace(jobs), Cluster.uniform({"T": (2, 8)}), length=300)
+        )
+        for quantum in (None, 60, 600)
+    }
+    assert moves[None] == moves[600] == 1
+    assert 1 < moves[60] <= 5
 
 
 @pytest.mark.parametrize("migrations", [0, 1, 5])

@@ -12,11 +12,18 @@ import pytest
 from fairopt.backends import Highs
 from fairopt.errors import NotCapable
 from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair
-from fairopt.models.gandiva_fair.lottery import GangAwareLottery, LotteryWithBackfilling, backfilled, gang_aware
+from fairopt.models.gandiva_fair.lottery import (
+    GangAwareLottery,
+    Lots,
+    LotteryWithBackfilling,
+    backfilled,
+    gang_aware,
+)
 from fairopt.models.gandiva_fair.pools import fastest
 from fairopt.models.gandiva_fair.split_stride import SplitStride
 from fairopt.models.gandiva_fair.stride import GangAwareStride
 from fairopt.models.gandiva_fair.stride import gang_aware as algorithm_1
+from fairopt.models.gandiva_fair.tickets import UNIT
 from fairopt.policy import Policy, Schedule, decide
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
@@ -30,7 +37,7 @@ from fairopt.proofs.claims.gandiva_fair.stride import (
     one_at_a_time,
     without_overtaking,
 )
-from fairopt.simulation import Change, run, snapshot_from, snapshot_text
+from fairopt.simulation import Change, Round, run, snapshot_from, snapshot_text
 
 POLICIES = (GangAwareStride(), LotteryWithBackfilling(), GangAwareLottery(), SplitStride(), GandivaFair())
 SERVER = Cluster.uniform({"V100": (1, 4)})
@@ -75,16 +82,16 @@ def test_a_new_job_enters_at_the_least_pass():
         passes = last.after.state.passes
         # after five quanta x ran three times and y twice, at stride 2 each; z enters level with y, and y is first
         before = {"x": F(6), "y": F(4), "z": F(4)}
-        assert {name: passes[name] - before[name] for name in "xyz"} == {"x": 0, "y": 3, "z": 0}, servers
+        assert {name: F(passes[name], UNIT) - before[name] for name in "xyz"} == {"x": 0, "y": 3, "z": 0}, servers
 
 
 def test_tickets_of_small_users_go_to_the_others():
     # C can use 1 of 4 GPUs only: its pass is raised as if it had a quarter of all tickets
     jobs = Jobs.of(gpus=[4, 4, 1], work=[ENDLESS] * 3, types=["V100"], tenant=list("ABC"), names=list("abc"))
     one = next(run(GangAwareStride(), Trace(jobs), SERVER, length=1))
-    assert one.after.state.passes == {"a": F(4) / F(9, 8), "b": 0, "c": 0}
+    assert one.after.state.passes == {"a": F(4) / F(9, 8) * UNIT, "b": 0, "c": 0}
     plain = next(run(GangAwareStride(readjust=False), Trace(jobs), SERVER, length=1))
-    assert plain.after.state.passes == {"a": 4, "b": 0, "c": 0}
+    assert plain.after.state.passes == {"a": 4 * UNIT, "b": 0, "c": 0}
 
 
 def test_types_are_pools_of_their_own():
@@ -123,7 +130,7 @@ def test_a_gang_is_later_than_its_gpus_one_by_one():
 # -- lotteries ---------------------------------------------------------------------------------------------------------
 def test_backfilling_fills_the_server_and_never_takes_a_job_twice():
     for seed in range(200):
-        chosen = backfilled(Random(seed), [1, 1, 0.5, 0.5, 0.25, 0.25], [1, 1, 2, 2, 4, 4], 4)
+        chosen = backfilled(Random(seed), [4, 4, 2, 2, 1, 1], [1, 1, 2, 2, 4, 4], 4)
         assert len(chosen) == len(set(chosen))
         assert sum([1, 1, 2, 2, 4, 4][job] for job in chosen) == 4
 
@@ -146,7 +153,7 @@ def test_every_win_is_served_once():
     sizes = [1, 1, 2, 2, 4, 4]
     for _ in range(400):
         before = Counter(waiting)
-        chosen, waiting = gang_aware(dice, [1, 1, 0.5, 0.5, 0.25, 0.25], sizes, 4, waiting)
+        chosen, waiting = gang_aware(dice, [4, 4, 2, 2, 1, 1], sizes, 4, waiting)
         assert sum(sizes[job] for job in chosen) == 4
         served.update(chosen)
         wins.update(Counter(chosen) + Counter(waiting) - before)
@@ -158,7 +165,7 @@ def test_waiting_wins_are_bounded():
     # fair shares would leave GPUs idle: the large job cannot run beside a small one that always does
     waiting: list[int] = []
     for seed in range(300):
-        _, waiting = gang_aware(Random(seed), [1, 0.01, 1, 1, 1], [3, 1, 3, 3, 3], 4, waiting, longest=50)
+        _, waiting = gang_aware(Random(seed), [100, 1, 100, 100, 100], [3, 1, 3, 3, 3], 4, waiting, longest=50)
         assert len(waiting) <= 50
 
 
@@ -179,6 +186,30 @@ def test_lottery_is_fair_in_the_long_run_and_backfilling_is_not():
         assert abs(fair[job] / 2000 - part) < 0.04
     assert unfair["a"] / 2000 > 0.75
     assert unfair["e"] / 2000 < 0.1
+
+
+def test_lots_are_drawn_in_proportion_to_tickets_and_those_taken_away_are_not_drawn():
+    dice, lots = Random(2), Lots([5, 0, 3, 2, 7])
+    lots.remove(4)
+    drawn = Counter(lots.draw(dice) for _ in range(5000))
+    assert lots.total == 10
+    assert drawn.keys() == {0, 2, 3}
+    assert all(abs(drawn[job] / 5000 - part / 10) < 0.03 for job, part in ((0, 5), (2, 3), (3, 2)))
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_ties_of_tickets_are_decided_alike_in_floats(policy):
+    """Tenths and thirds, which floats round, of users who come and go: jobs of equal passes keep their order."""
+    for seed in range(12):
+        trace, cluster = random_trace(seed)
+        jobs = replace(trace.jobs, tenant_weight=trace.jobs.tenant_weight * F(1, 10))
+        exactly = list(run(policy, Trace(jobs), cluster, length=1, rounds=40))
+        nearly = list(run(policy, Trace(jobs).as_(float), cluster, length=1, rounds=40))
+        assert [_places(record) for record in exactly] == [_places(record) for record in nearly]
+
+
+def _places(record: Round) -> list[tuple[str, object]]:
+    return [(one.job, one.spots) for one in record.ran]
 
 
 # -- split stride ------------------------------------------------------------------------------------------------------

@@ -9,11 +9,11 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.errors import BadInput, NotCapable
 from fairopt.models import EqualSplit, SecondPriceTrading
 from fairopt.models.gandiva_fair.second_price_trading import OEF_EQUATION_1, THREE_TYPES, Trade, replay, type_pairs
-from fairopt.policy import allocate
 from fairopt.problem import Market
 from fairopt.testing.samples import sample_markets
 

@@ -10,6 +10,7 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium
@@ -17,7 +18,7 @@ from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, spend
 from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
 from fairopt.models import NashWelfare
 from fairopt.models.nash import nash_welfare
-from fairopt.policy import allocate, uniqueness
+from fairopt.policy import uniqueness
 from fairopt.problem import Market
 from fairopt.program import INFINITY
 from fairopt.testing.float_samples import large_market, rising

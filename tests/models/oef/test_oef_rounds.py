@@ -286,6 +286,18 @@ def test_larger_jobs_come_first_and_whole_onto_one_host():
     assert sorted(placements) == [0, 1, 2, 3]
 
 
+def test_a_tenants_jobs_take_turns_and_the_one_that_starved_longest_is_next():
+    """Sec. 6.1.3; larger jobs came first in every round, so that a job of one GPU waited until they were done."""
+    cluster = Cluster.uniform({"gpu": (1, 4)})
+    jobs = Jobs.of(gpus=[4, 4, 1, 2], work=[10**6] * 4, types=cluster.types, names=list("abcd"), arrival=[0, 0, 0, 1])
+    records = long_run(OEFRounds(), Trace(jobs), cluster, 8)
+    ran = ["".join(sorted(one.job for one in record.ran)) for record in records]
+    assert ran == ["a", "b", "cd", "a", "b", "cd", "a", "b"]
+    two = Jobs.of(gpus=[2] * 3, work=[10**6] * 3, types=cluster.types, names=list("abc"))
+    ran = ["".join(sorted(one.job for one in record.ran)) for record in long_run(OEFRounds(), Trace(two), cluster, 6)]
+    assert ran == ["ab", "ac", "bc"] * 2
+
+
 @pytest.mark.parametrize("shares", [CooperativeOEF(), NonCooperativeOEF(), MaxMin(), SecondPriceTrading()])
 @pytest.mark.parametrize("cross_type", [True, False])
 @pytest.mark.parametrize("settings", [2, pytest.param(10, marks=pytest.mark.slow)])

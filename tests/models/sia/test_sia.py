@@ -154,7 +154,7 @@ def test_the_verifier_refuses_a_run_of_elastic_jobs() -> None:
     trace = Trace(elastic())
     history = History.of(trace, CLUSTER, run(Sia(), trace, CLUSTER, length=60))
     text = json.dumps(document(history, Mechanics(), 60, "sia"))
-    with pytest.raises(Unreadable, match="unknown keys: .*elastic"):
+    with pytest.raises(Unreadable, match=r"unknown keys: .*elastic"):
         judge(text, Fraction(0))
 
 

@@ -1,11 +1,9 @@
-"""Pictures: who gets what, and what a user gains by reporting another speedup.
+"""Pictures of allocations: who gets what, and what a user gains by reporting another speedup.
 
-Each function makes a figure of its own, or draws on ``ax``, and returns the figure; nothing is kept in pyplot. Save one
-with ``plot.shares(decision).savefig("shares.png")``. matplotlib is an extra, imported when a figure is asked for.
-
+>>> from fairopt import allocate, plot
 >>> from fairopt.datasets import oef_example
 >>> from fairopt.models import EqualSplit
->>> figure = shares(allocate(EqualSplit(), oef_example()))
+>>> figure = plot.shares(allocate(EqualSplit(), oef_example()))
 >>> figure.axes[0].get_title(loc="left")
 'Who gets what: equal-split'
 """
@@ -19,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt import discovery
-from fairopt.by_name import AnyPolicy, AnySolver
-from fairopt.errors import BadInput, NotInstalled, NotSolved
-from fairopt.policy import Allocation, Policy, allocate
+from fairopt.by_name import AnyPolicy, AnySolver, allocate
+from fairopt.errors import BadInput, NotSolved
+from fairopt.plot.figures import COLOURS, HATCHES, LINES, figure_of, short_name, with_legend
+from fairopt.policy import Allocation, Policy
 from fairopt.policy.decide import Chosen
 from fairopt.problem import Market
 from fairopt.problem.labels import nearest
@@ -33,17 +32,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Okabe and Ito's colours, which colour-blind people tell apart, in an order whose neighbours differ in lightness too.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-#: Where the colours repeat, hatches distinguish the parts, and line styles the lines.
-HATCHES = ("", "///", "...", "xxx")
-LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 1)), (0, (3, 1, 1, 1, 1, 1)))
 #: The most bars of a picture; with more it cannot be read, and may exceed the size limit of image files.
 MOST_USERS = 200
 #: The number of panels in a row.
 PER_ROW = 3
-#: A longer name loses its middle: bars keep their room, and names that differ at the end stay different.
-LONGEST_NAME = 28
 #: The number of reports in a default sweep, besides those next to a change in the order of users.
 REPORTS = 81
 
@@ -58,11 +50,11 @@ def shares(decision: Allocation, users: Sequence[str | int] | None = None, *, ax
     """
     rows = _rows(decision.market, users)
     if ax is None:
-        ax = _figure(7.5, _height(len(rows))).subplots()
+        ax = figure_of(7.5, _height(len(rows))).subplots()
     _bars(ax, decision, rows)
     ax.set_title(f"Who gets what: {decision.policy}", loc="left")
     ax.set_xlabel(f"GPUs\n{OWN_PARTITION}")
-    return _with_legend(ax)
+    return with_legend(ax)
 
 
 def compare_shares(
@@ -85,7 +77,7 @@ def compare_shares(
     rows = _rows(market, users)
     down = -(-len(listed) // PER_ROW)
     across = -(-len(listed) // down)
-    figure = _figure(2.0 + 2.8 * across, 1.0 + down * (_height(len(rows)) - 0.3))
+    figure = figure_of(2.0 + 2.8 * across, 1.0 + down * (_height(len(rows)) - 0.3))
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
     for panel, decision, title in zip(panels, listed, titles, strict=False):
         _bars(panel, decision, rows)
@@ -132,7 +124,7 @@ def misreport(
     solvers = [discovery.solver_of(each, backend if each.has_program else None) for each in policies]
     gains = [true_gains(each, market, i, j, told, by) for each, by in zip(policies, solvers, strict=True)]
     if ax is None:
-        ax = _figure(8, 4.2).subplots()
+        ax = figure_of(8, 4.2).subplots()
     ax.axhline(0, color="0.3", linewidth=1, label="honest level")
     ax.axvline(market.speedup[i, j], color="0.3", linewidth=1, linestyle=":", label=f"truth: {market.speedup[i, j]:g}")
     for number, (each, gain) in enumerate(zip(policies, gains, strict=True)):
@@ -150,7 +142,7 @@ def misreport(
     ax.set_title(f"What {name} gains by misreporting its speed on {type}{of}", loc="left")
     ax.set_xlabel(f"reported speedup on {type} (throughput on one GPU, in {name}'s units)")
     ax.set_ylabel("gain in true throughput (% of the honest one)")
-    return _with_legend(ax)
+    return with_legend(ax)
 
 
 def true_gains(policy: Policy, market: Market, user: int, type: int, reports: Array, backend: Chosen | None) -> Array:
@@ -198,7 +190,7 @@ def _bars(ax: Axes, decision: Allocation, rows: Sequence[int]) -> None:
         left = left + held[:, j]
     for place, end, value in zip(places, left, ratio, strict=True):
         ax.annotate(f"{value:.2f}", (end, place), (4, 0), textcoords="offset points", va="center", fontsize="small")
-    ax.set_yticks(places, [_short(market.users[i]) for i in rows])
+    ax.set_yticks(places, [short_name(market.users[i]) for i in rows])
     ax.set_ylim(len(rows) - 0.4, -0.6)  # the first user on top
     ax.set_xlim(0, _room(decision, rows))
     ax.spines[["top", "right"]].set_visible(False)
@@ -218,26 +210,5 @@ def _rows(market: Market, users: Sequence[str | int] | None) -> list[int]:
     return rows
 
 
-def _short(name: str) -> str:
-    half = LONGEST_NAME // 2
-    return name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
-
-
 def _height(users: int) -> float:
     return 1.2 + 0.26 * max(users, 3)  # inches
-
-
-def _with_legend(ax: Axes) -> Figure:
-    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, borderaxespad=0)
-    figure = ax.get_figure(root=True)
-    if figure is None:
-        raise BadInput("these axes belong to no figure", place="ax", remedy="Give axes that were not removed")
-    return figure
-
-
-def _figure(width: float, height: float) -> Figure:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise NotInstalled("pictures need matplotlib: pip install 'fairopt[plot]'") from error
-    return Figure(figsize=(width, height), layout="constrained")

@@ -1,0 +1,1 @@
+"""Studies that come with fairopt: a TOML file each."""

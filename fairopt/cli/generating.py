@@ -1,0 +1,87 @@
+"""`fairopt generate`: traces that are drawn at random, by seed, at a load that is stated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairopt import discovery
+from fairopt.cli import as_json, completing, listing, tables
+from fairopt.cli.given import input_option
+from fairopt.cli.settings import Settings, configured
+from fairopt.errors import BadInput
+from fairopt.problem import Cluster, Trace, read_cluster, write_trace
+from fairopt.problem.numbers import exact
+from fairopt.workloads import ErrorForm, ErrorSign, EstimationError, Workload
+
+
+def generate(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="A generator; without one, all are listed. Without --out: all about it, its options too.",
+            autocompletion=completing.registered(discovery.WORKLOADS),
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write the trace: .csv, .toml, .json.")
+    ] = None,
+    cluster: Annotated[
+        Path | None, input_option("A cluster file: .toml or .json. The generator's own where left out.", Cluster)
+    ] = None,
+    settings: Settings = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same trace.", min=0)] = 0,
+    error: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Tell policies estimates of work that are off by so much, as 0.3."),
+    ] = None,
+    error_form: Annotated[ErrorForm, typer.Option(help="How errors are distributed.")] = ErrorForm.UNIFORM,
+    error_sign: Annotated[
+        ErrorSign, typer.Option(help="Whether estimates are too large, too small, or either.")
+    ] = ErrorSign.BOTH,
+    json_: listing.AsJson = False,
+) -> None:
+    """Draw a trace at random, at a load that is stated, and write it to a file for the other commands."""
+    if name is None and out is not None:
+        raise BadInput(
+            f"no trace to write to {out}", place="--out", remedy="Name a generator; `fairopt generate` has all"
+        )
+    known = listing.chosen(None if name is None else [name], discovery.WORKLOADS, discovery.workload)
+    if name is None or out is None:
+        rows = as_json.workloads(known)
+        return listing.show(json_, rows, lambda: tables.workloads(rows) if name is None else tables.workload(*rows))
+    workload = configured(known[0], settings or [])
+    there = _home(workload) if cluster is None else read_cluster(cluster)
+    with tables.working(f"writing {out}"):
+        trace = workload.trace(seed, there)
+        if error is not None:
+            wrong = EstimationError(float(exact(error, "--error")), error_form, error_sign)
+            trace = wrong.applied(trace, seed)
+        write_trace(trace, out)
+    _say(workload, trace, there, out, json_)
+
+
+def _home(workload: Workload) -> Cluster:
+    if not workload.home:
+        remedy = "Give a cluster file, or a data set such as @philly-cluster"
+        raise BadInput(f"{workload.name} has no cluster of its own", place="--cluster", remedy=remedy)
+    home: Cluster = discovery.load(discovery.DATASETS, workload.home)()
+    return home
+
+
+def _say(workload: Workload, trace: Trace, cluster: Cluster, out: Path, json_: bool) -> None:
+    jobs, load = trace.jobs, float(workload.load_of(trace, cluster))
+    hours = float(jobs.arrival[-1] - jobs.arrival[0]) / 3600
+    said = {
+        "schema": as_json.SCHEMA,
+        "file": str(out),
+        "kind": "trace",
+        "holds": repr(trace),
+        "load": load,
+        "counted": workload.counted.value,
+    }
+    text = f"{out}: {trace!r}, arriving over {hours:.4g} h; load {load:.4f} at {workload.counted.value} speed"
+    listing.show(json_, said, lambda: tables.say(text))

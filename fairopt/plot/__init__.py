@@ -1,0 +1,25 @@
+"""Pictures: of allocations and misreports, and of runs and studies.
+
+Each function makes a figure of its own, or draws on ``ax``, and returns the figure; nothing is kept in pyplot. Save one
+with ``plot.shares(decision).savefig("shares.png")``. matplotlib is an extra, imported when a figure is asked for.
+"""
+
+from fairopt.plot.allocations import compare_shares, misreport, shares
+from fairopt.plot.figures import COLOURS, HATCHES, LINES, LONGEST_NAME
+from fairopt.plot.runs import against_load, cdf, gantt, over_time, tenant_share, tradeoff
+
+__all__ = [
+    "COLOURS",
+    "HATCHES",
+    "LINES",
+    "LONGEST_NAME",
+    "against_load",
+    "cdf",
+    "compare_shares",
+    "gantt",
+    "misreport",
+    "over_time",
+    "shares",
+    "tenant_share",
+    "tradeoff",
+]

@@ -1,0 +1,275 @@
+"""`Engine`: a trace on a cluster under a policy, what changed round after round."""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from fairopt.backends import Method, Solver
+from fairopt.policy import BrokenSchedule, Policy, Schedule, decide, session
+from fairopt.problem import Cluster, Queue, Trace
+from fairopt.program import Array, Number
+from fairopt.simulation.changes import Changes
+from fairopt.simulation.engine.decided import Decided, carried_out, going_on
+from fairopt.simulation.engine.hosts import Hosts
+from fairopt.simulation.engine.standing import Standing
+from fairopt.simulation.mechanics import Mechanics, length_of
+from fairopt.simulation.record import Snapshot
+from fairopt.simulation.run import begin, check_goes_on, check_matches, refuse_stall, rounds_until
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Moment:
+    """Where a run is between two rounds: what a snapshot holds, and what saves work in the next round.
+
+    ``up`` (H,): the hosts that worked in the round before. ``schedule``: what was decided last, for the rows ``asked``;
+    it ``stands`` until then, unless something happens. ``said``: the costs, notes and back end that were told last,
+    None if that is not known. ``seconds``: what deciding took since the last changes.
+    """
+
+    index: int
+    now: Number
+    arrived: int
+    standing: Standing
+    held: tuple[frozenset[str], ...]
+    state: Any
+    started: bool
+    idle: int
+    up: Array
+    schedule: Schedule | None = None
+    stands: Number | None = None
+    asked: Array | None = None
+    said: Mapping[str, Any] | None = None
+    seconds: float = 0.0
+
+
+class Engine:
+    """A run of `policy` over `trace`; iterate it for the `Changes` of the rounds in which something changed.
+
+    The arguments, the errors and what happens are those of `fairopt.simulation.run`, which is the referee: whoever
+    runs, moves or completes does so at the same time. Time and memory follow the jobs present. A round in which nothing
+    can change, as the `stands` of the last schedule says, is played without asking the policy; ``ask`` True asks it in
+    every round. A policy's state is then that of the last round in which it was asked.
+
+    An iteration goes on where the last one ended, also where an exception ended it: each round is done, or it is not.
+
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> from fairopt.models import ShortestRemainingTimeFirst
+    >>> engine = Engine(ShortestRemainingTimeFirst(), philly_trace().as_(float), philly_cluster(), length=300, rounds=9)
+    >>> [(each.index, len(each.placed)) for each in engine], engine.snapshot().now
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        trace: Trace,
+        cluster: Cluster,
+        *,
+        length: object,
+        mechanics: Mechanics | None = None,
+        backend: Solver | Method | None = None,
+        exact: bool = False,
+        rounds: int | None = None,
+        after: Snapshot | None = None,
+        ask: bool = False,
+    ) -> None:
+        self._number: type = Fraction if trace.jobs.exact else float
+        self._length: Number = self._number(length_of(length))
+        check_matches(trace, cluster)
+        if after is not None:
+            check_goes_on(after, trace, cluster)
+        self._policy, self._trace, self._cluster = policy, trace, cluster.as_(self._number)
+        self._mechanics = mechanics or Mechanics()
+        kind = type(self._mechanics)
+        # another model may change a job's speed or loading while it stays where it is
+        self._stays_same = kind.speed is Mechanics.speed and kind.setup is Mechanics.setup
+        self._ask = ask or not self._stays_same
+        self._session = session(policy, backend, exact=exact)
+        self._rounds, self._done, self._stopped = rounds, 0, False
+        self._arrival: list[Number] = trace.jobs.arrival.tolist()
+        self._hosts = Hosts(self._cluster, trace)
+        whole = Queue.fresh(trace.jobs, self._cluster, length=self._length)
+        self._fits: Array = np.asarray(whole.fits.any(axis=1))
+        first = begin(self._cluster, self._number) if after is None else after
+        self._at = _Moment(
+            index=first.index,
+            now=first.now,
+            arrived=first.arrived,
+            standing=Standing.of(first.present, trace.jobs, self._number),
+            held=first.held,
+            state=first.state,
+            started=first.started,
+            idle=first.idle,
+            up=self._hosts.up_before(first.now, self._length),
+            said=None if first.started else {"costs": {}, "notes": {}, "backend": "auto"},
+        )
+        _log.info("%s by %s: %d jobs", policy.name, self._session.solver.name, len(trace.jobs))
+
+    @property
+    def index(self) -> int:
+        """The number of the round that comes next."""
+        return self._at.index
+
+    def stop(self) -> None:
+        """Let the run end after the round that it is in; a handler of signals may call it."""
+        self._stopped = True
+
+    def snapshot(self) -> Snapshot:
+        """Return how to go on from here, as `fairopt.simulation.run` would."""
+        at = self._at
+        return Snapshot(
+            index=at.index,
+            now=at.now,
+            arrived=at.arrived,
+            present=dict(at.standing.states(at.now)),
+            held=at.held,
+            state=at.state,
+            started=at.started,
+            idle=at.idle,
+        )
+
+    def __iter__(self) -> Iterator[Changes]:
+        """Yield what changes, in the rounds in which something does. Errors: `BrokenSchedule`, `Stalled`."""
+        while not self._stopped and (self._rounds is None or self._done < self._rounds):
+            played = self._played(self._at)
+            if played is None:
+                return
+            # in one step: an exception from outside comes before this round, or after it has been told
+            self._at, self._done, changes = played[0], self._done + 1, played[1]
+            if changes is not None:
+                yield changes
+
+    def _played(self, before: _Moment) -> tuple[_Moment, Changes | None] | None:
+        """Return the next round's end, and its changes where there are any; None where no round is left."""
+        at = self._skipped(before)
+        if at is None:
+            return None
+        fresh = range(at.arrived, bisect_right(self._arrival, at.now, lo=at.arrived))
+        up, end = self._hosts.up(at.now), at.now + self._length
+        if not fresh and up is at.up and at.stands is not None and at.now < at.stands:
+            decided = going_on(at.standing, at.now, end)
+        else:
+            at, decided = self._asked(at, fresh, up)
+        standing, completed, lost = decided.standing.advanced(at.now, end, self._hosts.failing(at.now, end))
+        calm = not fresh and not decided.standing.running.any() and not self._hosts.change(at.now, end)
+        after = replace(
+            at,
+            index=at.index + 1,
+            now=end,
+            arrived=fresh.stop,
+            standing=standing,
+            idle=at.idle + 1 if calm else 0,
+            up=up,
+            stands=None if completed or lost else at.stands,
+        )
+        if calm:
+            self._refuse_stall(after)
+        changes = Changes(
+            index=at.index,
+            begin=at.now,
+            end=end,
+            arrived=fresh,
+            failed=tuple(np.flatnonzero(before.up & ~up).tolist()) if up is not before.up else (),
+            back=tuple(np.flatnonzero(up & ~before.up).tolist()) if up is not before.up else (),
+            misfits=decided.misfits,
+            stopped=decided.stopped,
+            placed=decided.placed,
+            leases=decided.leases,
+            completed=completed,
+            lost=lost,
+            **decided.says,
+            seconds=at.seconds,
+        )
+        if changes == Changes(at.index, at.now, end, range(fresh.stop, fresh.stop)):
+            return after, None
+        return replace(after, seconds=0.0), changes
+
+    def _skipped(self, at: _Moment) -> _Moment | None:
+        """Return the beginning of the next round in which jobs can run or have just come; None if there is none."""
+        arrived, rows = at.arrived, at.standing.rows
+        left = arrived < len(self._arrival)
+        if (left and self._arrival[arrived] <= at.now) or (len(rows) and self._fits[rows].any()):
+            return at
+        if not left:
+            return None
+        skipped = rounds_until(self._arrival[arrived], at.now, self._length)
+        return replace(at, index=at.index + skipped, now=at.now + skipped * self._length)
+
+    def _asked(self, at: _Moment, fresh: range, up: Array) -> tuple[_Moment, Decided]:
+        """Ask the policy; return the moment with its answer, and what is new by it."""
+        jobs = self._trace.jobs
+        before = at.standing.joined(fresh, jobs, at.now)
+        standing = before if up is at.up else before.on_hosts(up)
+        last = None if at.schedule is None else at.schedule.queue
+        queue = Queue(
+            cluster=self._cluster,
+            jobs=last.jobs if last is not None and standing.rows is at.asked else jobs.take(standing.rows),
+            index=at.index,
+            now=at.now,
+            length=self._length,
+            remaining=standing.remaining,
+            attained=standing.attained,
+            setup=standing.setup,
+            last=standing.last,
+            running=standing.running,
+            lease=standing.leases(at.now),
+            started=standing.started,
+            up=up,
+            held=at.held,
+        )
+        if last is not None:
+            queue.recall(last)
+        begun = perf_counter()
+        # a fresh session each round, so that a run continues from a snapshot as if it had not stopped
+        state = at.state if at.started else None
+        schedule = decide(self._policy, queue, state=state, at=self._session.next())
+        seconds = perf_counter() - begun
+        if schedule.queue is not queue:
+            raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
+        whole = not self._stays_same or at.schedule is None
+        decided = carried_out(schedule, standing, before, self._mechanics, whole=whole)
+        count = len(standing.rows)
+        misfits = {int(standing.rows[row]): why for row, why in queue.misfits.items() if row >= count - len(fresh)}
+        said = {
+            "costs": dict(schedule.costs),
+            "notes": {int(standing.rows[row]): text for row, text in schedule.notes.items()},
+            "backend": schedule.backend,
+        }
+        says = said if at.said is None else {name: value for name, value in said.items() if at.said[name] != value}
+        moment = replace(
+            at,
+            held=self._held(at.held, decided),
+            state=schedule.state,
+            started=True,
+            schedule=schedule,
+            asked=standing.rows,
+            stands=None if self._ask else schedule.stands,
+            said=said,
+            seconds=at.seconds + seconds,
+        )
+        return moment, replace(decided, misfits=misfits, says=says)
+
+    def _held(self, held: tuple[frozenset[str], ...], decided: Decided) -> tuple[frozenset[str], ...]:
+        """Return the datasets on each host once those who are placed have read theirs."""
+        new = list(held)
+        for each in decided.placed:
+            name = self._trace.jobs.dataset[each.row]
+            for host, _ in each.spots if name else ():
+                new[host] |= {name}
+        return tuple(new)
+
+    def _refuse_stall(self, after: _Moment) -> None:
+        """Raise `Stalled` as the referee does."""
+        names, rows = self._trace.jobs.names, after.standing.rows
+        waiting = (names[row] for row in rows[self._fits[rows]].tolist())
+        stands = Snapshot(after.index, after.now, after.arrived, {}, after.held, idle=after.idle)
+        refuse_stall(stands, self._trace, self._policy.name, waiting)

@@ -1,0 +1,170 @@
+"""How the jobs present stand between two rounds, in columns, and what a round does to those that run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from fairopt.problem import Jobs, Spots
+from fairopt.program import Array, Number, cast, objects
+from fairopt.simulation.record import JobState
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Standing:
+    """The columns of `JobState`, one value for each of n jobs present; nothing in it is ever changed in place.
+
+    ``rows`` (n,) are those of the trace, rising. ``lease`` and ``speed`` (work per unit of time on ``last``) count
+    where a job is ``running``.
+    """
+
+    rows: Array
+    gpus: Array
+    remaining: Array
+    attained: Array
+    setup: Array
+    lease: Array
+    running: Array
+    last: tuple[Spots, ...]
+    started: tuple[Number | None, ...]
+    speed: Array
+
+    @classmethod
+    def of(cls, present: Mapping[int, JobState], jobs: Jobs, number: type) -> Standing:
+        """Return the columns of a snapshot's jobs, of ``jobs`` of the whole trace. Their speeds are not known yet."""
+        rows, states = np.array(list(present), dtype=np.int64), list(present.values())
+        columns: dict[str, Any] = {
+            name: cast(objects(getattr(each, name) for each in states), number)
+            for name in ("remaining", "attained", "setup", "lease")
+        }
+        return cls(
+            rows=rows,
+            gpus=jobs.gpus[rows],
+            running=np.array([each.running for each in states], dtype=bool),
+            last=tuple(each.last for each in states),
+            started=tuple(each.started for each in states),
+            speed=cast(np.zeros(len(states)), number),
+            **columns,
+        )
+
+    def states(self, now: Number) -> Iterator[tuple[int, JobState]]:
+        """Yield each job's row and state; ``now`` is when the last round ended."""
+        columns = (self.remaining, self.attained, self.setup, self.running, self.leases(now))
+        listed = (column.tolist() for column in columns)
+        for row, left, got, setup, running, lease, last, started in zip(
+            self.rows.tolist(), *listed, self.last, self.started, strict=True
+        ):
+            yield row, JobState(left, got, setup, last, running, lease, started)
+
+    def leases(self, now: Number) -> Array:
+        """Return until when each job holds its GPUs, ``now`` where it runs nowhere."""
+        there: Any = now
+        return np.where(self.running, self.lease, there)
+
+    def leased_until(self, now: Number, end: Number) -> Array:
+        """Return the lease of each job that goes on, and the ``end`` of the round for those that hold none."""
+        last: Any = end
+        return np.where(self.leases(now) > now, self.lease, last)
+
+    def joined(self, fresh: range, jobs: Jobs, now: Number) -> Standing:
+        """Return the same with the rows that just came."""
+        if not fresh:
+            return self
+        count, none = len(fresh), jobs.work[fresh.start : fresh.stop] * 0
+        return Standing(
+            rows=np.concatenate((self.rows, np.arange(fresh.start, fresh.stop))),
+            gpus=np.concatenate((self.gpus, jobs.gpus[fresh.start : fresh.stop])),
+            remaining=np.concatenate((self.remaining, jobs.work[fresh.start : fresh.stop])),
+            attained=np.concatenate((self.attained, none)),
+            setup=np.concatenate((self.setup, none)),
+            lease=np.concatenate((self.lease, none + now)),
+            running=np.concatenate((self.running, np.zeros(count, dtype=bool))),
+            last=self.last + ((),) * count,
+            started=self.started + (None,) * count,
+            speed=np.concatenate((self.speed, none)),
+        )
+
+    def without(self, gone: Array) -> Standing:
+        """Return the same without the jobs that are ``gone`` (n,)."""
+        stay = ~gone
+        kept = stay.tolist()
+        return Standing(
+            rows=self.rows[stay],
+            gpus=self.gpus[stay],
+            remaining=self.remaining[stay],
+            attained=self.attained[stay],
+            setup=self.setup[stay],
+            lease=self.lease[stay],
+            running=self.running[stay],
+            last=tuple(compress(self.last, kept)),
+            started=tuple(compress(self.started, kept)),
+            speed=self.speed[stay],
+        )
+
+    def on_hosts(self, up: Array) -> Standing:
+        """Return the same, where no job runs that has a host that is not ``up`` (H,)."""
+        if up.all():
+            return self
+        works = up.tolist()
+        alive = [
+            running and all(works[host] for host, _ in last)
+            for running, last in zip(self.running.tolist(), self.last, strict=True)
+        ]
+        return replace(self, running=np.array(alive, dtype=bool))
+
+    def advanced(
+        self, now: Number, end: Number, failing: Mapping[int, Number]
+    ) -> tuple[Standing, dict[int, Number], dict[int, Number]]:
+        """Return what a round from ``now`` to ``end`` makes of them, and when rows were completed, or lost by failures.
+
+        It is what `fairopt.simulation.run.play` does with those that run.
+
+        ``failing`` are the hosts that fail in the round, and when.
+        """
+        at = np.flatnonzero(self.running)
+        if not len(at):
+            return self, {}, {}
+        over: Any = end  # numpy's types know no Fractions
+        left, loading, speed = self.remaining[at], self.setup[at], self.speed[at]
+        complete = now + loading + left / speed
+        # each operation in the referee's order, so that floats are the same to the last bit
+        till = np.minimum(complete, over)
+        lost = self._lost(at, till, failing) if failing else {}
+        for place, moment in lost.items():
+            till[place] = moment
+        held = till - now
+        spent = np.minimum(loading, held)
+        done = complete <= over
+        progress = np.where(done, left, (held - spent) * speed)
+        if lost:  # the round's work, and the loading
+            places = list(lost)
+            done[places] = False
+            progress[places] = spent[places] = now * 0
+        remaining, attained, setup = self.remaining.copy(), self.attained.copy(), self.setup.copy()
+        remaining[at], setup[at] = left - progress, loading - spent
+        attained[at] += self.gpus[at] * held
+        running = self.running
+        if lost:
+            running = running.copy()
+            running[at[list(lost)]] = False
+        after = replace(self, remaining=remaining, attained=attained, setup=setup, running=running)
+        rows = self.rows[at]
+        lost_rows = {int(rows[place]): moment for place, moment in lost.items()}
+        if not done.any():
+            return after, {}, lost_rows
+        gone = np.zeros(len(self.rows), dtype=bool)
+        gone[at[done]] = True
+        return after.without(gone), dict(zip(rows[done].tolist(), till[done].tolist(), strict=True)), lost_rows
+
+    def _lost(self, at: Array, till: Array, failing: Mapping[int, Number]) -> dict[int, Number]:
+        """Return when a host fails under jobs that still run, by their place in ``at``."""
+        lost = {}
+        for place, job in enumerate(at.tolist()):
+            moments = [failing[host] for host, _ in self.last[job] if host in failing]
+            if moments and min(moments) < till[place]:
+                lost[place] = min(moments)
+        return lost

@@ -1,0 +1,120 @@
+"""The fair GPU-time of jobs and tenants, and how many jobs are present, as a run goes on.
+
+It is what `fairopt.simulation.gpu_time.GpuTime` says with its default options, for each job at its completion: nothing
+is kept but what is needed for the jobs present.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fairopt.problem.queue import Queue
+from fairopt.program import Number
+from fairopt.simulation.gpu_time import Claimant, Window, job_share, overlap, quota, tenant_share
+
+
+class Share(NamedTuple):
+    """What accrued from a job's arrival: the number of jobs present times time, and its fair GPU-time."""
+
+    presence: Number
+    fair: Number
+
+
+@dataclass
+class _Tenant:
+    """A tenant's active jobs, and what accrued up to ``since``, by job and for the tenant in the window."""
+
+    quota: Number
+    since: Number
+    fair: Number
+    demand: int = 0
+    counts: Counter[Claimant] = field(default_factory=Counter)
+    due: dict[Claimant, Number] = field(default_factory=dict)
+
+    def pass_to(self, time: Number, window: Window | None) -> None:
+        """Let all accrue up to a time."""
+        if self.demand and time > self.since:
+            share = tenant_share(self.demand, self.quota, True)
+            # jobs are counted by weight, so that no rounding error is left when all of them are gone
+            weights = sum(each.weight * count for each, count in self.counts.items())
+            for each in self.due:
+                self.due[each] += job_share(each.gpus, each.weight, weights, share) * (time - self.since)
+            self.fair += share * overlap(window, self.since, time)
+        self.since = time
+
+    def change(self, claimant: Claimant, by: int) -> None:
+        """Count a job that becomes active (1), or is not any more (-1)."""
+        self.demand += by * claimant.gpus
+        self.counts[claimant] += by
+        if self.counts[claimant]:
+            self.due.setdefault(claimant, self.since * 0)
+        else:
+            del self.counts[claimant], self.due[claimant]
+
+
+class FairShares:
+    """Fair shares over time; completions come by rising time, arrivals are those of the trace.
+
+    ``queue`` is that of all jobs of the trace, ``able`` (n,) says which of them are active from their arrival on;
+    ``window`` is that in which the fair GPU-time of tenants counts. Source: ASTRAEA Sec. 4.2, Eq. (6)-(14).
+    """
+
+    def __init__(self, queue: Queue, able: Sequence[bool], window: Window | None) -> None:
+        jobs = queue.jobs
+        gpus, weights = int(queue.cluster.gpus.sum()), sum(jobs.tenant_weight)
+        self._window, self._able = window, able
+        self._arrival, self._now, self._next = jobs.arrival, queue.now, 0
+        self._tenants = [_Tenant(quota(each, weights, gpus), queue.now, queue.now) for each in jobs.tenant_weight]
+        self._owner, self._size, self._weight = jobs.tenant.tolist(), jobs.gpus.tolist(), jobs.weight
+        self._count, self._presence = 0, queue.now
+        self._begun: dict[int, Share] = {}  # what had accrued when a job came
+
+    def pass_to(self, time: Number) -> None:
+        """Let all accrue up to a time: the jobs that arrive before it become active."""
+        while self._next < len(self._arrival) and self._arrival[self._next] < time:
+            row, self._next = self._next, self._next + 1
+            if self._able[row]:
+                self._change(row, self._arrival[row], 1)
+                self._begun[row] = Share(self._presence, self._tenants[self._owner[row]].due[self._claimant(row)])
+        self._at(time)
+
+    def complete(self, row: int, time: Number) -> Share:
+        """Return what accrued for a job that is completed at a time, not before that of the last call."""
+        share = self.of(row, time)
+        self._change(row, time, -1)
+        del self._begun[row]
+        return share
+
+    def of(self, row: int, time: Number) -> Share:
+        """Return what accrued for a job until a time, not before that of the last call; 0 if it fits none."""
+        self.pass_to(time)
+        begun = self._begun.get(row)
+        if begun is None:
+            return Share(time * 0, time * 0)
+        tenant = self._tenants[self._owner[row]]
+        tenant.pass_to(time, self._window)
+        return Share(self._presence - begun.presence, tenant.due[self._claimant(row)] - begun.fair)
+
+    def of_tenants(self, time: Number) -> list[Number]:
+        """Return the fair GPU-time of each tenant within the window so far."""
+        self.pass_to(time)
+        for tenant in self._tenants:
+            tenant.pass_to(time, self._window)
+        return [tenant.fair for tenant in self._tenants]
+
+    def _change(self, row: int, time: Number, by: int) -> None:
+        self._at(time)
+        tenant = self._tenants[self._owner[row]]
+        tenant.pass_to(time, self._window)
+        tenant.change(self._claimant(row), by)
+        self._count += by
+
+    def _at(self, time: Number) -> None:
+        self._presence += self._count * (time - self._now)
+        self._now = time
+
+    def _claimant(self, row: int) -> Claimant:
+        return Claimant(self._owner[row], self._size[row], self._weight[row])

@@ -1,0 +1,158 @@
+"""`Measures`: the numbers by which papers compare schedulers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from fairopt.problem.tables import Grid, Short, Tabular
+from fairopt.program import Number, short_text
+from fairopt.simulation.gpu_time import ratio
+from fairopt.simulation.measures_gpus import GpuUse, Moves
+
+PERCENTILES = (50, 90, 99)
+#: A ratio in floats counts as 1 up to this excess: jobs that run alone have exactly 1.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, repr=False)
+class Spread(Short):
+    """One number per job: count, mean (exact if they are), extremes, percentiles in floats; None without jobs."""
+
+    count: int
+    mean: Number | None
+    least: Number | None
+    most: Number | None
+    percentiles: Mapping[int, float | None]
+
+    @classmethod
+    def of(cls, values: Sequence[Number]) -> Spread:
+        """Return the summary of ``values``."""
+        if not values:
+            return cls(0, None, None, None, dict.fromkeys(PERCENTILES))
+        at = np.percentile(np.array([float(value) for value in values]), PERCENTILES)
+        middle = dict(zip(PERCENTILES, at.tolist(), strict=True))
+        return cls(len(values), sum(values[1:], values[0]) / len(values), min(values), max(values), middle)
+
+
+@dataclass(frozen=True, repr=False)
+class TenantMeasures(Short):
+    """One tenant: its jobs that arrived, those completed, their mean JCT, the GPU-time it held, and its LTGF."""
+
+    jobs: int
+    completed: int
+    jct_mean: Number | None
+    held: Number
+    ltgf: Number | None
+
+
+@dataclass(frozen=True, repr=False)
+class Measures(Tabular):
+    """The measures of a run. Times are in the trace's unit, GPU-time is in GPUs times that; ratios have no unit.
+
+    * ``jobs``: the number that arrived. ``completed``: the number completed. ``unfinished``: names of jobs that arrived
+      and can run, but did not complete. ``never_started``: those of them that never ran. ``misfits``: names of jobs
+      that fit no type of the cluster.
+    * ``jct``: from arrival to completion. ``slowdown``: that over the time in which the job held GPUs. Both are of
+      completed jobs. ``first_wait``: from arrival to the first GPUs; for jobs that never ran, to the end of the last
+      round.
+    * ``makespan``: from the first arrival to the last completion; None while a job is unfinished or to come.
+    * ``finish_time``: rho = T_sh / T_id of completed jobs, `finish_time_fairness`; ``worse_off``: the share above 1.
+    * ``ltgf``: long-term GPU-time fairness of jobs, Eq. (15) of ASTRAEA; ``sharing_loss``: share of jobs below 0.95.
+    * ``gpu``: the use of the GPU-time. ``moves``: counts of moves of jobs. ``rounds``: the number in which somebody was
+      present.
+    * ``tenants``: by name. ``deciding``: seconds for decisions, the only measure that differs between equal runs.
+
+    With a measured window (`fairopt.simulation.measures.Measuring`), what is of jobs is of those that arrived in it, and
+    GPU-time, moves and what tenants hold are those within it; ``rounds`` and ``deciding`` are of the whole run.
+
+    Source: ASTRAEA, TPDS 2022, Sec. 3.2, 4.2, 6.1.4, 6.3 (slowdown, LTGF, sharing loss); FFT, ICS 2025, Sec. 6.1.5, 6.2
+    (finish-time fairness, first wait, migrations).
+    """
+
+    jobs: int
+    completed: int
+    unfinished: tuple[str, ...]
+    never_started: tuple[str, ...]
+    misfits: tuple[str, ...]
+    jct: Spread
+    slowdown: Spread
+    first_wait: Spread
+    makespan: Number | None
+    finish_time: Spread
+    worse_off: float | None
+    ltgf: Spread
+    sharing_loss: Number | None
+    gpu: GpuUse
+    moves: Moves
+    tenants: Mapping[str, TenantMeasures]
+    rounds: int
+    deciding: float
+
+    def __repr__(self) -> str:
+        shown = ("jct_mean", "makespan", "finish_time_mean", "utilisation")
+        said = [f"{name} {short_text(value)}" for name in shown if (value := _ROW[name][1](self)) is not None]
+        done = f"{self.completed} of {self.jobs} jobs completed in {self.rounds} rounds"
+        return f"<Measures: {', '.join([done, *said])}>"
+
+    def _table(self) -> Grid:
+        found = {name: (of(self), unit) for name, (unit, of) in _ROW.items()}
+        columns = {name: [each[at] for each in found.values()] for at, name in enumerate(("value", "unit"))}
+        return Grid("measure", list(found), columns)
+
+    def row(self) -> dict[str, int | float | None]:
+        """Return the measures of the table that compares policies, by the names of `UNITS`; floats and counts."""
+        found = {name: of(self) for name, (_, of) in _ROW.items()}
+        return {
+            name: value if value is None or isinstance(value, int) else float(value) for name, value in found.items()
+        }
+
+
+def _part(name: str) -> tuple[str, Callable[[Measures], Number | None]]:
+    """Return the entry of the share of the usable GPU-time that is ``name`` in `GpuUse`."""
+    return "share of GPU-time", lambda found: ratio(getattr(found.gpu, name), found.gpu.usable)
+
+
+def _percentile(at: int) -> tuple[str, Callable[[Measures], Number | None]]:
+    return "time", lambda found: found.jct.percentiles[at]
+
+
+#: By the entry of `Measures.row`: its unit, and what it is. "time" is the trace's unit, seconds in files; "" is for
+#: ratios.
+_ROW: Mapping[str, tuple[str, Callable[[Measures], Number | None]]] = {
+    "completed": ("jobs", lambda found: found.completed),
+    "unfinished": ("jobs", lambda found: len(found.unfinished)),
+    "misfits": ("jobs", lambda found: len(found.misfits)),
+    "jct_mean": ("time", lambda found: found.jct.mean),
+    **{f"jct_p{at}": _percentile(at) for at in PERCENTILES},
+    "makespan": ("time", lambda found: found.makespan),
+    "finish_time_mean": ("", lambda found: found.finish_time.mean),
+    "finish_time_max": ("", lambda found: found.finish_time.most),
+    "worse_off": ("share of jobs", lambda found: found.worse_off),
+    "ltgf_job_mean": ("", lambda found: found.ltgf.mean),
+    "sharing_loss": ("share of jobs", lambda found: found.sharing_loss),
+    "ltgf_tenant_min": (
+        "",
+        lambda found: min((each.ltgf for each in found.tenants.values() if each.ltgf is not None), default=None),
+    ),
+    "slowdown_mean": ("", lambda found: found.slowdown.mean),
+    "slowdown_p99": ("", lambda found: found.slowdown.percentiles[99]),
+    "first_wait_mean": ("time", lambda found: found.first_wait.mean),
+    "first_wait_max": ("time", lambda found: found.first_wait.most),
+    "utilisation": _part("held"),
+    "useful": _part("useful"),
+    "loading": _part("loading"),
+    "lost": _part("lost"),
+    "freed": _part("freed"),
+    "fragmentation": _part("fragmented"),
+    "scattered": _part("scattered"),
+    "migrations": ("count", lambda found: found.moves.migrations),
+    "to_faster": ("share of migrations", lambda found: ratio(found.moves.to_faster, found.moves.migrations)),
+    "restarts": ("count", lambda found: found.moves.restarts),
+    "rounds": ("count", lambda found: found.rounds),
+    "deciding": ("seconds", lambda found: found.deciding),
+}
+UNITS: Mapping[str, str] = MappingProxyType({name: unit for name, (unit, _) in _ROW.items()})

@@ -1,0 +1,11 @@
+"""Studies: policies of rounds on many traces, clusters, loads and seeds, and who is better, and how sure that is.
+
+`spec` reads what is asked, `traces` makes the traces, `playing` plays one cell of the grid and measures it, `running`
+plays all of them on an executor, `statistics` compares, `results` puts cells in order for tables and the page.
+"""
+
+from fairopt.studies.lines import OverTime
+from fairopt.studies.playing import Observed, observe
+from fairopt.studies.spec import StudySpec
+
+__all__ = ["Observed", "OverTime", "StudySpec", "observe"]

@@ -1,0 +1,268 @@
+"""A study's specification: one TOML file that says who plays what, and what is compared.
+
+Every key is described in docs/howto/studies.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from enum import Enum
+from fractions import Fraction
+from itertools import product
+from os import PathLike
+from typing import Any
+
+from fairopt import discovery
+from fairopt.bench.reading import (
+    check_different,
+    check_schema,
+    plain,
+    require_counts,
+    require_positive,
+    require_text,
+    require_values,
+    shipped_in,
+    source_of,
+    tables_of,
+)
+from fairopt.codec import decode
+from fairopt.errors import BadInput, require
+from fairopt.policy import Policy
+from fairopt.problem import Queue
+from fairopt.problem.files.documents import parse_toml
+from fairopt.problem.files.storage import naming
+from fairopt.problem.labels import check_keys, nearest
+from fairopt.problem.numbers import shown
+from fairopt.simulation import Mechanics
+from fairopt.simulation.measures import UNITS
+from fairopt.studies.estimates import EstimationError
+from fairopt.studies.traces import Place, Source
+
+SCHEMA = 1
+#: Where the studies that come with fairopt are.
+SHIPPED = "fairopt.benchmarks.studies"
+LISTER = "fairopt study list"
+
+
+class Better(Enum):
+    """Which values of a measure are the better ones."""
+
+    LESS = "less"
+    MORE = "more"
+
+
+@dataclass(frozen=True)
+class Player:
+    """A policy of a study, by name, with its options as ``--set`` takes them; ``label`` is what tables call it."""
+
+    policy: str
+    label: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require_text(self, "policy", "label")
+
+    def made(self) -> Policy:
+        """Return the policy. Errors: `BadInput` for an unknown name or option."""
+        from fairopt.cli.settings import configured  # what reads --set
+
+        settings = [f"{name}={_text(value)}" for name, value in self.options.items()]
+        return configured(discovery.policy(self.policy, Queue), settings)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Mechanics of a study, in seconds and as a factor: see `fairopt.simulation.Mechanics`."""
+
+    label: str = ""
+    restart: float = 0
+    launch: float = 0
+    spread: float = 1
+    local_data: bool = False
+
+    def made(self) -> Mechanics:
+        """Return the mechanics. Errors: `BadInput`."""
+        costs = {name: Fraction(str(getattr(self, name))) for name in ("restart", "launch", "spread")}
+        return Mechanics(**costs, local_data=self.local_data)
+
+
+@dataclass(frozen=True)
+class Window:
+    """What is measured: all jobs but the first part that arrives, ``warm_up``, and the last, ``cool_down``."""
+
+    warm_up: float = 0.0
+    cool_down: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("warm_up", "cool_down"):
+            value = getattr(self, name)
+            require(0 <= value < 1, value, f"key {name!r}", "Give the part of the jobs, from 0 to below 1")
+        total = self.warm_up + self.cool_down
+        require(total < 1, f"{total:g} for both", "window", "Leave some jobs between warm_up and cool_down")
+
+    def rows(self, count: int) -> range:
+        """Return the rows of the jobs that are measured."""
+        return range(int(self.warm_up * count), count - int(self.cool_down * count))
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is compared: a measure, which values are better, and with whom; without ``baseline`` every pair."""
+
+    measure: str
+    better: Better
+    baseline: str = ""
+
+    def __post_init__(self) -> None:
+        if self.measure not in UNITS:
+            raise BadInput(f"got {shown(self.measure)}", place="key 'measure'", remedy=nearest(self.measure, UNITS))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all policies of a study play alike: one point of the grid without policy and seed."""
+
+    source: Source
+    place: Place
+    load: float
+    error: EstimationError
+    costs: Costs
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What tables call each part."""
+        labels = self.source.label, self.place.label, f"{self.load:g}", self.error.label, self.costs.label
+        return dict(zip(("trace", "cluster", "load", "error", "mechanics"), labels, strict=True))
+
+
+@dataclass(frozen=True)
+class StudySpec:
+    """A specification: every policy plays every trace on every cluster, load, error and mechanics, with every seed.
+
+    ``length`` is that of a round in seconds, ``rounds`` the most that are played, None for all. ``source`` is the text
+    that it was read from.
+    """
+
+    name: str
+    title: str
+    length: float = 300
+    rounds: int | None = None
+    seeds: tuple[int, ...] = (0,)
+    loads: tuple[float, ...] = (1.0,)
+    window: Window = Window()
+    policies: tuple[Player, ...] = ()
+    traces: tuple[Source, ...] = ()
+    clusters: tuple[Place, ...] = ()
+    errors: tuple[EstimationError, ...] = (EstimationError(),)
+    mechanics: tuple[Costs, ...] = (Costs(),)
+    compare: tuple[Question, ...] = ()
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        require_text(self, "name", "title")
+        require_positive(self, "length")
+        require_counts(self, 1, "rounds")
+        for name, values, least in (("seeds", self.seeds, 0.0), ("loads", self.loads, 1e-9)):
+            require_values(values, f"key {name!r}")
+            require(min(values) >= least, shown(min(values)), f"key {name!r}", "Give numbers that are not negative")
+
+    @classmethod
+    def parse(cls, source: str, file: str = "") -> StudySpec:
+        """Return the specification in a TOML text; names and files are not looked up yet (`check`).
+
+        Errors: `BadInput` with the file, the key, the value and what to do.
+        """
+        with naming(file):
+            return _spec(source)
+
+    @classmethod
+    def read(cls, path_or_name: str | PathLike[str]) -> StudySpec:
+        """Return the specification in a file, or the one of that name that comes with fairopt, checked.
+
+        Errors: `BadInput`, as `parse`.
+        """
+        source, file = source_of(path_or_name, SHIPPED, LISTER)
+        spec = cls.parse(source, file)
+        with naming(file):
+            spec.check()
+        return spec
+
+    def check(self) -> None:
+        """Refuse unknown policies, options, traces and clusters. Errors: `BadInput` that names the place."""
+        checks: Mapping[str, list[Callable[[], object]]] = {
+            "policies": [each.made for each in self.policies],
+            "traces": [each.check for each in self.traces],
+            "clusters": [each.made for each in self.clusters],
+            "mechanics": [each.made for each in self.mechanics],
+        }
+        for kind, entries in checks.items():
+            for number, check in enumerate(entries, start=1):
+                with naming(place=f"{kind} {number}"):
+                    check()
+        labels = [each.label for each in self.clusters]
+        for number, source in enumerate(self.traces, start=1):
+            for label in source.clusters:
+                if label not in labels:
+                    place = f"traces {number}, key 'clusters'"
+                    raise BadInput(f"there is no {shown(label)}", place=place, remedy=nearest(label, labels))
+            if source.resampled and 0 not in self.seeds:
+                remedy = "Add 0, which plays it as it is: the others are draws from it"
+                raise BadInput(f"trace {source.label!r} is a file", place="key 'seeds'", remedy=remedy)
+
+    def settings(self) -> Iterator[Setting]:
+        """Yield what all policies play, in the order of the specification."""
+        for source, place, load, error, costs in product(
+            self.traces, self.clusters, self.loads, self.errors, self.mechanics
+        ):
+            if not source.clusters or place.label in source.clusters:
+                yield Setting(source, place, load, error, costs)
+
+
+def studies() -> Iterator[tuple[str, ...]]:
+    """Yield (name, title) of each study that comes with fairopt."""
+    for name, text in shipped_in(SHIPPED).items():
+        yield name, StudySpec.parse(text, f"{name}.toml").title
+
+
+def _spec(source: str) -> StudySpec:
+    data = plain(parse_toml(source), "")
+    known = ["schema", *(each.name for each in fields(StudySpec) if each.name != "source")]
+    check_keys(data, known, ("schema", "name", "policies", "traces", "clusters", "compare"), "the top level")
+    check_schema(data, SCHEMA)
+    if isinstance(count := data.get("seeds"), int) and not isinstance(count, bool):
+        require(count >= 1, count, "key 'seeds'", "Give how many there are, or a list of them")
+        data["seeds"] = list(range(count))
+    blocks: Mapping[str, tuple[type, Callable[[dict[str, Any]], str]]] = {
+        "policies": (Player, lambda each: each.get("policy", "")),
+        "traces": (Source, lambda each: each.get("file", "") or each.get("generator", "")),
+        "clusters": (Place, lambda each: each.get("file", "") or " + ".join(each.get("hosts", ()))),
+        "errors": (EstimationError, lambda each: f"{each.get('kind', 'uniform')} {each.get('size', 0)}"),
+        "mechanics": (Costs, _differences),
+    }
+    made: dict[str, Any] = {}
+    for key, (kind, called) in blocks.items():
+        if key in data:
+            made[key] = tables_of(kind, data, key, lambda each, _, called=called: {"label": called(each), **each})  # type: ignore[misc]
+            check_different(key, [each.label for each in made[key]])
+    made["compare"] = tables_of(Question, data, "compare", lambda each, _: each)
+    labels = [each.label for each in made["policies"]]
+    for number, question in enumerate(made["compare"], start=1):
+        if question.baseline and question.baseline not in labels:
+            place = f"compare {number}, key 'baseline'"
+            raise BadInput(
+                f"there is no {shown(question.baseline)}", place=place, remedy=nearest(question.baseline, labels)
+            )
+    spec: StudySpec = decode(StudySpec, {"title": data["name"], **{key: data[key] for key in data if key not in made}})
+    return replace(spec, **made, source=source)
+
+
+def _differences(costs: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in costs.items()) or "free"
+
+
+def _text(value: Any) -> str:
+    """Return a value as ``--set`` takes it."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ",".join(map(_text, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

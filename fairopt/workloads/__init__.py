@@ -1,0 +1,37 @@
+"""Generators of traces: who comes when, with which jobs, on a cluster and at a load that is stated and checked.
+
+A generator is a frozen dataclass, whose fields are its options, found by entry point (``fairopt.workloads``).
+
+>>> from fairopt.datasets import philly_cluster
+>>> trace = Poisson(jobs=100, load=0.8).trace(seed=3, cluster=philly_cluster())
+>>> round(float(load_of(trace, philly_cluster())), 4)
+0.8
+"""
+
+from fairopt.workloads.astraea import AstraeaPhilly, AstraeaVenus
+from fairopt.workloads.estimates import ErrorForm, ErrorSign, EstimationError
+from fairopt.workloads.fft import FftTraces
+from fairopt.workloads.load import Counted, load_of
+from fairopt.workloads.oef import OefTenants
+from fairopt.workloads.on_off import OnOff
+from fairopt.workloads.poisson import Poisson
+from fairopt.workloads.speeds import Speeds
+from fairopt.workloads.trace_driven import TraceDriven
+from fairopt.workloads.workload import Workload
+
+__all__ = [
+    "AstraeaPhilly",
+    "AstraeaVenus",
+    "Counted",
+    "ErrorForm",
+    "ErrorSign",
+    "EstimationError",
+    "FftTraces",
+    "OefTenants",
+    "OnOff",
+    "Poisson",
+    "Speeds",
+    "TraceDriven",
+    "Workload",
+    "load_of",
+]

@@ -1,0 +1,175 @@
+"""The traces of ASTRAEA's evaluation: two weeks of Venus and of Philly, as they were."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+from fairopt.datasets.tables import dataset_path
+from fairopt.errors import BadInput
+from fairopt.problem import Cluster, Jobs, Trace
+from fairopt.workloads.load import gpu_time
+from fairopt.workloads.marginals import quotas
+from fairopt.workloads.synthetic import FINE, span_of
+from fairopt.workloads.workload import Workload, check_count, check_range
+
+
+class Weights(Enum):
+    """Tenants' weights: EQUAL, the GPUs that their jobs ask for (REQUESTED), or the QUOTA of GPUs that they had."""
+
+    EQUAL = "equal"
+    REQUESTED = "requested"
+    QUOTA = "quota"
+
+
+@dataclass(frozen=True)
+class _Window(Workload):
+    """Consecutive jobs of a real trace, with their tenants, sizes and run times; nothing is random, whatever the seed.
+
+    * ``data``: the table of the trace's jobs (.csv or .csv.gz); "" for the thousand jobs that are part of fairopt.
+    * ``begin_s``: when the window begins, in the table's seconds; 0 in the thousand jobs. ``days``: how long it is.
+    * ``jobs``: how many there are at most (none: all of the window). Jobs whose tenant is not known are left out.
+    * ``load``: times of arrival are stretched or compressed to this (none: they are as they were).
+    * ``weights``: those of tenants.
+    """
+
+    excerpt: ClassVar[str]
+    trace_name: ClassVar[str]
+
+    data: str = ""
+    begin_s: int = 0
+    days: float = 14
+    jobs: int | None = None
+    load: float | None = None
+    weights: Weights = Weights.REQUESTED
+
+    def __post_init__(self) -> None:
+        check_range(self.begin_s, "begin_s", above=-1)
+        check_range(self.days, "days", most=10_000)
+        if self.jobs is not None:
+            check_count(self.jobs, "jobs", least=2)
+        if self.load is not None:
+            check_range(self.load, "load", most=1000)
+
+    def trace(self, seed: int, cluster: Cluster) -> Trace:
+        """Return the jobs of the window for ``cluster``; throughputs are 1, whatever its types."""
+        rows = list(islice(self._rows(), self.jobs))
+        if len(rows) < 2:
+            remedy = "Give another begin_s, or the whole table as data"
+            raise BadInput(f"{len(rows)} jobs from second {self.begin_s} on", place="begin_s", remedy=remedy)
+        gpus, work = [int(row["gpus"]) for row in rows], [Fraction(row["duration_s"]) for row in rows]
+        arrival = [Fraction(row["submit_s"]) - Fraction(rows[0]["submit_s"]) for row in rows]
+        if self.load is not None:
+            speed = [[Fraction(1)] * len(cluster.types)] * len(rows)
+            span = span_of(gpu_time(gpus, work, speed, cluster, self.counted), self.load, cluster)
+            if not arrival[-1]:
+                raise BadInput("all jobs arrive at once", place="jobs", remedy="Ask for more jobs")
+            arrival = [Fraction(round(each * span / arrival[-1]), FINE) for each in arrival]
+        tenant = [row["tenant"] for row in rows]
+        return Trace(
+            Jobs.of(
+                names=[row["job_id"] for row in rows],
+                gpus=gpus,
+                work=work,
+                types=cluster.types,
+                arrival=arrival,
+                tenant=tenant,
+                tenant_weight=self._weights(tenant, gpus),
+            )
+        )
+
+    def _weights(self, tenant: list[str], gpus: list[int]) -> dict[str, int]:
+        if self.weights is Weights.EQUAL:
+            return {}
+        if self.weights is Weights.REQUESTED:
+            asked: dict[str, int] = {}
+            for name, count in zip(tenant, gpus, strict=True):
+                asked[name] = asked.get(name, 0) + count
+            return asked
+        known = quotas(self.trace_name)
+        without = sorted({name for name in tenant if not known.get(name)})
+        if without:
+            remedy = "Say weights=requested or weights=equal"
+            raise BadInput(f"the quota of {without[0]!r} is not known", place="weights", remedy=remedy)
+        return {name: known[name] for name in tenant}
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the window whose tenant is known."""
+        path = Path(self.data) if self.data else dataset_path(self.excerpt)
+        try:
+            with (
+                gzip.open(path, "rt", encoding="utf-8", newline="")
+                if path.suffix == ".gz"
+                else path.open(encoding="utf-8", newline="") as stream
+            ):
+                for row in csv.DictReader(stream):
+                    after = int(row["submit_s"]) - self.begin_s
+                    if 0 <= after < self.days * 86_400 and row["tenant"] not in ("", "unknown"):
+                        yield row
+        except (OSError, EOFError, UnicodeDecodeError, KeyError, ValueError) as error:
+            remedy = "Give the table of the trace's jobs, with the columns of a trace file"
+            raise BadInput(f"cannot be read: {error!r}", place="data", remedy=remedy, file=str(path)) from error
+
+
+@dataclass(frozen=True)
+class AstraeaVenus(_Window):
+    """Jobs of Venus' September, on 100 hosts of 8 GPUs in the paper.
+
+    * ``data``: the table of Venus' jobs (.csv or .csv.gz); "" for the thousand jobs that are part of fairopt.
+    * ``begin_s``: when the window begins, in the table's seconds. No two weeks have the paper's 11,304 jobs; in the
+      whole table those with tenants begin at 14414301 (2020-09-01), 14932701 (09-07) and 15451101 (09-13).
+    * ``days``: "a two-week snapshot" (Sec. 6.1.2). ``jobs``: the most jobs (none: all; the paper has 11,304).
+    * ``load``: arrivals are stretched or compressed to this (none: as they were, Sec. 6.1.3).
+    * ``weights``: of tenants: quota (what they had; ours), requested (as the paper has it for Philly), equal.
+
+    Jobs whose tenant is not known are left out. Nothing is random, whatever the seed.
+
+    Source: ASTRAEA (2022), Sec. 6.1.2 and 6.1.3; Hu et al., SC 2021.
+
+    >>> from fairopt.datasets import astraea_venus_cluster
+    >>> AstraeaVenus().trace(seed=0, cluster=astraea_venus_cluster())
+    <Trace: <Jobs: 1000 of 15 tenants, types V100>, 0 outages>
+    """
+
+    name = "astraea-venus"
+    source = "ASTRAEA (2022), Sec. 6.1.2 and 6.1.3"
+    home = "astraea-venus-cluster"
+    excerpt = "venus_1000.csv"
+    trace_name = "venus"
+
+    weights: Weights = Weights.QUOTA
+
+
+@dataclass(frozen=True)
+class AstraeaPhilly(_Window):
+    """Jobs of Philly, on 210 hosts of 8 GPUs in the paper.
+
+    * ``data``: the table of Philly's jobs (.csv or .csv.gz); "" for the thousand jobs that are part of fairopt.
+    * ``begin_s``: when the window begins, in the table's seconds. No two weeks have the paper's 44,329 jobs; the most,
+      33,571, begin at 5493534 (2017-10-10).
+    * ``days``: "a two-week snapshot" (Sec. 6.1.2). ``jobs``: the most jobs (none: all).
+    * ``load``: arrivals are stretched or compressed to this (none: as they were, Sec. 6.1.3).
+    * ``weights``: of tenants: requested, "proportional to the total number of GPUs requested by all the jobs in this
+      VC" (Sec. 6.1.2), or equal.
+
+    Jobs whose tenant is not known are left out. Nothing is random, whatever the seed.
+
+    Source: ASTRAEA (2022), Sec. 6.1.2 and 6.1.3; Jeon et al., USENIX ATC 2019.
+
+    >>> from fairopt.datasets import astraea_philly_cluster
+    >>> AstraeaPhilly(jobs=100).trace(seed=0, cluster=astraea_philly_cluster())
+    <Trace: <Jobs: 100 of 6 tenants, types GPU>, 0 outages>
+    """
+
+    name = "astraea-philly"
+    source = "ASTRAEA (2022), Sec. 6.1.2 and 6.1.3"
+    home = "astraea-philly-cluster"
+    excerpt = "philly_1000.csv"
+    trace_name = "philly"

@@ -1,0 +1,54 @@
+"""Arrivals in bursts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log1p
+
+import numpy as np
+
+from fairopt.workloads.synthetic import FINE, Synthetic
+from fairopt.workloads.workload import check_range
+
+
+@dataclass(frozen=True)
+class OnOff(Synthetic):
+    """Jobs that arrive in bursts: the rate is high and low in turn, for random times (exponential).
+
+    ``on_hours`` and ``off_hours``: how long a burst and a pause take on average. ``burst``: how many times as many jobs
+    come in an hour of a burst as in one of a pause.
+
+    Source: ours; a Markov-modulated Poisson process of two states.
+
+    >>> from fairopt.datasets import philly_cluster
+    >>> OnOff(jobs=50, tenants=3, burst=100).trace(seed=1, cluster=philly_cluster())
+    <Trace: <Jobs: 50 of 3 tenants, types K80, P100, V100>, 0 outages>
+    """
+
+    name = "on-off"
+    source = "ours: a Poisson process whose rate is high and low in turn"
+
+    on_hours: float = 2
+    off_hours: float = 6
+    burst: float = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for each in ("on_hours", "off_hours"):
+            check_range(getattr(self, each), each, most=1_000_000)
+        check_range(self.burst, "burst", above=1, most=1_000_000)
+
+    def pieces(self, span: int, random: np.random.Generator) -> Sequence[tuple[int, int]]:
+        """Return bursts and pauses in turn, in whole seconds; the first is either, as likely as it is long."""
+        found: list[tuple[int, int]] = []
+        left = span
+        even = int(random.integers(2**32)) / 2**32 < self.on_hours / (self.on_hours + self.off_hours)
+        while left > 0:
+            hours, rate = (self.on_hours, self.burst) if even else (self.off_hours, 1)
+            drawn = -log1p(-int(random.integers(2**32)) / 2**32) * hours * 3600
+            # whole seconds, so that the last digit of a logarithm matters to nobody
+            length = min(left, max(1, round(drawn)) * FINE)
+            found.append((length, round(length * rate)))
+            left, even = left - length, not even
+        return found
