@@ -33,5 +33,6 @@ from fairopt.models.nash.partial_allocation import PartialAllocation as PartialA
 from fairopt.models.oef.cooperative import CooperativeOEF as CooperativeOEF
 from fairopt.models.oef.noncooperative import NonCooperativeOEF as NonCooperativeOEF
 from fairopt.models.oef.rounds import OEFRounds as OEFRounds
+from fairopt.models.pal.pal import PAL as PAL
 from fairopt.models.shockwave.shockwave import Shockwave as Shockwave
 from fairopt.models.sia.sia import Sia as Sia

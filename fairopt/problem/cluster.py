@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import check_name, checked_names, listed
-from fairopt.problem.columns import Frozen, checked_counts, limits, one_each, sized
+from fairopt.problem.columns import Frozen, amounts, checked_counts, limits, one_each, sized
 from fairopt.program import INFINITY, Array, Number, cast
 
 #: More hosts than this are taken for a mistake.
@@ -28,6 +28,7 @@ class Cluster(Frozen):
     * ``hosts`` (H,): names. ``gpu_type`` (H,): index of each host's type. ``gpus`` (H,): how many it has.
     * ``bandwidth`` (H,): gigabytes per unit of time between a host and the network; infinity for no limit.
     * ``rack`` (H,): the name of each host's rack, "" for none; () where no host is in one.
+    * ``speed`` (H,): a factor on the throughput of jobs on each host, for GPUs of one type that differ; None for 1.
 
     The unit of time is that of the trace which the cluster is used with: seconds in files.
 
@@ -44,6 +45,7 @@ class Cluster(Frozen):
     gpus: Array
     bandwidth: Array
     rack: tuple[str, ...] = ()
+    speed: Array | None = None
 
     @classmethod
     def of(
@@ -56,12 +58,13 @@ class Cluster(Frozen):
         bandwidth: Sequence[object] | None = None,
         hosts: Sequence[str] | None = None,
         rack: Sequence[str] | None = None,
+        speed: Sequence[object] | None = None,
     ) -> Cluster:
         """Validate and return a cluster; ``gpu_type`` (H,) names each host's type, ``gpus`` (H,) counts its GPUs.
 
         ``types`` gives the order of types (default: as they first appear), ``memory`` gigabytes by type,
         ``bandwidth`` (H,) gigabytes per unit of time; None or infinity for no limit. ``rack`` (H,) names racks, None or
-        "" for none.
+        "" for none, ``speed`` (H,) factors on throughput.
         Errors: `BadInput` that names the host or type, the value and what to do.
         """
         gpu_types = [str(name) for name in listed(gpu_type, "gpu_type")]
@@ -88,6 +91,7 @@ class Cluster(Frozen):
             gpus=checked_counts(gpus, places, "gpus", "host"),
             bandwidth=limits(one_each(bandwidth, len(gpu_types)), places, "bandwidth", "host"),
             rack=_racks(rack, places),
+            speed=_speeds(speed, places),
         )
 
     @classmethod
@@ -108,7 +112,8 @@ class Cluster(Frozen):
 
     def as_(self, number: type) -> Cluster:
         """Return the same cluster in ``float`` or in ``Fraction``; counts stay integers."""
-        return replace(self, memory=cast(self.memory, number), bandwidth=cast(self.bandwidth, number))
+        speed = None if self.speed is None else cast(self.speed, number)
+        return replace(self, memory=cast(self.memory, number), bandwidth=cast(self.bandwidth, number), speed=speed)
 
     def __repr__(self) -> str:
         parts = [f"{count} {name}" for name, count in zip(self.types, self.capacity.tolist(), strict=True)]
@@ -150,3 +155,8 @@ def _racks(rack: Sequence[str] | None, places: Sequence[str]) -> tuple[str, ...]
     given = sized(one_each(rack, len(places), ""), places, "rack", "host")
     names = [check_name(name, f"{place}, rack") if name else "" for name, place in zip(given, places, strict=True)]
     return tuple(names) if any(names) else ()
+
+
+def _speeds(speed: Sequence[object] | None, places: Sequence[str]) -> Array | None:
+    given = amounts(one_each(speed, len(places), 1), places, "speed", "host", above=True)
+    return given if (given != 1).any() else None

@@ -13,6 +13,7 @@
     memory    = 12             # gigabytes on one GPU, the same for all hosts of a type; no limit where left out
     bandwidth = 1.25           # gigabytes a second between the host and the network; no limit where left out
     rack      = "r1"           # the rack that the hosts stand in; none where left out
+    speed     = 0.95           # a factor on the throughput of jobs on these hosts; 1 where left out
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ HOST = TableType(
         Column("memory", positive(), "Gigabytes on one GPU, the same for all hosts of a type.", INFINITY),
         Column("bandwidth", positive(), "Gigabytes a second between the host and the network.", INFINITY),
         Column("rack", NAME, "The rack that the hosts stand in.", None),
+        Column("speed", positive(), "A factor on the throughput of jobs on these hosts.", 1),
     ),
     called="groups of hosts",
     most=MOST_HOSTS,
@@ -100,6 +102,7 @@ def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
         bandwidth=[group["bandwidth"] for group, _ in hosts],
         hosts=[name for _, name in hosts],
         rack=[group["rack"] or "" for group, _ in hosts],
+        speed=[group["speed"] for group, _ in hosts],
     )
 
 
@@ -128,10 +131,11 @@ def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
             raise BadInput("it has a memory but no hosts", place=f"type {name!r}", remedy="Leave out one or the other")
     groups = []
     racks = cluster.rack or ("",) * len(cluster.hosts)
-    numbers = zip(cluster.gpu_type.tolist(), cluster.gpus.tolist(), cluster.bandwidth.tolist(), racks, strict=True)
-    alike = list(numbers)
+    speeds = [1] * len(racks) if cluster.speed is None else cluster.speed.tolist()
+    columns = (cluster.gpu_type.tolist(), cluster.gpus.tolist(), cluster.bandwidth.tolist(), racks, speeds)
+    alike = list(zip(*columns, strict=True))
     for host, many, called in grouped(cluster.hosts, alike):
-        kind, gpus, bandwidth, rack = alike[host]
+        kind, gpus, bandwidth, rack, speed = alike[host]
         values = {"name": called, "type": cluster.types[kind], "gpus": gpus, "count": many, "bandwidth": bandwidth}
-        groups.append(values | {"memory": cluster.memory[kind], "rack": rack or None})
+        groups.append(values | {"memory": cluster.memory[kind], "rack": rack or None, "speed": speed})
     return write_document({"types": cluster.types, "host": groups}, CLUSTER)
