@@ -147,15 +147,23 @@ class JobMarket:
     elapsed: Array
 
     @classmethod
-    def of(cls, queue: Queue) -> JobMarket | None:
-        """Return the market of the jobs that could run now, in Fractions; None where there are none."""
+    def of(cls, queue: Queue, *, by_tenant: bool = False) -> JobMarket | None:
+        """Return the market of the jobs that could run now, in Fractions; None where there are none.
+
+        ``by_tenant``: each tenant's weight is divided among its jobs here, in proportion to their own weights.
+        """
         rows = queue.able
         if not rows:
             return None
+        weight = queue.jobs.weight[rows]
+        if by_tenant:
+            tenant = queue.jobs.tenant[rows]
+            whole = np.array([weight[tenant == each].sum() for each in tenant])
+            weight = weight / whole * queue.jobs.tenant_weight[tenant]
         market = Market.of(
             per_gpu(queue, rows, queue.allowed),
             queue.capacity.tolist(),
-            weight=queue.jobs.weight[rows],
+            weight=weight,
             demand=queue.jobs.gpus[rows].tolist(),
             users=[queue.jobs.names[row] for row in rows],
             types=queue.cluster.types,
