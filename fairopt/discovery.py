@@ -73,6 +73,8 @@ def policies(problem: type | None = None) -> list[Policy]:
 
     Errors: `NotInstalled` where one cannot be loaded, `BadInput` for an entry point that gives no policy.
 
+    Source: each policy names its own in ``source``.
+
     >>> [each.name for each in policies(Batch)][:2]
     ['batch-private', 'fcfs']
     """

@@ -15,3 +15,4 @@ class Exit(IntEnum):
     UNDECIDED = 4
     INTERRUPTED = 130
     NOBODY_READS = 141  # like a program ended by SIGPIPE: the reader of a pipe went away
+    TERMINATED = 143  # `run`, by SIGTERM

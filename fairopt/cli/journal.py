@@ -1,24 +1,25 @@
 """The file that `fairopt run --state` writes: the record of the run, with snapshots to go on from.
 
-It is a record as `fairopt.simulation.recording` describes it. Now and then, and whenever the run stops, a line
-``{"snapshot": {...}, "seconds": s}`` is added; the seconds are what deciding took since the last round with a line.
-Lines are added and never changed: the last snapshot and the rounds before it can be read even where the program ended
-while it wrote.
+It is a record as `fairopt.simulation.recording` describes it. At its beginning, every half minute, and whenever it
+stops, a line ``{"snapshot": {...}, "seconds": s}`` is added; the seconds are what deciding took since the last round
+with a line. Lines are added and never changed: the last snapshot and the rounds before it can be read even where the
+program ended while it wrote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace
 from fairopt.problem.files.storage import naming
-from fairopt.simulation import Mechanics, Round, Snapshot
+from fairopt.simulation import Mechanics, Snapshot
+from fairopt.simulation.changes import Changes, Play
 from fairopt.simulation.record import snapshot_from_json, snapshot_to_json
 from fairopt.simulation.recording import Recorder
 from fairopt.simulation.replay import Record, first_line, lines
@@ -27,47 +28,65 @@ from fairopt.simulation.replay import Record, first_line, lines
 BETWEEN = 30.0
 
 
-class Resumed(NamedTuple):
-    """What a journal holds: the rounds so far, and the snapshot after the last of them."""
+@dataclass(frozen=True)
+class Resumed:
+    """What a journal holds: the snapshot that is gone on from, on line ``last``, and what changed before it."""
 
-    rounds: tuple[Round, ...]
+    record: Record
     snapshot: Snapshot
+    last: int
+    seconds: float
+
+    def changes(self) -> Iterator[Changes]:
+        """Yield what changed before the snapshot, read from the file once more."""
+        with naming(str(self.record.path)):
+            yield from self.record.told(self._lines())
+
+    def _lines(self) -> Iterator[Mapping[str, Any]]:
+        for _, line in zip(range(self.last), lines(self.record.path, torn=True), strict=False):
+            # an interruption may have come after a round was written down and before its snapshot was taken
+            if line.get("round", 0) >= self.snapshot.index:
+                break
+            yield line
+        yield {"end": self.snapshot.index, "seconds": self.seconds}
 
 
 class Journal(Recorder):
     """A record with snapshots, the last of them written when the run stops."""
 
-    def __init__(
-        self, path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, before: Resumed | None = None
-    ) -> None:
-        self._written, self._after = perf_counter(), None if before is None else before.snapshot
-        rounds = () if before is None else before.rounds
-        super().__init__(path, run, trace, cluster, before=rounds, place="--state")
+    def __init__(self, path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, play: Play) -> None:
+        super().__init__(path, run, trace, cluster, place="--state")
+        self._play, self._kept, self._written = play, False, perf_counter()
 
-    def begin(self, before: Iterable[Round]) -> None:
-        """Write the rounds of the run that is gone on from, and its snapshot."""
-        for record in before:
-            super().add(record)
+    def keep(self) -> None:
+        """Write how to go on from here, and put the file in place."""
         self._snapshot()
+        self._kept = True
+        super().keep()
 
-    def add(self, record: Round) -> None:
+    def add(self, changes: Changes) -> None:
         """Add a round, and a snapshot where the last one is old."""
-        super().add(record)
-        self._after = record.after
-        if perf_counter() - self._written > BETWEEN:
+        super().add(changes)
+        if self._kept and perf_counter() - self._written > BETWEEN:
             self._snapshot()
+
+    def end(self, snapshot: Snapshot, outcome: Mapping[str, Any] | None = None) -> None:
+        """Write the last snapshot, and how the run ended."""
+        self._snapshot()
+        super().end(snapshot, outcome)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._snapshot()
+        # in the midst of a round, which is where Ctrl-C may come, there is no snapshot
+        if self._kept and kind is not None and not issubclass(kind, KeyboardInterrupt):
+            self._snapshot()
         super().__exit__(kind, error, trace)
 
     def _snapshot(self) -> None:
-        if self._after is not None:
-            self._line({"snapshot": snapshot_to_json(self._after), "seconds": self._changes.seconds})
-            self._stream.flush()
-            self._after, self._written = None, perf_counter()
+        self._line({"snapshot": snapshot_to_json(self._play.snapshot()), "seconds": self._seconds})
+        self._stream.flush()
+        self._written = perf_counter()
 
 
 def read_journal(
@@ -79,19 +98,14 @@ def read_journal(
     """
     with naming(str(path)):
         _check_same(first_line(path), run)
-        found = [(number, line) for number, line in enumerate(lines(path, torn=True)) if "snapshot" in line][-1:]
-        if not found:
+        found: tuple[int, dict[str, Any]] | None = None
+        for number, line in enumerate(lines(path, torn=True)):
+            found = (number, line) if "snapshot" in line else found
+        if found is None:
             raise BadInput("no snapshot yet", place="the file", remedy="Begin the run anew")
-        [(last, line)] = found
-        snapshot, seconds = snapshot_from_json(line["snapshot"], states), {"seconds": line.get("seconds", 0.0)}
-        # an interruption may have come after a round was written down and before its snapshot was taken
-        told = (line for _, line in zip(range(last), lines(path, torn=True), strict=False) if "round" in line)
-        rounds = tuple(
-            Record(path, run, trace, cluster, mechanics).replayed(
-                [*takewhile(lambda line: line["round"] < snapshot.index, told), {"end": snapshot.index, **seconds}]
-            )
-        )
-        return Resumed(rounds, snapshot)
+        last, line = found
+        snapshot = snapshot_from_json(line["snapshot"], states)
+        return Resumed(Record(path, run, trace, cluster, mechanics), snapshot, last, float(line.get("seconds", 0.0)))
 
 
 def _check_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

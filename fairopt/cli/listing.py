@@ -157,5 +157,10 @@ def show(json_: bool, data: Any, print_table: Callable[[], None]) -> None:
 
 def print_json(data: Mapping[str, Any] | list[Any], *, indent: int | None = 2) -> None:
     """Print JSON on standard output, and nothing else there; names as they are, where it takes every letter."""
+    print(json_text(data, indent=indent))
+
+
+def json_text(data: Any, *, indent: int | None = None) -> str:
+    """Return JSON that standard output takes."""
     every = str(sys.stdout.encoding or "utf-8").lower().startswith("utf")
-    print(json.dumps(data, indent=indent, ensure_ascii=not every, allow_nan=False))
+    return json.dumps(data, indent=indent, ensure_ascii=not every, allow_nan=False)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput
@@ -12,6 +14,8 @@ from fairopt.problem.files.storage import require_place
 
 #: A column: its name, its Arrow type (``list<int64>`` for a list of them), and what it says.
 Column: TypeAlias = tuple[str, str, str]
+#: Rows of a group: so many are in memory.
+ROWS = 50_000
 
 
 def require_parquet(path: Path, place: str = "--parquet") -> tuple[Any, Any]:
@@ -28,12 +32,58 @@ def write_parquet(
     rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], path: Path, place: str = "--parquet"
 ) -> None:
     """Write rows as a table; an existing file is replaced. Errors as `require_parquet`."""
-    pyarrow, parquet = require_parquet(path, place)
-    described = [pyarrow.field(name, _type(pyarrow, kind), metadata={"says": says}) for name, kind, says in columns]
-    try:
-        parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=pyarrow.schema(described)), path)
-    except OSError as error:
-        raise BadInput(f"{path} cannot be written: {error}", place=place, remedy="Check the folder") from error
+    with ParquetTable(columns, path, place) as table:
+        table.add(rows)
+
+
+class ParquetTable:
+    """A table that is being written, a group of rows at a time; a context manager, at whose end the file is there.
+
+    An existing file is replaced then; where the block ends by an error, it stays. Errors as `require_parquet`.
+    """
+
+    def __init__(self, columns: Sequence[Column], path: Path, place: str = "--parquet") -> None:
+        self._pyarrow, parquet = require_parquet(path, place)
+        self._place = place
+        field = self._pyarrow.field
+        described = [field(name, _type(self._pyarrow, kind), metadata={"says": says}) for name, kind, says in columns]
+        self._schema, self._path, self._beginning = self._pyarrow.schema(described), path, f"{path}.new"
+        self._rows: list[Mapping[str, Any]] = []
+        with self._naming():
+            self._writer = parquet.ParquetWriter(self._beginning, self._schema)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add rows."""
+        for row in rows:
+            self._rows.append(row)
+            if len(self._rows) == ROWS:
+                self._write()
+
+    def _write(self) -> None:
+        with self._naming():
+            self._writer.write_table(self._pyarrow.Table.from_pylist(self._rows, schema=self._schema))
+        self._rows = []
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self._rows:
+            self._write()
+        with self._naming():
+            self._writer.close()
+            if kind is None:
+                os.replace(self._beginning, self._path)
+            else:
+                os.unlink(self._beginning)
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            remedy = "Check the folder"
+            raise BadInput(f"{self._path} cannot be written: {error}", place=self._place, remedy=remedy) from error
 
 
 def _type(pyarrow: Any, name: str) -> Any:

@@ -1,38 +1,53 @@
-"""A run as JSON, and as a table for columnar tools."""
+"""A run as JSON, and as a table for columnar tools; written while it goes on, a round at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fairopt.cli.listing import json_text
+from fairopt.problem import Trace
 from fairopt.properties.verdict import plain
-from fairopt.simulation import History, Mechanics
-from fairopt.simulation.document import document
+from fairopt.simulation import Round
+from fairopt.simulation.document import round_to_json
+from fairopt.simulation.gpu_time import Window
 from fairopt.simulation.measures import UNITS, Measures
 
 
-def result(
-    history: History,
-    measures: Measures,
-    *,
-    policy: str,
-    options: list[str],
-    mechanics: Mechanics,
-    length: object,
-    stopped: str | None,
-) -> dict[str, Any]:
-    """Return what ``run --json`` prints: the document that `proofs/verify.py` replays, and what was measured.
+class RunDocument:
+    """What ``run --json`` prints, from the first round on: the document that `proofs/verify.py` decides, and measures.
 
-    Keys besides those of `fairopt.simulation.document`: ``outcome`` with ``options`` (from --set), ``complete`` (every
-    job that can run is done) and ``stopped`` (why the run ended before that, else null); ``measures`` with ``row``, the
-    numbers that compare policies, and ``units``. Measures are floats: exact ones can have thousands of digits.
+    ``begun`` is its beginning. Keys besides those of `fairopt.simulation.document`: ``outcome`` with ``options`` (from
+    --set), ``complete`` (every job that can run is done) and ``stopped`` (why the run ended before that, else null);
+    ``measures`` with ``row``, the numbers that compare policies, ``units``, and the ``window`` that was measured, or
+    null. Measures are floats: exact ones can have thousands of digits.
     """
-    done = measures.jobs == len(history.trace.jobs) and not measures.unfinished
-    return {
-        **document(history, mechanics, length, policy),
-        "outcome": {"options": options, "complete": done, "stopped": stopped},
-        "measures": {**plain(measures), "row": measures.row(), "units": dict(UNITS)},
-    }
+
+    def __init__(self, begun: Mapping[str, Any]) -> None:
+        self._begun, self._written = begun, 0
+
+    def add(self, record: Round) -> None:
+        """Print a round."""
+        self._begin()
+        sys.stdout.write(f"{', ' if self._written else ''}{json_text(round_to_json(record))}")
+        self._written += 1
+
+    def end(self, **rest: Any) -> None:
+        """Print what follows the rounds."""
+        self._begin()
+        print(f"], {json_text(rest)[1:]}")
+
+    def _begin(self) -> None:
+        if self._begun:
+            sys.stdout.write(f'{json_text(self._begun)[:-1]}, "rounds": [')
+            self._begun = {}
+
+
+def measured(measures: Measures, window: Window | None) -> dict[str, Any]:
+    """Return measures as JSON."""
+    said = None if window is None else [None if end == float("inf") else float(end) for end in window]
+    return {**plain(measures), "row": measures.row(), "units": dict(UNITS), "window": said}
 
 
 #: The columns of ``run --parquet``, one row for each job present in each round: name, Arrow type, meaning.
@@ -59,28 +74,29 @@ COLUMNS = (
 )
 
 
-def rows(history: History) -> Iterator[dict[str, Any]]:
-    """Yield what happened to each job in each round, by the names of `COLUMNS`, in floats."""
-    names = [name for name, _, _ in COLUMNS]
-    return (dict(zip(names, row, strict=True)) for row in _rows(history))
+class Rows:
+    """What happened to each job in each round, by the names of `COLUMNS`, in floats."""
 
+    def __init__(self, trace: Trace) -> None:
+        jobs = trace.jobs
+        owners = zip(jobs.names, jobs.tenant.tolist(), jobs.gpus.tolist(), strict=True)
+        self._whose = {name: (jobs.tenants[tenant], size) for name, tenant, size in owners}
 
-def _rows(history: History) -> Iterator[tuple[Any, ...]]:
-    jobs = history.trace.jobs
-    whose = {
-        name: (jobs.tenants[tenant], int(size))
-        for name, tenant, size in zip(jobs.names, jobs.tenant, jobs.gpus, strict=True)
-    }
-    nothing: tuple[Any, ...] = ([], [], [], *(None,) * 9)
-    for record in history.rounds:
+    def of(self, record: Round) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a round."""
+        names = [name for name, _, _ in COLUMNS]
+        return (dict(zip(names, row, strict=True)) for row in self._of(record))
+
+    def _of(self, record: Round) -> Iterator[tuple[Any, ...]]:
+        nothing: tuple[Any, ...] = ([], [], [], *(None,) * 9)
         when = (record.index, float(record.begin), float(record.end))
         for ran in record.ran:
             yield (
-                *(*when, ran.job, *whose[ran.job], "ran"),
+                *(*when, ran.job, *self._whose[ran.job], "ran"),
                 *([host for host, _ in ran.spots], [count for _, count in ran.spots], list(ran.types)),
                 ran.change.value,
                 *(float(value) for value in (ran.end, ran.setup, ran.speed, ran.progress, ran.remaining, ran.lease)),
                 *(ran.completed, ran.lost),
             )
         for name in record.waiting:
-            yield (*when, name, *whose[name], "misfit" if name in record.misfits else "waited", *nothing)
+            yield (*when, name, *self._whose[name], "misfit" if name in record.misfits else "waited", *nothing)

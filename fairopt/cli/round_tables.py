@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
+from time import perf_counter
 
 from fairopt.cli.tables import on_terminal, say, some_of, table_of
 from fairopt.policy import Policy
 from fairopt.problem import Trace
 from fairopt.program import Number
-from fairopt.simulation import Round
+from fairopt.simulation.changes import Changes
 from fairopt.simulation.measures import UNITS, Measures, Spread
+
+#: Seconds between two lines about how far a run is, where there is no terminal.
+BETWEEN = 60.0
 
 
 def measures(found: Measures, policy: Policy, trace: Trace) -> None:
@@ -33,7 +38,7 @@ def measures(found: Measures, policy: Policy, trace: Trace) -> None:
     row = found.row()
     single = table_of("of the run", "", "unit")
     for name in (
-        *("makespan", "utilisation", "useful", "loading", "lost", "fragmentation", "scattered", "worse_off"),
+        *("makespan", "utilisation", "useful", "loading", "lost", "freed", "fragmentation", "scattered", "worse_off"),
         *("sharing_loss", "migrations", "to_faster", "restarts", "deciding"),
     ):
         single.add_row(name, short(row[name]), UNITS[name])
@@ -66,36 +71,94 @@ def _spread(spread: Spread) -> tuple[str, ...]:
     return (str(spread.count), *map(short, (spread.mean, *middle, spread.least, spread.most)))
 
 
+class Progress:
+    """How far a run is: the mean part of the jobs' work that is done, or the part of ``rounds``."""
+
+    def __init__(self, trace: Trace, rounds: int | None) -> None:
+        self._work, self._rounds = trace.jobs.work, rounds
+        self._jobs = self._all = len(trace.jobs)
+        self._part: dict[int, float] = {}  # of the jobs present, without what those that run do now
+        self._running: dict[int, tuple[float, float]] = {}  # from when on, and what part in a unit of time
+        self._begun = perf_counter()
+        self.index = self.completed = self.played = 0
+        self.now = 0.0
+
+    def add(self, changes: Changes) -> None:
+        """Take a round in."""
+        self.now, self.played, self.index = float(changes.end), self.played + changes.index - self.index, changes.index
+        for row in (*changes.stopped, *changes.lost, *(each.row for each in changes.placed)):
+            self._stop(row, float(changes.begin))
+        self._part |= dict.fromkeys(changes.arrived, 0.0)
+        self._jobs -= len(changes.misfits)
+        for each in changes.placed:
+            if each.row not in changes.lost:
+                begin = float(changes.begin) + float(each.setup)
+                self._running[each.row] = begin, float(each.speed / self._work[each.row])
+        for row in (*changes.completed, *changes.misfits):
+            self._running.pop(row, None)
+            del self._part[row]
+        self.completed += len(changes.completed)
+
+    def _stop(self, row: int, now: float) -> None:
+        if row in self._running:
+            begin, speed = self._running.pop(row)
+            self._part[row] += max(now - begin, 0.0) * speed
+
+    def begin(self) -> None:
+        """What is taken in from now on takes time."""
+        self._begun, self.played = perf_counter(), 0
+        self._before = self._of_work()
+
+    def _of_work(self) -> float:
+        now = sum(max(self.now - begin, 0.0) * speed for begin, speed in self._running.values())
+        return min((self.completed + sum(self._part.values()) + now) / max(self._jobs, 1), 1.0)
+
+    @property
+    def part(self) -> float:
+        """The part that is done."""
+        return max(self._of_work(), self.played / self._rounds if self._rounds else 0.0)
+
+    def __str__(self) -> str:
+        waiting = len(self._part) - len(self._running)
+        return f"round {self.index}, {self.completed} of {self._all} jobs done, {waiting} wait"
+
+    def times(self) -> str:
+        """Return how long it took, and how long it may still take, in words."""
+        spent, done = perf_counter() - self._begun, max(self.part - self._before, 0.0)
+        left = f", about {_clock(spent * (1 - self.part) / done)} left" if done else ""
+        return f"{self.part:.0%} in {_clock(spent)}{left}"
+
+
+def _clock(seconds: float) -> str:
+    return str(timedelta(seconds=round(min(seconds, 1e9))))
+
+
 @contextmanager
-def progress(trace: Trace, rounds: int | None, before: Sequence[Round]) -> Iterator[Callable[[Round], None]]:
-    """Show the mean part of the jobs' work that is done, or the part of ``rounds``, on a terminal of standard error."""
+def shown(progress: Progress) -> Iterator[Callable[[], None]]:
+    """Give what shows progress on standard error: a bar on a terminal, elsewhere a line now and then."""
+    progress.begin()
+    last = perf_counter()
+
+    def tell() -> None:
+        nonlocal last
+        if perf_counter() - last > BETWEEN:
+            last = perf_counter()
+            print(f"{progress}; {progress.times()}", file=sys.stderr, flush=True)
+
     if not sys.stderr.isatty():
-        yield lambda record: None
+        yield tell
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
-    work = dict(zip(trace.jobs.names, trace.jobs.work, strict=True))
-    misfits: set[str] = set()
-    parts, played, completed = 0.0, 0, 0
-
-    def done(record: Round) -> float:
-        nonlocal parts, completed
-        misfits.update(record.misfits)
-        parts += sum(float(ran.progress / work[ran.job]) for ran in record.ran)
-        completed += len(record.completed)
-        return parts / max(len(work) - len(misfits), 1)
-
-    for record in before:
-        done(record)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, **on_terminal()) as bar:
+    with Bar(*columns, **on_terminal()) as bar:
         task = bar.add_task("rounds", total=1.0)
 
-        def advance(record: Round) -> None:
-            nonlocal played
-            played += 1
-            part = max(done(record), played / rounds if rounds else 0.0)
-            said = f"round {record.index}, {completed} of {len(work)} jobs done, {len(record.waiting)} wait"
-            bar.update(task, completed=part, description=said)
+        def draw() -> None:
+            nonlocal last
+            if perf_counter() - last > 0.1 or progress.part == 1.0:
+                last = perf_counter()
+                bar.update(task, completed=progress.part, description=str(progress))
 
-        yield advance
+        yield draw

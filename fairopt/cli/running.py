@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from signal import Signals, default_int_handler, signal
+from threading import current_thread, main_thread
+from typing import Annotated, Protocol
 
 import typer
 
 from fairopt import discovery
 from fairopt.backends import Method, Solver
-from fairopt.cli import round_json, round_tables
+from fairopt.cli import round_tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import input_file, input_option
 from fairopt.cli.journal import Journal, Resumed, read_journal
-from fairopt.cli.listing import AsJson, Backend, policy_option, print_json
-from fairopt.cli.parquet import require_parquet, write_parquet
+from fairopt.cli.listing import AsJson, Backend, policy_option
+from fairopt.cli.parquet import ParquetTable, require_parquet
+from fairopt.cli.round_json import COLUMNS, Rows, RunDocument, measured
 from fairopt.cli.settings import Settings, configured, mechanics_of, read_trace_on
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Policy, chosen
 from fairopt.problem import Cluster, Queue, Trace, exact
 from fairopt.problem.numbers import shown
-from fairopt.simulation import History, Mechanics, Round, run
-from fairopt.simulation.measures import measure
+from fairopt.program import INFINITY
+from fairopt.simulation import Mechanics, Round, Snapshot
+from fairopt.simulation.changes import Changes, Play
+from fairopt.simulation.document import begun, standings
+from fairopt.simulation.gpu_time import Window
+from fairopt.simulation.measures import Measuring, measured_window
 from fairopt.simulation.recording import Recorder, header
+from fairopt.simulation.referee import Referee
+from fairopt.simulation.whole_rounds import WholeRounds
 
 
 def run_command(
@@ -43,6 +52,10 @@ def run_command(
     spread: Annotated[str, typer.Option(help="Factor on the speed of a gang on several hosts (intra-operator).")] = "1",
     local_data: Annotated[bool, typer.Option("--local-data", help="Copy datasets to hosts before jobs run.")] = False,
     json_: AsJson = False,
+    window: Annotated[
+        str | None,
+        typer.Option(metavar="BEGIN:END", help="Measure jobs that arrive, and GPU-time, between these seconds only."),
+    ] = None,
     parquet: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a row for each job and round.")] = None,
     state: Annotated[Path | None, typer.Option(metavar="FILE", help="Write down how to go on from any round.")] = None,
     resume: Annotated[Path | None, input_option("Go on from what --state wrote.")] = None,
@@ -53,8 +66,9 @@ def run_command(
 ) -> None:
     """Play a trace on a cluster, round after round, and measure what came of it.
 
-    A run that is interrupted prints what it has, writes its state, and says so by exit status 130; one that was
-    gone on from prints all of its rounds, as if it had never stopped. Exit status 3: the policy could not go on.
+    Ctrl-C and SIGTERM let the round end. Then the run prints what it has, writes its state, and ends with exit status
+    130 or 143; a second Ctrl-C ends it at once. A run that was gone on from prints all of its rounds, as if it had
+    never stopped. Exit status 3: the policy could not go on. Away from a terminal a line a minute says how far it is.
     """
     if parquet is not None:
         require_parquet(parquet)
@@ -69,106 +83,160 @@ def run_command(
     solver = discovery.solver(rule, backend)
     if floats:
         given = given.as_(float)
+    measuring = Measuring(given, there, window=None if window is None else window_of(window))
     began = header(policy, given, there, length=seconds, mechanics=mechanics, options=settings or [], backend=backend)
     before = None if resume is None else read_journal(resume, began, given, there, mechanics, rule.states)
     chosen(rule, solver)  # refused before anything is played
-    books: list[Recorder] = []
-    if state is not None:
-        books.append(Journal(state, began, given, there, before))
-    if record is not None:
-        books.append(Recorder(record, began, given, there, before=before.rounds if before else (), place="--record"))
-    played = _Played(rule, given, there, mechanics, seconds)
-    played.play(solver, rounds, before, books)
-    if played.error is not None and not played.records:  # nothing came of it that could be shown
-        raise played.error
-    found = measure(played.history)
-    if parquet is not None:
-        write_parquet(round_json.rows(played.history), round_json.COLUMNS, parquet)
-    if json_:
-        data = round_json.result(
-            played.history,
-            found,
-            policy=policy,
-            options=settings or [],
-            mechanics=mechanics,
-            length=seconds,
-            stopped=played.stopped,
+    play = _play(rule, given, there, seconds, mechanics, solver, rounds, before)
+    progress = round_tables.Progress(given, rounds)
+    document = RunDocument(begun(given, there, mechanics, seconds, policy)) if json_ else None
+    with ExitStack() as stack:
+        books: list[Recorder] = []
+        if state is not None:
+            books.append(stack.enter_context(Journal(state, began, given, there, play)))
+        if record is not None:
+            books.append(stack.enter_context(Recorder(record, began, given, there, place="--record")))
+        table = None if parquet is None else stack.enter_context(ParquetTable(COLUMNS, parquet))
+        whole = _Whole(policy, given, there, document, table)
+        run = _Run(play, [*books, measuring, whole, progress])
+        for changes in () if before is None else before.changes():
+            run.add(changes)
+        for book in books:
+            book.keep()
+        with round_tables.shown(progress) as tell:
+            run.play(tell)
+        found = measuring.result(play.index)
+        if run.error is not None and not found.rounds:  # nothing came of it that could be shown
+            raise run.error
+        whole.end(play.index)
+        complete = found_complete(play.snapshot(), given, there)
+        stopped = run.stopped or (None if complete else "--rounds")
+        for book in books:
+            book.end(play.snapshot(), {"complete": complete, "stopped": stopped})
+    if document is not None:
+        document.end(
+            standing=standings(play.snapshot(), given, there),
+            outcome={"options": settings or [], "complete": complete, "stopped": stopped},
+            measures=measured(found, measuring.window),
         )
-        print_json(data, indent=None)
     else:
-        round_tables.measures(found, rule, played.trace)
-    played.leave()
+        round_tables.measures(found, rule, given)
+    if run.error is not None:
+        raise run.error
+    if run.signal is not None:
+        print(f"interrupted after {found.rounds} rounds", file=sys.stderr)
+        raise typer.Exit(Exit.INTERRUPTED if run.signal is Signals.SIGINT else Exit.TERMINATED)
 
 
-@dataclass
-class _Played:
-    """A run and what has come of it so far."""
+def window_of(text: str) -> Window:
+    """Return the window that BEGIN:END says; either may be left out. Errors: `BadInput`."""
+    begin, colon, end = text.partition(":")
+    if not colon:
+        raise BadInput(f"got {text!r}", place="--window", remedy="Write BEGIN:END in seconds, as 86400:604800")
+    first = exact(begin, "--window") if begin.strip() else Fraction(0)
+    last = exact(end, "--window") if end.strip() else INFINITY
+    return measured_window(Window(first, last), Fraction, "--window")
 
-    policy: Policy
-    trace: Trace
-    cluster: Cluster
-    mechanics: Mechanics
-    length: Any
-    records: list[Round] = field(default_factory=list)
-    interrupted: bool = False
-    error: FairoptError | None = None
 
-    @property
-    def history(self) -> History:
-        return History.of(self.trace, self.cluster, self.records)
+def _play(
+    policy: Policy,
+    trace: Trace,
+    cluster: Cluster,
+    length: Fraction,
+    mechanics: Mechanics,
+    backend: Solver | Method | None,
+    rounds: int | None,
+    before: Resumed | None,
+) -> Play:
+    """Return the way in which a run is played."""
+    after = None if before is None else before.snapshot
+    return Referee(
+        policy, trace, cluster, length=length, mechanics=mechanics, backend=backend, rounds=rounds, after=after
+    )
 
-    def play(
-        self, solver: Solver | Method | None, rounds: int | None, before: Resumed | None, books: Sequence[Recorder]
+
+class _Listener(Protocol):
+    """Who takes in what changes in a run."""
+
+    def add(self, changes: Changes) -> None:
+        """Take a round in."""
+
+
+class _Whole:
+    """The whole record of each round, for who wants it: nobody, a document, a table."""
+
+    def __init__(
+        self, policy: str, trace: Trace, cluster: Cluster, document: RunDocument | None, table: ParquetTable | None
     ) -> None:
-        """Play the rounds; an interruption and an error of fairopt's keep what there is, and are remembered."""
-        self.records = [] if before is None else list(before.rounds)
-        with ExitStack() as stack:
-            for book in books:
-                stack.enter_context(book)
-            advance = stack.enter_context(round_tables.progress(self.trace, rounds, self.records))
+        self._document, self._table, self._rows = document, table, Rows(trace)
+        self._rounds = WholeRounds(policy, trace, cluster) if document or table else None
+
+    def add(self, changes: Changes) -> None:
+        """Take a round in."""
+        self._write(() if self._rounds is None else self._rounds.add(changes))
+
+    def end(self, index: int) -> None:
+        """Write the rounds up to the last, in which nothing changed."""
+        self._write(() if self._rounds is None else self._rounds.until(index))
+
+    def _write(self, rounds: Iterable[Round]) -> None:
+        for record in rounds:
+            if self._document is not None:
+                self._document.add(record)
+            if self._table is not None:
+                self._table.add(self._rows.of(record))
+
+
+class _Run:
+    """A run that is played for listeners, and how it ended: a signal and an error of fairopt's keep what there is."""
+
+    def __init__(self, play: Play, listeners: Sequence[_Listener]) -> None:
+        self._play, self._listeners = play, listeners
+        self.signal: Signals | None = None
+        self.error: FairoptError | None = None
+
+    def add(self, changes: Changes) -> None:
+        """Let all listeners take a round in."""
+        for listener in self._listeners:
+            listener.add(changes)
+
+    def play(self, tell: Callable[[], None]) -> None:
+        """Play to the end."""
+        with self._stopping():
             try:
-                for record in run(
-                    self.policy,
-                    self.trace,
-                    self.cluster,
-                    length=self.length,
-                    mechanics=self.mechanics,
-                    backend=solver,
-                    rounds=rounds,
-                    after=None if before is None else before.snapshot,
-                ):
-                    self.records.append(record)
-                    for book in books:
-                        book.add(record)
-                    advance(record)
-            except KeyboardInterrupt:
-                self.interrupted = True
+                for changes in self._play:
+                    self.add(changes)
+                    tell()
             except FairoptError as error:
                 self.error = error
-            for book in books:
-                book.outcome = {"complete": self.complete, "stopped": self.stopped}
-
-    @property
-    def complete(self) -> bool:
-        """Whether every job has arrived, and every job that can run is done."""
-        if not self.records:
-            return False
-        last, names = self.records[-1], self.trace.jobs.names
-        return last.after.arrived == len(names) and all(names[row] in last.misfits for row in last.after.present)
 
     @property
     def stopped(self) -> str | None:
-        """Why the run ended before that; None where it did not."""
-        if self.error is not None:
-            return str(self.error)
-        if self.interrupted:
-            return "interrupted"
-        return None if self.complete else "--rounds"
+        """Why the run ended before its end; None where it did not."""
+        return str(self.error) if self.error is not None else "interrupted" if self.signal is not None else None
 
-    def leave(self) -> None:
-        """Say how the run ended, by error or exit status."""
-        if self.error is not None:
-            raise self.error
-        if self.interrupted:
-            print(f"interrupted after {len(self.records)} rounds", file=sys.stderr)
-            raise typer.Exit(Exit.INTERRUPTED)
+    @contextmanager
+    def _stopping(self) -> Iterator[None]:
+        def stop(number: int, _: object) -> None:
+            self.signal = Signals(number)
+            self._play.stop()
+            signal(Signals.SIGINT, default_int_handler)  # the second one does not wait
+            print("stopping after this round; Ctrl-C again stops at once", file=sys.stderr)
+
+        if current_thread() is not main_thread():  # nobody else gets signals
+            yield
+            return
+        before = {number: signal(number, stop) for number in (Signals.SIGINT, Signals.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal(number, handler)
+
+
+def found_complete(after: Snapshot, trace: Trace, cluster: Cluster) -> bool:
+    """Whether every job has arrived, and every job that can run is done."""
+    if after.arrived < len(trace.jobs):
+        return False
+    rows = list(after.present)
+    return not rows or len(Queue.fresh(trace.jobs.take(rows), cluster, length=1).misfits) == len(rows)

@@ -29,6 +29,9 @@ class Throughput(NamedTuple):
 
     0 means that the job does not fit on the type, None that it was not measured. ``batch_size`` is None for the two
     models with a single setting.
+
+    >>> gavel_throughputs()[0].model
+    'ResNet-18'
     """
 
     model: str
@@ -53,6 +56,9 @@ def gavel_throughputs(
     Errors: `BadInput` for another source or scale factor.
 
     Source: Gavel (OSDI 2020), scheduler/simulation_throughputs.json and physical_cluster_throughputs.json.
+
+    >>> len(gavel_throughputs(scale_factor=1))
+    26
     """
     rows = records("throughputs_gavel.csv")
     _one_of(source, {row["source"] for row in rows}, "source")
@@ -148,6 +154,9 @@ def gavel_example() -> Market:
     """Return the market of "gavel.toml": six users on a cluster of three types, one of whom is slowed by newer GPUs.
 
     Source: Gavel (OSDI 2020), throughput tables; the users and the cluster are made up.
+
+    >>> gavel_example()
+    <Market: 6 users, 3 types (K80, P100, V100), 68 GPUs>
     """
     return gavel_market(
         {

@@ -14,7 +14,11 @@ from fairopt.program import Number
 
 
 class BrokenSchedule(FairoptError, ValueError):
-    """A policy's decision is impossible on the cluster; the message names round, job, host and both numbers."""
+    """A policy's decision is impossible on the cluster; the message names round, job, host and both numbers.
+
+    >>> issubclass(BrokenSchedule, FairoptError)
+    True
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,6 +32,17 @@ class Schedule(Decision, Tabular):
     * ``notes``: remarks of the policy on jobs (row: text), such as why a job was passed over.
     * ``stands``: until when the policy would decide the same, and keep the same state, if nothing happens: nobody
       comes, is done or fails, and no host comes back. A run may then go on without asking. None: ask each round.
+
+    Units of time are those of the queue. Source: the policy's.
+
+    >>> from fairopt import decide
+    >>> from fairopt.problem import Cluster, Jobs, Trace
+    >>> from fairopt.simulation import begin, present
+    >>> trace = Trace(Jobs.of(names=["a", "b"], types=["T"], arrival=[0, 0], gpus=[1, 2], work=[60, 60]))
+    >>> cluster = Cluster.uniform({"T": (1, 2)})
+    >>> schedule = decide("srtf", present(begin(cluster), trace, cluster, 300))
+    >>> schedule, schedule.placements
+    (<Schedule: srtf, round 0: 1 of 2 jobs run>, {0: ((0, 1),)})
     """
 
     queue: Queue

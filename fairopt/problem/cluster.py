@@ -30,7 +30,8 @@ class Cluster(Frozen):
     * ``rack`` (H,): the name of each host's rack, "" for none; () where no host is in one.
     * ``speed`` (H,): a factor on the throughput of jobs on each host, for GPUs of one type that differ; None for 1.
 
-    The unit of time is that of the trace which the cluster is used with: seconds in files.
+    The unit of time is that of the trace which the cluster is used with: seconds in files. Errors: `BadInput` of the
+    functions that make one.
 
     Source: FFT Sec. 4.1 (M types of Y_i GPUs), 4.2.3 and 4.4.1 (bandwidth, memory); Gandiva_fair Sec. 3.2 (g_l).
 

@@ -22,7 +22,11 @@ MOST_JOBS = 5_000_000
 
 
 class Pattern(enum.Enum):
-    """How the workers of a job talk to each other, which is what placement on few hosts is worth."""
+    """How the workers of a job talk to each other, which is what placement on few hosts is worth.
+
+    >>> [each.value for each in Pattern]
+    ['alone', 'intra', 'inter']
+    """
 
     ALONE = "alone"  # one worker, or workers that do not talk
     INTRA = "intra"  # within operators: data or tensor parallel, collective communication in every step
@@ -51,6 +55,10 @@ class Jobs(Frozen):
     * ``estimate`` (n,): what policies are told of a job's work, which a run does not know better; None: the truth.
 
     Source: FFT Sec. 4.1; Gandiva_fair Sec. 3.2; ASTRAEA Sec. 4.2.
+
+    >>> jobs = Jobs.of(names=["a", "b"], types=["K80", "V100"], arrival=[0, 60], gpus=[1, 4], work=[100, 300])
+    >>> jobs, jobs.throughput.tolist()
+    (<Jobs: 2 of 1 tenants, types K80, V100>, [[Fraction(1, 1), Fraction(1, 1)], [Fraction(1, 1), Fraction(1, 1)]])
     """
 
     names: tuple[str, ...]
@@ -184,6 +192,18 @@ class Jobs(Frozen):
                 column = itemgetter(*at.tolist())(column) if len(at) > 1 else tuple(column[row] for row in at)
             vars(self)[name] = column
             return column
+
+    def weighted_by_request(self) -> Jobs:
+        """Return the same jobs with tenants that weigh the GPUs which all their jobs request.
+
+        Source: ASTRAEA Sec. 6.1 ("the size of a VC is proportional to the total number of GPUs requested by all the
+        jobs in this VC").
+
+        >>> Jobs.of(gpus=[1, 8, 2], work=[1] * 3, types=["T"], tenant=list("ABA")).weighted_by_request().tenant_weight
+        array([Fraction(3, 1), Fraction(8, 1)], dtype=object)
+        """
+        asked = np.bincount(self.tenant, weights=self.gpus, minlength=len(self.tenants)).astype(np.int64)
+        return replace(self, tenant_weight=cast(np.maximum(asked, 1), Fraction if self.exact else float))
 
     def as_(self, number: type) -> Jobs:
         """Return the same jobs in ``float`` or in ``Fraction``."""

@@ -40,6 +40,14 @@ class Queue(Frozen):
     Numbers are Fractions; ``as_(float)`` gives the same queue in floats. Counts of GPUs are integers.
 
     Source: FFT Sec. 4.1 (A(t), theta, Y_i); Gandiva_fair Sec. 3; ASTRAEA Sec. 5.1 (leases).
+
+    >>> from fairopt.problem import Cluster, Jobs, Trace
+    >>> from fairopt.simulation import begin, present
+    >>> trace = Trace(Jobs.of(types=["T"], arrival=[0, 900], gpus=[1, 2], work=[60, 60]))
+    >>> cluster = Cluster.uniform({"T": (1, 2)})
+    >>> queue = present(begin(cluster), trace, cluster, 300)
+    >>> len(queue), queue.remaining.tolist()
+    (1, [Fraction(60, 1)])
     """
 
     cluster: Cluster

@@ -78,7 +78,9 @@ class Play(Protocol):
     ``stop`` may be called at any time, also by a handler of signals: the run ends after the round that it is in.
     """
 
-    index: int
+    @property
+    def index(self) -> int:
+        """The round that comes next."""
 
     def __iter__(self) -> Iterator[Changes]:
         """Yield what changes, round after round."""

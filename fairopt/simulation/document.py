@@ -8,11 +8,11 @@ The document holds what went in (cluster, trace, mechanics, length of a round) a
 * ``mechanics``: ``restart``, ``launch``, ``spread``, ``local_data``; for a model of one's own ``model``, its class,
   besides: the verifier then refuses the document, since it would have to know that class.
 * ``cluster``: ``types``, ``memory`` (one a type), ``hosts``: each ``name``, ``type``, ``gpus``, ``bandwidth``,
-  and where hosts of a type differ ``speed`` (the verifier then refuses the document).
+  and where hosts of a type differ in it ``speed``.
 * ``trace``: ``types``; ``tenants``: each ``name``, ``weight``; ``jobs``, by rising arrival: each ``name``, ``tenant``,
   ``arrival``, ``gpus``, ``work``, ``throughput`` (one a type), ``memory``, ``state_size``, ``pattern``, ``dataset``,
-  ``dataset_size``, ``weight``, ``priority``, and where a job is elastic ``elastic`` (pairs of GPUs and factor; the
-  verifier then refuses the document, since it knows rigid jobs only); ``outages``: each ``host``, ``begin``, ``end``.
+  ``dataset_size``, ``weight``, ``priority``, and where a job is elastic ``elastic`` (pairs of GPUs and factor);
+  ``outages``: each ``host``, ``begin``, ``end``.
 * ``rounds``: each ``index``, ``begin``, ``end``, ``arrived``, ``ran``, ``waiting``, ``misfits`` (job: reason),
   ``down``, ``usable``, ``costs``, ``notes``, ``backend``, ``seconds``; each of ``ran``: the fields of `JobRun`, with
   ``spots`` as lists [host, GPUs].
@@ -33,14 +33,14 @@ from fairopt.problem import Cluster, Jobs, Trace, exact
 from fairopt.problem.numbers import told, told_fields
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import JobState
+from fairopt.simulation.record import JobState, Round, Snapshot
 
 SCHEMA = 1
 
 
 def document(history: History, mechanics: Mechanics, length: object, policy: str) -> dict[str, Any]:
     """Return a run's JSON document; ``length`` as `run` has it. Errors: `BadInput` for one without its beginning."""
-    rounds, jobs = history.rounds, history.trace.jobs
+    rounds = history.rounds
     first = set(rounds[0].arrived) if rounds else set()
     if rounds and first != {*rounds[0].waiting, *(ran.job for ran in rounds[0].ran)}:
         raise BadInput(
@@ -49,18 +49,33 @@ def document(history: History, mechanics: Mechanics, length: object, policy: str
             remedy="Give the records of the whole run, those before the snapshot included",
         )
     return {
+        **begun(history.trace, history.cluster, mechanics, length, policy),
+        "rounds": [round_to_json(record) for record in rounds],
+        "standing": standings(rounds[-1].after if rounds else None, history.trace, history.cluster),
+    }
+
+
+def begun(trace: Trace, cluster: Cluster, mechanics: Mechanics, length: object, policy: str) -> dict[str, Any]:
+    """Return what a run begins with: the document but for its rounds and standings."""
+    return {
         "schema": SCHEMA,
         "policy": policy,
         "length": told(exact(length, "length")),
         "mechanics": mechanics_to_json(mechanics),
-        "cluster": cluster_to_json(history.cluster),
-        "trace": trace_to_json(history.trace, [job_to_json(jobs, row) for row in range(len(jobs))]),
-        "rounds": [told_fields(record, without=("policy", "after")) for record in rounds],
-        "standing": [
-            standing_to_json(jobs.names[row], one, history.cluster)
-            for row, one in (rounds[-1].after.present.items() if rounds else ())
-        ],
+        "cluster": cluster_to_json(cluster),
+        "trace": trace_to_json(trace, [job_to_json(trace.jobs, row) for row in range(len(trace.jobs))]),
     }
+
+
+def round_to_json(record: Round) -> dict[str, Any]:
+    """Return the whole record of a round."""
+    return told_fields(record, without=("policy", "after"))
+
+
+def standings(after: Snapshot | None, trace: Trace, cluster: Cluster) -> list[dict[str, Any]]:
+    """Return how the jobs that are still present stand after the last round."""
+    present = {} if after is None else after.present
+    return [standing_to_json(trace.jobs.names[row], one, cluster) for row, one in present.items()]
 
 
 def mechanics_to_json(mechanics: Mechanics) -> dict[str, Any]:

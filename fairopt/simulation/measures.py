@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -109,7 +110,7 @@ class Measuring:
     ) -> None:
         jobs = trace.jobs
         self.trace, self.cluster = trace, cluster
-        self.window = None if window is None else measured_window(window, jobs.exact)
+        self.window = None if window is None else measured_window(window, Fraction if jobs.exact else float)
         self._ideal = ideal or OwnPart()
         self._queue = queue = Queue.fresh(jobs, cluster, length=1)
         self._able = [bool(each) for each in np.any(queue.fits, axis=1)]
@@ -291,13 +292,12 @@ class Measuring:
         }
 
 
-def measured_window(window: Window, exact_: bool) -> Window:
+def measured_window(window: Window, number: type, place: str = "window") -> Window:
     """Return a window in the numbers of a run. Errors: `BadInput` for one that is empty."""
-    number = (lambda value: exact(value, "window")) if exact_ else float
-    begin, end = (each if each == INFINITY else number(each) for each in window)
+    begin, end = (each if each == INFINITY else number(exact(each, place)) for each in window)
     if not begin < end:
         remedy = "Give a window that ends after it begins"
-        raise BadInput(f"it begins at {float(begin):g} and ends at {float(end):g}", place="window", remedy=remedy)
+        raise BadInput(f"it begins at {float(begin):g} and ends at {float(end):g}", place=place, remedy=remedy)
     return Window(begin, end)
 
 

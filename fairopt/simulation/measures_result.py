@@ -66,8 +66,8 @@ class Measures(Tabular):
       present.
     * ``tenants``: by name. ``deciding``: seconds for decisions, the only measure that differs between equal runs.
 
-    With a measured window (`fairopt.simulation.measures.Measuring`), what is of jobs is of those that arrived in it, and
-    GPU-time, moves and what tenants hold are those within it; ``rounds`` and ``deciding`` are of the whole run.
+    With a measured window (`fairopt.simulation.measures.Measuring`), what is of jobs is of those that arrive in it;
+    GPU-time, moves and what tenants hold are within it; ``rounds`` and ``deciding`` are of the whole run.
 
     Source: ASTRAEA, TPDS 2022, Sec. 3.2, 4.2, 6.1.4, 6.3 (slowdown, LTGF, sharing loss); FFT, ICS 2025, Sec. 6.1.5, 6.2
     (finish-time fairness, first wait, migrations).

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+import numpy as np
+
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, exact
 from fairopt.problem.jobs import Pattern
 from fairopt.problem.queue import Queue, Spots
 from fairopt.problem.tables import Short
-from fairopt.program import INFINITY, Number
+from fairopt.program import INFINITY, Array, Number
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,6 +75,14 @@ class Mechanics(Short):
         if {host for host, _ in spots} <= {host for host, _ in last}:
             begin = max(begin, rest)
         return begin + self.transfer(queue, row, spots) + self.fetch(queue, row, spots)
+
+    def alike(self, queue: Queue) -> Array:
+        """Return the kind (H,) of each host, a number from 0.
+
+        Of the hosts of one kind, a job's `setup` is the same on each that held it last, and the same on each of the
+        others; only those that hold its dataset may differ. Override this together with `setup`.
+        """
+        return np.asarray(np.unique(queue.cluster.bandwidth.astype(float), return_inverse=True)[1])
 
     def transfer(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the time to move a job's state from where it ran last; 0 if it is there already, or does not exist."""

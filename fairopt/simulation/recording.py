@@ -27,7 +27,7 @@ key says what it is. In this order:
   last line. ``outcome``: ``complete``, whether every job that can run is done, ``stopped``, why the run ended before.
 
 Jobs, how they stand, and numbers are as in `fairopt.simulation.document`. What a job did between two changes follows
-from the mechanics (`fairopt.simulation.mechanics`): `read_record` plays it again, ``proofs/verify.py`` works it out by
+from the mechanics (`fairopt.simulation.mechanics`): `read_record` reads it back, ``proofs/verify.py`` works it out by
 itself and compares.
 """
 
@@ -36,7 +36,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
@@ -46,10 +47,10 @@ from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, exact
 from fairopt.problem.files.storage import require_place
 from fairopt.problem.numbers import told
-from fairopt.program import Number
+from fairopt.simulation.changes import Changes, Play
 from fairopt.simulation.document import cluster_to_json, job_to_json, mechanics_to_json, standing_to_json, trace_to_json
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import PLACED, Change, Round
+from fairopt.simulation.record import PLACED, Snapshot
 from fairopt.simulation.replay import SCHEMA
 
 
@@ -84,118 +85,98 @@ def _text(data: Mapping[str, Any]) -> bytes:
     return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
 
 
-class Changes:
-    """What a round adds to what trace, placements and mechanics say; it remembers what the last round was like."""
-
-    def __init__(self) -> None:
-        self._lease: dict[str, Number] = {}  # of the jobs that run
-        self._last: dict[str, Any] = {"down": (), "costs": {}, "notes": {}, "backend": "auto"}
-        self.seconds = 0.0
-
-    def of(self, record: Round) -> dict[str, Any] | None:
-        """Return what changed in a round, as JSON; None where nothing did. ``seconds`` gathers until it is said."""
-        self.seconds += record.seconds
-        changes = {name: value for name, value in self._changes(record).items() if value}
-        changes |= {name: value for name, value in self._policys(record).items() if value is not None}
-        if not changes and not record.arrived:
-            return None
-        seconds, self.seconds = self.seconds, 0.0
-        return {"round": record.index, **changes, "seconds": seconds}
-
-    def _changes(self, record: Round) -> dict[str, Any]:
-        ran = {each.job: each for each in record.ran}
-        down = self._last["down"]
-        self._last["down"] = record.down
-        changes: dict[str, Any] = {
-            "failed": [host for host in record.down if host not in down],
-            "back": [host for host in down if host not in record.down],
-            "misfits": {job: record.misfits[job] for job in record.arrived if job in record.misfits},
-            "stop": [job for job in self._lease if job not in ran],
-        }
-        for how in PLACED:
-            changes[how.value] = {each.job: told(each.spots) for each in record.ran if each.change is how}
-        changes["lease"] = {
-            each.job: told(each.lease)
-            for each in record.ran
-            if each.lease != self._unsaid(each.job, record, stays=each.change is Change.STAY)
-        }
-        changes["complete"] = {each.job: told(each.end) for each in record.ran if each.completed}
-        changes["lost"] = {each.job: told(each.end) for each in record.ran if each.lost}
-        self._lease = {each.job: each.lease for each in record.ran if not each.completed and not each.lost}
-        return changes
-
-    def _unsaid(self, job: str, record: Round, *, stays: bool) -> Number:
-        """Return the lease of a job of which nothing is said: the one that it has, else the round."""
-        lease = self._lease.get(job, record.begin)
-        return lease if stays and lease > record.begin else record.end
-
-    def _policys(self, record: Round) -> dict[str, Any]:
-        """Return what the policy says of a round, where it says something else than of the one before."""
-        said = {"costs": told(record.costs), "notes": dict(record.notes), "backend": record.backend}
-        changed = {name: value for name, value in said.items() if self._last[name] != value}
-        self._last |= changed
-        return changed
-
-
 class Recorder:
-    """A record that is being written as the run goes on; a context manager, which writes the end.
+    """A record that is being written as the run goes on; a context manager, which closes the file.
 
-    ``run`` is its `header`; ``before`` are the rounds of a run that is gone on from. ``outcome`` may be set at the end.
-    ``place`` is what a `BadInput` names: the option, or the argument, by which the path was given.
+    ``run`` is its `header`. `add` takes what changes, `keep` puts the file in place once it holds what is gone on from,
+    and `end` writes how the run ended. ``place`` is what a `BadInput` names: the option, or the argument, by which the
+    path was given. In memory is what the policy said last.
     """
 
     def __init__(
-        self,
-        path: Path,
-        run: Mapping[str, Any],
-        trace: Trace,
-        cluster: Cluster,
-        *,
-        before: Iterable[Round] = (),
-        place: str = "record",
+        self, path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, *, place: str = "record"
     ) -> None:
         require_place(path, place)
-        self.outcome: Mapping[str, Any] | None = None
-        self._trace, self._cluster, self._arrived, self._changes = trace, cluster, 0, Changes()
-        self._last: Round | None = None
-        beginning = path.with_name(path.name + ".new")
-        try:
+        self._path, self._place, self._trace, self._cluster = path, place, trace, cluster
+        self._arrived, self._seconds = 0, 0.0
+        self._said: dict[str, Any] = {"costs": {}, "notes": {}, "backend": "auto"}
+        self._beginning = path.with_name(path.name + ".new")
+        with self._writing():
             # without a buffer: a line is there whole or not at all, also where an interruption comes between two
-            self._raw = beginning.open("wb", buffering=0)
+            self._raw = self._beginning.open("wb", buffering=0)
             self._stream: Any = gzip.GzipFile("", "wb", 6, self._raw) if path.suffix == ".gz" else self._raw
             self._line({"schema": SCHEMA, "run": run})
-            self.begin(before)
-            # the file that is gone on from may be this one: it is replaced once the new one holds as much
-            os.replace(beginning, path)
-        except OSError as error:
-            remedy = "Check the folder"
-            raise BadInput(f"{path} cannot be written: {error.strerror}", place=place, remedy=remedy) from error
 
     def __enter__(self) -> Self:
         return self
 
-    def begin(self, before: Iterable[Round]) -> None:
-        """Write the rounds of the run that is gone on from."""
-        for record in before:
-            self.add(record)
+    def keep(self) -> None:
+        """Put the file in place; the one that is gone on from may be there: this one holds as much."""
+        with self._writing():
+            os.replace(self._beginning, self._path)
 
-    def add(self, record: Round) -> None:
-        """Add a round: the jobs that arrived for it, and what changed."""
-        self._jobs(self._arrived + len(record.arrived))
-        changed = self._changes.of(record)
-        if changed is not None:
-            self._line(changed)
-        self._last = record
+    def add(self, changes: Changes) -> None:
+        """Add a round: the jobs that arrived for it, and what changed; nothing where nothing did."""
+        self._jobs(changes.arrived.stop)
+        self._seconds += changes.seconds
+        line = {name: value for name, value in self._changed(changes).items() if value} | self._policys(changes)
+        if line or changes.arrived:
+            self._line({"round": changes.index, **line, "seconds": self._seconds})
+            self._seconds = 0.0
+
+    def end(self, snapshot: Snapshot, outcome: Mapping[str, Any] | None = None) -> None:
+        """Write the jobs that did not arrive, how those stand that are present, and how the run ended."""
+        self._jobs(len(self._trace.jobs))
+        for row, one in snapshot.present.items():
+            self._line({"standing": standing_to_json(self._trace.jobs.names[row], one, self._cluster)})
+        said = {} if outcome is None else {"outcome": dict(outcome)}
+        self._line({"end": snapshot.index, "seconds": self._seconds, **said})
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._stream.close()
+        self._raw.close()
+
+    def _changed(self, changes: Changes) -> dict[str, Any]:
+        names, hosts = self._trace.jobs.names, self._cluster.hosts
+        line: dict[str, Any] = {
+            "failed": [hosts[host] for host in sorted(changes.failed)],
+            "back": [hosts[host] for host in sorted(changes.back)],
+            "misfits": {names[row]: why for row, why in changes.misfits.items()},
+            "stop": [names[row] for row in sorted(changes.stopped)],
+        }
+        placed = sorted(changes.placed, key=lambda each: each.row)
+        for how in PLACED:
+            line[how.value] = {
+                names[each.row]: [[hosts[host], gpus] for host, gpus in each.spots]
+                for each in placed
+                if each.how is how
+            }
+        for key, numbers in (("lease", changes.leases), ("complete", changes.completed), ("lost", changes.lost)):
+            line[key] = {names[row]: told(numbers[row]) for row in sorted(numbers)}
+        return line
+
+    def _policys(self, changes: Changes) -> dict[str, Any]:
+        """Return what the policy says of a round, where it says something else than of the one before."""
+        names, notes = self._trace.jobs.names, changes.notes
+        said = {
+            "costs": None if changes.costs is None else told(changes.costs),
+            "notes": None if notes is None else {names[row]: text for row, text in notes.items()},
+            "backend": changes.backend,
+        }
+        new = {name: value for name, value in said.items() if value is not None and value != self._said[name]}
+        self._said |= new
+        return new
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
         try:
-            if kind is None:
-                self._end()
-        finally:
-            self._stream.close()
-            self._raw.close()
+            yield
+        except OSError as error:
+            remedy = "Check the folder"
+            message = f"{self._path} cannot be written: {error.strerror}"
+            raise BadInput(message, place=self._place, remedy=remedy) from error
 
     def _line(self, data: Mapping[str, Any]) -> None:
         self._stream.write(json.dumps(data, separators=(",", ":")).encode() + b"\n")
@@ -205,11 +186,11 @@ class Recorder:
             self._line({"job": job_to_json(self._trace.jobs, row)})
         self._arrived = until
 
-    def _end(self) -> None:
-        self._jobs(len(self._trace.jobs))
-        if self._last is not None:
-            for row, one in self._last.after.present.items():
-                self._line({"standing": standing_to_json(self._trace.jobs.names[row], one, self._cluster)})
-        after = 0 if self._last is None else self._last.after.index
-        outcome = {} if self.outcome is None else {"outcome": dict(self.outcome)}
-        self._line({"end": after, "seconds": self._changes.seconds, **outcome})
+
+def write_record(path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, play: Play) -> None:
+    """Play a run to its end, and write its record; ``run`` is its `header`."""
+    with Recorder(path, run, trace, cluster) as book:
+        book.keep()
+        for changes in play:
+            book.add(changes)
+        book.end(play.snapshot())

@@ -1,6 +1,6 @@
 """The record of a run read: its trace, and the whole records of its rounds from what changed.
 
-The rounds are played again, with what was decided read from the record instead of decided.
+Nothing is played again: what changed is read, and how long jobs load and how fast they are follows from the mechanics.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput
-from fairopt.policy import BrokenSchedule, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace, exact
 from fairopt.problem.files.storage import naming
-from fairopt.program import INFINITY, Number
+from fairopt.program import INFINITY, Number, cast, objects
+from fairopt.simulation.changes import Changes, Placed
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import PLACED, Round
-from fairopt.simulation.run import advance, begin, check_matches, next_queue
+from fairopt.simulation.record import PLACED, Change, Round
+from fairopt.simulation.run import check_matches
+from fairopt.simulation.whole_rounds import WholeRounds
 
 SCHEMA = 2
 _REMEDY = "Give a file that `fairopt run --record` or `--state` wrote"
@@ -38,39 +39,33 @@ class Record:
     cluster: Cluster
     mechanics: Mechanics
 
-    def rounds(self) -> Iterator[Round]:
-        """Yield the whole record of every round, one at a time. Errors: `BadInput` where the lines are of no run."""
+    def changes(self) -> Iterator[Changes]:
+        """Yield what changed, round by round. Errors: `BadInput` where the lines are of no run."""
         with naming(str(self.path)):
-            yield from self.replayed(line for line in lines(self.path) if line.keys() & {"round", "end"})
+            yield from self.told(lines(self.path))
 
-    def replayed(self, lines: Iterable[Mapping[str, Any]]) -> Iterator[Round]:
-        """Yield what `run` yielded, but for the policy's state, from the ``round`` lines and the ``end`` line.
-
-        ``seconds`` are right in their sum only. Errors: `BadInput` where lines are of no such run.
-        """
-        trace = self.trace
-        check_matches(trace, self.cluster)
-        kind: type = Fraction if trace.jobs.exact else float
-        own, step = self.cluster.as_(kind), kind(exact(self.run["length"], "length"))
-        snapshot, told = begin(own, kind), _Told(self.run["policy"], kind)
+    def told(self, lines: Iterable[Mapping[str, Any]]) -> Iterator[Changes]:
+        """Yield what the lines of a record tell, up to its ``end``; in memory are the trace and the jobs present."""
+        reader, arrived, first = Reader(self), 0, 0
         for line in lines:
-            last = line.get("round", line.get("end"))
-            seconds = float(line.get("seconds", 0.0))  # of this round and of those since the last line, told at once
-            while (coming := next_queue(snapshot, trace, own, step)) is not None and coming[1].index <= last:
-                moved, queue = coming
-                if queue.index == last and "end" in line:
-                    break
-                schedule = told.schedule(queue, line if queue.index == last else {})
-                try:
-                    record = replace(advance(moved, trace, schedule, self.mechanics), backend=told.backend)
-                except BrokenSchedule as error:
-                    remedy = "Give the record as it was written"
-                    raise BadInput(str(error), place=f"round {queue.index}", remedy=remedy) from error
-                yield replace(record, seconds=seconds)
-                snapshot, seconds = record.after, 0.0
-            if "round" in line and snapshot.index != last + 1:
-                remedy = "Give the trace and the cluster that the run was begun with"
-                raise BadInput("nobody is there to run", place=f"round {last}", remedy=remedy)
+            if "job" in line:
+                arrived += 1
+            elif "round" in line:
+                yield reader.read(line, range(first, arrived))
+                first = arrived
+            elif "end" in line:
+                last = reader.end(line, first)
+                if last is not None:
+                    yield last
+
+    def rounds(self) -> Iterator[Round]:
+        """Yield the whole record of every round, one at a time, as `run` did but for the policy's state.
+
+        ``seconds`` are right in their sum only. Errors: `BadInput` where the lines are of no run.
+        """
+        whole = WholeRounds(self.run["policy"], self.trace, self.cluster)
+        for changes in self.changes():
+            yield from whole.add(changes)
 
     @property
     def history(self) -> History:
@@ -175,42 +170,140 @@ def _moment(value: Any) -> Number:
     return INFINITY if value is None else exact(value, "outage")
 
 
-class _Told:
-    """What the lines so far say that goes on until a line says otherwise."""
+class _Running(NamedTuple):
+    """A job that runs: since when, and what it had to load then."""
 
-    def __init__(self, policy: str, kind: type) -> None:
-        self._policy, self._kind = policy, kind
-        self._costs: dict[str, Number] = {}
-        self._notes: dict[str, str] = {}
-        self.backend = "auto"
+    since: Number
+    setup: Number
 
-    def schedule(self, queue: Queue, line: Mapping[str, Any]) -> Schedule:
-        """Return the schedule of a round: who ran goes on, but for what the round's line says."""
-        row = {name: at for at, name in enumerate(queue.jobs.names)}
-        host = {name: at for at, name in enumerate(queue.cluster.hosts)}
-        stopped = set(line.get("stop", ()))
-        placements: dict[int, Spots] = {
-            at: queue.last[at] for name, at in row.items() if queue.running[at] and name not in stopped
-        }
+
+class Reader:
+    """What lines tell, as changes: how long jobs load, and how fast they are, follows from the mechanics."""
+
+    def __init__(self, record: Record) -> None:
+        trace = record.trace
+        check_matches(trace, record.cluster)
+        self._kind: type = Fraction if trace.jobs.exact else float
+        self._fresh = Queue.fresh(trace.jobs, record.cluster, length=exact(record.run["length"], "length"))
+        self._mechanics = record.mechanics
+        self._row = {name: row for row, name in enumerate(trace.jobs.names)}
+        self._host = {name: host for host, name in enumerate(record.cluster.hosts)}
+        self._present: set[int] = set()
+        self._able = 0  # of them, those that fit some type
+        self._running: dict[int, _Running] = {}
+        self._last: dict[int, Spots] = {}  # of the jobs present that ran
+        self._left: dict[int, Number] = {}  # what those that do not run have still to load
+        self._held = list(self._fresh.held)
+        self._index, self._now = 0, self._fresh.now
+
+    def read(self, line: Mapping[str, Any], arrived: range) -> Changes:
+        """Return what a ``round`` line tells, for which jobs ``arrived``. Errors: `BadInput` for what cannot be."""
+        index = line["round"]
+        if index < self._index or not (arrived or self._able):
+            remedy = "Give the trace and the cluster that the run was begun with"
+            raise BadInput("nobody is there to run", place=f"round {index}", remedy=remedy)
         try:
-            for how in PLACED:
-                for job, spots in line.get(how.value, {}).items():
-                    placements[row[job]] = tuple((host[name], int(gpus)) for name, gpus in spots)
-            leases = {row[job]: self.number(until) for job, until in line.get("lease", {}).items()}
-            if "costs" in line:
-                self._costs = {name: self.number(value) for name, value in line["costs"].items()}
-            self._notes = line.get("notes", self._notes)
-            notes = {row[job]: text for job, text in self._notes.items() if job in row}
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            return self._read(line, arrived)
+        except (KeyError, ValueError, TypeError, AttributeError, IndexError, ZeroDivisionError) as error:
             raise BadInput(
                 f"it speaks of what is not there: {error!r}",
-                place=f"round {queue.index}",
+                place=f"round {index}",
                 remedy="Give the trace and the cluster that the run was begun with",
             ) from error
-        self.backend = line.get("backend", self.backend)
-        return Schedule(self._policy, queue, dict(sorted(placements.items())), leases, costs=self._costs, notes=notes)
 
-    def number(self, value: Any) -> Number:
+    def end(self, line: Mapping[str, Any], arrived: int) -> Changes | None:
+        """Return the last round of a run, where something is left to say of it: that it was played, and its seconds."""
+        last = line["end"] - 1
+        if last < self._index or not self._able:
+            return None
+        self._go_to(last)
+        seconds = float(line.get("seconds", 0.0))
+        return Changes(last, self._now, self._now + self._fresh.length, range(arrived, arrived), seconds=seconds)
+
+    def _go_to(self, index: int) -> None:
+        """Go on to a round; the sums are those of a run, round by round where somebody was there."""
+        length = self._fresh.length
+        if self._kind is float and self._able:
+            while self._index < index:
+                self._index, self._now = self._index + 1, self._now + length
+        self._now += (index - self._index) * length
+        self._index = index
+
+    def _read(self, line: Mapping[str, Any], arrived: range) -> Changes:
+        self._go_to(line["round"])
+        now, row = self._now, self._row
+        for each in arrived:
+            self._present.add(each)
+            self._able += each not in self._fresh.misfits
+        stopped = tuple(row[name] for name in line.get("stop", ()))
+        for each in stopped:
+            self._stop(each, now)
+        told = {
+            row[job]: (how, tuple((self._host[host], int(gpus)) for host, gpus in spots))
+            for how in PLACED
+            for job, spots in line.get(how.value, {}).items()
+        }
+        placed = self._placed(dict(sorted(told.items())))
+        ends = {key: self._numbers(line.get(key, {})) for key in ("complete", "lost")}
+        for each in [*ends["complete"], *ends["lost"]]:
+            self._stop(each, now)
+        for each in ends["complete"]:
+            self._present.remove(each)
+            self._able -= 1
+            del self._last[each], self._left[each]
+        self._index, self._now = self._index + 1, now + self._fresh.length
+        costs, notes = line.get("costs"), line.get("notes")
+        return Changes(
+            index=line["round"],
+            begin=now,
+            end=self._now,
+            arrived=arrived,
+            failed=tuple(self._host[name] for name in line.get("failed", ())),
+            back=tuple(self._host[name] for name in line.get("back", ())),
+            misfits={row[job]: str(why) for job, why in line.get("misfits", {}).items()},
+            stopped=stopped,
+            placed=placed,
+            leases=self._numbers(line.get("lease", {})),
+            completed=ends["complete"],
+            lost=ends["lost"],
+            costs=None if costs is None else {name: self._number(value) for name, value in costs.items()},
+            notes=None if notes is None else {row[job]: str(text) for job, text in notes.items()},
+            backend=line.get("backend"),
+            seconds=float(line.get("seconds", 0.0)),
+        )
+
+    def _stop(self, row: int, now: Number) -> None:
+        since, setup = self._running.pop(row)
+        self._left[row] = max(setup - (now - since), setup * 0)
+
+    def _placed(self, told: Mapping[int, tuple[Change, Spots]]) -> tuple[Placed, ...]:
+        for row in told.keys() & self._running.keys():
+            self._stop(row, self._now)
+        if not told.keys() <= self._present:
+            raise KeyError(*[self._fresh.jobs.names[row] for row in told.keys() - self._present][:1])
+        queue = self._queue(list(told))
+        placed = tuple(
+            Placed(row, spots, how, self._mechanics.setup(queue, at, spots), self._mechanics.speed(queue, at, spots))
+            for at, (row, (how, spots)) in enumerate(told.items())
+        )
+        for row, spots, _, setup, _ in placed:
+            self._running[row], self._last[row] = _Running(self._now, setup), spots
+            if name := self._fresh.jobs.dataset[row]:
+                for host, _ in spots:
+                    self._held[host] |= {name}
+        return placed
+
+    def _queue(self, rows: list[int]) -> Queue:
+        """Return what mechanics ask about jobs that are placed: the queue of these jobs only."""
+        fresh = Queue.fresh(self._fresh.jobs.take(rows), self._fresh.cluster, length=self._fresh.length)
+        left = [self._left.get(row, self._fresh.now * 0) for row in rows]
+        last = tuple(self._last.get(row, ()) for row in rows)
+        return replace(fresh, setup=cast(objects(left), self._kind), last=last, held=tuple(self._held))
+
+    def _numbers(self, told: Mapping[str, Any]) -> dict[int, Number]:
+        return {self._row[job]: self._number(value) for job, value in told.items()}
+
+    def _number(self, value: Any) -> Number:
         """Return a number as the run had it; null is infinity."""
         if value is None or isinstance(value, float):
             return INFINITY if value is None else value

@@ -4,8 +4,8 @@
 plays all of them on an executor, `statistics` compares, `results` puts cells in order for tables and the page.
 """
 
-from fairopt.studies.lines import OverTime
+from fairopt.studies.lines import Timeline
 from fairopt.studies.playing import Observed, observe
 from fairopt.studies.spec import StudySpec
 
-__all__ = ["Observed", "OverTime", "StudySpec", "observe"]
+__all__ = ["Observed", "StudySpec", "Timeline", "observe"]

@@ -22,7 +22,7 @@ from fairopt.bench.records import Environment
 from fairopt.codec import encode
 from fairopt.policy import Policy
 from fairopt.studies.playing import Observed
-from fairopt.studies.spec import Player, Setting, StudySpec
+from fairopt.studies.spec import Player, StudySetting, StudySpec
 
 #: Folders and modules of fairopt that no outcome depends on.
 ASIDE = ("bench", "benchmarks", "certificates", "cli", "compare", "plot", "proofs", "properties", "testing")
@@ -85,7 +85,7 @@ class CellTask:
 
     cell: CellKey
     policy: Policy
-    setting: Setting
+    setting: StudySetting
     spec: StudySpec = field(repr=False)
     detailed: bool = False
 
@@ -111,7 +111,7 @@ def tasks(spec: StudySpec) -> Iterator[CellTask]:
                 yield CellTask(cell, policy, setting, spec, detailed=seed == spec.seeds[0])
 
 
-def _key(spec: StudySpec, setting: Setting, player: Player, policy: Policy, seed: int) -> str:
+def _key(spec: StudySpec, setting: StudySetting, player: Player, policy: Policy, seed: int) -> str:
     inputs = [
         [player.policy, dict(player.options), origin(type(policy).__module__)],
         setting.source.content(),

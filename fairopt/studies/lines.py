@@ -19,7 +19,7 @@ BARS = 1500
 
 
 @dataclass(frozen=True)
-class OverTime:
+class Timeline:
     """Means of something over time: ``values`` (m,) over m equal parts of the time from ``begin`` to ``end``."""
 
     begin: float
@@ -55,10 +55,10 @@ class Line:
         order = np.argsort(self._times, kind="stable")
         return np.array(self._times)[order], np.cumsum(np.array(self._changes)[order])
 
-    def means(self, begin: float, end: float, *, scale: float = 1.0, most: float | None = None) -> OverTime:
+    def means(self, begin: float, end: float, *, scale: float = 1.0, most: float | None = None) -> Timeline:
         """Return the means of the line, at most ``most`` at each time, over ``scale``."""
         if not self._times or end <= begin:
-            return OverTime(begin, end, (0.0,) * (POINTS - 1))
+            return Timeline(begin, end, (0.0,) * (POINTS - 1))
         times, values = self.steps()
         values = values if most is None else np.minimum(values, most)
         edges = np.linspace(begin, end, POINTS)
@@ -66,7 +66,7 @@ class Line:
         # the integral up to each time, which is straight between two
         sums = np.concatenate([[0.0], np.cumsum(np.diff(at) * np.concatenate([[0.0], values]))])
         means = np.diff(np.interp(edges, at, sums)) / np.diff(edges) / scale
-        return OverTime(begin, end, tuple(float(f"{value:.5g}") for value in means))
+        return Timeline(begin, end, tuple(float(f"{value:.5g}") for value in means))
 
 
 class Lines:
@@ -138,7 +138,7 @@ class Lines:
         last = found[BARS].begin if len(found) > BARS else until  # what begins later is left out
         return tuple(replace(bar, end=min(bar.end, last)) for bar in found[:BARS] if bar.begin < last)
 
-    def of_tenants(self, begin: float, end: float) -> tuple[Mapping[str, OverTime], Mapping[str, OverTime]]:
+    def of_tenants(self, begin: float, end: float) -> tuple[Mapping[str, Timeline], Mapping[str, Timeline]]:
         """Return the GPUs that each tenant held, and those that it was entitled to: by weight, at most what it asked.
 
         Source: ASTRAEA Eq. (6), (8).

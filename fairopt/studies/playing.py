@@ -16,7 +16,7 @@ from fairopt.simulation.differences import differences
 from fairopt.simulation.engine import Engine
 from fairopt.simulation.gpu_time import Window
 from fairopt.simulation.measures import JobTable, Measuring
-from fairopt.studies.lines import POINTS, HostBar, Lines, OverTime
+from fairopt.studies.lines import POINTS, HostBar, Lines, Timeline
 from fairopt.studies.statistics import BATCH
 
 
@@ -35,9 +35,9 @@ class Observed:
 
     measures: Mapping[str, float | None]
     quantiles: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    over_time: Mapping[str, OverTime] = field(default_factory=dict)
-    held: Mapping[str, OverTime] = field(default_factory=dict)
-    entitled: Mapping[str, OverTime] = field(default_factory=dict)
+    over_time: Mapping[str, Timeline] = field(default_factory=dict)
+    held: Mapping[str, Timeline] = field(default_factory=dict)
+    entitled: Mapping[str, Timeline] = field(default_factory=dict)
     bars: tuple[HostBar, ...] = ()
     hosts: tuple[str, ...] = ()
     measured: int = 0

@@ -126,7 +126,7 @@ def progress_text(done: int, total: int, failures: int, seconds: float, fresh: i
     """Return how far a study is, and how long the rest will take at the pace of the ``fresh`` cells in ``seconds``."""
     left = seconds / fresh * (total - done) if fresh else float("nan")
     failed = f"{failures} failed" if failures else ""
-    parts = [f"{done} of {total} cells", failed, f"{_time(left)} left" if fresh else ""]
+    parts = [f"{done} of {total} cells", failed, f"{_time(left)} left" if fresh and done < total else ""]
     return ", ".join(part for part in parts if part)
 
 

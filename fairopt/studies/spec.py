@@ -37,7 +37,7 @@ from fairopt.problem.numbers import shown
 from fairopt.simulation import Mechanics
 from fairopt.simulation.measures import UNITS
 from fairopt.studies.estimates import EstimationError
-from fairopt.studies.traces import Place, Source
+from fairopt.studies.traces import Place, Source, drawn
 
 SCHEMA = 1
 #: Where the studies that come with fairopt are.
@@ -88,7 +88,7 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Window:
+class MeasuredWindow:
     """What is measured: all jobs but the first part that arrives, ``warm_up``, and the last, ``cool_down``."""
 
     warm_up: float = 0.0
@@ -120,7 +120,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Setting:
+class StudySetting:
     """What all policies of a study play alike: one point of the grid without policy and seed."""
 
     source: Source
@@ -150,7 +150,7 @@ class StudySpec:
     rounds: int | None = None
     seeds: tuple[int, ...] = (0,)
     loads: tuple[float, ...] = (1.0,)
-    window: Window = Window()
+    window: MeasuredWindow = MeasuredWindow()
     policies: tuple[Player, ...] = ()
     traces: tuple[Source, ...] = ()
     clusters: tuple[Place, ...] = ()
@@ -189,7 +189,7 @@ class StudySpec:
         return spec
 
     def check(self) -> None:
-        """Refuse unknown policies, options, traces and clusters. Errors: `BadInput` that names the place."""
+        """Refuse unknown policies and options, and traces that cannot be played. Errors: `BadInput`, with the place."""
         checks: Mapping[str, list[Callable[[], object]]] = {
             "policies": [each.made for each in self.policies],
             "traces": [each.check for each in self.traces],
@@ -206,17 +206,21 @@ class StudySpec:
                 if label not in labels:
                     place = f"traces {number}, key 'clusters'"
                     raise BadInput(f"there is no {shown(label)}", place=place, remedy=nearest(label, labels))
+            for cluster in self.clusters:
+                if not source.clusters or cluster.label in source.clusters:
+                    with naming(place=f"traces {number} on {cluster.label}"):
+                        drawn(source, cluster, self.loads[0], self.seeds[0])
             if source.resampled and 0 not in self.seeds:
                 remedy = "Add 0, which plays it as it is: the others are draws from it"
                 raise BadInput(f"trace {source.label!r} is a file", place="key 'seeds'", remedy=remedy)
 
-    def settings(self) -> Iterator[Setting]:
+    def settings(self) -> Iterator[StudySetting]:
         """Yield what all policies play, in the order of the specification."""
         for source, place, load, error, costs in product(
             self.traces, self.clusters, self.loads, self.errors, self.mechanics
         ):
             if not source.clusters or place.label in source.clusters:
-                yield Setting(source, place, load, error, costs)
+                yield StudySetting(source, place, load, error, costs)
 
 
 def studies() -> Iterator[tuple[str, ...]]:

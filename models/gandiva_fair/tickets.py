@@ -141,9 +141,7 @@ class Level(Generic[User]):
         return self.demand[user] >= self._tickets[user] * self._height
 
 
-def effective_tickets(
-    tickets: Mapping[User, Number], demand: Mapping[User, int], gpus: int
-) -> dict[User, Number]:
+def effective_tickets(tickets: Mapping[User, Number], demand: Mapping[User, int], gpus: int) -> dict[User, Number]:
     """Return the effective tickets of the users of ``demand``: their total, divided as `entitled` does.
 
     Source: Gandiva_fair Sec. 3.2 (effective tickets, bonus share).

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,14 +17,15 @@ from typing import Any
 import pytest
 from ran_command import Ran
 
-from fairopt.cli import main, round_json, round_tables, running
+from fairopt.cli import main, round_json, round_tables
 from fairopt.cli.parquet import require_parquet
 from fairopt.cli.settings import configured
 from fairopt.datasets import dataset_path
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.problem import read_cluster, read_trace
-from fairopt.simulation import History, Mechanics, Stalled, run
+from fairopt.simulation import History, Mechanics, Stalled, referee, run
+from fairopt.simulation.differences import differences
 from fairopt.simulation.measures import UNITS
 from fairopt.simulation.recording import Recorder, header
 from fairopt.simulation.replay import read_record
@@ -152,25 +156,26 @@ def test_a_run_gone_on_from_prints_what_one_run_prints(
     assert without_seconds(fairopt_run(*options, "--resume", state).data) == whole
 
 
-def interrupted_after(rounds: int) -> Callable[..., Iterator[Any]]:
+def interrupted_in(rounds: int, ended_by: int) -> Callable[..., Iterator[Any]]:
     def play(*arguments: Any, **options: Any) -> Iterator[Any]:
         for number, record in enumerate(run(*arguments, **options)):
-            if number == rounds:
-                raise KeyboardInterrupt
+            if number == rounds - 1:
+                os.kill(os.getpid(), ended_by)
             yield record
 
     return play
 
 
+@pytest.mark.parametrize(("ended_by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_run_keeps_what_it_has(
-    fairopt_run: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fairopt_run: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended_by: int, status: int
 ) -> None:
     state = tmp_path / "state.jsonl"
     whole = without_seconds(fairopt_run("--json").data)
     with monkeypatch.context() as patch:
-        patch.setattr(running, "run", interrupted_after(3))
+        patch.setattr(referee, "run", interrupted_in(3, ended_by))
         ran = fairopt_run("--json", "--state", state)
-    assert ran.status == 130
+    assert ran.status == status
     assert "interrupted after 3 rounds" in ran.err
     assert (len(ran.data["rounds"]), ran.data["outcome"]["stopped"]) == (3, "interrupted")
     assert without_seconds(fairopt_run("--json", "--resume", state).data) == whole
@@ -196,7 +201,7 @@ def test_a_round_that_was_written_after_the_last_snapshot_is_played_again(
     fairopt_run("--state", state, "--rounds", 3)
     more = [line for line in state.read_text().splitlines() if not line.startswith('{"snapshot"')]
     fairopt_run("--state", state, "--rounds", 2)
-    [snapshot] = [line for line in state.read_text().splitlines() if line.startswith('{"snapshot"')]
+    _, snapshot = [line for line in state.read_text().splitlines() if line.startswith('{"snapshot"')]
     rounds = [line for line in more if not line.startswith(('{"standing"', '{"end"'))]
     state.write_text("\n".join([*rounds, snapshot]) + "\n")
     assert without_seconds(fairopt_run("--json", "--resume", state).data) == whole
@@ -209,7 +214,7 @@ def test_a_policy_that_cannot_go_on_keeps_the_rounds_before(
         yield from run(*arguments, **(options | {"rounds": 2}))
         raise Stalled("nothing runs")
 
-    monkeypatch.setattr(running, "run", play)
+    monkeypatch.setattr(referee, "run", play)
     ran = fairopt_run("--json")
     assert ran.status == 3
     assert ran.err == "fairopt: nothing runs\n"
@@ -225,10 +230,12 @@ def test_records_are_read_as_they_were_written(files: tuple[Path, Path], tmp_pat
         records = list(run(policy, given, cluster, length=100, mechanics=mechanics))
         about = header("srtf", given, cluster, length=100, mechanics=mechanics)
         with Recorder(path, about, given, cluster) as book:
-            for record in records:
-                book.add(record)
+            book.keep()
+            for changes in differences(given, cluster, records):
+                book.add(changes)
+            book.end(records[-1].after)
         read = read_record(path)
-        assert list(read.rounds()) == records
+        assert list(read.rounds()) == [replace(each, after=replace(each.after, state=None)) for each in records]
         assert sum(record.seconds for record in read.rounds()) == pytest.approx(sum(each.seconds for each in records))
         assert read.history.completion == History.of(given, cluster, records).completion
         written = (gzip.decompress(path.read_bytes()) if name.endswith("gz") else path.read_bytes()).splitlines()
@@ -284,7 +291,7 @@ def test_states_that_are_none(fairopt_run: Callable[..., Ran], tmp_path: Path, t
     state = tmp_path / "state.jsonl"
     fairopt_run("--state", state, "--rounds", 1)
     lines = state.read_text().splitlines()
-    [snapshot] = [line for line in lines if line.startswith('{"snapshot"')]
+    _, snapshot = [line for line in lines if line.startswith('{"snapshot"')]
     state.write_text(text.replace("{header}", lines[0]).replace("{snapshot}", snapshot))
     ran = fairopt_run("--resume", state)
     assert ran.status == 2
@@ -361,9 +368,12 @@ def test_progress_counts_work(
     trace = read_trace(files[0], cluster.types)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     records = list(run(ShortestRemainingTimeFirst(), trace, cluster, length=300))
-    with round_tables.progress(trace, None, records[:2]) as advance:
-        for record in records[2:]:
-            advance(record)
+    progress = round_tables.Progress(trace, None)
+    with round_tables.shown(progress) as tell:
+        for changes in differences(trace, cluster, records):
+            progress.add(changes)
+            tell()
+    assert progress.part == 1
     assert "5 of 6 jobs done" in capsys.readouterr().err
 
 

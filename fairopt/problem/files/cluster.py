@@ -65,7 +65,11 @@ CLUSTER = document_type(
 
 
 def cluster_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of cluster files, for other programs."""
+    """Return the JSON Schema (draft 2020-12) of cluster files, for other programs.
+
+    >>> cluster_schema()["type"]
+    'object'
+    """
     return json_schema(CLUSTER, "cluster", "Hosts with GPUs of one type each, and what lies between them.")
 
 
@@ -73,6 +77,8 @@ def read_cluster(path: AnyPath) -> Cluster:
     """Return the cluster in a .toml or .json file. Errors: `BadInput` naming the file, the place, and the remedy.
 
     Units: gigabytes, and GPUs by host. The format: docs/formats/cluster.md.
+
+    Shapes: those of `Cluster`. Source: the format is ours.
 
     >>> from fairopt import read_cluster
     >>> from fairopt.datasets import dataset_path
@@ -83,7 +89,17 @@ def read_cluster(path: AnyPath) -> Cluster:
 
 
 def write_cluster(cluster: Cluster, path: AnyPath) -> None:
-    """Write a cluster so that `read_cluster` gives it back exactly; an existing file is replaced."""
+    """Write a cluster so that `read_cluster` gives it back exactly; an existing file is replaced.
+
+    Errors: `BadInput` for another suffix, and a path that cannot be written.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> cluster = Cluster.uniform({"K80": (2, 4)})
+    >>> with TemporaryDirectory() as folder:
+    ...     write_cluster(cluster, f"{folder}/cluster.toml")
+    ...     print(read_cluster(f"{folder}/cluster.toml"))
+    <Cluster: 2 hosts, GPUs: 8 K80>
+    """
     write_file(path, cluster, documents(cluster_from_dict, cluster_to_dict))
 
 

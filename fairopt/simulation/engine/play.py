@@ -231,10 +231,12 @@ class Engine:
         begun = perf_counter()
         # a fresh session each round, so that a run continues from a snapshot as if it had not stopped
         state = at.state if at.started else None
-        schedule = decide(self._policy, queue, state=state, at=self._session.next())
+        told = queue.as_told()
+        schedule = decide(self._policy, told, state=state, at=self._session.next())
         seconds = perf_counter() - begun
-        if schedule.queue is not queue:
+        if schedule.queue is not told:
             raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
+        schedule = replace(schedule, queue=queue)
         whole = not self._stays_same or at.schedule is None
         decided = carried_out(schedule, standing, before, self._mechanics, whole=whole)
         count = len(standing.rows)

@@ -14,7 +14,7 @@ from fairopt.errors import BadInput
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.fairness import FinishTimeFairness, LeastTotalTime
 from fairopt.models.gavel.objectives import LeastCost, LeastMakespan, MaxMinShare, ShortestFirst
-from fairopt.models.gavel.rounds import GavelRounds
+from fairopt.models.gavel.rounds import GavelRounds, GavelState
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.simulation import run, snapshot_from, snapshot_text
@@ -288,10 +288,11 @@ def test_runs_end_under_every_objective_and_resume(objective):
         assert list(rest) == whole[stop:]
 
 
-def test_without_a_back_end_highs_decides():
+def test_without_a_back_end_max_min_is_found_by_prices_and_other_objectives_by_highs():
     cluster, jobs = table_1()
     queue = Queue.fresh(jobs, cluster, length=1)
-    assert decide(GavelRounds(), queue).backend == "highs"
+    assert decide(GavelRounds(), queue).backend == "auto"
+    assert decide(GavelRounds(LeastMakespan()), queue).backend == "highs"
 
 
 def test_a_tenants_weight_is_divided_among_its_jobs():
@@ -315,3 +316,16 @@ def test_a_tenant_gains_nothing_by_more_jobs():
         records = run(GavelRounds(by_tenant=own), Trace(jobs), cluster, length=1, rounds=120)
         held[own] = sum(ran.job == "j4" for record in records for ran in record.ran)
     assert held == {False: 30, True: 60}
+
+
+def test_prices_give_the_level_of_the_program_and_go_on_from_the_last_round():
+    policy = GavelRounds()
+    for setting in sample_settings(6, seed=5, ties=False):
+        for record in run(policy, setting.trace, setting.cluster, length=setting.length, rounds=6):
+            state = record.after.state
+            assert not state.claims or len(state.prices) == len(setting.cluster.types)
+        queue = Queue.fresh(setting.trace.jobs, setting.cluster, length=setting.length)
+        by_program, by_prices = (decide(policy, queue, solver).costs["objective"] for solver in (Highs(), None))
+        assert float(by_prices) == pytest.approx(float(by_program), rel=1e-7)
+        again = decide(policy, queue, state=GavelState(prices=decide(policy, queue).state.prices, value=by_prices))
+        assert float(again.costs["objective"]) == pytest.approx(float(by_program), rel=1e-7)

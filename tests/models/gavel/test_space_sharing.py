@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fairopt import allocate
 from fairopt.backends import Highs, Session
 from fairopt.backends.cvxpy import Clarabel
 from fairopt.backends.exact import Exact
@@ -15,7 +16,6 @@ from fairopt.datasets import gavel_market, gavel_pair_speeds
 from fairopt.errors import BadInput
 from fairopt.models import MaxMin
 from fairopt.models.gavel.space_sharing import Pairs, max_min_with_space_sharing
-from fairopt.policy import allocate
 from fairopt.problem import Market
 
 #: The instance of Gavel's own test, scheduler/tests/policies_tests.py, test_max_min_fairness_with_packing.

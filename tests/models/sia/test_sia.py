@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, product
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from fairopt.policy import BrokenSchedule, Schedule, decide
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.problem.files.trace import write_trace
-from fairopt.proofs.verifier.reading import Unreadable
 from fairopt.proofs.verifier.runs import decide as judge
 from fairopt.simulation import History, Mechanics, run
 from fairopt.simulation.document import document
+from fairopt.simulation.engine import Engine
+from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.round_suite import round_suite
 
 CLUSTER = Cluster.uniform({"T4": (2, 2), "V100": (1, 4)})
@@ -150,12 +152,33 @@ def test_elastic_jobs_survive_what_jobs_go_through(tmp_path: Any) -> None:
         write_trace(Trace(jobs), tmp_path / "trace.toml")
 
 
-def test_the_verifier_refuses_a_run_of_elastic_jobs() -> None:
-    trace = Trace(elastic())
+@pytest.mark.parametrize("number", [Fraction, float])
+def test_the_verifier_knows_elastic_jobs(number: type) -> None:
+    trace = Trace(elastic(arrival=[0, 60, 70])).as_(number)
     history = History.of(trace, CLUSTER, run(Sia(), trace, CLUSTER, length=60))
-    text = json.dumps(document(history, Mechanics(), 60, "sia"))
-    with pytest.raises(Unreadable, match=r"unknown keys: .*elastic"):
-        judge(text, Fraction(0))
+    told = document(history, Mechanics(), 60, "sia")
+    near = Fraction(1, 10**9) if number is float else Fraction(0)
+    assert judge(json.dumps(told), near)[0] == []
+    at = next(each for record in told["rounds"] for each in record["ran"] if sum(n for _, n in each["spots"]) == 4)
+    job = next(each for each in told["trace"]["jobs"] if each["name"] == at["job"])
+    job["elastic"] = [[2, 1]]
+    found, _ = judge(json.dumps(told), near)
+    assert any("it needs 1 or 2 GPUs at once, hosts rising, and gets 4" in each for each in found)
+
+
+def test_the_engine_and_its_referee_agree_on_elastic_jobs() -> None:
+    for number, setting in enumerate(sample_settings(6, seed=11)):
+        random, jobs = Random(number), setting.trace.jobs
+        sizes = tuple(
+            tuple((size, Fraction(random.randint(1, 9), 4)) for size in (1, 2, 4, 8) if size != gpus)
+            for gpus in jobs.gpus
+        )
+        trace = Trace(replace(jobs, elastic=sizes), setting.trace.outages)
+        how: Any = {"length": setting.length, "mechanics": setting.mechanics, "rounds": 12}
+        *_, last = run(Sia(), trace, setting.cluster, **how)
+        engine = Engine(Sia(), trace, setting.cluster, **how)
+        list(engine)
+        assert engine.snapshot() == last.after
 
 
 @pytest.mark.parametrize("option", [{"power": 0.5}, {"idle": 1}, {"restart": -1}, {"gap": -1}])

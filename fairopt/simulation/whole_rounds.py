@@ -1,0 +1,154 @@
+"""`WholeRounds`: the whole record of every round, from what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fairopt.problem import Cluster, Queue, Trace
+from fairopt.problem.queue import Spots
+from fairopt.program import Number
+from fairopt.simulation.changes import Changes
+from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot
+
+
+class WholeRounds:
+    """What each job present did in each round, as a run goes on: give it the run's changes, and take the rounds.
+
+    ``policy`` is the policy's name; the rounds' snapshots do not have its state.
+    """
+
+    def __init__(self, policy: str, trace: Trace, cluster: Cluster) -> None:
+        self._policy, self._trace, self._cluster = policy, trace, cluster
+        queue = Queue.fresh(trace.jobs, cluster, length=1)
+        self._fits, self._zero = queue.fits.any(axis=1).tolist(), queue.now
+        self._present: dict[int, JobState] = {}
+        self._speed: dict[int, Number] = {}  # of the jobs that run
+        self._misfits: dict[int, str] = {}  # of the jobs present
+        self._down: set[int] = set()
+        self._held = [frozenset[str]() for _ in cluster.hosts]
+        self._said: dict[str, Any] = {"costs": {}, "notes": {}, "backend": "auto"}
+        self._index = self._idle = self._arrived = 0
+        self._end, self._length = self._zero, self._zero
+
+    def add(self, changes: Changes) -> Iterator[Round]:
+        """Yield the rounds up to that of the changes, this one included."""
+        yield from self.until(changes.index)
+        yield self._round(changes)
+
+    def until(self, index: int) -> Iterator[Round]:
+        """Yield the rounds before round ``index`` in which nothing changed; none where nobody was there to run."""
+        while self._index < index and len(self._present) > len(self._misfits):
+            begin = self._end
+            nobody = range(self._arrived, self._arrived)
+            yield self._round(Changes(self._index, begin, begin + self._length, nobody))
+
+    def _round(self, changes: Changes) -> Round:
+        jobs, hosts = self._trace.jobs, self._cluster.hosts
+        before = self._begin(changes)
+        ran: list[JobRun] = []
+        waiting = []
+        for row, one in list(self._present.items()):
+            if row not in self._speed:
+                waiting.append(jobs.names[row])
+                self._present[row] = replace(one, running=False, lease=changes.end)
+                continue
+            how, last = before.get(row, (Change.STAY, one.last))
+            run, after = self._play(row, one, changes, how, last)
+            ran.append(run)
+            self._present[row] = after
+            if jobs.dataset[row]:
+                for host, _ in one.last:
+                    self._held[host] |= {jobs.dataset[row]}
+        return self._record(changes, ran, waiting, [hosts[host] for host in sorted(self._down)])
+
+    def _begin(self, changes: Changes) -> dict[int, tuple[Change, Spots]]:
+        """Take in what a round begins with; return how jobs came to new GPUs, and where they ran last."""
+        for row in changes.arrived:
+            work = self._trace.jobs.work[row]
+            self._present[row] = JobState(work, self._zero, self._zero, (), False, changes.begin, None)
+        self._arrived = changes.arrived.stop
+        self._misfits |= changes.misfits
+        self._down = (self._down | set(changes.failed)) - set(changes.back)
+        said = {"costs": changes.costs, "notes": changes.notes, "backend": changes.backend}
+        self._said |= {name: value for name, value in said.items() if value is not None}
+        for row in changes.stopped:
+            self._speed.pop(row, None)
+        before = {placed.row: (placed.how, self._present[placed.row].last) for placed in changes.placed}
+        for placed in changes.placed:
+            one = self._present[placed.row]
+            self._present[placed.row] = replace(one, last=placed.spots, setup=placed.setup)
+            self._speed[placed.row] = placed.speed
+        return before
+
+    def _play(self, row: int, one: JobState, changes: Changes, how: Change, last: Spots) -> tuple[JobRun, JobState]:
+        """Return what a job that runs did in a round, and how it stands afterwards."""
+        names, speed = self._cluster.hosts, self._speed[row]
+        completed, lost = row in changes.completed, row in changes.lost
+        end = changes.completed.get(row, changes.lost.get(row, changes.end))
+        spent = min(one.setup, end - changes.begin)
+        progress = one.remaining if completed else (end - changes.begin - spent) * speed
+        progress = self._zero if lost else progress
+        unsaid = one.lease if how is Change.STAY and one.lease > changes.begin else changes.end
+        lease = changes.leases.get(row, unsaid)
+        run = JobRun(
+            job=self._trace.jobs.names[row],
+            spots=tuple((names[host], gpus) for host, gpus in one.last),
+            types=self._types(one.last),
+            before=self._types(last),
+            change=how,
+            begin=changes.begin,
+            end=end,
+            setup=spent,
+            speed=speed,
+            progress=progress,
+            remaining=one.remaining - progress,
+            lease=lease,
+            completed=completed,
+            lost=lost,
+        )
+        if completed or lost:
+            del self._speed[row]
+        return run, JobState(
+            remaining=run.remaining,
+            attained=one.attained + run.gpus * (end - changes.begin),
+            setup=one.setup if lost else one.setup - spent,
+            last=one.last,
+            running=not lost,
+            lease=changes.end if lost else lease,
+            started=changes.begin if one.started is None else one.started,
+        )
+
+    def _types(self, spots: Spots) -> tuple[str, ...]:
+        return tuple(self._cluster.types[at] for at in sorted({int(self._cluster.gpu_type[host]) for host, _ in spots}))
+
+    def _record(self, changes: Changes, ran: list[JobRun], waiting: Sequence[str], down: Sequence[str]) -> Round:
+        names, begin, end = self._trace.jobs.names, changes.begin, changes.end
+        moments = (moment for each in self._trace.outages for moment in (each.begin, each.end))
+        happens = ran or changes.arrived or any(begin < moment <= end for moment in moments)
+        self._idle = 0 if happens else self._idle + 1
+        for row in changes.completed:
+            del self._present[row]
+        self._index, self._end, self._length = changes.index + 1, end, end - begin
+        present = set(waiting) | {each.job for each in ran}
+        gpus = self._cluster.gpus
+        return Round(
+            index=changes.index,
+            begin=begin,
+            end=end,
+            arrived=names[changes.arrived.start : changes.arrived.stop],
+            ran=tuple(ran),
+            waiting=tuple(waiting),
+            misfits={names[row]: why for row, why in self._misfits.items()},
+            down=tuple(down),
+            usable=int(gpus.sum() - sum(gpus[host] for host in self._down)),
+            costs=self._said["costs"],
+            notes={names[row]: text for row, text in self._said["notes"].items() if names[row] in present},
+            policy=self._policy,
+            backend=self._said["backend"],
+            after=Snapshot(
+                self._index, end, self._arrived, dict(self._present), tuple(self._held), None, True, self._idle
+            ),
+            seconds=changes.seconds,
+        )
