@@ -53,7 +53,7 @@ class _Moment:
 
 
 class Engine:
-    """A run of `policy` over `trace`; iterate it for the `Changes` of the rounds in which something changed.
+    """A run of a policy over a trace; iterate it for the `Changes` of the rounds in which something changed.
 
     The arguments, the errors and what happens are those of `fairopt.simulation.run`, which is the referee: whoever
     runs, moves or completes does so at the same time. Time and memory follow the jobs present. A round in which nothing
@@ -64,8 +64,9 @@ class Engine:
 
     >>> from fairopt.datasets import philly_cluster, philly_trace
     >>> from fairopt.models import ShortestRemainingTimeFirst
-    >>> engine = Engine(ShortestRemainingTimeFirst(), philly_trace().as_(float), philly_cluster(), length=300, rounds=9)
+    >>> engine = Engine(ShortestRemainingTimeFirst(), philly_trace().as_(float), philly_cluster(), length=300, rounds=4)
     >>> [(each.index, len(each.placed)) for each in engine], engine.snapshot().now
+    ([(0, 1), (1, 7), (2, 1), (3, 1)], 1200.0)
     """
 
     def __init__(
@@ -242,7 +243,8 @@ class Engine:
         seconds = perf_counter() - begun
         if schedule.queue is not told:
             raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
-        schedule = replace(schedule, queue=queue)
+        if told is not queue:
+            schedule = replace(schedule, queue=queue)
         whole = not self._stays_same or at.schedule is None
         decided = carried_out(schedule, standing, before, self._mechanics, whole=whole)
         count = len(standing.rows)
