@@ -73,16 +73,19 @@ def carried_out(
         setup, speed, last, started = (
             column.copy() for column in (standing.setup, standing.speed, standing.last, standing.started)
         )
-        host, gpu_type = standing.host.copy(), standing.gpu_type.copy()
+        host, gpu_type, gpus = standing.host.copy(), standing.gpu_type.copy(), standing.gpus.copy()
         for row in sorted(placements) if whole else moving:
             spots = placements[row]
             setup[row], speed[row] = mechanics.setup(queue, row, spots), mechanics.speed(queue, row, spots)
+            gpus[row] = sum(each for _, each in spots)  # an elastic job may have another number than before
             how = change(queue, row, spots)
             if how is not Change.STAY:
                 placed.append(Placed(int(rows[row]), spots, how, setup[row], speed[row]))
                 last[row], host[row], gpu_type[row] = spots, *place(queue.cluster, spots)
                 started[row] = queue.now if started[row] is None else started[row]
-        after = replace(after, setup=setup, speed=speed, last=last, started=started, host=host, gpu_type=gpu_type)
+        after = replace(
+            after, setup=setup, speed=speed, gpus=gpus, last=last, started=started, host=host, gpu_type=gpu_type
+        )
     stopped = before.running & ~runs
     return Decided(
         standing=after,

@@ -16,7 +16,7 @@ from fairopt.backends import Method, Solver
 from fairopt.policy import BrokenSchedule, Policy, Schedule, decide, session
 from fairopt.problem import Cluster, Queue, Spots, Trace
 from fairopt.program import Array, Number
-from fairopt.simulation.changes import Changes
+from fairopt.simulation.changes import BEAT, Changes
 from fairopt.simulation.engine.decided import Decided, carried_out, going_on
 from fairopt.simulation.engine.hosts import Hosts
 from fairopt.simulation.engine.standing import Standing
@@ -139,15 +139,20 @@ class Engine:
         )
 
     def __iter__(self) -> Iterator[Changes]:
-        """Yield what changes, in the rounds in which something does. Errors: `BrokenSchedule`, `Stalled`."""
+        """Yield what changes, in rounds where something does, or once a second. Errors: `BrokenSchedule`, `Stalled`."""
+        said = perf_counter()
         while not self._stopped and (self._rounds is None or self._done < self._rounds):
             played = self._played(self._at)
             if played is None:
                 return
             # in one step: an exception from outside comes before this round, or after it has been told
             self._at, self._done, changes = played[0], self._done + 1, played[1]
+            if changes is None and perf_counter() - said > BEAT:
+                at = self._at
+                changes = Changes(at.index - 1, at.now - self._length, at.now, range(at.arrived, at.arrived))
             if changes is not None:
                 yield changes
+                said = perf_counter()
 
     def _played(self, before: _Moment) -> tuple[_Moment, Changes | None] | None:
         """Return the next round's end, and its changes where there are any; None where no round is left."""
