@@ -111,7 +111,7 @@ class Engine:
             started=first.started,
             idle=first.idle,
             up=self._hosts.up_before(first.now, self._length),
-            said=None if first.started else {"costs": {}, "notes": {}, "backend": "auto"},
+            said=None if first.index else {"costs": {}, "notes": {}, "backend": "auto"},
         )
         _log.info("%s by %s: %d jobs", policy.name, self._session.solver.name, len(trace.jobs))
 
