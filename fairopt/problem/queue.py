@@ -123,7 +123,9 @@ class Queue(Frozen):
         if told is None:
             return self
         remaining = self.remaining * told / self.jobs.work
-        return replace(self, jobs=replace(self.jobs, work=told, estimate=None), remaining=remaining)
+        made = replace(self, jobs=replace(self.jobs, work=told, estimate=None), remaining=remaining)
+        made.recall(self)
+        return made
 
     @cached_property
     def end(self) -> Number:
