@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
+from fairopt.deadline import left
 from fairopt.problem import Market, usable
 from fairopt.problem.market import Shares
 from fairopt.problem.tables import Grid, Tabular
@@ -62,8 +63,10 @@ def metrics(market: Market, shares: Shares) -> Metrics:
     market = market if exact else market.as_(float)
     shares = shares if exact else shares.astype(float)
     own = market.utility(shares)
+    left()  # each of these sums may take seconds where fractions have thousands of digits
     ratio = own / market.fair_utility()
     squares = (ratio * ratio).sum()
+    left()
     used = usable(market.speedup, shares, market.demand).sum(axis=0)
     return Metrics(
         market,

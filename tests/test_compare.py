@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from fairopt.compare import DECISION, compare
 from fairopt.deadline import left, time_limit
 from fairopt.errors import OutOfTime
-from fairopt.models import CooperativeOEF, MaxEfficiency, PartialAllocation
+from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
+from fairopt.metrics import metrics
+from fairopt.models import CooperativeOEF, MaxEfficiency, PartialAllocation, SecondPriceTrading
 from fairopt.policy import Policy, Uniqueness
 from fairopt.problem import Market
-from fairopt.properties import Answer, Effort, ParetoEfficiency, StrategyProofness, Verdict
+from fairopt.properties import Answer, Effort, EnvyFreeness, ParetoEfficiency, StrategyProofness, Verdict
 from fairopt.testing.float_samples import large_market, rising
 
 
@@ -60,6 +63,26 @@ def test_the_earlier_of_two_limits_counts_and_ends_with_its_block() -> None:
     assert left() is None
     with time_limit(0), pytest.raises(OutOfTime, match="time limit of 0 s"):
         left()
+
+
+MARKET = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+SHARES = MARKET.equal_split()
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda: metrics(MARKET, SHARES),
+        lambda: EnvyFreeness().check(MARKET, SHARES, tolerance=0),
+        lambda: exact_equilibrium(MARKET, SHARES.astype(float)),
+        lambda: SecondPriceTrading().compute(MARKET, None),
+    ],
+    ids=["metrics", "envy", "equilibrium", "trades"],
+)
+def test_long_steps_in_fractions_look_at_the_time(step: Callable[[], object]) -> None:
+    step()
+    with time_limit(0), pytest.raises(OutOfTime):
+        step()
 
 
 def test_a_search_of_which_nobody_says_how_long_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,12 @@ class Highs(Backend):
     """HiGHS (simplex, interior point, branch and bound).
 
     Source: Huangfu and Hall, Parallelizing the dual revised simplex method, 2018; https://highs.dev
+
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation("one")
+    >>> p.maximize(p.variable("x", upper=2))
+    >>> Highs().solve(p.program()).objective
+    2.0
     """
 
     name = "highs"
@@ -68,7 +74,14 @@ class Highs(Backend):
 
 
 class HighsSession:
-    """One HiGHS instance; a changed coefficient re-solves without a rebuild."""
+    """One HiGHS instance; a changed coefficient re-solves without a rebuild.
+
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation("one")
+    >>> p.maximize(p.variable("x", upper=2))
+    >>> HighsSession(Highs(), Options())(p.program()).objective
+    2.0
+    """
 
     def __init__(self, backend: Highs, options: Options) -> None:
         self._backend, self._options = backend, options
@@ -96,6 +109,15 @@ def write(program: Program, path: str | Path) -> None:
 
     Exact numbers are rounded to floats. Errors: `BadInput` where the suffix is another or the file cannot be written,
     `NotCapable` where the program has logarithms.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation("one")
+    >>> p.maximize(p.variable("x", upper=2))
+    >>> with TemporaryDirectory() as folder:
+    ...     write(p.program(), f"{folder}/one.lp")
+    ...     print("max" in Path(folder, "one.lp").read_text())
+    True
     """
     target = Path(path)
     if target.suffix not in (".lp", ".mps"):

@@ -26,7 +26,11 @@ _log = logging.getLogger(__name__)
 
 
 class Capability(enum.Enum):
-    """What a back end may declare; the value of each is its wording in messages."""
+    """What a back end may declare; the value of each is its wording in messages.
+
+    >>> Capability.DUALS.value
+    'dual values'
+    """
 
     INTEGERS = "integer variables"
     LOGARITHMS = "logarithms in the objective"
@@ -52,6 +56,11 @@ class Options:
 
     time_limit: seconds. gap: relative gap at which an integer program counts as solved. tolerance: feasibility and
     optimality tolerance. seed: random seed. threads: the largest number of threads.
+
+    Errors: `BadInput` for numbers out of range.
+
+    >>> Options(time_limit=10).given()
+    {<Capability.TIME_LIMIT: 'option time_limit'>: 10}
     """
 
     time_limit: float | None = None
@@ -82,7 +91,12 @@ class Options:
 
 @runtime_checkable
 class Solver(Protocol):
-    """What fairopt needs of a back end; one from outside need not inherit from `Backend`."""
+    """What fairopt needs of a back end; one from outside need not inherit from `Backend`.
+
+    >>> from fairopt.backends import Highs
+    >>> isinstance(Highs(), Solver)
+    True
+    """
 
     name: ClassVar[str]
     number: ClassVar[type]
@@ -106,6 +120,12 @@ class Backend(ABC):
 
     ``number`` is the number type that the library computes in; `_solve` gets programs in it. ``modules`` must be
     importable; ``install`` is what pip installs for them (the modules themselves, if empty).
+
+    Errors of `solve`: `NotInstalled`, `NotCapable`, `BadInput` for options.
+
+    >>> from fairopt.backends import Highs
+    >>> Highs().name, Highs().available()
+    ('highs', True)
     """
 
     name: ClassVar[str]
@@ -174,6 +194,10 @@ class Method:
 
     It is listed, named, chosen and refused like a back end. ``number`` is the number type of its answers: float, or
     None for that of the problem. ``capabilities`` are the options that it supports.
+
+    >>> from fairopt.models import MaxMin
+    >>> MaxMin.methods[0].name
+    'prices'
     """
 
     name: ClassVar[str] = "rule"
@@ -191,7 +215,12 @@ class Method:
 
 
 class ProgramMethod(Method, ABC):
-    """A method that solves the policy's program without formulating it."""
+    """A method that solves the policy's program without formulating it.
+
+    >>> from fairopt.models import MaxMin
+    >>> isinstance(MaxMin.methods[0], ProgramMethod)
+    True
+    """
 
     @abstractmethod
     def solve(self, policy: Any, problem: Any, start: Any = None) -> Solution:
@@ -211,6 +240,15 @@ class Session:
 
     With ``warm`` each decision starts from the one before, the first from ``start``; else each starts from ``start``.
     Where optima tie, it may then find another than a fresh session does. ``seconds`` adds up the solver's own time.
+
+    Errors: those of the solver.
+
+    >>> from fairopt.backends import Highs
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation("one")
+    >>> p.maximize(p.variable("x", upper=2))
+    >>> Session(Highs())(p.program()).objective
+    2.0
     """
 
     def __init__(

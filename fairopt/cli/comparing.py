@@ -14,6 +14,7 @@ from fairopt.cli import as_json, comparison_tables, completing, evidence_files, 
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Types, input_file, input_option
 from fairopt.cli.listing import AsJson, PropertyNames, print_json, wanted_policies, wanted_properties
+from fairopt.cli.seeding import seeded
 from fairopt.cli.settings import mechanics_of, read_trace_on
 from fairopt.compare import Row
 from fairopt.compare import compare as compared
@@ -82,6 +83,14 @@ def compare(
     local_data: Annotated[
         bool, typer.Option("--local-data", help="Of a trace: copy datasets to hosts before jobs run.")
     ] = False,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            help="Of a trace: play it and so many draws from it, less one, in floats, and say who is better and how "
+            "sure that is; no properties.",
+            min=3,
+        ),
+    ] = None,
 ) -> None:
     """Decide under every policy and say which properties hold, by how much, and what shows it.
 
@@ -98,6 +107,11 @@ def compare(
         if strange := sorted((each.options - kind.options) & given):
             place = f"--{strange[0].replace('_', '-')}"
             raise BadInput(f"it means nothing for a {found}", place=place, remedy="Leave it out")
+    if seeds is not None:
+        if strange := sorted(given & _NOT_SEEDED.keys()):
+            remedy = "Leave out one of the two"
+            raise BadInput("it means nothing with --seeds", place=_NOT_SEEDED[strange[0]], remedy=remedy)
+        return seeded(file, wanted_policies(policy_names, kind.decided), context.params, json_)
     # exact numbers of a long run may have more digits than Python prints by default
     sys.set_int_max_str_digits(0)
     problem = kind.read(file, context.params)
@@ -124,6 +138,10 @@ def compare(
         raise typer.Exit(Exit.NOT_SOLVED)
     status = tables.status_of(verdict for row in rows for verdict in row.verdicts.values())
     raise typer.Exit(Exit.FINE if status is Exit.FAILS else status)
+
+
+#: What is not asked of a comparison over seeds.
+_NOT_SEEDED = {"property_names": "--property", "limit": "--time-limit"}
 
 
 def _rows(
@@ -196,7 +214,7 @@ KINDS: Mapping[str, ComparedKind] = MappingProxyType(
         ),
         "trace": ComparedKind(
             Queue,
-            frozenset({"cluster", "length", "rounds", "restart", "launch", "spread", "local_data", "floats"}),
+            frozenset({"cluster", "length", "rounds", "restart", "launch", "spread", "local_data", "floats", "seeds"}),
             _setting,
             lambda given: {"rounds": given["rounds"]},
             as_json.run_row,

@@ -14,7 +14,7 @@ from fairopt.cli.settings import Settings, configured
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, read_cluster, write_trace
 from fairopt.problem.numbers import exact
-from fairopt.workloads import ErrorForm, ErrorSign, EstimationError, Workload
+from fairopt.workloads import ErrorForm, ErrorSign, WorkEstimates, Workload
 
 
 def generate(
@@ -58,7 +58,7 @@ def generate(
     with tables.working(f"writing {out}"):
         trace = workload.trace(seed, there)
         if error is not None:
-            wrong = EstimationError(float(exact(error, "--error")), error_form, error_sign)
+            wrong = WorkEstimates(float(exact(error, "--error")), error_form, error_sign)
             trace = wrong.applied(trace, seed)
         write_trace(trace, out)
     _say(workload, trace, there, out, json_)

@@ -84,6 +84,8 @@ def run_command(
     page = Path(f"{name}.html") if page is None and shard is None else page
     written = {f"--table {each}": each for each in table or ()}
     require_different({"SPEC": spec, "--cells": into, "--page": page, **written})
+    if jobs is not None and dask is not None:
+        raise BadInput(f"got --jobs {jobs} with --dask", place="--jobs", remedy="Give one of the two")
     _check_outputs(page, table)
     require_libraries()
     with ExitStack() as stack:
@@ -98,8 +100,8 @@ def run_command(
         interrupted = False
         try:
             if todo:
-                where = place(jobs or min(os.cpu_count() or 1, len(todo)) if dask is None else 1, dask, "--jobs")
-                executor, concurrent = stack.enter_context(where)
+                workers = min(jobs or os.cpu_count() or 1, len(todo)) if dask is None else 1
+                executor, concurrent = stack.enter_context(place(workers, dask, "--jobs"))
                 how: dict[str, Any] = {"concurrent": concurrent, "done": done, "known": environments(records).keys()}
                 progress = _Progress(len(mine), len(mine) - len(todo))
                 for record in run_study(asked, executor, shard=part, **how):
@@ -157,7 +159,7 @@ def report_command(
 @app.command("list", cls=Once)
 def list_command(json_: AsJson = False) -> None:
     """List the studies that come with fairopt."""
-    listed = [dict(zip(("name", "title"), row, strict=True)) for row in studies()]
+    listed = [{"schema": SCHEMA, "name": name, "title": title} for name, title in studies()]
     show(json_, listed, lambda: study_tables.listing(listed))
 
 

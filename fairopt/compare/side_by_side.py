@@ -47,7 +47,15 @@ DECISION = "decision"
 
 @singledispatch
 def answered(problem: Any, policy: Policy, **how: Any) -> Row:
-    """Return a row without verdicts; each kind of problem registers how it is decided, and errors stand in the row."""
+    """Return a row without verdicts; each kind of problem registers how it is decided, and errors stand in the row.
+
+    Errors: `BadInput` for what is no problem.
+
+    >>> from fairopt.datasets import oef_example
+    >>> from fairopt.models import MaxMin
+    >>> answered(oef_example(), MaxMin()).decision.objective
+    Fraction(54, 49)
+    """
     raise BadInput(f"got a {type(problem).__name__}", place="problem", remedy="Give a Market, a Setting or a Batch")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,9 @@ class Throughput(NamedTuple):
 
     0 means that the job does not fit on the type, None that it was not measured. ``batch_size`` is None for the two
     models with a single setting.
+
+    >>> gavel_throughputs()[0].model
+    'ResNet-18'
     """
 
     model: str
@@ -52,6 +56,9 @@ def gavel_throughputs(
     Errors: `BadInput` for another source or scale factor.
 
     Source: Gavel (OSDI 2020), scheduler/simulation_throughputs.json and physical_cluster_throughputs.json.
+
+    >>> len(gavel_throughputs(scale_factor=1))
+    26
     """
     rows = records("throughputs_gavel.csv")
     _one_of(source, {row["source"] for row in rows}, "source")
@@ -112,10 +119,44 @@ def gavel_market(
     return market if digits is None else _rounded(market, digits)
 
 
+def gavel_pair_speeds(
+    jobs: Mapping[str, Any], types: Iterable[str]
+) -> dict[tuple[str, str], list[tuple[Fraction, Fraction]]]:
+    """Return the steps per second of every two of ``jobs`` (user: job, as in `gavel_market`) that share one GPU.
+
+    For each of ``types`` the speeds of the first and the second; 0 where the two do not fit together. They go with
+    markets in steps per second (``unit=None``). Errors: `BadInput` for a job that was not measured.
+
+    Source: Gavel (OSDI 2020), scheduler/simulation_throughputs.json.
+
+    >>> speeds = gavel_pair_speeds({"a": "A3C", "b": ("LM", 10)}, ["V100"])
+    >>> [[float(value) for value in pair] for pair in speeds["a", "b"]]
+    [[3.62237, 51.6348]]
+    """
+    measured = gavel_throughputs()
+    found = {user: _find(job, measured) for user, job in jobs.items()}
+    table = {}
+    for row in records("throughputs_gavel_pairs.csv"):
+        sides = [(row["model"], row["batch_size"]), (row["other_model"], row["other_batch_size"])]
+        table[tuple(sides)] = {name: (Fraction(row[name]), Fraction(row[f"{name}_other"])) for name in _TYPES}
+
+    def speeds(one: Throughput, other: Throughput, name: str) -> tuple[Fraction, Fraction]:
+        sides = tuple((each.model, str(each.batch_size or "")) for each in (one, other))
+        return table[sides][name] if sides in table else table[sides[::-1]][name][::-1]
+
+    return {
+        (one, other): [speeds(found[one], found[other], name) for name in types]
+        for one, other in combinations(found, 2)
+    }
+
+
 def gavel_example() -> Market:
     """Return the market of "gavel.toml": six users on a cluster of three types, one of whom is slowed by newer GPUs.
 
     Source: Gavel (OSDI 2020), throughput tables; the users and the cluster are made up.
+
+    >>> gavel_example()
+    <Market: 6 users, 3 types (K80, P100, V100), 68 GPUs>
     """
     return gavel_market(
         {

@@ -15,7 +15,11 @@ _NEWER = ("P40", "P100", "V100")
 
 
 class Timing(NamedTuple):
-    """One row of the table: milliseconds per mini-batch on a K80, and speedups over it by type (K80: 1)."""
+    """One row of the table: milliseconds per mini-batch on a K80, and speedups over it by type (K80: 1).
+
+    >>> gandiva_table1()[0].model
+    'VAE'
+    """
 
     model: str
     k80_ms: Fraction
@@ -70,6 +74,9 @@ def oef_example() -> Market:
     """Return OEF's running example: speedups (1, 2), (1, 3), (1, 4) and one GPU of each of two types.
 
     Source: OEF Eq. (1).
+
+    >>> oef_example()
+    <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>
     """
     return Market.of([[1, 2], [1, 3], [1, 4]], [1, 1], users=["u1", "u2", "u3"], types=["GPU1", "GPU2"])
 
@@ -78,6 +85,9 @@ def oef_eq6() -> Market:
     """Return OEF's second example: speedups (1, 2), (1, 5) and one GPU of each of two types.
 
     Source: OEF Eq. (6).
+
+    >>> oef_eq6()
+    <Market: 2 users, 2 types (GPU1, GPU2), 2 GPUs>
     """
     return Market.of([[1, 2], [1, 5]], [1, 1], users=["u1", "u2"], types=["GPU1", "GPU2"])
 
@@ -89,5 +99,8 @@ def gandiva_table3() -> Market:
     calls B's model DCGAN, the text calls it ResNet.
 
     Source: Gandiva_fair Table 3.
+
+    >>> gandiva_table3()
+    <Market: 3 users, 2 types (K80, V100), 72 GPUs>
     """
     return Market.of([[1, "1.25"], [1, 5], [1, "6.25"]], [60, 12], users=["A", "B", "C"], types=["K80", "V100"])

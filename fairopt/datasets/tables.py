@@ -17,7 +17,13 @@ _SUFFIXES = (".csv", ".toml", ".md")
 
 
 def dataset_path(name: str) -> Path:
-    """Return the path of a data file of this package, such as "gavel.toml"; `BadInput` where there is none."""
+    """Return the path of a data file of this package, such as "gavel.toml"; `BadInput` where there is none.
+
+    Errors: `BadInput` where there is none.
+
+    >>> dataset_path("gavel.toml").name
+    'gavel.toml'
+    """
     names = sorted(entry.name for entry in _FOLDER.iterdir() if entry.suffix in _SUFFIXES)
     if name not in names:
         raise BadInput(f"there is no data file {name!r}", remedy=nearest(name, names, "file"))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairopt.plot.figures import COLOURS, HATCHES, LINES, figure_of, short_name, with_legend
-from fairopt.studies.playing import HostBar, Steps
+from fairopt.studies.lines import HostBar, Timeline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +48,7 @@ def cdf(values: Mapping[str, ArrayLike], what: str, *, level: float | None = Non
     return _named(ax, f"Distribution of {what}", what, "part of the jobs")
 
 
-def over_time(lines: Mapping[str, Steps], what: str, *, ax: Axes | None = None) -> Figure:
+def over_time(lines: Mapping[str, Timeline], what: str, *, ax: Axes | None = None) -> Figure:
     """Draw something over time, as the means of equal parts of it, a line for each name; hours across."""
     ax = _axes(ax)
     for number, (name, each) in enumerate(lines.items()):
@@ -57,7 +57,7 @@ def over_time(lines: Mapping[str, Steps], what: str, *, ax: Axes | None = None) 
     return _named(ax, f"{what[:1].upper()}{what[1:]} over time", "hours", what)
 
 
-def tenant_share(held: Steps, entitled: Steps, tenant: str, *, ax: Axes | None = None) -> Figure:
+def tenant_share(held: Timeline, entitled: Timeline, tenant: str, *, ax: Axes | None = None) -> Figure:
     """Draw the GPUs that a tenant holds over time, beside those that are its own."""
     ax = _axes(ax)
     edges = _hours(held)
@@ -132,7 +132,7 @@ def _slotted(bars: Sequence[HostBar]) -> list[tuple[HostBar, list[range]]]:
     return found
 
 
-def _hours(line: Steps) -> np.ndarray[Any, Any]:
+def _hours(line: Timeline) -> np.ndarray[Any, Any]:
     return np.linspace(line.begin, line.end, len(line.values) + 1) / 3600
 
 

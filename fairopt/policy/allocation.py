@@ -20,6 +20,8 @@ class Allocation(Decision, Tabular):
 
     Shapes: ``shares`` (n, k) GPUs of each type for each user. ``objective`` is the policy's own, in its own unit.
 
+    Errors of what makes one are those of `fairopt.allocate`. Source: the policy's.
+
     >>> from fairopt import allocate
     >>> decision = allocate("oef-cooperative", Market.of([[1, 2], [1, 5]], capacity=[1, 1]), exact=True)
     >>> decision

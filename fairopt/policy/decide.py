@@ -44,6 +44,10 @@ def chosen(
     The best way is the first of its methods that supports the ``options`` and, with ``exact``, does not answer in
     floats; else HiGHS, or `Exact` with ``exact``. With ``vertex`` these two are tried first, because their answers have
     a basis. Errors: `NotCapable`; `BadInput` for a name in place of a solver.
+
+    >>> from fairopt.models import MaxMin
+    >>> chosen(MaxMin()).name, chosen(MaxMin(), exact=True).name, chosen(MaxMin(), Highs()).name
+    ('prices', 'exact', 'highs')
     """
     given = (options or Options()).given()
     if isinstance(solver, str):
@@ -95,6 +99,12 @@ def session(
     """Return a session of the `chosen` solver: for one decision or, with ``warm``, for many similar problems.
 
     Each begins near ``start``, an earlier answer.
+
+    Errors: those of `chosen`.
+
+    >>> from fairopt.models import MaxMin
+    >>> session(MaxMin()).solver.name
+    'prices'
     """
     found = chosen(policy, solver, options, exact=exact, vertex=vertex)
     _log.debug("%s: %s solves, %s", policy.name, found.name, "its best way" if solver is None else "as asked")
@@ -130,6 +140,12 @@ def decide(
     ``solver`` None means the policy's best way. Where that fails in floats, a market of at most `MOST_EXACT` speedups
     is decided in rationals. `How` says what else may be asked. Errors: `NotSolved` (carries what was found),
     `NotCapable`, `NotInstalled`, `BadInput`.
+
+    Source: that of the policy.
+
+    >>> from fairopt.models import MaxMin
+    >>> decide(MaxMin(), Market.of([[1, 2], [1, 5]], capacity=[1, 1]), exact=True).utilities.tolist()
+    [Fraction(5, 3), Fraction(10, 3)]
     """
     if not isinstance(policy, Policy):
         got = (
@@ -171,6 +187,14 @@ def follow(policy: Policy, solver: Chosen | None = None, *, exact: bool = False)
     """Return a function that decides one market after another, each with a warm start from the one before.
 
     Users are matched by name. Where optima tie, its choice may differ from that of `decide`.
+
+    Errors: those of `decide`.
+
+    >>> from fairopt.models import CooperativeOEF
+    >>> decide_next = follow(CooperativeOEF(), exact=True)
+    >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    >>> print(decide_next(market).objective, decide_next(market.misreport("u1", [1, 3])).objective)
+    21/4 16/3
     """
     at = session(policy, solver, exact=exact, warm=True)
     return lambda problem: decide(policy, problem, at=at)
@@ -179,7 +203,15 @@ def follow(policy: Policy, solver: Chosen | None = None, *, exact: bool = False)
 def decide_each(
     policy: Policy, problems: Iterable[Any], solver: Chosen | None = None, *, exact: bool = False
 ) -> Iterator[Decision]:
-    """Yield the decisions on successive problems; each starts from the state that the one before left."""
+    """Yield the decisions on successive problems; each starts from the state that the one before left.
+
+    Errors: those of `decide`.
+
+    >>> from fairopt.models import EqualSplit
+    >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    >>> [len(each.shares) for each in decide_each(EqualSplit(), [market, market.without("u1")])]
+    [2, 1]
+    """
     state = None
     for problem in problems:
         decision = decide(policy, problem, solver, state, exact=exact)
@@ -188,7 +220,12 @@ def decide_each(
 
 
 def exactly(policy: Policy, market: Market) -> Allocation:
-    """Return the exact decision on a market. Errors: `NotCapable` where it is irrational; those of `decide`."""
+    """Return the exact decision on a market. Errors: `NotCapable` where it is irrational; those of `decide`.
+
+    >>> from fairopt.models import CooperativeOEF
+    >>> exactly(CooperativeOEF(), Market.of([[1, 2], [1, 5]], capacity=[1, 1])).objective
+    Fraction(21, 4)
+    """
     decision = decide(policy, market.as_(Fraction), exact=True)
     if not decision.exact:
         raise NotCapable(f"{policy.name} has no exact allocation on this market")

@@ -12,7 +12,11 @@ from fairopt.program import Program
 
 @dataclass(frozen=True)
 class Seconds:
-    """How long each part took: formulating programs, solving, making evidence exact."""
+    """How long each part took: formulating programs, solving, making evidence exact.
+
+    >>> Seconds(solve=0.5)
+    Seconds(build=0.0, solve=0.5, certify=0.0)
+    """
 
     build: float = 0.0
     solve: float = 0.0
@@ -26,6 +30,8 @@ class Decision:
     ``solver`` is who solved: a back end, or one of the policy's methods. ``solution`` is its answer to
     ``program``, None where none was formulated. ``evidence`` is further proof: trades, prices, levels. ``state``
     is what the policy carries to the next decision.
+
+    Errors: none of its own; asking for one may raise those of `fairopt.decide`. Source: the policy's.
 
     >>> from fairopt import allocate
     >>> from fairopt.datasets import oef_example

@@ -28,6 +28,18 @@ class Formulated(Policy):
     ``verifier_knows_program`` says that ``proofs/verify.py`` builds the program from the market itself, with the names
     that `formulate` gives to rows and variables. Otherwise a certificate holds the program itself. The policy's
     ``methods`` solve the same program.
+
+    >>> from fairopt import allocate
+    >>> from fairopt.problem.share_variables import shares_of
+    >>> from fairopt.program import Formulation
+    >>> class MostOfAll(Formulated):
+    ...     name, source = "most-of-all", "none"
+    ...     def formulate(self, problem, state):
+    ...         p = Formulation(self.name)
+    ...         p.maximize((problem.speedup * shares_of(p, problem)).sum())
+    ...         return p.program()
+    >>> float(allocate(MostOfAll(), Market.of([[1, 2], [1, 5]], capacity=[1, 1])).objective)
+    6.0
     """
 
     methods: ClassVar[tuple[Method, ...]] = ()
@@ -144,7 +156,16 @@ class Formulated(Policy):
 
 
 class Computed(Policy):
-    """A share policy that is a rule, not a program, so that a back end has nothing to solve."""
+    """A share policy that is a rule, not a program, so that a back end has nothing to solve.
+
+    >>> class Everything(Computed):
+    ...     name, source = "everything", "none"
+    ...     def compute(self, problem, state):
+    ...         return [problem.capacity.tolist()], None  # to the only user
+    >>> from fairopt import allocate
+    >>> allocate(Everything(), Market.of([[1, 2]], capacity=[1, 1])).utilities.tolist()
+    [Fraction(3, 1)]
+    """
 
     @abstractmethod
     def compute(self, problem: Market, state: Any) -> tuple[Array, Any]:

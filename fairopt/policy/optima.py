@@ -35,7 +35,12 @@ SAME = 1e-6
 
 @dataclass(frozen=True)
 class Uniqueness:
-    """Whether utilities and shares are the same in every optimum; None where nothing was optimised or it is unknown."""
+    """Whether utilities and shares are the same in every optimum; None where nothing was optimised or it is unknown.
+
+    >>> from fairopt import allocate, uniqueness
+    >>> uniqueness("equal-split", allocate("equal-split", Market.of([[1, 2]], capacity=[1, 1])))
+    Uniqueness(utilities=None, shares=None)
+    """
 
     utilities: bool | None = None
     shares: bool | None = None
@@ -46,6 +51,16 @@ class Optima:
 
     ``choices`` is a program whose feasible points are the optima; its variables include a block "share" (n, k).
     ``shares`` is the optimum that was decided. ``fair`` (n,) is each user's throughput on its equal share.
+
+    Errors: `NotSolved` of the questions.
+
+    >>> from fairopt import allocate
+    >>> from fairopt.models import MaxEfficiency
+    >>> decision = allocate(MaxEfficiency(), Market.of([[1, 2], [1, 2]], capacity=[1, 1]), exact=True)
+    >>> optima = Optima.of(MaxEfficiency(), decision)
+    >>> first = np.array([[1, 2], [0, 0]])  # the throughput of the first user
+    >>> print(optima.extreme(first, Sense.MINIMIZE), optima.extreme(first))
+    0 3
     """
 
     def __init__(self, market: Market, choices: Program, shares: Array) -> None:
@@ -168,7 +183,15 @@ class Optima:
 
 
 def uniqueness(policy: Policy, decision: Allocation, *, seed: int = 0) -> Uniqueness:
-    """Say whether all optima of a decision have the same utilities, and the same shares."""
+    """Say whether all optima of a decision have the same utilities, and the same shares.
+
+    Errors: `NotSolved`.
+
+    >>> from fairopt.models import MaxEfficiency
+    >>> from fairopt.policy import decide
+    >>> uniqueness(MaxEfficiency(), decide(MaxEfficiency(), Market.of([[1, 2], [1, 5]], capacity=[1, 1])))
+    Uniqueness(utilities=False, shares=False)
+    """
     try:
         optima = Optima.of(policy, decision)
         return Uniqueness() if optima is None else optima.unique(seed=seed)

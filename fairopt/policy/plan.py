@@ -22,6 +22,12 @@ class Admission:
     ``schedule`` is the best that was found, None where nothing fits, with its costs at posted prices and the
     ``utility`` of its completion; ``origin`` is the slot from which time is counted. ``admitted``: whether the gain is
     positive.
+
+    >>> from fairopt import decide
+    >>> from fairopt.datasets import astraea_example
+    >>> first = decide("posted-prices", astraea_example()).admissions[0]
+    >>> first.job, first.admitted
+    (0, True)
     """
 
     job: int
@@ -43,7 +49,11 @@ class Admission:
 
 @dataclass(frozen=True)
 class Payment:
-    """What a job pays for one slot, and to whom: ``incomes`` (U,) sum to ``workers`` + ``ps`` exactly."""
+    """What a job pays for one slot, and to whom: ``incomes`` (U,) sum to ``workers`` + ``ps`` exactly.
+
+    >>> Payment(job=0, slot=1, workers=Fraction(1, 2), ps=Fraction(1, 4), incomes=(Fraction(3, 4), Fraction(0)))
+    Payment(job=0, slot=1, workers=Fraction(1, 2), ps=Fraction(1, 4), incomes=(Fraction(3, 4), Fraction(0, 1)))
+    """
 
     job: int
     slot: int
@@ -58,6 +68,12 @@ class Plan(Decision, Tabular):
 
     ``schedules``: one for each job that runs. ``admissions``: every decision in order. ``payments``: what jobs pay for
     resources beyond their tenant's own share. ``proven``: what is proved about the plan, in words.
+
+    >>> from fairopt import decide
+    >>> from fairopt.datasets import astraea_example
+    >>> plan = decide("fcfs", astraea_example())
+    >>> plan, [each.first for each in plan.schedules]
+    (<Plan: fcfs on <Batch: 4 jobs of 2 tenants on 4 servers>: 4 of 4 jobs run>, [4, 4, 4, 4])
     """
 
     batch: Batch

@@ -29,6 +29,9 @@ class Claim:
     ``property`` is the name of a registered property; "" where none says it, and then ``words`` do. ``misreport``
     narrows strategy-proofness to a kind of misreport ("larger", "smaller"). ``refuted_by`` is a problem on which the
     property fails, where one is known: the claim as stated is false.
+
+    >>> Claim("envy_freeness", "Theorem 3.1").said(), Claim("", "Sec. 5", words="it is fast").said()
+    ('envy_freeness', 'it is fast')
     """
 
     property: str
@@ -48,6 +51,10 @@ class Example:
     """A worked example of a source: a market, and what the policy decides on it.
 
     ``shares``, ``utilities`` or their ``total`` are exact; ``printed`` says what the source prints where that differs.
+
+    >>> example = Example("by hand", Market.of([[1, 2]], capacity=[1, 1]), utilities=[3])
+    >>> example.market.utility(example.market.equal_split()).tolist() == example.utilities
+    True
     """
 
     source: str
@@ -59,7 +66,12 @@ class Example:
 
 
 class Trait(enum.Enum):
-    """What a policy declares of itself beyond its claims. The conformance suites test it, and fail closed."""
+    """What a policy declares of itself beyond its claims. The conformance suites test it, and fail closed.
+
+    >>> from fairopt.models import NashWelfare
+    >>> Trait.UNIT_FREE in NashWelfare.traits
+    True
+    """
 
     PROGRAM = "a program that back ends solve"
     # of shares
@@ -85,6 +97,8 @@ class Policy(ABC):
 
     ``methods`` are its own algorithms, the best first. A policy that back ends can solve declares `Trait.PROGRAM` and
     needs none.
+
+    Errors: those of `decide`. Source: each policy names its own in ``source``.
 
     >>> from fairopt.models import MaxMin
     >>> MaxMin().name, MaxMin().problem.__name__, [method.name for method in MaxMin().methods]

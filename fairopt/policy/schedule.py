@@ -14,7 +14,11 @@ from fairopt.program import Number
 
 
 class BrokenSchedule(FairoptError, ValueError):
-    """A policy's decision is impossible on the cluster; the message names round, job, host and both numbers."""
+    """A policy's decision is impossible on the cluster; the message names round, job, host and both numbers.
+
+    >>> issubclass(BrokenSchedule, FairoptError)
+    True
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,6 +32,17 @@ class Schedule(Decision, Tabular):
     * ``notes``: remarks of the policy on jobs (row: text), such as why a job was passed over.
     * ``stands``: until when the policy would decide the same, and keep the same state, if nothing happens: nobody
       comes, is done or fails, and no host comes back. A run may then go on without asking. None: ask each round.
+
+    Units of time are those of the queue. Source: the policy's.
+
+    >>> from fairopt import decide
+    >>> from fairopt.problem import Cluster, Jobs, Trace
+    >>> from fairopt.simulation import begin, present
+    >>> trace = Trace(Jobs.of(names=["a", "b"], types=["T"], arrival=[0, 0], gpus=[1, 2], work=[60, 60]))
+    >>> cluster = Cluster.uniform({"T": (1, 2)})
+    >>> schedule = decide("srtf", present(begin(cluster), trace, cluster, 300))
+    >>> schedule, schedule.placements
+    (<Schedule: srtf, round 0: 1 of 2 jobs run>, {0: ((0, 1),)})
     """
 
     queue: Queue
@@ -68,9 +83,11 @@ def _of_job(schedule: Schedule, row: int) -> Iterator[str]:
     queue, cluster, spots = schedule.queue, schedule.queue.cluster, schedule.placements[row]
     if not 0 <= row < len(queue):  # Python would take a negative row, or host, for one from the end
         yield f"there is no job in row {row}; there are {len(queue)}"
-    job, needed = queue.jobs.names[row], queue.jobs.gpus[row]
+    job = queue.jobs.names[row]
+    sizes = queue.jobs.sizes(row) if queue.jobs.elastic else (queue.jobs.gpus[row],)
     given = sum(gpus for _, gpus in spots)
-    if given != needed or any(gpus <= 0 or gpus % 1 for _, gpus in spots):
+    if given not in sizes or any(gpus <= 0 or gpus % 1 for _, gpus in spots):
+        needed = " or ".join(map(str, sizes))
         yield f"job {job!r} gets {given} GPUs of the {needed} that it needs at once"
     if [host for host, _ in spots] != sorted({host for host, _ in spots}):
         yield f"the hosts of job {job!r} are not rising: {spots}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -10,6 +12,8 @@ from fairopt.errors import BadInput
 from fairopt.problem.checks import listed
 from fairopt.problem.numbers import amount, whole
 from fairopt.program import INFINITY, Array, objects
+
+T = TypeVar("T")
 
 
 class Frozen:
@@ -28,13 +32,13 @@ def one_each(values: object, count: int, default: object = None) -> list[object]
 
 def checked_counts(values: object, places: Sequence[str], what: str, kind: str, least: int = 1) -> Array:
     """Return one integer of at least ``least`` for each of ``places``, as int64."""
-    given = _placed(values, places, what, kind)
-    return np.array([whole(value, place, least=least) for place, value in given], dtype=np.int64)
+    read = partial(whole, least=least)
+    return np.array(_each(read, values, places, what, kind), dtype=np.int64)
 
 
 def amounts(values: object, places: Sequence[str], what: str, kind: str = "job", *, above: bool = False) -> Array:
     """Return one Fraction that is not negative (``above``: positive) for each of ``places``."""
-    return objects(amount(value, place, above=above) for place, value in _placed(values, places, what, kind))
+    return objects(_each(partial(amount, above=above), values, places, what, kind))
 
 
 def limits(values: object, places: Sequence[str], what: str, kind: str, *, above: bool = True) -> Array:
@@ -45,6 +49,15 @@ def limits(values: object, places: Sequence[str], what: str, kind: str, *, above
         else amount(value, place, above=above)
         for place, value in _placed(values, places, what, kind)
     )
+
+
+def _each(read: Callable[[object, str], T], values: object, places: Sequence[str], what: str, kind: str) -> list[T]:
+    """Return each value as it is read; one that stands in every row, as where a column is left out, is read once."""
+    placed = list(_placed(values, places, what, kind))
+    if len({id(value) for _, value in placed}) == 1:
+        place, value = placed[0]
+        return [read(value, place)] * len(placed)
+    return [read(value, place) for place, value in placed]
 
 
 def _placed(values: object, places: Sequence[str], what: str, kind: str) -> Iterator[tuple[str, object]]:

@@ -45,7 +45,8 @@ class Market(Frozen, Tabular):
     * ``users``, ``types``: names. ``owner``: for each row the name of the user that it belongs to; a user with several
       job types has a row for each, called "user/job" (a virtual user).
 
-    Numbers are Fractions; ``as_(float)`` gives the same market for a float solver.
+    Numbers are Fractions; ``as_(float)`` gives the same market for a float solver. Errors: `BadInput` of the functions
+    that make one.
 
     Source: OEF Sec. 2.3 (w = speedup, m = capacity), Sec. 4.2.3 (pi = weight), Sec. 4.2.4 (virtual users).
 
@@ -347,7 +348,11 @@ class Market(Frozen, Tabular):
 
 
 def worth(market: Market, user: int, bundle: Array) -> Number:
-    """Return the throughput of a bundle (k,) to one user, by the bare definition, to check `Market.utility` against."""
+    """Return the throughput of a bundle (k,) to one user, by the bare definition, to check `Market.utility` against.
+
+    >>> print(worth(Market.of([[1, 3]], capacity=[2, 1], demand=[2]), 0, [2, 1]))
+    4
+    """
     left = INFINITY if market.demand is None else market.demand[user]
     total: Number = 0
     for speedup, held in sorted(zip(market.speedup[user], bundle, strict=True), key=lambda pair: -pair[0]):
@@ -358,7 +363,11 @@ def worth(market: Market, user: int, bundle: Array) -> Number:
 
 
 def usable(speedup: Array, bundle: Array, demand: Array | None) -> Array:
-    """Return the part of bundles (..., k) in use: fastest GPUs first, ``demand`` (...) at most, none at speedup 0."""
+    """Return the part of bundles (..., k) in use: fastest GPUs first, ``demand`` (...) at most, none at speedup 0.
+
+    >>> usable(np.array([1.0, 3.0]), np.array([2.0, 1.0]), np.array(2.0)).tolist()
+    [1.0, 1.0]
+    """
     speedup, bundle = np.broadcast_arrays(speedup, bundle)
     runs = np.where(speedup > 0, bundle, 0)
     if demand is None:
@@ -373,6 +382,10 @@ def usable(speedup: Array, bundle: Array, demand: Array | None) -> Array:
 
 
 def capped_value(speedup: Array, bundle: Array, demand: Array | None) -> Array:
-    """Return the throughput of bundles (..., k) at speedups (..., k) for users limited to ``demand`` (...) GPUs."""
+    """Return the throughput of bundles (..., k) at speedups (..., k) for users limited to ``demand`` (...) GPUs.
+
+    >>> capped_value(np.array([1.0, 3.0]), np.array([2.0, 1.0]), np.array(2.0)).tolist()
+    4.0
+    """
     used = bundle if demand is None else usable(speedup, bundle, demand)
     return np.asarray((speedup * used).sum(axis=-1))

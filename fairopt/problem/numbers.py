@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ MOST_DIGITS_SOLVED = 20_000
 MOST_GPUS = 1_000_000
 #: How a number may be written as a string.
 WRITTEN = r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?\s*|\s*[+-]?\d+\s*/\s*\d+\s*"
+#: Numbers whose parts are smaller are within 1e±30.
+_ORDINARY = 10**LARGEST_EXPONENT
 _WRITTEN = re.compile(WRITTEN, re.ASCII)
 
 
@@ -33,7 +36,13 @@ def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
     Takes ints, Fractions, Decimals, floats (by their shortest decimal form), NumPy numbers, and strings such as
     "3", "2.5", "1e3" or "5/4". Anything else, NaN, infinities and absurd sizes are a `BadInput` that names ``place``;
     with ``tiny`` a number may be as small as it likes, since solvers leave 1e-40 where they mean 0, and long.
+
+    >>> exact(0.1, "here"), exact("5/4", "here")
+    (Fraction(1, 10), Fraction(5, 4))
     """
+    short = _short(value) if type(value) is str else value if type(value) in (int, Fraction) else None
+    if isinstance(short, int | Fraction) and max(short.numerator, short.denominator, -short.numerator) < _ORDINARY:
+        return short if type(short) is Fraction else Fraction(short)
     number = _meant(value, place, MOST_DIGITS_SOLVED if tiny else MOST_DIGITS)
     least = 0 if tiny else Fraction(1, 10**LARGEST_EXPONENT)
     if number and not least <= abs(number) <= 10**LARGEST_EXPONENT:
@@ -41,10 +50,18 @@ def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
     return number
 
 
+@lru_cache(maxsize=2**16)
+def _short(text: str) -> Fraction | None:
+    """Return what a few digits mean, with or without a point; None for all else that may be a number."""
+    top, point, bottom = text.partition(".")
+    plain = len(text) <= LARGEST_EXPONENT and text.isascii() and top.isdigit() and (bottom.isdigit() or not point)
+    return Fraction(int(top + bottom), 10 ** len(bottom)) if plain else None
+
+
 def amount(value: object, place: str, *, above: bool = False) -> Fraction:
     """Return a number that is not negative (``above``: positive); errors as `exact`."""
     number = exact(value, place)
-    if number < 0 or (above and number == 0):
+    if number.numerator < 0 or (above and not number):
         remedy = "Give a positive number" if above else "Give a number that is not negative"
         raise BadInput(f"got {shown(number)}", place=place, remedy=remedy)
     return number
@@ -53,10 +70,10 @@ def amount(value: object, place: str, *, above: bool = False) -> Fraction:
 def whole(value: object, place: str, *, least: int = 1) -> int:
     """Return a whole number from ``least`` to `MOST_GPUS`; errors as `exact`."""
     number = exact(value, place)
-    if number.denominator != 1 or not least <= number <= MOST_GPUS:
+    if number.denominator != 1 or not least <= number.numerator <= MOST_GPUS:
         remedy = f"Give a whole number from {least} to {MOST_GPUS}"
         raise BadInput(f"got {shown(value)}", place=place, remedy=remedy)
-    return int(number)
+    return number.numerator
 
 
 def _meant(value: object, place: str, most: int) -> Fraction:

@@ -13,7 +13,13 @@ from fairopt.program import INFINITY, Number
 
 @dataclass(frozen=True)
 class Outage:
-    """A host that is down from ``begin`` until ``end`` (infinity: for good), in the trace's unit of time."""
+    """A host that is down from ``begin`` until ``end`` (infinity: for good), in the trace's unit of time.
+
+    Errors: `BadInput` where it ends before it begins.
+
+    >>> Outage("host-1", 60, 120).end
+    120
+    """
 
     host: str
     begin: Number

@@ -30,6 +30,11 @@ class Affine:
 
     Shapes: ``constant`` has the shape of the array, and ``start`` one more entry than the array has elements;
     ``column`` and ``coefficient`` are aligned, one entry per term.
+
+    >>> from fairopt.program import Formulation
+    >>> x = Formulation("one").variable("x", (2, 3))
+    >>> (2 * x).sum(axis=1).shape
+    (2,)
     """
 
     __slots__ = ("coefficient", "column", "constant", "owner", "start")
@@ -178,6 +183,13 @@ class Comparison:
     """A block of rows ``lower <= body <= upper``, entrywise; None means no bound on that side.
 
     ``kept`` holds the flat positions, in an array of ``full_shape``, of the rows that `where` has kept.
+
+    Shapes: ``kept`` (rows,), the others that of ``body``.
+
+    >>> from fairopt.program import Formulation
+    >>> x = Formulation("one").variable("x", (3,))
+    >>> (x <= 1).full_shape
+    (3,)
     """
 
     body: Affine
@@ -211,7 +223,12 @@ class Comparison:
 
 
 def between(lower: ArrayLike, body: Affine, upper: ArrayLike) -> Comparison:
-    """Return the block of rows ``lower <= body <= upper``."""
+    """Return the block of rows ``lower <= body <= upper``.
+
+    >>> from fairopt.program import Formulation
+    >>> between(0, Formulation("one").variable("x", (3,)), 1).full_shape
+    (3,)
+    """
     shape = np.broadcast_shapes(body.shape, numbers(lower).shape, numbers(upper).shape)
     return Comparison(body.broadcast_to(shape), lower, upper, shape)
 

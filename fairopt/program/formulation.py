@@ -22,7 +22,16 @@ class LogSum:
 
 
 def log_sum(weight: ArrayLike, body: Affine) -> LogSum:
-    """Return the objective ``sum(weight * log(body))``; weights must be positive, which makes it concave."""
+    """Return the objective ``sum(weight * log(body))``; weights must be positive, which makes it concave.
+
+    Errors: `BadInput` for a weight that is not positive.
+
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation("log")
+    >>> p.maximize(log_sum([1, 2], p.variable("x", (2,), lower=0, upper=1)))
+    >>> p.program().logarithms.weight.tolist()
+    [1, 2]
+    """
     wide = np.broadcast_to(numbers(weight), body.shape)
     if not (wide > 0).all():
         raise BadInput(f"weights of logarithms must be positive, got {wide[~(wide > 0)].ravel()[0]}")

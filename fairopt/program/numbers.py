@@ -32,7 +32,13 @@ def numbers(value: ArrayLike) -> Array:
 
 
 def objects(values: Iterable[Any]) -> Array:
-    """Return a flat array of the given objects themselves; NumPy does not look into them."""
+    """Return a flat array of the given objects themselves; NumPy does not look into them.
+
+    Shapes: (m,) for m objects.
+
+    >>> objects([(1, 2), "a"]).shape
+    (2,)
+    """
     listed = list(values)
     out = np.empty(len(listed), dtype=object)
     out[:] = listed
@@ -40,12 +46,24 @@ def objects(values: Iterable[Any]) -> Array:
 
 
 def fractions(values: Array | Iterable[Any]) -> Array:
-    """Return an array of Fractions in the shape of ``values``; a float becomes its exact value."""
+    """Return an array of Fractions in the shape of ``values``; a float becomes its exact value.
+
+    Shapes: any (...,), which is kept.
+
+    >>> print(fractions([0.5, 2]))
+    [Fraction(1, 2) Fraction(2, 1)]
+    """
     return cast(values if isinstance(values, np.ndarray) else objects(values), Fraction)
 
 
 def cast(array: Array, number: type) -> Array:
-    """Return ``array`` in floats or Fractions; infinities stay float infinities."""
+    """Return ``array`` in floats or Fractions; infinities stay float infinities.
+
+    Shapes: any (...,), which is kept.
+
+    >>> print(cast(np.array([0.5, 2]), Fraction))
+    [Fraction(1, 2) Fraction(2, 1)]
+    """
     if number is float:
         return array if array.dtype == np.float64 else array.astype(float)
     if number is not Fraction:

@@ -18,7 +18,11 @@ from fairopt.program.numbers import INFINITY, Array, Number, cast, is_exact, num
 
 
 class Sense(enum.Enum):
-    """Whether a program maximises or minimises."""
+    """Whether a program maximises or minimises.
+
+    >>> [each.name for each in Sense]
+    ['MAXIMIZE', 'MINIMIZE']
+    """
 
     MAXIMIZE = "maximize"
     MINIMIZE = "minimize"
@@ -30,6 +34,9 @@ class Block:
 
     ``shape`` is the one formulated, ``kept`` the flat positions of the entries that exist (None: all). ``labels`` names
     the positions along each axis (users, types), which gives every row a name.
+
+    >>> Block("share", (2,), 0, 2, labels=(["A", "B"],)).name
+    'share'
     """
 
     name: str
@@ -62,6 +69,15 @@ class Rows:
     """A sparse matrix with bounds: row r reads ``lower[r] <= sum of value * x[column] <= upper[r]``.
 
     The triplets are canonical: sorted by row and column, no pair twice, no zero value.
+
+    Shapes, for z entries and m rows: ``row``, ``column``, ``value`` (z,); ``lower``, ``upper`` (m,).
+
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation("one")
+    >>> x = p.variable("x", (2,))
+    >>> p.constrain("sum", x.sum() <= 1)
+    >>> p.program().rows.column.tolist()
+    [0, 1]
     """
 
     row: Array
@@ -94,7 +110,16 @@ class Rows:
 
 @dataclass(frozen=True)
 class Logarithms:
-    """A concave term of the objective: the sum of ``weight[t] * log(argument[t] @ x + constant[t])``."""
+    """A concave term of the objective: the sum of ``weight[t] * log(argument[t] @ x + constant[t])``.
+
+    Shapes, for t terms: ``constant`` (t,), ``weight`` (t,).
+
+    >>> from fairopt.program import Formulation, log_sum
+    >>> p = Formulation("log")
+    >>> p.maximize(log_sum([2], p.variable("x", (1,), upper=1)))
+    >>> p.program().logarithms.weight.tolist()
+    [2]
+    """
 
     argument: Rows
     constant: Array
@@ -115,6 +140,14 @@ class Program:
 
     Shapes: ``cost``, ``lower``, ``upper``, ``integer`` have one entry per variable; ``rows`` one per row. Infinite
     bounds are float infinities, also among Fractions.
+
+    Shapes, for v variables: each of these (v,).
+
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation("one")
+    >>> p.maximize(p.variable("x", upper=2))
+    >>> p.program().value(np.array([2]))
+    2.0
     """
 
     name: str
@@ -237,7 +270,11 @@ def _called(name: str, blocks: Sequence[Block], what: str) -> Block:
 
 
 def entry_name(blocks: Sequence[Block], position: int) -> str:
-    """Return the name of entry ``position`` among consecutive blocks."""
+    """Return the name of entry ``position`` among consecutive blocks.
+
+    >>> entry_name([Block("share", (2,), 0, 2, labels=(["A", "B"],))], 1)
+    'share[B]'
+    """
     for block in blocks:
         if block.first <= position < block.first + block.size:
             return block.entry(position - block.first)
@@ -245,13 +282,26 @@ def entry_name(blocks: Sequence[Block], position: int) -> str:
 
 
 def entry_names(blocks: Sequence[Block]) -> Iterator[str]:
-    """Yield the name of every entry in order."""
+    """Yield the name of every entry in order.
+
+    >>> list(entry_names([Block("share", (2,), 0, 2, labels=(["A", "B"],))]))
+    ['share[A]', 'share[B]']
+    """
     for block in blocks:
         yield from (block.entry(position) for position in range(block.size))
 
 
 def describe(program: Program, rows_per_block: int = 1) -> str:
-    """Return the program as text: a line for the objective and for each block, and ``rows_per_block`` of its rows."""
+    """Return the program as text: a line for the objective and for each block, and ``rows_per_block`` of its rows.
+
+    >>> from fairopt.program import Formulation
+    >>> p = Formulation("one")
+    >>> p.maximize(p.variable("x", upper=2))
+    >>> print(describe(p.program()))
+    one: 1 variables, 0 rows, 0 non-zeros, floats
+      maximize   objective
+      variables  x          <= 2
+    """
     rows, variables = program.shape
     kind = "exact rationals" if program.exact else "floats"
     head = f"{program.name}: {variables} variables, {rows} rows, {len(program.rows.value)} non-zeros, {kind}"

@@ -31,6 +31,11 @@ class Effort:
     """The limits of a search: at most ``evaluations`` misreports and ``seconds``, with random ``seed``.
 
     Only seconds depend on the machine. Decisions repeated to confirm a gain, or to make it exact, are not counted.
+
+    Errors: `BadInput` for limits that are not positive.
+
+    >>> Effort(evaluations=30, seconds=2)
+    Effort(evaluations=30, seconds=2, seed=0)
     """
 
     evaluations: int = 600
@@ -55,6 +60,10 @@ class Property(ABC):
 
     ``problem`` is what the policy decides on, `Market`, `Queue` or `Batch`. ``of`` says what has the property:
     "allocation", "run", "schedule" or "policy". ``short`` is a column's head, the name where there is none.
+
+    >>> from fairopt.properties import StrategyProofness
+    >>> StrategyProofness().of, StrategyProofness().problem.__name__
+    ('policy', 'Market')
     """
 
     name: ClassVar[str]
@@ -78,7 +87,12 @@ class SlackCase(NamedTuple):
 
 
 class OutcomeProperty(Property):
-    """A property of what was decided, whoever decided it."""
+    """A property of what was decided, whoever decided it.
+
+    >>> from fairopt.properties import EnvyFreeness, StrategyProofness
+    >>> isinstance(EnvyFreeness(), OutcomeProperty), isinstance(StrategyProofness(), OutcomeProperty)
+    (True, False)
+    """
 
     #: Decides of an outcome that needs no problem beside it; who overrides `verify` needs none.
     check: Callable[..., Verdict]
@@ -118,7 +132,12 @@ def slack_allowed(tolerance: Number | None, *, exact: bool) -> Number:
 
 
 class MechanismProperty(Property):
-    """A property of a policy on a problem: of what it would decide on others' reports too."""
+    """A property of a policy on a problem: of what it would decide on others' reports too.
+
+    >>> from fairopt.properties import StrategyProofness
+    >>> isinstance(StrategyProofness(), MechanismProperty)
+    True
+    """
 
     of = "policy"
 
@@ -155,6 +174,11 @@ class OverOptima:
 
     ``some``: whether an optimum has it, such as ``having`` (n, k); ``every``: whether all have it, ``lacking`` has not.
     HOLDS and FAILS are proved. Margins and witnesses are those of the optimum shown, or of the worst one.
+
+    >>> from fairopt.properties import Verdict
+    >>> unknown = Verdict.undecided("envy_freeness", "nobody looked")
+    >>> print(OverOptima(unknown, unknown).every.answer)
+    Answer.UNDECIDED
     """
 
     some: Verdict
@@ -168,6 +192,10 @@ class AllocationProperty(OutcomeProperty):
 
     ``instances`` are cited; the property holds for at least one and fails for at least one. A witness has a method
     ``refutes(market, shares)`` that applies the definition directly.
+
+    >>> from fairopt.properties import EnvyFreeness
+    >>> EnvyFreeness().of, isinstance(EnvyFreeness(), AllocationProperty)
+    ('allocation', True)
     """
 
     problem = Market

@@ -24,6 +24,8 @@ TOLERANCE = 1e-6
 class Answer(enum.Enum):
     """The five answers; a search that finds nothing has not proved that there is nothing.
 
+    Errors: none. Source: ours; papers have the first two.
+
     >>> from fairopt import Answer
     >>> [answer.value for answer in Answer]
     ['HOLDS', 'FAILS', 'NOT_REFUTED', 'UNDECIDED', 'DEPENDS']
@@ -46,6 +48,8 @@ class Verdict(Tabular):
     looked at, ``reason`` why an answer is UNDECIDED, ``boundary`` where one that DEPENDS changes.
 
     A verdict is neither true nor false, since there are more than two answers: ask `holds`.
+
+    Errors: `TypeError` where a verdict is taken for a truth value. Source: that of the property.
 
     >>> verdict = Verdict.undecided("envy_freeness", "the time ran out")
     >>> verdict
@@ -126,7 +130,11 @@ class Summarised(Protocol):
 
 
 def plain(value: Any, *, exact: bool = False) -> Any:
-    """Return JSON types: numbers that are not finite as null, Fractions as "p/q" where ``exact``, else as decimals."""
+    """Return JSON types: numbers that are not finite as null, Fractions as "p/q" where ``exact``, else as decimals.
+
+    >>> plain([Fraction(1, 3), float("inf")], exact=True)
+    ['1/3', None]
+    """
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist(), exact=exact)
     if isinstance(value, Fraction):

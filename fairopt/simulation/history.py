@@ -20,6 +20,8 @@ class History(Tabular):
     ``rounds`` rise in time; rounds in which nobody was present have no record. A job that arrived and is not completed
     when the last record ends is present until then. `to_frame` has a row for each job and round that it ran in.
 
+    Units: those of the trace (seconds in files). Errors: `NotInstalled` of `to_frame` without pandas. Source: ours.
+
     >>> from fairopt import History, run
     >>> from fairopt.datasets import philly_cluster, philly_trace
     >>> trace, cluster = philly_trace(), philly_cluster()

@@ -4,7 +4,8 @@
 plays all of them on an executor, `statistics` compares, `results` puts cells in order for tables and the page.
 """
 
-from fairopt.studies.playing import Observed, Steps, observe
+from fairopt.studies.lines import Timeline
+from fairopt.studies.playing import Observed, observe
 from fairopt.studies.spec import StudySpec
 
-__all__ = ["Observed", "Steps", "StudySpec", "observe"]
+__all__ = ["Observed", "StudySpec", "Timeline", "observe"]

@@ -9,6 +9,7 @@ from functools import cache, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -18,9 +19,10 @@ from fairopt.bench.report.words import digits
 from fairopt.discovery import library
 from fairopt.simulation.measures import UNITS
 from fairopt.studies.cells import PlayedCell
-from fairopt.studies.playing import POINTS, Observed
+from fairopt.studies.lines import POINTS
+from fairopt.studies.playing import Observed
 from fairopt.studies.results import Mean, StudyResults, shown
-from fairopt.studies.spec import Setting
+from fairopt.studies.spec import StudySetting
 
 #: What stands for the colour of text in a picture, until that of the page takes its place.
 INK = "#010203"
@@ -83,7 +85,7 @@ def _templates() -> Any:
     return made
 
 
-def _means(results: StudyResults, setting: Setting) -> dict[str, dict[str, Mean]]:
+def _means(results: StudyResults, setting: StudySetting) -> dict[str, dict[str, Mean]]:
     """Return the means in a setting, by policy and measure."""
     found: dict[str, dict[str, Mean]] = {}
     for each in results.means:
@@ -92,7 +94,7 @@ def _means(results: StudyResults, setting: Setting) -> dict[str, dict[str, Mean]
     return found
 
 
-def _tradeoffs(results: StudyResults) -> Iterator[tuple[Setting, Drawn]]:
+def _tradeoffs(results: StudyResults) -> Iterator[tuple[StudySetting, Drawn]]:
     """Yield efficiency against fairness over policies, in each setting: the first two measures that are compared."""
     measures = list(dict.fromkeys(each.measure for each in results.spec.compare))
     if len(measures) < 2:
@@ -104,7 +106,16 @@ def _tradeoffs(results: StudyResults) -> Iterator[tuple[Setting, Drawn]]:
         points = {name: (each[across].estimate.value, each[up].estimate.value) for name, each in known.items()}
         if points:
             caption = f"Each policy's {across} and {up}, as in the table"
-            yield setting, Drawn(caption, _svg(partial(plot.tradeoff, points, _word(across), _word(up)), caption))
+            yield (
+                setting,
+                Drawn(
+                    caption,
+                    _svg(
+                        partial(plot.tradeoff, points, _word(across), _word(up)),
+                        f"{results.called(setting)}: {caption}",
+                    ),
+                ),
+            )
 
 
 def _against_load(results: StudyResults) -> Iterator[Drawn]:
@@ -117,45 +128,47 @@ def _against_load(results: StudyResults) -> Iterator[Drawn]:
             if each.measure == measure:
                 rest = ", ".join(value for name, value in each.setting.names.items() if name != "load" and value)
                 found = each.estimate
-                point = (each.setting.load, found.value, found.low, found.high)
+                point = (float(each.setting.load or 0), found.value, found.low, found.high)
                 groups.setdefault(rest, {}).setdefault(each.policy, []).append(point)
         for rest, points in groups.items():
             caption = f"{measure} over load, with 95% intervals: {rest}"
             yield Drawn(caption, _svg(partial(plot.against_load, points, _word(measure)), caption))
 
 
-def _pictures(results: StudyResults, setting: Setting) -> Iterator[Drawn]:
+def _pictures(results: StudyResults, setting: StudySetting) -> Iterator[Drawn]:
     """Yield what a setting looks like: distributions over all seeds; lines with the first seed.
 
     A tenant and the hosts, a picture for each policy, are shown at the highest load.
     """
+
+    def drawn(caption: str, draw: Callable[[], Any]) -> Drawn:
+        return Drawn(caption, _svg(draw, f"{results.called(setting)}: {caption}"))
+
     played = {name: cells for name in results.policies if (cells := results.played(name, setting))}
     for key, (what, level) in DISTRIBUTIONS.items():
         pooled = {name: _pooled(cells, key) for name, cells in played.items()}
         known = {name: values for name, values in pooled.items() if len(values)}
         if known:
             caption = f"{what[0].upper()}{what[1:]}: quantiles of each run, averaged over seeds"
-            yield Drawn(caption, _svg(partial(plot.cdf, known, what, level=level), caption))
+            yield drawn(caption, partial(plot.cdf, known, what, level=level))
     first = {name: _detailed(cells) for name, cells in played.items()}
     seen = {name: each for name, each in first.items() if each is not None}
     for key, what in OVER_TIME.items():
         lines = {name: each.over_time[key] for name, each in seen.items()}
         if lines:
             caption = f"{what[0].upper()}{what[1:]} over time, first seed"
-            yield Drawn(caption, _svg(partial(plot.over_time, lines, what), caption))
-    if setting.load < max(results.spec.loads):
+            yield drawn(caption, partial(plot.over_time, lines, what))
+    if setting.load is not None and setting.load < max(results.spec.loads):
         return
     for name, each in seen.items():
         tenant = max(each.held, key=lambda tenant: sum(each.entitled[tenant].values), default=None)
         if tenant is not None:
             caption = f"{name}: GPUs that the tenant {tenant} holds, beside its entitlement; first seed"
-            yield Drawn(
-                caption, _svg(partial(plot.tenant_share, each.held[tenant], each.entitled[tenant], tenant), caption)
-            )
+            yield drawn(caption, partial(plot.tenant_share, each.held[tenant], each.entitled[tenant], tenant))
         if each.bars:
             until = max(bar.end for bar in each.bars) / 3600
             caption = f"{name}: who ran where, a colour for each tenant, in the first {until:.3g} hours; first seed"
-            yield Drawn(caption, _svg(partial(plot.gantt, each.bars, each.hosts), caption))
+            yield drawn(caption, partial(plot.gantt, each.bars, each.hosts))
 
 
 def _pooled(cells: list[PlayedCell], key: str) -> Any:
@@ -184,6 +197,6 @@ def _svg(draw: Callable[[], Any], title: str) -> str:
     text = into.getvalue()
     text = text[text.index("<svg") :].replace(INK, "var(--ink)").replace("#ffffff", "var(--ground)")
     # ids are of this picture alone, since the page has several
-    text = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{abs(hash(title)) % 10**8:08d}-", text)
+    text = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>p{crc32(title.encode()):08x}-", text)
     label = title.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
     return text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from fairopt.policy import Policy
-from fairopt.problem import Cluster, Trace
-from fairopt.simulation import Change, History, Mechanics, run
-from fairopt.simulation.gpu_time import GpuTime, Window, job_fairness, ratio
-from fairopt.simulation.measures import ROUNDING, Spread, measure
-from fairopt.simulation.measures_finish_time import finish_time_fairness, presence
-from fairopt.simulation.steps import StepFunction, combine
+from fairopt.problem import Cluster, Queue, Trace
+from fairopt.program import INFINITY
+from fairopt.simulation import History, Mechanics
+from fairopt.simulation.changes import Changes
+from fairopt.simulation.differences import differences
+from fairopt.simulation.engine import Engine
+from fairopt.simulation.gpu_time import Window
+from fairopt.simulation.measures import JobTable, Measuring
+from fairopt.studies.lines import POINTS, HostBar, Lines, Timeline
 from fairopt.studies.statistics import BATCH
-
-#: The most numbers of a distribution, and of a line over time, that are kept for pictures.
-POINTS = 201
-#: The most parts of a Gantt chart.
-BARS = 1500
-
-
-@dataclass(frozen=True)
-class Steps:
-    """Means of something over time: ``values`` (m,) over m equal parts of the time from ``begin`` to ``end``."""
-
-    begin: float
-    end: float
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class HostBar:
-    """GPUs of a host that a job held without a pause: row of the host, from when, until when, how many, whose."""
-
-    host: int
-    begin: float
-    end: float
-    gpus: int
-    tenant: str
 
 
 @dataclass(frozen=True)
@@ -59,14 +35,76 @@ class Observed:
 
     measures: Mapping[str, float | None]
     quantiles: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    over_time: Mapping[str, Steps] = field(default_factory=dict)
-    held: Mapping[str, Steps] = field(default_factory=dict)
-    entitled: Mapping[str, Steps] = field(default_factory=dict)
+    over_time: Mapping[str, Timeline] = field(default_factory=dict)
+    held: Mapping[str, Timeline] = field(default_factory=dict)
+    entitled: Mapping[str, Timeline] = field(default_factory=dict)
     bars: tuple[HostBar, ...] = ()
     hosts: tuple[str, ...] = ()
     measured: int = 0
     unfinished: int = 0
     course: tuple[float, ...] = ()
+
+
+class Observing:
+    """What is kept of a run, gathered as it goes on: give it each of the run's `Changes`, and ask for the result.
+
+    ``rows`` are those of the jobs that are measured, None for all. Measures of GPUs are over the time in which the
+    measured jobs arrive, where not all are measured. ``detailed``: with tenants and hosts, for pictures.
+    """
+
+    def __init__(self, trace: Trace, cluster: Cluster, rows: range | None = None, *, detailed: bool = True) -> None:
+        jobs, self._detailed = trace.jobs, detailed
+        self._trace, self._cluster = trace, cluster
+        chosen = range(len(jobs)) if rows is None else rows
+        window = None
+        if 0 < len(chosen) < len(jobs):
+            first, last = (float(jobs.arrival[row]) for row in (chosen[0], chosen[-1]))
+            window = Window(first, float(np.nextafter(last, INFINITY)))
+        able = np.any(Queue.fresh(jobs, cluster, length=1).fits, axis=1)
+        self._measuring = Measuring(trace, cluster, window=window, rows=chosen)
+        self._whole = self._measuring if window is None else Measuring(trace, cluster)
+        self._lines = Lines(trace, cluster, able, detailed=detailed)
+        self._begin = float(jobs.arrival[0]) if len(jobs) else 0.0
+        self._until = self._begin
+
+    def add(self, changes: Changes) -> None:
+        """Take in what changed in a round."""
+        self._measuring.add(changes)
+        if self._whole is not self._measuring:
+            self._whole.add(changes)
+        self._lines.add(changes)
+        self._until = max(self._until, float(changes.end))
+
+    def skip(self, index: int) -> None:
+        """Go on to round ``index``; in the rounds before it nobody was there to run."""
+        self._measuring.skip(index)
+        self._whole.skip(index)
+
+    def result(self, index: int | None = None) -> Observed:
+        """Return what is kept of the run up to round ``index``; the default is that after the last changes."""
+        measures, whole = self._measuring.result(index).row(), self._whole.result(index)
+        table = self._measuring.jobs()
+        begin, end, lines = self._begin, self._until, self._lines
+        of_jobs = {name: [float(value) for value in table.column(name)] for name in ("jct", "finish_time", "ltgf")}
+        held, entitled = lines.of_tenants(begin, end)
+        done = sum(each.completed is not None for each in table.rows)
+        # a run that is cut has a makespan and rounds as a whole
+        measures |= {name: whole.row()[name] for name in ("makespan", "rounds")}
+        return Observed(
+            measures={name: value and float(f"{value:.12g}") for name, value in measures.items()},
+            quantiles={name: _quantiles(values) for name, values in of_jobs.items() if values},
+            over_time={
+                "utilisation": lines.held.means(begin, end, scale=float(self._cluster.gpus.sum())),
+                "queue": lines.waiting.means(begin, end),
+            },
+            held=held,
+            entitled=entitled,
+            bars=lines.bars(end) if self._detailed else (),
+            hosts=self._cluster.hosts if self._detailed else (),
+            measured=len(table.rows),
+            unfinished=len(table.rows) - done,
+            course=_course(self._whole.jobs()),
+        )
 
 
 def play(
@@ -81,14 +119,15 @@ def play(
     detailed: bool = True,
 ) -> Observed:
     """Play a trace and return what is kept of it; ``rows`` are the jobs that are measured. Errors: those of `run`."""
-    played = run(policy, trace, cluster, length=length, mechanics=mechanics, rounds=rounds)
-    return observe(History.of(trace, cluster, played), rows, detailed=detailed)
+    observing = Observing(trace, cluster, rows, detailed=detailed)
+    engine = Engine(policy, trace, cluster, length=length, mechanics=mechanics, rounds=rounds)
+    for changes in engine:
+        observing.add(changes)
+    return observing.result(engine.index)
 
 
 def observe(history: History, rows: range | None = None, *, detailed: bool = True) -> Observed:
-    """Return what is kept of a run; ``rows`` are those of the jobs that are measured, None for all.
-
-    Measures of GPUs are over the time in which the measured jobs arrive, where not all are measured.
+    """Return what is kept of a run that was played; see `Observing`.
 
     >>> from fairopt import History, run
     >>> from fairopt.datasets import philly_cluster, philly_trace
@@ -97,132 +136,20 @@ def observe(history: History, rows: range | None = None, *, detailed: bool = Tru
     >>> seen.measured, seen.unfinished, seen.over_time["queue"].end
     (63, 4, 9000.0)
     """
-    jobs = history.trace.jobs
-    chosen = range(len(jobs)) if rows is None else rows
-    names = [jobs.names[row] for row in chosen if jobs.names[row] in history.ran]
-    able = [name for name in names if name not in history.misfits]
-    done = [name for name in able if history.completion[name] is not None]
-    spans = {name: float(history.completion[name] - history.arrival[name]) for name in done}  # type: ignore[operator]
-    rho, fair = finish_time_fairness(history), job_fairness(history)
-    of_jobs = {
-        "jct": list(spans.values()),
-        "finish_time": [float(rho[name]) for name in done],
-        "ltgf": [float(value) for name in able if (value := fair[name]) is not None],
-    }
-    window = None
-    if len(chosen) < len(jobs) and len(chosen):
-        window = Window(float(jobs.arrival[chosen[0]]), float(jobs.arrival[chosen[-1]]))
-    time = GpuTime(history)
-    measures = measure(history).row()
-    if window is not None:
-        measures |= _windowed(history, time, window, able, spans, of_jobs)
-    begin, end = float(time.run.begin), float(time.run.end)
-    used = combine(lambda *gpus: sum(gpus), *time.tenant_held.values())
-    running = StepFunction.of_windows((each.begin, each.end, 1) for ran in history.ran.values() for each in ran)
-    waiting = combine(lambda there, run_: there - run_, presence(history), running)
-    return Observed(
-        measures={name: value and float(f"{value:.12g}") for name, value in measures.items()},
-        quantiles={name: _quantiles(values) for name, values in of_jobs.items() if values},
-        over_time={
-            "utilisation": _binned(used, begin, end, float(history.cluster.gpus.sum())),
-            "queue": _binned(waiting, begin, end),
-        },
-        held={name: _binned(line, begin, end) for name, line in time.tenant_held.items() if detailed},
-        entitled={name: _binned(line, begin, end) for name, line in time.tenant_share.items() if detailed},
-        bars=_bars(history) if detailed else (),
-        hosts=history.cluster.hosts if detailed else (),
-        measured=len(able),
-        unfinished=len(able) - len(done),
-        course=_course(history),
-    )
+    observing = Observing(history.trace, history.cluster, rows, detailed=detailed)
+    for changes in differences(history.trace, history.cluster, history.rounds):
+        observing.skip(changes.index)
+        observing.add(changes)
+    return observing.result()
 
 
-def _windowed(
-    history: History,
-    time: GpuTime,
-    window: Window,
-    able: Sequence[str],
-    spans: Mapping[str, float],
-    of_jobs: Mapping[str, list[float]],
-) -> dict[str, float | None]:
-    """Return the measures that a window changes, by name."""
-    jct, rho, fair = (Spread.of(of_jobs[name]) for name in ("jct", "finish_time", "ltgf"))
-    ran = {name: float(sum(each.end - each.begin for each in history.ran[name])) for name in spans}
-    slowdown = Spread.of([spans[name] / ran[name] for name in spans])
-    waits = [
-        float((history.until if (at := history.first_start[name]) is None else at) - history.arrival[name])
-        for name in able
-    ]
-    tenants = [ratio(*time.of_tenant(name, window)) for name in history.trace.jobs.tenants]
-    gpus = int(history.cluster.gpus.sum()) * (window.end - window.begin)
-    held = sum(time.tenant_held[name].integral(*window) for name in history.trace.jobs.tenants)
-    changes = [each.change for name in able for each in history.ran[name]]
-    found: dict[str, Any] = {
-        "completed": len(spans),
-        "unfinished": len(able) - len(spans),
-        "jct_mean": jct.mean,
-        **{f"jct_p{at}": value for at, value in jct.percentiles.items()},
-        "finish_time_mean": rho.mean,
-        "finish_time_max": rho.most,
-        "worse_off": float(np.mean([value > 1 + ROUNDING for value in of_jobs["finish_time"]])) if rho.count else None,
-        "ltgf_job_mean": fair.mean,
-        "sharing_loss": float(np.mean([value < 0.95 for value in of_jobs["ltgf"]])) if fair.count else None,
-        "ltgf_tenant_min": min((value for value in tenants if value is not None), default=None),
-        "slowdown_mean": slowdown.mean,
-        "slowdown_p99": slowdown.percentiles[99],
-        "first_wait_mean": float(np.mean(waits)) if waits else None,
-        "first_wait_max": max(waits, default=None),
-        "utilisation": ratio(held, gpus),
-        "migrations": changes.count(Change.MIGRATE),
-        "restarts": changes.count(Change.RESUME),
-    }
-    return {name: None if value is None else float(value) for name, value in found.items()}
-
-
-def _course(history: History) -> tuple[float, ...]:
-    found = history.completion.items()
-    spans = [float(done - history.arrival[name]) for name, done in found if done is not None]
+def _course(table: JobTable) -> tuple[float, ...]:
+    spans = [float(value) for value in table.column("jct")]
     size = max(BATCH, -(-len(spans) // POINTS))
     batches = np.reshape(spans[: len(spans) // size * size], (-1, size)).mean(axis=1)
     return tuple(float(f"{value:.6g}") for value in batches)
 
 
-def _quantiles(values: Sequence[float]) -> tuple[float, ...]:
+def _quantiles(values: list[float]) -> tuple[float, ...]:
     at = np.linspace(0, 1, min(POINTS, len(values)))
     return tuple(float(f"{value:.6g}") for value in np.quantile(values, at))
-
-
-def _binned(line: StepFunction, begin: float, end: float, scale: float = 1.0) -> Steps:
-    edges = np.linspace(begin, end, POINTS).tolist()
-    means = [
-        float(line.integral(low, high)) / (high - low) / scale if high > low else 0.0 for low, high in pairwise(edges)
-    ]
-    return Steps(begin, end, tuple(float(f"{value:.5g}") for value in means))
-
-
-def _bars(history: History) -> tuple[HostBar, ...]:
-    """Return what jobs held on hosts, as far as `BARS` go, with rounds that continue each other as one."""
-    rows = {name: row for row, name in enumerate(history.cluster.hosts)}
-    jobs = history.trace.jobs
-    tenant = dict(zip(jobs.names, (jobs.tenants[owner] for owner in jobs.tenant), strict=True))
-    going: dict[str, tuple[Any, float, float]] = {}
-    found: list[HostBar] = []
-
-    def ended(job: str) -> None:
-        spots, begin, end = going.pop(job)
-        found.extend(HostBar(rows[host], begin, end, gpus, tenant[job]) for host, gpus in spots)
-
-    for record in history.rounds:
-        for each in record.ran:
-            before = going.get(each.job)
-            if before is not None and (before[0] != each.spots or before[2] < each.begin):
-                ended(each.job)
-                before = None
-            going[each.job] = (each.spots, float(each.begin) if before is None else before[1], float(each.end))
-        if len(found) > BARS:
-            break
-    for job in list(going):
-        ended(job)
-    found.sort(key=lambda bar: (bar.begin, bar.host))
-    until = found[BARS].begin if len(found) > BARS else float("inf")  # what begins later is left out
-    return tuple(replace(bar, end=min(bar.end, until)) for bar in found[:BARS] if bar.begin < until)

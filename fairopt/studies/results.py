@@ -17,7 +17,7 @@ from fairopt.errors import BadInput
 from fairopt.simulation.measures import UNITS
 from fairopt.studies.cells import CellStatus, PlayedCell, tasks
 from fairopt.studies.running import Shard
-from fairopt.studies.spec import Better, Question, Setting, StudySpec
+from fairopt.studies.spec import Better, Question, StudySetting, StudySpec
 from fairopt.studies.statistics import Estimate, PairedResult, compare_drawn, compare_resampled, holm, mean_of, mser
 
 
@@ -25,7 +25,7 @@ from fairopt.studies.statistics import Estimate, PairedResult, compare_drawn, co
 class Mean:
     """The outcome of a policy in one setting: mean of a measure over seeds, with its interval and their number."""
 
-    setting: Setting
+    setting: StudySetting
     policy: str
     measure: str
     estimate: Estimate
@@ -39,7 +39,7 @@ class Pair:
     ``family`` is the number of comparisons among which it must stand.
     """
 
-    setting: Setting
+    setting: StudySetting
     question: Question
     first: str
     second: str
@@ -103,11 +103,11 @@ class StudyResults:
         return [each.label for each in self.spec.policies]
 
     @property
-    def settings(self) -> list[Setting]:
+    def settings(self) -> list[StudySetting]:
         """What all policies play, in order."""
         return list(self.spec.settings())
 
-    def called(self, setting: Setting) -> str:
+    def called(self, setting: StudySetting) -> str:
         """Return a setting's name: the parts in which settings differ; the trace's where there is one only."""
         every = [each.names for each in self.settings]
         own = setting.names
@@ -115,14 +115,14 @@ class StudyResults:
         parts = [f"load {own[name]}" if name == "load" else own[name] for name in differing]
         return ", ".join(parts) or own["trace"]
 
-    def played(self, policy: str, setting: Setting) -> list[PlayedCell]:
+    def played(self, policy: str, setting: StudySetting) -> list[PlayedCell]:
         """Return the cells of a policy in a setting that were played, by seed."""
         names = setting.names
         key = names["trace"], names["cluster"], setting.load, names["error"], names["mechanics"]
         found = (self._by_place.get((policy, key, seed)) for seed in self.spec.seeds)
         return [each for each in found if each is not None and each.status is CellStatus.PLAYED]
 
-    def outcomes(self, policy: str, setting: Setting, measure: str) -> dict[int, float]:
+    def outcomes(self, policy: str, setting: StudySetting, measure: str) -> dict[int, float]:
         """Return a measure by seed, where it is known."""
         found = {each.seed: each.observed.measures[measure] for each in self.played(policy, setting) if each.observed}
         known = {seed: value for seed, value in found.items() if value is not None}
@@ -158,7 +158,7 @@ class StudyResults:
             for pair, p in zip(made, adjusted, strict=True)
         ]
 
-    def _pair(self, question: Question, setting: Setting, a: str, b: str) -> Pair | None:
+    def _pair(self, question: Question, setting: StudySetting, a: str, b: str) -> Pair | None:
         ours, theirs = (self.outcomes(each, setting, question.measure) for each in (a, b))
         seeds = [seed for seed in ours if seed in theirs]
         if not seeds:
@@ -207,7 +207,7 @@ class StudyResults:
             left = f"the window leaves out {self.spec.window.warm_up:.0%}"
             yield f"{policy}: {said} in some setting, by MSER-5 of completion times; {left}"
 
-    def cut(self, policy: str, setting: Setting) -> float:
+    def cut(self, policy: str, setting: StudySetting) -> float:
         """Return which part of the jobs is not yet in a steady state, by `mser` of the mean course over seeds."""
         courses = [each.observed.course for each in self.played(policy, setting) if each.observed]
         length = min(map(len, courses), default=0)

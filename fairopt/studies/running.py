@@ -15,7 +15,6 @@ from fairopt.bench.machine import Provenance, environment
 from fairopt.bench.records import Environment
 from fairopt.errors import BadInput, FairoptError
 from fairopt.studies.cells import CellKey, CellStatus, CellTask, PlayedCell, tasks
-from fairopt.studies.estimates import Misjudging
 from fairopt.studies.playing import play
 from fairopt.studies.spec import StudySpec
 from fairopt.studies.traces import drawn
@@ -87,10 +86,9 @@ def play_cell(task: CellTask, where: Provenance) -> tuple[PlayedCell, Environmen
     found: dict[str, Any] = {"status": CellStatus.PLAYED}
     setting, spec = task.setting, task.spec
     try:
-        trace = drawn(setting.source, setting.place, setting.load, task.cell.seed)
-        policy = Misjudging(task.policy, setting.error, task.cell.seed) if setting.error.size else task.policy
+        trace = drawn(setting.source, setting.place, setting.load, setting.error, task.cell.seed)
         found["observed"] = play(
-            policy,
+            task.policy,
             trace,
             setting.place.made(),
             length=spec.length,
@@ -126,7 +124,7 @@ def progress_text(done: int, total: int, failures: int, seconds: float, fresh: i
     """Return how far a study is, and how long the rest will take at the pace of the ``fresh`` cells in ``seconds``."""
     left = seconds / fresh * (total - done) if fresh else float("nan")
     failed = f"{failures} failed" if failures else ""
-    parts = [f"{done} of {total} cells", failed, f"{_time(left)} left" if fresh else ""]
+    parts = [f"{done} of {total} cells", failed, f"{_time(left)} left" if fresh and done < total else ""]
     return ", ".join(part for part in parts if part)
 
 

@@ -180,7 +180,7 @@ def mser(batches: Sequence[float]) -> float:
 
 
 def expanded(pairs: int) -> float:
-    """Return the level of a percentile interval of so many pairs, two at least; see this module.
+    """Return the level of a percentile interval of so many pairs, `FEWEST` at least; see this module.
 
     >>> round(expanded(5), 4), round(expanded(1000), 4)
     (0.9981, 0.9502)

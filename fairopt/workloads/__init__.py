@@ -9,7 +9,7 @@ A generator is a frozen dataclass, whose fields are its options, found by entry 
 """
 
 from fairopt.workloads.astraea import AstraeaPhilly, AstraeaVenus
-from fairopt.workloads.estimates import ErrorForm, ErrorSign, EstimationError
+from fairopt.workloads.estimates import ErrorForm, ErrorSign, WorkEstimates
 from fairopt.workloads.fft import FftTraces
 from fairopt.workloads.load import Counted, load_of
 from fairopt.workloads.oef import OefTenants
@@ -25,13 +25,13 @@ __all__ = [
     "Counted",
     "ErrorForm",
     "ErrorSign",
-    "EstimationError",
     "FftTraces",
     "OefTenants",
     "OnOff",
     "Poisson",
     "Speeds",
     "TraceDriven",
+    "WorkEstimates",
     "Workload",
     "load_of",
 ]

@@ -40,13 +40,13 @@ class ErrorSign(Enum):
 
 
 @dataclass(frozen=True)
-class EstimationError:
-    """A relative error of given size, form and sign in what policies are told of jobs' work. Source: ours.
+class WorkEstimates:
+    """What policies are told of jobs' work, with a relative error of given size, form and sign. Source: ours.
 
     Errors: `BadInput` for a size that is not positive, or such that estimates too small would not be positive.
 
     >>> from fairopt.datasets import philly_trace
-    >>> told = EstimationError(0.3, ErrorForm.FIXED, ErrorSign.OVER).applied(philly_trace(), seed=1).jobs
+    >>> told = WorkEstimates(0.3, ErrorForm.FIXED, ErrorSign.OVER).applied(philly_trace(), seed=1).jobs
     >>> told.work[0], told.estimate[0]
     (Fraction(79, 1), Fraction(1027, 10))
     """

@@ -15,7 +15,7 @@ from fairopt.models.common.schedulers import fastest, non_preemptive, time_left,
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
-from fairopt.program import Number
+from fairopt.program import INFINITY, Array, Number
 from fairopt.simulation import Consolidated, Placement, Request, placed
 
 
@@ -33,9 +33,10 @@ class AlloX(Policy):
     * ``alpha``: the fraction of the tenants with jobs waiting, at least one, whose jobs are matched first: those with
       the least progress, GPU-time received over weight. 1 matches all at once. The others are matched to the machines
       that these leave idle.
-    * ``most``: the largest number of waiting jobs that are matched, None for all: those with the shortest times on
-      their fastest types. The others wait until some of these have started. A matching would put them at the ends of
-      sequences, but leaving them out can change the types of the jobs that are matched.
+    * ``most``: the largest number of waiting jobs that are matched at once, None for all. First those with the shortest
+      times on their fastest types; the next ones find the machines as these leave them, ready when the last of them is
+      done, until no job that is left fits into the GPUs that are. A matching of all would put longer jobs closer to the
+      ends of sequences, too, but doing it by portions can change the types of jobs.
     * ``placement``: how hosts are chosen for jobs that start.
 
     A running job is not stopped. AlloX is for jobs of one GPU each, or all of one size, for which its matching is
@@ -57,7 +58,7 @@ class AlloX(Policy):
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.RUNS_TO_COMPLETION})
     states = (Progress,)
     alpha: object = 1
-    most: int | None = 300
+    most: int | None = 100
     placement: Placement = field(default_factory=Consolidated)
 
     def __post_init__(self) -> None:
@@ -74,7 +75,12 @@ class AlloX(Policy):
         for group in self._groups(queue, waiting, state):
             requests += self._starting(queue, group, requests)
         placements = placed(queue, requests, self.placement)
-        return Schedule(self.name, problem, placements, state=_progressed(queue, state, placements))
+        after = state if exact(self.alpha, "allox, alpha") == 1 else _progressed(queue, state, placements)
+        # nobody who waits fits, and no progress is counted: all goes on like this until something happens
+        room = queue.capacity - queue.held_by(placements.values())
+        rest = [row for row in waiting if row not in placements]
+        stands = INFINITY if after is state and not _fit(queue, rest, room) else None
+        return Schedule(self.name, problem, placements, state=after, stands=stands)
 
     def _groups(self, queue: Queue, waiting: Sequence[int], state: Progress) -> list[list[int]]:
         """Return the jobs of the tenants of least progress, and those of the others."""
@@ -92,42 +98,63 @@ class AlloX(Policy):
         jobs, left = queue.jobs, queue.room.copy()
         for request in requests:
             left[request.gpu_types[0]] -= jobs.gpus[request.row]
-        if not any((queue.allowed[row] & (jobs.gpus[row] <= left)).any() for row in group):
+        if not _fit(queue, group, left):
             return []
-        speed = fastest(queue)
-        area = {row: queue.remaining[row] / speed[row] * int(jobs.gpus[row]) for row in group}
-        chosen = sorted(group, key=lambda row: (area[row], row))[: self.most]
-        there = [*chosen, *queue.leased, *(request.row for request in requests)]
-        size = min(int(jobs.gpus[row]) for row in there)
-        capacity = queue.capacity.tolist()
-        ready = [ready_times(*each, size) for each in zip(_held(queue, requests), capacity, strict=True)]
-        times = [_times(queue, row, size) for row in chosen]
-        matching = matched(times, ready)
-        jobs_of = zip(starts(times, matching), times, matching, chosen, strict=True)
-        starting = []
-        for *_, row, gpu_type in sorted(
-            (begin, time[at.gpu_type], row, at.gpu_type) for begin, time, at, row in jobs_of
-        ):
-            if jobs.gpus[row] <= left[gpu_type]:
-                left[gpu_type] -= jobs.gpus[row]
-                starting.append(Request(row, (gpu_type,)))
+        area = (queue.remaining[group] / fastest(queue)[group] * jobs.gpus[group]).tolist()
+        order = [row for _, row in sorted(zip(area, group, strict=True))]
+        size = int(jobs.gpus[[*group, *queue.leased, *(request.row for request in requests)]].min())
+        held = zip(_held(queue, requests), queue.capacity.tolist(), strict=True)
+        ready = [ready_times(*each, size) for each in held]
+        matching: list[tuple[Number, Number, int, int]] = []  # when each begins, for how long; row, type
+        for first in range(0, len(order), self.most or len(order)):
+            portion = order[first : first + (self.most or len(order))]
+            times = [_times(queue, row, size) for row in portion]
+            there = matched(times, ready)
+            for begin, time, at, row in zip(starts(times, there), times, there, portion, strict=True):
+                length = time[at.gpu_type] or 0
+                matching.append((begin, length, row, at.gpu_type))
+                ready[at.gpu_type][at.machine] += length
+            ready = [sorted(each) for each in ready]
+            starting, room = _starting_in_order(queue, sorted(matching), left)
+            if not _fit(queue, order[first + len(portion) :], room):
+                break
         return starting
+
+
+def _starting_in_order(
+    queue: Queue, matching: Sequence[tuple[Number, Number, int, int]], left: Array
+) -> tuple[list[Request], Array]:
+    """Return the jobs that start, as far as whole gangs fit into ``left`` (k,), and what they leave."""
+    sizes, room = queue.jobs.gpus.tolist(), left.tolist()
+    starting = []
+    for *_, row, gpu_type in matching:
+        if sizes[row] <= room[gpu_type]:
+            room[gpu_type] -= sizes[row]
+            starting.append(Request(row, (gpu_type,)))
+    return starting, np.array(room)
+
+
+def _fit(queue: Queue, rows: Sequence[int], left: Array) -> bool:
+    """Whether any of ``rows`` could start on the GPUs that are ``left`` (k,)."""
+    return bool((queue.allowed[rows] & (queue.jobs.gpus[rows][:, None] <= left)).any()) if len(rows) else False
 
 
 def _times(queue: Queue, row: int, size: int) -> list[Number | None]:
     """Return how long a job takes on a slot of ``size`` GPUs of each type; None where it cannot run now."""
     return [
         time_left(queue, row, gpu_type) * int(queue.jobs.gpus[row]) / size if able else None
-        for gpu_type, able in enumerate(queue.allowed[row])
+        for gpu_type, able in enumerate(queue.allowed[row].tolist())
     ]
 
 
 def _held(queue: Queue, requests: Sequence[Request]) -> list[list[tuple[int, Number]]]:
     """Return, for each type, (GPUs, time until they are free) of jobs that run and of those about to start."""
     held: list[list[tuple[int, Number]]] = [[] for _ in queue.cluster.types]
+    gpu_type_of = queue.cluster.gpu_type.tolist()
     for row, spots in queue.leased.items():
-        for gpu_type, gpus in enumerate(queue.held_by([spots]).tolist()):
-            held[gpu_type].append((gpus, until_free(queue, row)))
+        until = until_free(queue, row)
+        for host, gpus in spots:
+            held[gpu_type_of[host]].append((gpus, until))
     for request in requests:
         gpu_type = request.gpu_types[0]
         held[gpu_type].append((int(queue.jobs.gpus[request.row]), time_left(queue, request.row, gpu_type)))
@@ -165,7 +192,7 @@ def places(gpu_type: int, ready: Sequence[Number], jobs: int) -> list[MachinePos
     nothing. That leaves about n log n places of n for each machine.
     """
     found = []
-    for machine, when in enumerate(ready):
+    for machine, when in enumerate(ready[:jobs]):
         no_later = bisect_right(ready, when)
         from_end = 1
         while (from_end - 1) * no_later + machine < jobs:
@@ -184,9 +211,7 @@ def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[N
     The matching is computed in floats. Of two with equal cost, up to rounding, either may be returned; `starts` removes
     the differences between identical machines.
 
-    For each job only the cheapest n places are edges: a matching that uses another one leaves one of these free.
-
-    Errors: `NotInstalled` where networkx or scipy is missing.
+    Errors: `NotInstalled` where scipy is missing.
 
     Source: AlloX, EuroSys 2020 (the bipartite graph); Horn, 1973, and Bruno et al., 1974 (why it is exact).
     """
@@ -194,28 +219,16 @@ def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[N
     if not count:
         return []
     try:
-        import scipy.optimize  # noqa: F401  (networkx's matching is that of scipy)
-        from networkx import Graph, bipartite
+        from scipy.optimize import linear_sum_assignment
     except ImportError as error:
-        raise NotInstalled(
-            "matching jobs to machines needs networkx and scipy: pip install 'fairopt[rounds]'"
-        ) from error
+        raise NotInstalled("matching jobs to machines needs scipy: pip install 'fairopt[rounds]'") from error
     found = [place for gpu_type, each in enumerate(ready) for place in places(gpu_type, each, count)]
     gpu_types = np.array([place.gpu_type for place in found], dtype=np.int64)
     when = np.array([place.ready for place in found], dtype=float)
     from_end = np.array([place.from_end for place in found], dtype=float)
     length = np.array([[np.inf if time is None else float(time) for time in row] for row in times])
-    graph = Graph()
-    graph.add_nodes_from(range(count))
-    for job in range(count):
-        cost = when + from_end * length[job, gpu_types]
-        cheapest = np.argsort(cost, kind="stable")[:count]
-        edges = cheapest[np.isfinite(cost[cheapest])]
-        graph.add_weighted_edges_from(
-            (job, count + place, value) for place, value in zip(edges.tolist(), cost[edges].tolist(), strict=True)
-        )
-    match = bipartite.minimum_weight_full_matching(graph, top_nodes=range(count))
-    return [found[match[job] - count] for job in range(count)]
+    _, chosen = linear_sum_assignment(when + from_end * length[:, gpu_types])
+    return [found[place] for place in chosen.tolist()]
 
 
 def starts(times: Sequence[Sequence[Number | None]], matching: Sequence[MachinePosition]) -> list[Number]:

@@ -147,24 +147,36 @@ class JobMarket:
     elapsed: Array
 
     @classmethod
-    def of(cls, queue: Queue) -> JobMarket | None:
-        """Return the market of the jobs that could run now, in Fractions; None where there are none."""
+    def of(cls, queue: Queue, *, by_tenant: bool = False) -> JobMarket | None:
+        """Return the market of the jobs that could run now, in the queue's numbers; None where there are none.
+
+        ``by_tenant``: each tenant's weight is divided among its jobs here, in proportion to their own weights.
+        """
         rows = queue.able
         if not rows:
             return None
-        market = Market.of(
-            per_gpu(queue, rows, queue.allowed),
-            queue.capacity.tolist(),
-            weight=queue.jobs.weight[rows],
-            demand=queue.jobs.gpus[rows].tolist(),
-            users=[queue.jobs.names[row] for row in rows],
+        weight = queue.jobs.weight[rows]
+        if by_tenant:
+            tenant = queue.jobs.tenant[rows]
+            whole = queue.jobs.tenant_weight * 0
+            np.add.at(whole, tenant, weight)
+            weight = weight / whole[tenant] * queue.jobs.tenant_weight[tenant]
+        market = Market(
+            speedup=per_gpu(queue, rows, queue.allowed),
+            capacity=cast(queue.capacity, queue.number),
+            weight=weight,
+            users=tuple(queue.jobs.names[row] for row in rows),
             types=queue.cluster.types,
+            demand=cast(queue.jobs.gpus[rows], queue.number),
+            owner=tuple(queue.jobs.names[row] for row in rows),
         )
         columns = (queue.remaining[rows], queue.jobs.work[rows], queue.now - queue.jobs.arrival[rows])
-        return cls(tuple(rows), market, *(cast(np.asarray(column), Fraction) for column in columns))
+        return cls(tuple(rows), market, *map(np.asarray, columns))
 
     def as_(self, number: type) -> JobMarket:
         """Return the same in ``float`` or in ``Fraction``."""
+        if self.market.exact == (number is Fraction):
+            return self
         numbers: dict[str, Any] = {name: cast(getattr(self, name), number) for name in ("remaining", "work", "elapsed")}
         return replace(self, market=self.market.as_(number), **numbers)
 

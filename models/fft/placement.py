@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from fairopt.problem.jobs import Pattern
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array, Number
@@ -40,63 +42,20 @@ class HierarchicalPlacement:
 
     def place(self, queue: Queue, requests: Sequence[Request], free: Array) -> Mapping[int, Spots]:
         """Return the spots of the wants that fit; see `fairopt.simulation.Placement.place`."""
-        left = free.copy()
-        placed, moving = staying(queue, requests, left)
+        hosts = _Hosts(queue, self.mechanics, free.copy())
+        placed, moving = staying(queue, requests, hosts.left)
         gpu_types = {request.row: request.gpu_types for request in moving}
         apart = [row for row, spots in placed.items() if len(spots) > 1]
         coming = sorted(gpu_types, key=lambda row: (_level(queue, row), -queue.jobs.gpus[row]))
         gangs = [row for row in coming if queue.jobs.gpus[row] > 1]
         single = [row for row in coming if queue.jobs.gpus[row] == 1]
         for row in gangs:
-            self._put(queue, row, gpu_types[row], left, placed)
+            hosts.put(row, gpu_types[row], placed)
         if self.repack:
-            self._repack(queue, apart, left, placed)
+            hosts.repack(apart, placed)
         for row in single:
-            self._put(queue, row, gpu_types[row], left, placed)
+            hosts.put(row, gpu_types[row], placed)
         return placed
-
-    def _put(self, queue: Queue, row: int, gpu_types: Sequence[int], left: Array, placed: dict[int, Spots]) -> None:
-        spots = self.fewest(queue, row, gpu_types, left)
-        if spots:
-            take(left, spots)
-            placed[row] = spots
-
-    def _repack(self, queue: Queue, apart: Sequence[int], left: Array, placed: dict[int, Spots]) -> None:
-        """Move gangs onto single hosts, in place, until no scattered gang fits on one."""
-        waiting = list(apart)
-        while waiting:
-            moves = [(row, host) for row in waiting if (host := self._whole(queue, row, placed[row], left)) is not None]
-            if not moves:
-                return
-            row, host = min(moves, key=lambda move: self._order(queue, move[0], move[1], placed[move[0]]))
-            for old, gpus in placed[row]:
-                left[old] += gpus
-            placed[row] = ((host, int(queue.jobs.gpus[row])),)
-            take(left, placed[row])
-            waiting.remove(row)
-
-    def _whole(self, queue: Queue, row: int, spots: Spots, left: Array) -> int | None:
-        """Return the best host of a job's type that could hold all of it, counting its own GPUs there as free."""
-        own = dict(spots)
-        gpus = int(queue.jobs.gpus[row])
-        room = {
-            host: int(left[host]) + own.get(host, 0)
-            for gpu_type in queue.gpu_types(spots)
-            for host in queue.hosts(gpu_type)
-        }
-        whole = [host for host, there in room.items() if there >= gpus]
-        return min(whole, key=lambda host: self._ready(queue, row, host, room[host])) if whole else None
-
-    def _order(self, queue: Queue, row: int, host: int, spots: Spots) -> tuple[Any, ...]:
-        """The sort key for migrations: the cost, then the benefit, then the row."""
-        return self._cost(queue, row, host), _level(queue, row), -len(spots), row
-
-    def _cost(self, queue: Queue, row: int, host: int) -> Number:
-        return self.mechanics.setup(queue, row, ((host, int(queue.jobs.gpus[row])),))
-
-    def _ready(self, queue: Queue, row: int, host: int, left: int) -> tuple[Any, ...]:
-        """The sort key for hosts that can hold all of a job."""
-        return self._cost(queue, row, host), not _holds(queue, row, host), left, host
 
     def fewest(self, queue: Queue, row: int, gpu_types: Sequence[int], left: Array) -> Spots:
         """Return spots for one job on as few hosts as possible, () where it does not fit on any of ``gpu_types``.
@@ -104,37 +63,115 @@ class HierarchicalPlacement:
         Types are tried in order. Taking the emptiest hosts first needs the fewest hosts; the last one is the fullest
         that suffices.
         """
-        gpus = int(queue.jobs.gpus[row])
-        before = {host for host, _ in queue.last[row]}
+        return _Hosts(queue, self.mechanics, left).fewest(row, gpu_types)
+
+
+class _Hosts:
+    """The hosts of one round and the GPUs ``left`` (H,) on each, which are taken in place.
+
+    For a job, hosts are alike that have the same bandwidth, hold its dataset or not, and held it when it ran last or
+    not: `Mechanics.alike` says so. The cost of moving there is asked for one host of each kind.
+    """
+
+    def __init__(self, queue: Queue, mechanics: Mechanics, left: Array) -> None:
+        self.queue, self.left, self._mechanics = queue, left, mechanics
+        self._sizes: list[int] = queue.jobs.gpus.tolist()
+        self._of_type = [np.array(queue.hosts(gpu_type)) for gpu_type in range(len(queue.cluster.types))]
+        self._kind = mechanics.alike(queue)
+        self._holding: dict[str, Array] = {}
+
+    def put(self, row: int, gpu_types: Sequence[int], placed: dict[int, Spots]) -> None:
+        """Place a job where it fits."""
+        spots = self.fewest(row, gpu_types)
+        if spots:
+            take(self.left, spots)
+            placed[row] = spots
+
+    def fewest(self, row: int, gpu_types: Sequence[int]) -> Spots:
+        """Return spots on as few hosts as possible; see `HierarchicalPlacement.fewest`."""
+        gpus = self._sizes[row]
         for gpu_type in gpu_types:
-            hosts = [host for host in queue.hosts(gpu_type) if left[host] > 0]
-            if sum(int(left[host]) for host in hosts) < gpus:
+            hosts = self._of_type[gpu_type]
+            room = self.left[hosts]
+            if room.sum() < gpus:
                 continue
-            whole = [host for host in hosts if left[host] >= gpus]
-            if whole:
-                return ((min(whole, key=lambda host: self._ready(queue, row, host, int(left[host]))), gpus),)
-
-            def ready(host: int) -> tuple[bool, bool, int]:
-                return host not in before, not _holds(queue, row, host), host
-
+            best = self._best(row, hosts, room)
+            if best is not None:
+                return ((best, gpus),)
+            before, holds = self._before(row)[hosts], self._holds(row)[hosts]
+            emptiest = np.lexsort([hosts, ~holds, ~before, -room]).tolist()
             spots, missing = [], gpus
-            emptiest = sorted(hosts, key=lambda host: (-left[host], *ready(host)))
-            while missing > left[emptiest[0]]:
-                host = emptiest.pop(0)
-                spots.append((host, int(left[host])))
-                missing -= int(left[host])
+            while missing > room[emptiest[0]]:
+                at = emptiest.pop(0)
+                spots.append((int(hosts[at]), int(room[at])))
+                missing -= int(room[at])
             last = min(
-                (host for host in emptiest if left[host] >= missing), key=lambda host: (left[host], *ready(host))
+                (at for at in emptiest if room[at] >= missing),
+                key=lambda at: (room[at], not before[at], not holds[at], hosts[at]),
             )
-            return tuple(sorted([*spots, (last, missing)]))
+            return tuple(sorted([*spots, (int(hosts[last]), missing)]))
         return ()
+
+    def repack(self, apart: Sequence[int], placed: dict[int, Spots]) -> None:
+        """Move gangs onto single hosts, in place, until no scattered gang fits on one."""
+        waiting = list(apart)
+        while waiting:
+            moves = [(row, host) for row in waiting if (host := self._whole(row, placed[row])) is not None]
+            if not moves:
+                return
+            row, host = min(moves, key=lambda move: self._order(move[0], move[1], placed[move[0]]))
+            for old, gpus in placed[row]:
+                self.left[old] += gpus
+            placed[row] = ((host, self._sizes[row]),)
+            take(self.left, placed[row])
+            waiting.remove(row)
+
+    def _whole(self, row: int, spots: Spots) -> int | None:
+        """Return the best host of a job's type that could hold all of it, counting its own GPUs there as free."""
+        hosts = np.concatenate([self._of_type[gpu_type] for gpu_type in self.queue.gpu_types(spots)])
+        own = np.zeros_like(self.left)
+        for host, gpus in spots:
+            own[host] = gpus
+        return self._best(row, hosts, (self.left + own)[hosts])
+
+    def _best(self, row: int, hosts: Array, room: Array) -> int | None:
+        """Return the host that can hold all of a job at the least cost; then one with its dataset, then the fullest."""
+        fits = room >= self._sizes[row]
+        if not fits.any():
+            return None
+        hosts, room = hosts[fits], room[fits]
+        before, holds = self._before(row)[hosts], self._holds(row)[hosts]
+        kinds = (self._kind[hosts] * 2 + before) * 2 + holds
+        best: tuple[Number, bool, int, int] | None = None
+        for kind in np.unique(kinds):
+            alike = np.flatnonzero(kinds == kind)
+            at = alike[np.lexsort([hosts[alike], room[alike]])[0]]
+            host = int(hosts[at])
+            one = (self._cost(row, host), not holds[at], int(room[at]), host)
+            best = one if best is None else min(best, one)
+        return None if best is None else best[-1]
+
+    def _before(self, row: int) -> Array:
+        """Whether each host (H,) held the job when it ran last."""
+        before = np.zeros(len(self.left), dtype=bool)
+        before[[host for host, _ in self.queue.last[row]]] = True
+        return before
+
+    def _holds(self, row: int) -> Array:
+        """Whether each host (H,) holds the job's dataset; True for a job without one."""
+        name = self.queue.jobs.dataset[row]
+        if name not in self._holding:
+            self._holding[name] = np.array([not name or name in held for held in self.queue.held])
+        return self._holding[name]
+
+    def _order(self, row: int, host: int, spots: Spots) -> tuple[Any, ...]:
+        """The sort key for migrations: the cost, then the benefit, then the row."""
+        return self._cost(row, host), _level(self.queue, row), -len(spots), row
+
+    def _cost(self, row: int, host: int) -> Number:
+        return self._mechanics.setup(self.queue, row, ((host, self._sizes[row]),))
 
 
 def _level(queue: Queue, row: int) -> int:
     """Return 0 for a gang that is parallel within operators, 1 for any other job."""
     return 0 if queue.jobs.pattern[row] is Pattern.INTRA and queue.jobs.gpus[row] > 1 else 1
-
-
-def _holds(queue: Queue, row: int, host: int) -> bool:
-    """Whether a host holds the job's dataset; True for a job without one."""
-    return not queue.jobs.dataset[row] or queue.jobs.dataset[row] in queue.held[host]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.certificates import Certificate, ComputedAllocation
+from fairopt.deadline import left
 from fairopt.errors import BadInput
 from fairopt.models.baselines.equal_split import EqualSplit
 from fairopt.policy import Allocation, Claim, Computed, Example, Trait
@@ -112,6 +113,7 @@ class SecondPriceTrading(Computed):
         held = np.array(EqualSplit().compute(problem, None)[0])
         trades: list[Trade] = []
         for fast, slow in type_pairs(problem):
+            left()
             for trade in _trades_of_pair(problem, held, fast, slow):
                 _carry_out(problem, held, trade)
                 trades.append(trade)

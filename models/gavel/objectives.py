@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from fairopt.backends import Session
+from fairopt.backends import Method, Session
 from fairopt.backends.solution import Solution, not_negative
 from fairopt.errors import BadInput, require
+from fairopt.methods.level import LevelWarmStart
+from fairopt.models.common.levels import PriceMethod
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.max_min import MaxMin
 from fairopt.problem import Market
@@ -25,15 +27,17 @@ class ObjectiveOptimum:
     """The answer of an objective: ``shares`` (n, k), mean numbers of GPUs over time, and their value.
 
     ``value`` is the objective of ``shares``, in the unit that the class names; no shares are better than ``bound``.
-    ``program``, ``solution``: the last program that was solved; ``programs`` counts them.
+    ``program``, ``solution``: the last program that was solved, and its answer; ``programs`` counts them. A method of
+    the objective's own has no program, and may give ``prices`` (k,) from which the next answer can start.
     """
 
     shares: Array
     value: Number
     bound: Number
-    program: Program
+    program: Program | None
     solution: Solution
     programs: int = 1
+    prices: tuple[float, ...] = ()
 
 
 class Objective(Protocol):
@@ -41,6 +45,16 @@ class Objective(Protocol):
 
     def shares(self, jobs: JobMarket, solve: Session) -> ObjectiveOptimum:
         """Return the shares; ``jobs`` are in the numbers of ``solve``. Errors: `NotSolved`, `NotCapable`."""
+
+
+@runtime_checkable
+class ByPrices(Protocol):
+    """An objective with a `method` of its own, which starts from the prices of the last answer."""
+
+    method: ClassVar[Method]
+
+    def by_prices(self, jobs: JobMarket, solve: Session, prices: tuple[float, ...], value: float) -> ObjectiveOptimum:
+        """Return the shares; ``prices`` (k,) and ``value`` are those of the last answer, () where there was none."""
 
 
 class LinearObjective(ABC):
@@ -76,14 +90,30 @@ def throughput(market: Market, share: Affine) -> Affine:
 class MaxMinShare(LinearObjective):
     """Least attained service, aware of types: max-min of throughput relative to the job's equal share.
 
-    Weights scale the equal share. Value: the least ratio.
+    Weights scale the equal share. Value: the least ratio. Where no back end is asked for it is found by prices of the
+    types, without a program of all jobs (`fairopt.methods.level`). Of several optima, that gives nobody more than the
+    least ratio as long as it can be raised for all.
 
     Source: Gavel, OSDI 2020, Sec. 4.1.
     """
 
+    method = PriceMethod()
+
     def formulate(self, jobs: JobMarket) -> Program:
         """Return the max-min program on the jobs."""
         return MaxMin().formulate(jobs.market, None)
+
+    def by_prices(self, jobs: JobMarket, solve: Session, prices: tuple[float, ...], value: float) -> ObjectiveOptimum:
+        """Return the shares, found by prices of the types; see `ByPrices.by_prices`."""
+        start = (jobs.market.types, LevelWarmStart(np.array(prices), value)) if prices else None
+        solution = solve.answer(MaxMin(), jobs.market, start)
+        assert solution.objective is not None
+        assert solution.bound is not None
+        _, last = solution.warm_start
+        shares = solution.values["share"]
+        return ObjectiveOptimum(
+            shares, solution.objective, solution.bound, None, solution, 0, tuple(last.prices.tolist())
+        )
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.backends import Session
+from fairopt.backends import Method, Session
 from fairopt.models.common.shares_of_queue import JobMarket
-from fairopt.models.gavel.objectives import MaxMinShare, Objective, ObjectiveOptimum
+from fairopt.models.gavel.objectives import ByPrices, MaxMinShare, Objective, ObjectiveOptimum
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Number, cast
@@ -41,12 +41,16 @@ class Claimed:
 
 @dataclass(frozen=True)
 class GavelState:
-    """The state of Gavel: each job's claims, in the order of the jobs, and the capacity that they were made for."""
+    """The state of Gavel: each job's claims, in the order of the jobs, and the capacity that they were made for.
+
+    ``prices`` (k,): those of the last answer, if the next one starts from them.
+    """
 
     claims: Mapping[str, Claimed] = field(default_factory=dict)
     capacity: tuple[int, ...] = ()
     value: Number = 0
     bound: Number = 0
+    prices: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,37 +68,45 @@ class GavelRounds(Policy):
       for ties. False: rounds are counted from each job's arrival.
     * ``backfill``: whether GPUs still free go to pairs with X_mj = 0, those that are owed more first, as in the
       source's scheduler; False leaves them idle.
+    * ``by_tenant``: a tenant's weight is divided among its jobs that could run, so that what a tenant gets does not
+      grow with their number; else jobs have their own weights, and tenants have none.
     * ``placement``: how hosts are chosen.
 
     The sizes of state and the cost of moving are ignored (FFT Sec. 2.3). Jobs with a lease go on, and these rounds
     count.
 
-    Source: Gavel, OSDI 2020, Sec. 3.1, 5; FFT Sec. 2.3, 2.4, 6.1.4.
+    Source: Gavel, OSDI 2020, Sec. 3.1, 4.3 (an entity's weight is divided among its jobs), 5; FFT Sec. 2.3, 2.4, 6.1.4.
     """
 
     problem = Queue
     name = "gavel-rounds"
     source = "Gavel, OSDI 2020, Sec. 5"
     states = (GavelState, Claimed)
-    methods = ()
     claims = (Claim("", "Gavel Sec. 5", "no job comes or goes", words="approaches_time_fractions"),)
     traits = frozenset({Trait.PROGRAM, Trait.ONE_TYPE, Trait.WORK_CONSERVING, Trait.NAMELESS})
     objective: Objective = field(default_factory=MaxMinShare)
     reset: bool = True
     backfill: bool = True
+    by_tenant: bool = False
     placement: Placement = field(default_factory=Consolidated)
+
+    @property
+    def methods(self) -> tuple[Method, ...]:  # type: ignore[override]
+        """The objective's own method, where it has one."""
+        return (self.objective.method,) if isinstance(self.objective, ByPrices) else ()
 
     def decide(self, problem: Queue, state: GavelState, solve: Session) -> Schedule:
         """Renew the claims if they are out of date, then serve them by priority; see `Policy.decide`."""
         current, answer = self._claims(problem, state, solve)
         placements = placed(problem, self._wants(problem, current.claims), self.placement)
         served = {}
-        for row, name in enumerate(problem.jobs.names):
-            if name not in current.claims:
-                continue
-            claim, gpu_types = current.claims[name], problem.gpu_types(placements.get(row, ()))
-            rounds = tuple(got + (gpu_type in gpu_types) for gpu_type, got in enumerate(claim.rounds))
-            served[name] = replace(claim, rounds=rounds, seen=claim.seen + 1)
+        names, nobody = problem.jobs.names, ()
+        on = {names[row]: problem.gpu_types(spots) for row, spots in placements.items()}
+        for name, claim in current.claims.items():
+            rounds = list(claim.rounds)
+            for gpu_type in on.get(name, nobody):
+                rounds[gpu_type] += 1
+            served[name] = Claimed(claim.fraction, tuple(rounds), claim.owed, claim.seen + 1)
         return Schedule(
             self.name,
             problem,
@@ -110,37 +122,49 @@ class GavelRounds(Policy):
         capacity = tuple(queue.capacity.tolist())
         if (names, capacity) == (tuple(state.claims), state.capacity):
             return state, None
-        jobs = JobMarket.of(queue)
+        jobs = JobMarket.of(queue, by_tenant=self.by_tenant)
         if jobs is None:
             return GavelState(capacity=capacity), None
-        answer = self.objective.shares(jobs.as_(solve.number), solve)
+        if solve.method is not None and isinstance(self.objective, ByPrices):
+            number: type = float
+            answer = self.objective.by_prices(jobs.as_(float), solve, state.prices, float(state.value))
+        else:
+            number = solve.number
+            answer = self.objective.shares(jobs.as_(number), solve)
         sizes = queue.jobs.gpus[list(jobs.rows)]
-        fractions = cast(np.asarray(answer.shares), queue.number) / sizes[:, None]
+        shares = (
+            np.asarray(answer.shares)
+            if number is Fraction
+            else np.where(answer.shares > NOISE * sizes[:, None], answer.shares, 0.0)
+        )
+        fractions = cast(shares, queue.number) / sizes[:, None]
         nothing = (0,) * len(capacity)
+        fresh = Claimed(nothing, nothing, nothing)
         claims = {}
-        for name, row in zip(names, fractions.tolist(), strict=True):
-            part = tuple(value if value > NOISE or solve.number is Fraction else queue.number(0) for value in row)
-            old = state.claims.get(name, Claimed(nothing, nothing, nothing))
+        for name, part in zip(names, map(tuple, fractions.tolist()), strict=True):
+            old = state.claims.get(name, fresh)
             claims[name] = Claimed(part, nothing, old.settled()) if self.reset else replace(old, fraction=part)
-        return GavelState(claims, capacity, queue.number(answer.value), queue.number(answer.bound)), answer
+        made = GavelState(claims, capacity, queue.number(answer.value), queue.number(answer.bound), answer.prices)
+        return made, answer
 
     def _wants(self, queue: Queue, claims: Mapping[str, Claimed]) -> list[Request]:
         """Return who runs on which type, by priority."""
-        speeds, left = queue.jobs.throughput, queue.room.copy()
+        speeds, left, sizes = queue.jobs.throughput.tolist(), queue.room.tolist(), queue.jobs.gpus.tolist()
+        allowed, leased = queue.allowed.tolist(), queue.leased
         pairs = []
         for row, name in enumerate(queue.jobs.names):
             claim = claims.get(name)
-            if claim is None or row in queue.leased:
+            if claim is None or row in leased:
                 continue
-            for gpu_type in queue.open_to(row):
+            for gpu_type, able in enumerate(allowed[row]):
                 part, got, owed = claim.fraction[gpu_type], claim.rounds[gpu_type], claim.owed[gpu_type]
-                if part > 0 or self.backfill:
+                if able and (part > 0 or self.backfill):
                     first = part > 0 and not got
                     priority = part * claim.seen / got if got else part
-                    pairs.append((not first, -priority, -owed, -part, row, -speeds[row, gpu_type], gpu_type))
+                    pairs.append((not first, -priority, -owed, -part, row, -speeds[row][gpu_type], gpu_type))
         requests: dict[int, Request] = {}
         for *_, row, _, gpu_type in sorted(pairs):
-            size = int(queue.jobs.gpus[row])
+            size = sizes[row]
             if row not in requests and left[gpu_type] >= size:
                 left[gpu_type] -= size
                 requests[row] = Request(row, (gpu_type,))

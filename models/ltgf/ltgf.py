@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairopt.backends import Session
 from fairopt.models.common.schedulers import check_lease, lease_length, staying_first
@@ -31,6 +31,11 @@ class Account:
     held: Number
     due: Number
     ran: bool
+
+    @property
+    def claimant(self) -> Claimant:
+        """What the job's fair share depends on."""
+        return Claimant(self.tenant, self.gpus, self.weight)
 
 
 @dataclass(frozen=True)
@@ -73,16 +78,24 @@ class Rho:
         return INFINITY, self.held / self.rate if self.rate else INFINITY
 
 
+class Claimant(NamedTuple):
+    """What a job's fair share at an instant depends on; jobs with the same have the same."""
+
+    tenant: str
+    gpus: int
+    weight: Number
+
+
 @dataclass(frozen=True)
 class Rates:
-    """How fast GPU time is due at an instant: to tenants by name, to jobs by name."""
+    """How fast GPU time is due at an instant: to tenants by name, to jobs by what they are."""
 
     tenants: Mapping[str, Number]
-    jobs: Mapping[str, Number]
+    jobs: Mapping[Claimant, Number]
 
 
-def rates(queue: Queue, present: Mapping[str, Account], demand_cap: bool) -> Rates:
-    """Return the GPU time due per unit of time, to every tenant of the trace and to the jobs ``present``.
+def rates(queue: Queue, active: Mapping[Claimant, int], demand_cap: bool) -> Rates:
+    """Return the GPU time due per unit of time, to every tenant of the trace and to the ``active`` jobs, in numbers.
 
     M is all GPUs of the cluster, whether their hosts work or not. Source: Eq. (6)-(8), (13), (14), (16).
     """
@@ -90,19 +103,23 @@ def rates(queue: Queue, present: Mapping[str, Account], demand_cap: bool) -> Rat
     zero = queue.now * 0
     demand = dict.fromkeys(names, 0)
     weights = dict.fromkeys(names, zero)
-    for account in present.values():
-        demand[account.tenant] += account.gpus
-        weights[account.tenant] += account.weight
+    for each, count in active.items():
+        demand[each.tenant] += each.gpus * count
+        weights[each.tenant] += each.weight * count
     whole, gpus = sum(queue.jobs.tenant_weight), int(queue.cluster.gpus.sum())
     tenants = {
         name: tenant_share(demand[name], quota(weight, whole, gpus), demand_cap)
-        for name, weight in zip(names, queue.jobs.tenant_weight, strict=True)
+        for name, weight in zip(names, queue.jobs.tenant_weight.tolist(), strict=True)
     }
-    jobs = {
-        name: job_share(each.gpus, each.weight, weights[each.tenant], tenants[each.tenant])
-        for name, each in present.items()
-    }
+    jobs = {each: job_share(each.gpus, each.weight, weights[each.tenant], tenants[each.tenant]) for each in active}
     return Rates(tenants, jobs)
+
+
+def claimants(queue: Queue) -> list[Claimant]:
+    """Return what each job's fair share depends on."""
+    jobs = queue.jobs
+    columns = zip(jobs.tenant.tolist(), jobs.gpus.tolist(), jobs.weight.tolist(), strict=True)
+    return [Claimant(jobs.tenants[tenant], gpus, weight) for tenant, gpus, weight in columns]
 
 
 def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTimeAccounts:
@@ -112,48 +129,50 @@ def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTim
     last round. That is when the scheduler notices, and when its GPUs become free for others. (The measures of a run end
     at the completion itself: `fairopt.simulation.gpu_time`.) Jobs that fit no type have no account.
     """
-    names = queue.jobs.tenants
     zero = queue.now * 0
+    attained, arrival, claims = queue.attained.tolist(), queue.jobs.arrival.tolist(), claimants(queue)
     rows = {queue.jobs.names[row]: row for row in queue.fitting}
     fresh = [name for name in rows if name not in gpu_time.jobs]
-    gone = [name for name in gpu_time.jobs if name not in rows]
-    held = {name: gpu_time.held.get(name, zero) for name in names}
+    gone = [each.claimant for name, each in gpu_time.jobs.items() if name not in rows]
+    held = {name: gpu_time.held.get(name, zero) for name in queue.jobs.tenants}
     for name in fresh:  # only if the books were opened late
-        held[queue.jobs.tenant_of(rows[name])] += queue.attained[rows[name]]
+        held[claims[rows[name]].tenant] += attained[rows[name]]
     for name, account in gpu_time.jobs.items():
         # while the job is present, its held time is known exactly, failures included
         now_held = (
-            queue.attained[rows[name]]
+            attained[rows[name]]
             if name in rows
             else account.held + (account.gpus * (gpu_time.end - gpu_time.begin) if account.ran else zero)
         )
         held[account.tenant] += now_held - account.held
-    due, owed = {name: gpu_time.due.get(name, zero) for name in names}, dict.fromkeys((*gpu_time.jobs, *fresh), zero)
+    due = {name: gpu_time.due.get(name, zero) for name in queue.jobs.tenants}
+    # what was due since the last round to a job that was there all the time, and that before a new one came
+    owed: dict[Claimant, Number] = {}
+    missed: dict[str, Number] = {}
+    active = Counter(each.claimant for each in gpu_time.jobs.values())
     closing = min(gpu_time.end, queue.now)
-    arrivals = sorted((max(queue.jobs.arrival[rows[name]], gpu_time.begin), rows[name], name) for name in fresh)
-    present = dict(gpu_time.jobs)
+    arrivals = deque(sorted((max(arrival[rows[name]], gpu_time.begin), rows[name], name) for name in fresh))
     times = sorted({gpu_time.begin, *([closing] if gone else []), *(time for time, _, _ in arrivals), queue.now})
     for since, until in pairwise(times):
         if gone and since >= closing:
-            present = {name: account for name, account in present.items() if name in rows}
+            active -= Counter(gone)
+            gone = []
         while arrivals and arrivals[0][0] <= since:
-            _, row, name = arrivals.pop(0)
-            present[name] = _account(queue, row)
-        rate = rates(queue, present, demand_cap)
-        for name, each in rate.tenants.items():
-            due[name] += each * (until - since)
-        for name, each in rate.jobs.items():
-            owed[name] += each * (until - since)
+            _, row, name = arrivals.popleft()
+            active[claims[row]] += 1
+            missed[name] = owed.get(claims[row], zero)
+        rate = rates(queue, active, demand_cap)
+        for tenant, part in rate.tenants.items():
+            due[tenant] += part * (until - since)
+        for claimant, part in rate.jobs.items():
+            owed[claimant] = owed.get(claimant, zero) + part * (until - since)
     kept = {}
     for name, row in rows.items():
-        before = gpu_time.jobs.get(name) or _account(queue, row)
-        kept[name] = replace(before, held=queue.attained[row], due=before.due + owed[name], ran=False)
+        claim, before = claims[row], gpu_time.jobs.get(name)
+        # a job that came at this very moment is owed nothing yet
+        owing = zero if before is None and name not in missed else owed.get(claim, zero) - missed.get(name, zero)
+        kept[name] = Account(*claim, attained[row], owing if before is None else before.due + owing, False)
     return GpuTimeAccounts(gpu_time.begun, queue.now, queue.end, held, due, kept)
-
-
-def _account(queue: Queue, row: int) -> Account:
-    jobs, zero = queue.jobs, queue.now * 0
-    return Account(jobs.tenant_of(row), int(jobs.gpus[row]), jobs.weight[row], zero, zero, False)
 
 
 @dataclass(frozen=True)
@@ -208,7 +227,7 @@ class LongTermGpuTimeFairness(Policy):
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         """Bring the books up to now, select and place; see `Policy.decide`."""
         gpu_time = updated(state, problem, not self.adjusted)
-        due = rates(problem, gpu_time.jobs, not self.adjusted)
+        due = rates(problem, Counter(each.claimant for each in gpu_time.jobs.values()), not self.adjusted)
         requests, refused = self._select(problem, gpu_time, due, FreeGpus(problem))
         placements = placed(problem, requests, self.placement)
         if len(placements) < len(problem.leased) + len(requests):
@@ -217,8 +236,10 @@ class LongTermGpuTimeFairness(Policy):
             placements = placed(problem, requests, self.placement)
         until = problem.now + lease_length(problem, self.lease)
         names = problem.jobs.names
-        ran = {names[row] for row in placements}
-        accounts = {name: replace(each, ran=name in ran) for name, each in gpu_time.jobs.items()}
+        accounts = dict(gpu_time.jobs)
+        for row in placements:
+            each = accounts[names[row]]
+            accounts[names[row]] = Account(*each.claimant, each.held, each.due, True)
         return Schedule(
             self.name,
             problem,
@@ -241,14 +262,15 @@ class LongTermGpuTimeFairness(Policy):
         }
         order = {tenant: (rho.key, tenant) for tenant, rho in served.items()}
         requests, refused = [], []
+        sizes = queue.jobs.gpus.tolist()
         while pending:
-            tenant = min(pending, key=lambda each: order[each])
+            tenant = min(pending, key=order.__getitem__)
             row = pending[tenant].popleft()
             request = room.find(row)
             if request is not None:
                 requests.append(request)
                 rho = served[tenant]
-                served[tenant] = replace(rho, held=rho.held + int(queue.jobs.gpus[row]) * term)
+                served[tenant] = Rho(rho.held + sizes[row] * term, rho.due, rho.rate)
                 order[tenant] = (served[tenant].key, tenant)
             else:
                 refused.append(row)
@@ -260,13 +282,14 @@ class LongTermGpuTimeFairness(Policy):
         """Return each tenant's pending jobs, the best first. Source: Algorithm 2."""
         term = lease_length(queue, self.lease)
         of: dict[int, list[tuple[Any, ...]]] = {}
+        names, tenant = queue.jobs.names, queue.jobs.tenant.tolist()
         for row in queue.able:
             if row in queue.leased:
                 continue
-            name = queue.jobs.names[row]
-            rho = Rho(gpu_time.jobs[name].held, gpu_time.jobs[name].due, due.jobs[name])
+            account = gpu_time.jobs[names[row]]
+            rho = Rho(account.held, account.due, due.jobs[account.claimant])
             before = tuple(-each.rank(queue, row, term) for each in self.preferences)
-            of.setdefault(int(queue.jobs.tenant[row]), []).append((before, rho.key, row))
+            of.setdefault(tenant[row], []).append((before, rho.key, row))
         return {tenant: deque(row for _, _, row in sorted(jobs)) for tenant, jobs in of.items()}
 
 
@@ -275,12 +298,15 @@ class FreeGpus:
 
     def __init__(self, queue: Queue, placement: Placement | None = None) -> None:
         self.queue, self.placement = queue, placement
-        self.free, self.left = queue.free(queue.leased), queue.room.copy()
+        self.free, self.left = queue.free(queue.leased), queue.room.tolist()
+        self.sizes, self.allowed = queue.jobs.gpus.tolist(), queue.allowed.tolist()
         self.requests: list[Request] = []
 
     def find(self, row: int) -> Request | None:
         """Take GPUs for a job, and return it with its type; None where there is no room."""
-        gpus = int(self.queue.jobs.gpus[row])
+        gpus = self.sizes[row]
+        if not any(able and room >= gpus for able, room in zip(self.allowed[row], self.left, strict=True)):
+            return None  # ranking the types of every job would take most of the time
         for gpu_type in staying_first(self.queue, row):
             request = Request(row, (gpu_type,))
             if self.left[gpu_type] >= gpus and self._all_placed([*self.requests, request]):

@@ -12,6 +12,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.certificates import Certificate, PartialAllocationProof
+from fairopt.deadline import left
 from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.policy.allocation import same_utilities
@@ -150,6 +151,7 @@ def kept_fraction(
 
     ``powers``: weights as `integers_in_proportion`, None where they are too large.
     """
+    left()
     others = [other for other in range(len(market.users)) if other != user]
     ratio = together.utilities[others] / without.utilities
     if powers is not None and together.exact and without.exact:

@@ -127,7 +127,7 @@ def random_trace(draw: random.Random, *, rich: bool) -> Trace:
         throughput=[[draw.choice([0, *number]) for _ in types] for _ in range(count)] if speeds else None,
         arrival=[draw.choice([0, 5, *number]) for _ in range(count)],
         tenant=tenants,
-        tenant_weight={tenants[0]: draw.choice(number)} if rich else None,
+        tenant_weight={tenants[0]: draw.choice(number)} if draw.random() < 0.5 else None,
         memory=[draw.choice([0, *number]) for _ in range(count)] if draw.random() < 0.5 else None,
         state_size=[draw.choice([0, *number]) for _ in range(count)] if draw.random() < 0.5 else None,
         pattern=[draw.choice(list(Pattern)) for _ in range(count)] if draw.random() < 0.5 else None,
@@ -165,11 +165,19 @@ def test_traces_are_read_as_they_were_written(tmp_path: Path, suffix: str) -> No
         assert path.read_bytes() == written
 
 
-def test_a_table_cannot_hold_weights_of_tenants_or_outages(tmp_path: Path) -> None:
-    jobs = Jobs.of(gpus=[1], work=[1], types=["A"], tenant=["t"], tenant_weight={"t": 2})
-    for trace, says in ((Trace(jobs), "weights of tenants"), (Trace(jobs, (Outage("A-1", 0, 1),)), "1 outages")):
-        with pytest.raises(BadInput, match=says):
-            write_trace(trace, tmp_path / "t.csv")
+def test_a_table_says_tenants_weights_in_any_of_their_rows(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("job_id,tenant,submit_s,duration_s,gpus,tenant_weight\na,x,0,1,1,\nb,x,0,1,1,2.5\nc,y,0,1,1,\n")
+    assert read_trace(path, ["A"]).jobs.tenant_weight.tolist() == [Fraction(5, 2), 1]
+    path.write_text("job_id,tenant,submit_s,duration_s,gpus,tenant_weight\na,x,0,1,1,2\nb,x,0,1,1,3\n")
+    with pytest.raises(BadInput, match=r"(?s)line 3.*tenant_weight.*'x' weighs 3, and 2 in .*line 2.*the same"):
+        read_trace(path, ["A"])
+
+
+def test_a_table_cannot_hold_outages(tmp_path: Path) -> None:
+    jobs = Jobs.of(gpus=[1], work=[1], types=["A"])
+    with pytest.raises(BadInput, match="1 outages"):
+        write_trace(Trace(jobs, (Outage("A-1", 0, 1),)), tmp_path / "t.csv")
     spaces = Jobs.of(gpus=[1], work=[1], types=["A"], names=[" x"])
     with pytest.raises(BadInput, match="the name ' x'"):
         write_trace(Trace(spaces), tmp_path / "t.csv")

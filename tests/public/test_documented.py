@@ -1,10 +1,15 @@
-"""Everything public has an example that runs, and type checkers see what it returns."""
+"""Everything public has an example that runs, names its errors and shapes, and type checkers see what it returns."""
 
 from __future__ import annotations
 
+import ast
 import doctest
+import inspect
+import re
 import subprocess
 import sys
+import textwrap
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,10 +17,28 @@ from typing import Any
 import pytest
 
 import fairopt
+from fairopt import errors
 
 ROOT = Path(__file__).parents[2]
+#: The packages all of whose public names are documented in full.
+PACKAGES = (
+    "",
+    *(f".{name}" for name in ["backends", "compare", "datasets", "policy", "problem", "program", "properties"]),
+)
+
+
+def public() -> Iterator[str]:
+    """Yield the functions and classes that packages offer."""
+    for package in PACKAGES:
+        module = import_module(f"fairopt{package}")
+        for name in module.__all__:
+            found = getattr(module, name)
+            if isinstance(found, type) or inspect.isroutine(found):
+                yield f"fairopt{package}.{name}"
+
+
 LISTED = (ROOT / "docs/reference/api.rst").read_text(encoding="utf-8").split()
-NAMES = sorted({f"fairopt.{name}" for name in fairopt.__all__}.union(each for each in LISTED if "fairopt." in each))
+NAMES = sorted({each for each in LISTED if "fairopt." in each} | set(public()))
 #: What a user writes.
 SCRIPT = """
 from typing import reveal_type
@@ -64,6 +87,46 @@ def test_a_public_name_has_an_example_that_runs(path: str) -> None:
     wrong: list[str] = []
     doctest.DocTestRunner().run(example, out=wrong.append)
     assert not wrong, "".join(wrong)
+
+
+def written(path: str) -> tuple[str, ast.ClassDef | ast.FunctionDef]:
+    """Return the docstring and the code of a function or class."""
+    subject = named(path)
+    (code,) = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(subject)))).body
+    assert isinstance(code, ast.ClassDef | ast.FunctionDef)
+    return subject.__doc__ or "", code
+
+
+#: Errors that users can mend.
+OURS = {name for name, each in vars(errors).items() if isinstance(each, type) and issubclass(each, errors.FairoptError)}
+
+
+@pytest.mark.parametrize("path", list(public()))
+def test_a_public_name_says_what_it_raises(path: str) -> None:
+    said, code = written(path)
+    made = [
+        each for each in code.body if isinstance(each, ast.FunctionDef) and each.name in ("__init__", "__post_init__")
+    ]
+    raised = {
+        node.exc.func.id
+        for part in ([code] if isinstance(code, ast.FunctionDef) else made)
+        for node in ast.walk(part)
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name)
+    }
+    assert not raised & OURS or re.search("Errors|errors", said), f"{path} raises {raised & OURS} and does not say so"
+    if path.removeprefix("fairopt.") in fairopt.__all__ and not path.endswith(tuple(OURS)):
+        assert re.search("[Ee]rrors", said), f"{path} says nothing of errors"
+
+
+@pytest.mark.parametrize("path", list(public()))
+def test_a_public_name_says_the_shapes_of_its_arrays(path: str) -> None:
+    said, code = written(path)
+    if isinstance(code, ast.FunctionDef):
+        hints = [*(each.annotation for each in (*code.args.args, *code.args.kwonlyargs)), code.returns]
+    else:
+        hints = [each.annotation for each in code.body if isinstance(each, ast.AnnAssign)]
+    arrays = any("Array" in ast.unparse(each).replace("|", " ").split() for each in hints if each is not None)
+    assert not arrays or re.search(r"\((\w+|\.\.\.),[^)]*\)", said), f"{path} says no shape such as (n, k)"
 
 
 def test_type_checkers_see_what_the_main_calls_return(tmp_path: Path) -> None:

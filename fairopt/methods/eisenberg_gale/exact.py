@@ -9,6 +9,7 @@ from math import lcm
 
 import numpy as np
 
+from fairopt.deadline import left
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
@@ -177,6 +178,7 @@ def exact_equilibrium(market: Market, shares: Array) -> tuple[Equilibrium, Array
     """
     floats = market.as_(float)
     for edges in edges_of(floats, shares):
+        left()
         if not _plausible(floats, edges):
             continue
         prices = forest_prices(market, edges, Fraction)

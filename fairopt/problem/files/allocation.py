@@ -30,18 +30,32 @@ SOLVE_KEYS = (
 
 
 def read_allocation(path: AnyPath, market: Market) -> Array:
-    """Return the shares (n, k) as Fractions from a .csv file or from the JSON that ``solve`` prints.
+    r"""Return the shares (n, k) as Fractions from a .csv file or from the JSON that ``solve`` prints.
 
     CSV has the header ``user,<type>...``; rows and columns are matched to the market by name, in any order. JSON is
     ``{"allocation": [[...]]}`` in the market's order, or in the order of its ``users`` and ``types`` where it has them.
     Errors: `BadInput` that names the file and the place: for names, another shape, and what is no finite number.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from fairopt import Market
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "shares.csv")
+    ...     _ = file.write_text("user,K80\nB,0.5\nA,1/2\n")
+    ...     read_allocation(file, Market.of([[1], [1]], capacity=[1], users=["A", "B"], types=["K80"])).tolist()
+    [[Fraction(1, 2)], [Fraction(1, 2)]]
     """
     with naming(path):
         return _READERS[suffix_of(path, _READERS)](read_text(path), market)
 
 
 def allocation_from(values: Any, market: Market) -> Array:
-    """Return shares (n, k) as Fractions of lists, an array, or a labelled pandas table; errors as `read_allocation`."""
+    """Return shares (n, k) as Fractions of lists, an array, or a labelled pandas table; errors as `read_allocation`.
+
+    >>> from fairopt import Market
+    >>> allocation_from([["1/2", 0], [0.5, 1]], Market.of([[1, 2], [1, 5]], capacity=[1, 1])).tolist()[0]
+    [Fraction(1, 2), Fraction(0, 1)]
+    """
     return shares_given(values, market.users, market.types)
 
 

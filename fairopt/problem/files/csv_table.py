@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import check_name
-from fairopt.problem.files.columns import REQUIRED, TableRow, TableType
+from fairopt.problem.files.columns import REQUIRED, Column, TableRow, TableType
 from fairopt.problem.files.file_type import separator
 from fairopt.problem.numbers import exact, shown
 
@@ -77,15 +77,25 @@ def filled(row: TableRow, column: str, remedy: str = "Write a number; 0 where th
     return text
 
 
-def read_cells(row: TableRow, table: TableType) -> TableRow:
-    """Return a row with its cells read as the columns of ``table`` say; a blank cell is one that is left out."""
+def read_cells(rows: Sequence[TableRow], table: TableType) -> list[TableRow]:
+    """Return rows with their cells read as the columns of ``table`` say; a blank cell is one that is left out."""
+    header = rows[0].values.keys() if rows else ()
+    left_out = {column.name: column.default for column in table.columns}
+    here = [column for column in table.columns if column.name in header or column.default is REQUIRED]
+    return [TableRow(row.name, row.place, left_out | _values(row, here), row.at) for row in rows]
+
+
+def _values(row: TableRow, columns: Iterable[Column]) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for column in table.columns:
+    for column in columns:
         text = row.values.get(column.name, "")
-        if column.default is REQUIRED or (column.blank and column.name in row.values):
-            text = filled(row, column.name, column.blank or "Write a number; 0 where there is none")
-        values[column.name] = column.value.read(text, row.at(column.name)) if text else column.default
-    return TableRow(row.name, row.place, values, row.at)
+        if not text and (column.default is REQUIRED or column.blank):
+            filled(row, column.name, column.blank or "Write a number; 0 where there is none")
+        try:
+            values[column.name] = column.value.read(text, "") if text else column.default
+        except BadInput:  # read again for a message with the place, which takes long to make
+            column.value.read(text, row.at(column.name))
+    return values
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

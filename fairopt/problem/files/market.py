@@ -80,7 +80,11 @@ _ELSEWHERE: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def market_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of market files, for other programs."""
+    """Return the JSON Schema (draft 2020-12) of market files, for other programs.
+
+    >>> market_schema()["type"]
+    'object'
+    """
     about = "Who wants which GPUs how much, how many there are, and who is entitled to what. Decimals are read exactly."
     return json_schema(MARKET, "market", about)
 
@@ -90,6 +94,8 @@ def read_market(path: AnyPath, types: Sequence[str] = ()) -> Market:
 
     ``types``: columns of a CSV table that are GPU types, whatever they are called. Shapes and units: those of `Market`.
     The format: docs/formats/market.md. Errors: `BadInput` naming the file, the place, the remedy.
+
+    Source: the format is ours.
 
     >>> from fairopt import read_market
     >>> from fairopt.datasets import dataset_path
@@ -105,6 +111,8 @@ def write_market(market: Market, path: AnyPath) -> None:
     """Write a market so that `read_market` gives it back exactly; an existing file is replaced.
 
     Errors: `BadInput` for another suffix, a path that cannot be written, and job types in CSV.
+
+    Shapes and units: those of `Market`. Source: the format is ours.
 
     >>> from tempfile import TemporaryDirectory
     >>> from fairopt import Market, read_market, write_market
@@ -135,6 +143,10 @@ def market_from_dict(data: Mapping[str, Any], file: str = "") -> Market:
     divided among them, equally or in proportion to the jobs' own ``weight``, and so is its ``demand``, unless the jobs
     have demands of their own. Errors: `BadInput` that names ``file``, the user, the key and what to do.
     Source: OEF Sec. 4.2.4 (virtual users; weights divided equally).
+
+    >>> data = {"schema": 1, "types": ["K80"], "capacity": [2], "user": [{"name": "A", "speedup": ["1/3"]}]}
+    >>> market_from_dict(data)
+    <Market: 1 users, 1 types (K80), 2 GPUs>
     """
     with naming(file):
         top = read_document(data, "market", MARKET)
@@ -174,6 +186,10 @@ def market_to_dict(market: Market) -> dict[str, Any]:
     """Return what `market_from_dict` turns back into exactly this market, in the types of JSON and TOML.
 
     Errors: `BadInput` where rows of one owner do not stand together or are not called "owner/job".
+
+    >>> from fairopt import Market
+    >>> market_to_dict(Market.of([[1]], capacity=["1/3"], users=["A"], types=["K80"]))["capacity"]
+    ['1/3']
     """
     users: list[dict[str, Any]] = []
     seen: set[str] = set()

@@ -1,9 +1,9 @@
-"""Trace files: jobs as .csv or .csv.gz, with tenants' weights and failures of hosts besides as .toml or .json.
+"""Trace files: jobs as .csv or .csv.gz, with failures of hosts besides as .toml or .json.
 
 A CSV table has a header and a row for each job. Its columns, in any order, are those of `JOB`, with ``job_id`` for the
-name and a column ``throughput <TYPE>`` for each type of the cluster, or for none. Throughputs on types that the cluster
-has not got are not used. Columns that public traces have and fairopt has no use for (`UNUSED`) may stand there; any
-other is an error.
+name, ``tenant_weight`` for that of the job's tenant, and a column ``throughput <TYPE>`` for each type of the cluster,
+or for none. Throughputs on types that the cluster has not got are not used. Columns that public traces have and fairopt
+has no use for (`UNUSED`) may stand there; any other is an error.
 
 A .toml or .json file has the keys of `TRACE`: tables ``[[job]]``, ``[[tenant]]`` and ``[[outage]]``, and ``types`` for
 throughputs.
@@ -112,12 +112,17 @@ TRACE = document_type(
 #: The columns that are called alike in `Jobs`, and hold the same.
 _SAME = ("gpus", "memory", "state_size", "dataset", "dataset_size", "weight", "priority")
 _SPEED = "throughput "
+_WEIGHT = Column("tenant_weight", positive("weight"), "Its tenant's tickets, the same for all of its jobs.", None)
 #: The columns of a CSV table that are no throughputs.
-_CELLS = TableType(JOB.columns[1:-1], one_of=JOB.one_of)
+_CELLS = TableType((*JOB.columns[1:-1], _WEIGHT), one_of=JOB.one_of)
 
 
 def trace_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of trace files, for other programs."""
+    """Return the JSON Schema (draft 2020-12) of trace files, for other programs.
+
+    >>> trace_schema()["type"]
+    'object'
+    """
     return json_schema(TRACE, "trace", "Jobs that arrive over time, weights of tenants, and failures of hosts.")
 
 
@@ -127,6 +132,8 @@ def read_trace(path: AnyPath, types: Sequence[str]) -> Trace:
     Errors: `BadInput` that names the file, the job, the column, the value and the remedy, also for jobs of no duration.
 
     Units: seconds, gigabytes. The format: docs/formats/trace.md.
+
+    Shapes: those of `Jobs`. Source: the format is ours.
 
     >>> from fairopt import read_trace
     >>> from fairopt.datasets import dataset_path
@@ -139,7 +146,15 @@ def read_trace(path: AnyPath, types: Sequence[str]) -> Trace:
 def write_trace(trace: Trace, path: AnyPath) -> None:
     """Write a trace so that `read_trace` with the trace's types gives it back exactly, but for the order of tenants.
 
-    An existing file is replaced. Errors: `BadInput` for another suffix, and for weights of tenants and outages in CSV.
+    An existing file is replaced. Errors: `BadInput` for another suffix, and for outages in CSV.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from fairopt.problem import Jobs
+    >>> trace = Trace(Jobs.of(types=["K80"], arrival=[0], gpus=[1], work=[60]))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_trace(trace, f"{folder}/trace.csv")
+    ...     print(read_trace(f"{folder}/trace.csv", ["K80"]))
+    <Trace: <Jobs: 1 of 1 tenants, types K80>, 0 outages>
     """
     write_file(path, trace, _formats([]))
 
@@ -153,7 +168,7 @@ def _jobs(
     rows: Sequence[TableRow], types: Sequence[str], speeds: Any, weights: Mapping[str, Any] | None = None
 ) -> Jobs:
     """Return the jobs in rows of `JOB`; ``speeds`` (n, k): their throughputs, None where they have none."""
-    columns = {name: [row[name] for row in rows] for name in _CELLS.names}
+    columns = {name: [row[name] for row in rows] for name in JOB.names[1:-1]}
     return Jobs.of(
         names=[row.name for row in rows],
         places=[row.place for row in rows],
@@ -191,7 +206,25 @@ def trace_from_csv(text: str, types: Sequence[str]) -> Trace:
     if not lines:
         raise BadInput("no jobs", place=f"line {line}", remedy="Give a row for each job")
     speeds = [[filled(row, f"{_SPEED}{name}") for name in types] for row in lines] if there else None
-    return Trace(_jobs([read_cells(row, _CELLS) for row in lines], types, speeds))
+    rows = read_cells(lines, _CELLS)
+    return Trace(_jobs(rows, types, speeds, _weights_of_cells(rows)))
+
+
+def _weights_of_cells(rows: Sequence[TableRow]) -> dict[str, Fraction]:
+    """Return the tenants' weights that rows of jobs say; `BadInput` where two jobs of a tenant say different ones."""
+    said: dict[str, TableRow] = {}
+    for row, owner in zip(rows, _owners(rows), strict=True):
+        if row["tenant_weight"] is None:
+            continue
+        first = said.setdefault(owner, row)
+        if first["tenant_weight"] != row["tenant_weight"]:
+            raise BadInput(
+                f"tenant {owner!r} weighs {shown(row['tenant_weight'])}, and {shown(first['tenant_weight'])} in "
+                f"{first.place}",
+                place=row.at("tenant_weight"),
+                remedy="Give every job of a tenant the same, or leave it blank",
+            )
+    return {owner: row["tenant_weight"] for owner, row in said.items()}
 
 
 def _check_column(types: Sequence[str], name: str, place: str) -> None:
@@ -209,9 +242,11 @@ def trace_to_csv(trace: Trace) -> str:
     elsewhere = "Write it as .toml or .json"
     if trace.outages:
         raise BadInput(f"{len(trace.outages)} outages", place="outages", remedy=f"{elsewhere}; CSV has jobs only")
-    if any(trace.jobs.tenant_weight != 1):
-        raise BadInput("weights of tenants", place="tenant_weight", remedy=f"{elsewhere}; CSV has jobs only")
-    jobs = trace_to_dict(trace)["job"]
+    document = trace_to_dict(trace)
+    jobs, weight = document["job"], {tenant["name"]: tenant["weight"] for tenant in document.get("tenant", ())}
+    for job in jobs:
+        if job.get("tenant") in weight:
+            job["tenant_weight"] = weight[job["tenant"]]
     for job in jobs:
         for key in ("name", "tenant", "dataset"):
             if job.get(key, "") != str(job.get(key, "")).strip():
@@ -279,6 +314,9 @@ def _outage(row: TableRow) -> Outage:
 def trace_to_dict(trace: Trace) -> dict[str, Any]:
     """Return the dictionary of the file schema that `trace_from_dict`, with the trace's types, turns back into it."""
     jobs = trace.jobs
+    if jobs.elastic:
+        remedy = "Give elastic jobs in Python, with `Jobs.of`"
+        raise BadInput("there are elastic jobs, which trace files cannot hold", place="elastic", remedy=remedy)
     with_speeds = bool((jobs.throughput != 1).any())
     weights = zip(jobs.tenants, jobs.tenant_weight, strict=True)
     top = {

@@ -28,6 +28,14 @@ class Misreport:
     Gain and utilities are those of the decisions shown, in the user's own units. ``least_gain`` is the user's worst
     throughput over all optima on the report, minus its best over those on the truth (None where that was not decided);
     ``every_optimum`` says whether even this is positive.
+
+    Shapes: ``truth`` and ``report`` (k,), allocations (n, k).
+
+    >>> from fairopt.models import MaxEfficiency
+    >>> from fairopt.properties import Effort, StrategyProofness
+    >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    >>> StrategyProofness().search(MaxEfficiency(), market, effort=Effort(evaluations=60)).witness.user
+    'u1'
     """
 
     user: str

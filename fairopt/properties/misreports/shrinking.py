@@ -54,6 +54,9 @@ class Shrunk(Generic[Witness]):
     """A market on which something fails, the witness, and the size of both, by which they are compared.
 
     It is (users, types, whether there are demands, count of non-integers, sum of numerators and denominators).
+
+    >>> Shrunk(Market.of([[1]], capacity=[1]), "a witness", (1, 1, 0, 0, 2)).size
+    (1, 1, 0, 0, 2)
     """
 
     market: Market
@@ -88,6 +91,12 @@ def shrinks(
     """Yield smaller and smaller markets for which ``attempt`` returns a witness; none where it has none for ``market``.
 
     ``numbers`` of a witness are also made small. The same effort yields the same markets, unless time runs out.
+
+    Errors: `BadInput` for a market in floats.
+
+    >>> market = Market.of([[1, 2], [1, 5], [2, 3]], capacity=[1, 1])
+    >>> [each.market.shape for each in shrinks(market, lambda smaller: "two" if len(smaller.users) > 1 else None)][-1]
+    (2, 1)
     """
     if not market.exact:
         raise BadInput("the market is in floats", place="shrinks", remedy="Give market.as_(Fraction)")
@@ -272,6 +281,13 @@ def shrink(
     by default the narrowest one of ``misreport``. If ``misreport`` gains with every optimum, so does the result. At
     most ``effort.evaluations`` markets are tried, 1,000 by default. Errors: `BadInput` where ``misreport`` does not pay
     in exact decisions.
+
+    >>> from fairopt.models import MaxEfficiency
+    >>> from fairopt.properties import Effort, StrategyProofness
+    >>> market = Market.of([[1, 2], [1, 5], [2, 3]], capacity=[1, 1])
+    >>> found = StrategyProofness().search(MaxEfficiency(), market, effort=Effort(evaluations=60)).witness
+    >>> shrink(MaxEfficiency(), market, found, effort=Effort(evaluations=60)).market.shape
+    (2, 1)
     """
     best = last(shrinking_misreports(policy, market, misreport, kind=kind, effort=effort))
     if best is None:
@@ -288,7 +304,18 @@ def shrinking_misreports(
     kind: Misreports | None = None,
     effort: Effort | None = None,
 ) -> Iterator[Shrunk[Misreport]]:
-    """Yield the smaller and smaller markets that `shrink` finds, each with a misreport that pays."""
+    """Yield the smaller and smaller markets that `shrink` finds, each with a misreport that pays.
+
+    Errors: those of `shrink`.
+
+    >>> from fairopt.models import MaxEfficiency
+    >>> from fairopt.properties import Effort, StrategyProofness
+    >>> market = Market.of([[1, 2], [1, 5], [2, 3]], capacity=[1, 1])
+    >>> found = StrategyProofness().search(MaxEfficiency(), market, effort=Effort(evaluations=60)).witness
+    >>> smaller = shrinking_misreports(MaxEfficiency(), market, found, effort=Effort(evaluations=60))
+    >>> next(smaller).market.shape
+    (3, 2)
+    """
     truth = market.speedup[market.index(misreport.user)]
     told = np.array([Fraction(value) for value in misreport.report.tolist()], dtype=object)
     if kind is None:

@@ -34,6 +34,14 @@ class StrategyProofness(MechanismProperty):
     is the exact loss of the misreport that came nearest to a gain.
 
     Source: OEF Sec. 2.3.1 (1).
+
+    Errors: those of `fairopt.decide` on the truth.
+
+    >>> from fairopt.models import MaxEfficiency
+    >>> from fairopt.properties import Effort
+    >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    >>> StrategyProofness().search(MaxEfficiency(), market, effort=Effort(evaluations=60)).answer
+    <Answer.FAILS: 'FAILS'>
     """
 
     problem = Market

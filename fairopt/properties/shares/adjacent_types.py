@@ -47,6 +47,9 @@ class AdjacentTypes(AllocationProperty):
     Types without GPUs are left out. The margin is minus the GPUs that the user holds on the poorer side of the gap.
 
     Source: OEF Sec. 4.4, Theorem 5.2.
+
+    >>> print(AdjacentTypes().check(Market.of([[1, 2, 3]], capacity=[1, 1, 1]), [[1, 0, 1]], tolerance=0).answer)
+    Answer.FAILS
     """
 
     name = "adjacent_types"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.certificates import Certificate, EnvyProof
+from fairopt.deadline import left
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms
 from fairopt.problem import Market, worth
@@ -47,6 +48,10 @@ class EnvyFreeness(AllocationProperty):
     """Nobody gets more out of another's shares, scaled by the two weights, than out of its own.
 
     Source: OEF Sec. 2.3.1 (2), Eq. (10c); weights Sec. 4.2.3 (weight w is w copies).
+
+    >>> verdict = EnvyFreeness().check(Market.of([[1, 2], [1, 5]], capacity=[1, 1]), [[1, 0], [0, 1]], tolerance=0)
+    >>> print(verdict.answer, verdict.margin)
+    Answer.FAILS -1
     """
 
     name = "envy_freeness"
@@ -65,8 +70,10 @@ class EnvyFreeness(AllocationProperty):
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         own, fair = market.utility(shares), market.fair_utility()
+        left()
         users, others = _closest_to_envy(market.as_(float), shares.astype(float))
         value = _value(market, shares, users, others)
+        left()
         at = int(np.argmin((own[users] - value) / fair[users]))
         i, other = users[at], others[at]
         return self._by_slack(

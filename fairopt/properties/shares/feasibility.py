@@ -48,6 +48,10 @@ class Feasibility(AllocationProperty):
     """No negative share, and of no type more than there is.
 
     Source: OEF Eq. (9b), (10b).
+
+    >>> verdict = Feasibility().check(Market.of([[1, 2]], capacity=[1, 1]), [[2, 0]], tolerance=0)
+    >>> print(verdict.answer, verdict.margin)
+    Answer.FAILS -1
     """
 
     name = "feasibility"

@@ -64,6 +64,11 @@ class ParetoWeights:
     """Positive weights (n,) for which the allocation maximises the weighted sum of throughputs, with the proof.
 
     It is an optimal dual solution: ``prices`` (k,) of GPUs, and ``demand_prices`` (n,), the duals of users' demands.
+
+    >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    >>> weights = ParetoEfficiency().check(market, [[1, 0], [0, 1]], tolerance=0).evidence.weights
+    >>> bool((weights > 0).all())
+    True
     """
 
     weights: Array
@@ -93,6 +98,12 @@ class ParetoEfficiency(AllocationProperty):
     nobody loses. A positive optimum gives a dominating allocation; at 0, the duals give `ParetoWeights`.
 
     Source: OEF Sec. 2.3.1 (4); weights: Kuhn-Tucker, or Varian, Microeconomic Analysis, Sec. 17.
+
+    Errors: `NotSolved`.
+
+    >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
+    >>> print(ParetoEfficiency().check(market, market.equal_split(), tolerance=0).answer)
+    Answer.FAILS
     """
 
     name = "pareto_efficiency"

@@ -39,6 +39,10 @@ class SharingIncentive(AllocationProperty):
     """Each user gets at least the throughput of its weight's part of every type.
 
     Source: OEF Sec. 2.3.1 (3); weights as in Gandiva_fair Sec. 2.1.
+
+    >>> verdict = SharingIncentive().check(Market.of([[1, 2], [1, 5]], capacity=[1, 1]), [[1, 0], [0, 1]], tolerance=0)
+    >>> print(verdict.answer, verdict.margin)
+    Answer.FAILS -1/2
     """
 
     name = "sharing_incentive"

@@ -38,6 +38,10 @@ class WorkConservation(AllocationProperty):
     """No GPU idles while a user that runs on it is below its demand.
 
     Source: Gandiva_fair Sec. 3.3; weaker than Pareto efficiency (OEF footnote 2).
+
+    >>> verdict = WorkConservation().check(Market.of([[1, 2]], capacity=[1, 1]), [[1, "1/2"]], tolerance=0)
+    >>> print(verdict.answer, verdict.margin)
+    Answer.FAILS -1/2
     """
 
     name = "work_conservation"

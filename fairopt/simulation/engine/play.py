@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from fairopt.backends import Method, Solver
 from fairopt.policy import BrokenSchedule, Policy, Schedule, decide, session
-from fairopt.problem import Cluster, Queue, Trace
+from fairopt.problem import Cluster, Queue, Spots, Trace
 from fairopt.program import Array, Number
 from fairopt.simulation.changes import BEAT, Changes
 from fairopt.simulation.engine.decided import Decided, carried_out, going_on
@@ -104,7 +104,7 @@ class Engine:
             index=first.index,
             now=first.now,
             arrived=first.arrived,
-            standing=Standing.of(first.present, trace.jobs, self._number),
+            standing=Standing.of(first.present, trace.jobs, self._cluster, self._number),
             held=first.held,
             state=first.state,
             started=first.started,
@@ -178,13 +178,20 @@ class Engine:
         )
         if calm:
             self._refuse_stall(after)
+        failed: tuple[int, ...] = ()
+        back: tuple[int, ...] = ()
+        if up is not before.up:
+            failed, back = (tuple(np.flatnonzero(each).tolist()) for each in (before.up & ~up, up & ~before.up))
+        new = (fresh, failed, back, decided.stopped, decided.placed, decided.leases, completed, lost, decided.says)
+        if not any(new):
+            return after, None
         changes = Changes(
             index=at.index,
             begin=at.now,
             end=end,
             arrived=fresh,
-            failed=tuple(np.flatnonzero(before.up & ~up).tolist()) if up is not before.up else (),
-            back=tuple(np.flatnonzero(up & ~before.up).tolist()) if up is not before.up else (),
+            failed=failed,
+            back=back,
             misfits=decided.misfits,
             stopped=decided.stopped,
             placed=decided.placed,
@@ -194,8 +201,6 @@ class Engine:
             **decided.says,
             seconds=at.seconds,
         )
-        if changes == Changes(at.index, at.now, end, range(fresh.stop, fresh.stop)):
-            return after, None
         return replace(after, seconds=0.0), changes
 
     def _skipped(self, at: _Moment) -> _Moment | None:
@@ -224,22 +229,25 @@ class Engine:
             remaining=standing.remaining,
             attained=standing.attained,
             setup=standing.setup,
-            last=standing.last,
+            last=cast("Sequence[Spots]", standing.last),
             running=standing.running,
             lease=standing.leases(at.now),
-            started=standing.started,
+            started=cast("Sequence[Number | None]", standing.started),
             up=up,
             held=at.held,
         )
+        vars(queue).update(last_host=standing.host, last_type=standing.gpu_type)
         if last is not None:
             queue.recall(last)
         begun = perf_counter()
         # a fresh session each round, so that a run continues from a snapshot as if it had not stopped
         state = at.state if at.started else None
-        schedule = decide(self._policy, queue, state=state, at=self._session.next())
+        told = queue.as_told()
+        schedule = decide(self._policy, told, state=state, at=self._session.next())
         seconds = perf_counter() - begun
-        if schedule.queue is not queue:
+        if schedule.queue is not told:
             raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
+        schedule = replace(schedule, queue=queue)
         whole = not self._stays_same or at.schedule is None
         decided = carried_out(schedule, standing, before, self._mechanics, whole=whole)
         count = len(standing.rows)

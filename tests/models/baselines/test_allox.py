@@ -13,7 +13,9 @@ import pytest
 
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.models.baselines.allox import AlloX, MachinePosition, Progress, matched, places, ready_times, starts
+from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Outage, Trace
+from fairopt.problem.queue import Queue
 from fairopt.program import Number
 from fairopt.proofs.verifier.runs import decide as judge
 from fairopt.simulation import Round, run
@@ -138,8 +140,8 @@ def test_machines_are_gpus_in_the_order_in_which_they_become_free() -> None:
     assert ready_times([], 3, 4) == []
 
 
-def test_without_networkx_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "networkx", None)
+def test_without_scipy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     with pytest.raises(NotInstalled, match=r"fairopt\[rounds\]"):
         matched([[Fraction(1)]], [[0]])
 
@@ -219,11 +221,26 @@ def test_what_the_first_tenants_leave_idle_the_others_get() -> None:
     assert {ran.job for ran in rounds[0].ran} == {"j1", "j2"}
 
 
-def test_at_most_so_many_are_matched() -> None:
+def test_jobs_are_matched_in_portions_until_nothing_idles() -> None:
+    # the first two took their GPUs, and the others stayed idle until the next round
     jobs = Jobs.of(gpus=[1] * 5, work=[5, 4, 3, 2, 1], types=["V100"])
     cluster = Cluster.uniform({"V100": (1, 4)})
-    assert {ran.job for ran in played(AlloX(most=2), jobs, cluster)[0].ran} == {"j4", "j5"}
-    assert {ran.job for ran in played(AlloX(most=None), jobs, cluster)[0].ran} == {"j2", "j3", "j4", "j5"}
+    for most in (1, 2, None):
+        assert {ran.job for ran in played(AlloX(most=most), jobs, cluster)[0].ran} == {"j2", "j3", "j4", "j5"}
+    # four jobs alone would all wait for the GPU that is five times as fast; the others find it taken by these
+    two = Cluster.uniform({"fast": (1, 1), "slow": (1, 1)})
+    jobs = Jobs.of(gpus=[1] * 9, work=[10] * 9, types=["fast", "slow"], throughput=[[5, 1]] * 9)
+    assert {ran.types for ran in played(AlloX(most=4), jobs, two)[0].ran} == {("fast",), ("slow",)}
+
+
+def test_what_would_be_decided_again_stands() -> None:
+    jobs = Jobs.of(gpus=[1, 2, 2], work=[9, 9, 9], types=["V100"])
+    queue = Queue.fresh(jobs, Cluster.uniform({"V100": (1, 3)}), length=1)
+    assert decide(AlloX(), queue).stands == float("inf")
+    assert decide(AlloX(alpha="1/2"), queue).stands is None  # progress is counted in every round
+    waits = Jobs.of(gpus=[1, 1], work=[16, 16], types=["GPU0", "GPU1"], throughput=[[8, 1]] * 2)
+    queue = Queue.fresh(waits, Cluster.uniform({"GPU0": (1, 1), "GPU1": (1, 1)}), length=1)
+    assert decide(AlloX(), queue).stands is None  # the slow GPU may be taken later
 
 
 @pytest.mark.parametrize("policy", [AlloX(alpha=Fraction(1, 4), most=4), AlloX(most=1)], ids=repr)

@@ -14,7 +14,7 @@ from fairopt.errors import BadInput
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.fairness import FinishTimeFairness, LeastTotalTime
 from fairopt.models.gavel.objectives import LeastCost, LeastMakespan, MaxMinShare, ShortestFirst
-from fairopt.models.gavel.rounds import GavelRounds
+from fairopt.models.gavel.rounds import GavelRounds, GavelState
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.simulation import run, snapshot_from, snapshot_text
@@ -288,7 +288,44 @@ def test_runs_end_under_every_objective_and_resume(objective):
         assert list(rest) == whole[stop:]
 
 
-def test_without_a_back_end_highs_decides():
+def test_without_a_back_end_max_min_is_found_by_prices_and_other_objectives_by_highs():
     cluster, jobs = table_1()
     queue = Queue.fresh(jobs, cluster, length=1)
-    assert decide(GavelRounds(), queue).backend == "highs"
+    assert decide(GavelRounds(), queue).backend == "auto"
+    assert decide(GavelRounds(LeastMakespan()), queue).backend == "highs"
+
+
+def test_a_tenants_weight_is_divided_among_its_jobs():
+    # on one type the max-min shares are proportional to weights: A has 2 in all, 3:1 among its jobs, and B has 1
+    cluster = Cluster.uniform({"GPU": (1, 2)})
+    jobs = Jobs.of(
+        gpus=[1] * 3, work=[99] * 3, types=["GPU"], tenant=["A", "A", "B"], tenant_weight={"A": 2}, weight=[3, 1, 5]
+    )
+    queue = Queue.fresh(jobs, cluster, length=1)
+    market = JobMarket.of(queue, by_tenant=True)
+    assert market.market.weight.tolist() == [F(3, 2), F(1, 2), 1]
+    schedule = decide(GavelRounds(by_tenant=True), queue, Exact())
+    assert [schedule.state.claims[name].fraction[0] for name in jobs.names] == [1, F(1, 3), F(2, 3)]
+
+
+def test_a_tenant_gains_nothing_by_more_jobs():
+    cluster = Cluster.uniform({"GPU": (1, 1)})
+    held = {}
+    for own in (False, True):
+        jobs = Jobs.of(gpus=[1] * 4, work=[999] * 4, types=["GPU"], tenant=["A", "A", "A", "B"])
+        records = run(GavelRounds(by_tenant=own), Trace(jobs), cluster, length=1, rounds=120)
+        held[own] = sum(ran.job == "j4" for record in records for ran in record.ran)
+    assert held == {False: 30, True: 60}
+
+
+def test_prices_give_the_level_of_the_program_and_go_on_from_the_last_round():
+    policy = GavelRounds()
+    for setting in sample_settings(6, seed=5, ties=False):
+        for record in run(policy, setting.trace, setting.cluster, length=setting.length, rounds=6):
+            state = record.after.state
+            assert not state.claims or len(state.prices) == len(setting.cluster.types)
+        queue = Queue.fresh(setting.trace.jobs, setting.cluster, length=setting.length)
+        by_program, by_prices = (decide(policy, queue, solver).costs["objective"] for solver in (Highs(), None))
+        assert float(by_prices) == pytest.approx(float(by_program), rel=1e-7)
+        again = decide(policy, queue, state=GavelState(prices=decide(policy, queue).state.prices, value=by_prices))
+        assert float(again.costs["objective"]) == pytest.approx(float(by_program), rel=1e-7)

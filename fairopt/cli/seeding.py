@@ -1,0 +1,78 @@
+"""`fairopt compare TRACE --seeds N`: the quick question on one trace, by the statistics of studies.
+
+The first of the N plays is of the trace as it is, the others of draws from it: blocks of jobs that follow each other,
+with the times between their arrivals. The table says how the ratio of two policies would differ on another such trace.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from os import fspath
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from fairopt.bench.executors import place
+from fairopt.cli import study_tables
+from fairopt.cli.as_json import SCHEMA
+from fairopt.cli.exits import Exit
+from fairopt.cli.listing import print_json
+from fairopt.cli.settings import mechanics_of, read_trace_on
+from fairopt.cli.tables import progress
+from fairopt.errors import BadInput
+from fairopt.policy import Policy
+from fairopt.problem import exact
+from fairopt.simulation.mechanics import length_of
+from fairopt.studies.cells import PlayedCell
+from fairopt.studies.results import StudyResults
+from fairopt.studies.running import run_study
+from fairopt.studies.spec import Better, Costs, Player, Question, StudySpec
+from fairopt.studies.traces import Place, Source
+
+#: What is compared.
+QUESTIONS = (
+    Question("jct_mean", Better.LESS),
+    Question("jct_p99", Better.LESS),
+    Question("finish_time_mean", Better.LESS),
+    Question("ltgf_tenant_min", Better.MORE),
+)
+
+
+def seeded(file: Path, policies: Sequence[Policy], given: Mapping[str, Any], json_: bool) -> None:
+    """Play a trace and draws from it under each policy, and print who is better. ``given`` are the options by name."""
+    if given["cluster"] is None:
+        raise BadInput(f"{file} is a trace", place="--cluster", remedy="Say on which cluster it is played")
+    if len(policies) < 2:
+        raise BadInput("got one policy", place="--policy", remedy="Name two at least")
+    read_trace_on(file, given["cluster"])  # refused here, and not in each cell
+    costs = mechanics_of(*(given[name] for name in ("restart", "launch", "spread", "local_data")))
+    numbers: dict[str, Any] = {name: float(getattr(costs, name)) for name in ("restart", "launch", "spread")}
+    spec = StudySpec(
+        name="compare",
+        title=f"{file} on {given['cluster']}",
+        length=float(length_of(exact(given["length"], "--length"))),
+        rounds=given["rounds"],
+        seeds=tuple(range(given["seeds"])),
+        policies=tuple(Player(each.name, each.name) for each in policies),
+        traces=(Source(str(file), file=fspath(file)),),
+        clusters=(Place(str(given["cluster"]), file=fspath(given["cluster"])),),
+        mechanics=(Costs(**numbers, local_data=costs.local_data),),
+        compare=QUESTIONS,
+    )
+    total = len(policies) * len(spec.seeds)
+    workers = min(os.cpu_count() or 1, total)
+    records = []
+    with progress(total) as advance, place(workers, None, "--seeds") as (executor, concurrent):
+        for record in run_study(spec, executor, concurrent=concurrent):
+            records.append(record)
+            if isinstance(record, PlayedCell):
+                advance(record.policy, f"seed {record.seed}")
+    found = StudyResults(spec, records)
+    if json_:
+        print_json({"schema": SCHEMA, **found.as_json()})
+    else:
+        study_tables.results(found)
+    if found.failed:
+        raise typer.Exit(Exit.NOT_SOLVED)

@@ -1,0 +1,216 @@
+"""A study that is killed, cut into shards, given a policy that fails: nothing done is lost, nothing counts twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from study_examples import cells_of, spec_file, spec_text, study, without_times, words
+
+from fairopt.studies.cells import CellStatus, code_version, tasks
+from fairopt.studies.results import StudyResults, require_whole
+from fairopt.studies.running import Shard, progress_text, run_study
+from fairopt.studies.spec import StudySpec
+
+
+def played(spec: StudySpec) -> list[object]:
+    return list(run_study(spec))
+
+
+def test_every_cell_is_played_once_and_policies_share_their_traces(tmp_path: Path) -> None:
+    spec = StudySpec.parse(spec_text(tmp_path))
+    found = StudyResults(spec, played(spec))  # type: ignore[arg-type]
+    assert len(found.cells) == 2 * 2 * 3
+    assert not found.missing + found.failed
+    assert len({each.key for each in found.cells}) == 12
+    by_place = {(each.policy, each.load, each.seed): each.observed for each in found.cells}
+    for (policy, load, seed), seen in by_place.items():
+        assert seen is not None
+        other = by_place["tiresias" if policy == "srtf" else "srtf", load, seed]
+        assert other is not None
+        # common random numbers: the same work is done in the same hours of GPUs, whoever decides
+        assert seen.measured == other.measured == 30
+    starts = {seed: by_place["srtf", 1.0, seed].over_time["queue"].begin for seed in range(3)}  # type: ignore[union-attr]
+    assert len(set(starts.values())) > 1
+
+
+def test_the_key_is_of_the_content_and_labels_do_not_matter(tmp_path: Path) -> None:
+    text = spec_text(tmp_path)
+
+    def keys(changed: str) -> set[str]:
+        return {each.cell.key for each in tasks(StudySpec.parse(changed))}
+
+    before = keys(text)
+    assert keys(text.replace('label = "made up"', 'label = "other"').replace('name = "small"', 'name = "x"')) == before
+    assert len(keys(text.replace("seeds = 3", "seeds = 4")) - before) == 4
+    for old, new in [("length = 60", "length = 61"), ("[2, 2]", "[2, 3]"), ("loads = [1, 2]", "loads = [3, 4]")]:
+        assert not keys(text.replace(old, new)) & before
+    options = text.replace('policy = "srtf"', 'policy = "tiresias"\nlabel = "t2"\noptions = { by_start = true }')
+    assert len(keys(options.replace("by_start = true", "")) & before) >= 6
+    trace = tmp_path / "trace.csv"
+    trace.write_text(trace.read_text().replace("j0,a,0,1,60", "j0,a,0,1,61"))
+    from fairopt.studies import traces
+
+    traces._digest.cache_clear()
+    assert not keys(text) & before
+
+
+def test_the_version_is_of_what_decides_outcomes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import shutil
+
+    import fairopt
+
+    top = Path(fairopt.__file__).parent
+    copy = tmp_path / "fairopt"
+    for folder in ("simulation", "cli", "models"):
+        shutil.copytree(top / folder, copy / folder)
+    (copy / "__init__.py").write_text("")
+    monkeypatch.setattr(fairopt, "__file__", str(copy / "__init__.py"))
+    before = code_version.__wrapped__()
+    (copy / "cli" / "app.py").write_text("# another")
+    assert code_version.__wrapped__() == before
+    (copy / "models" / "baselines" / "srtf.py").write_text("# another")
+    assert code_version.__wrapped__() != before
+
+
+def test_a_failed_cell_is_kept_and_stops_no_other(tmp_path: Path) -> None:
+    text = spec_text(tmp_path).replace('policy = "srtf"', 'policy = "srtf"\nlabel = "breaks"')
+    spec = StudySpec.parse(text)
+    from dataclasses import replace
+
+    from study_examples import BreaksAfterRounds
+
+    given = [
+        replace(each, policy=BreaksAfterRounds()) if each.cell.policy == "breaks" else each for each in tasks(spec)
+    ]
+    from fairopt.bench.machine import Provenance
+    from fairopt.studies.running import play_cell
+
+    where = Provenance.of(spec.source, ())
+    found = StudyResults(spec, [play_cell(each, where)[0] for each in given])
+    assert len(found.failed) == 6
+    assert {each.message for each in found.failed} == {"numerical trouble"}
+    assert sum(each.status is CellStatus.PLAYED for each in found.cells) == 6
+    assert any("6 cells failed; the first is breaks" in note for note in found.notes)
+    assert not found.pairs
+
+
+def test_shards_are_a_study_and_a_merge_misses_nothing(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path)
+    for number in (1, 3):
+        assert study(tmp_path, spec, "--shard", f"{number}/3", "--jobs", "1").returncode == 0
+    files = [tmp_path / f"small-{number}-of-3.jsonl" for number in (1, 2, 3)]
+    early = study(tmp_path, "merge", files[0], files[2], "-o", "all.jsonl")
+    assert early.returncode == 2
+    assert "4 cells are missing" in early.stderr
+    assert not (tmp_path / "all.jsonl").exists()
+    assert study(tmp_path, spec, "--shard", "2/3", "--jobs", "1").returncode == 0
+    done = study(tmp_path, "merge", *files, "-o", "all.jsonl")
+    assert done.returncode == 0, done.stderr
+    cells = cells_of(tmp_path / "all.jsonl")
+    assert len(cells) == len({each.key for each in cells}) == 12
+    whole = study(tmp_path, spec, "--jobs", "1", "--page", "page.html")
+    assert whole.returncode == 0, whole.stderr
+    assert without_times(cells_of(tmp_path / "small.jsonl")) == without_times(cells)
+    assert "page.html" in whole.stderr
+    again = study(tmp_path, spec, "--jobs", "1", "--json", "--page", "page.html")
+    assert "going on from 12 of 12" in again.stderr
+    assert len(cells_of(tmp_path / "small.jsonl")) == 12
+
+
+def test_the_shards_that_are_missing_are_named(tmp_path: Path) -> None:
+    spec = StudySpec.parse(spec_text(tmp_path))
+    kept = [each for n in (1, 3) for each in run_study(spec, shard=Shard(n, 3))]
+    with pytest.raises(ValueError, match=r"4 cells are missing, in shards 2/3; the first is tiresias"):
+        require_whole(StudyResults(spec, kept), 3)
+
+
+def killed(folder: Path, times: int, seed: int) -> tuple[int, int]:
+    """Kill a study at random moments, so many times; begin anew where it is done. Return kills, and cells kept."""
+    spec, file = spec_file(folder), folder / "small.jsonl"
+    source = random.Random(seed)
+    kept, kills = 0, 0
+    while kills < times:
+        before = cells_of(file) if file.exists() else []
+        if len(before) == 12:
+            file.unlink()
+            before = []
+        process = subprocess.Popen(
+            words(spec, "--jobs", "2", "--page", "p.html"),
+            cwd=folder,
+            stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        # some moments are before the first cell, most are between cells or in one
+        until = time.monotonic() + source.uniform(0.5, 8)
+        while process.poll() is None and time.monotonic() < until:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+        after = cells_of(file) if file.exists() else []
+        assert after[: len(before)] == before  # nothing that was done is lost
+        assert len({each.key for each in after}) == len(after)  # and nothing is there twice
+        kept += len(after) - len(before)
+    return kills, kept
+
+
+def whole_after_kills(folder: Path, times: int, seed: int) -> None:
+    killed(folder, times, seed)
+    last = study(folder, folder / "small.toml", "--jobs", "2", "--page", "p.html")
+    assert last.returncode == 0, last.stderr
+    cells = cells_of(folder / "small.jsonl")
+    assert len(cells) == len({each.key for each in cells}) == 12
+    other = folder / "undisturbed"
+    other.mkdir()
+    assert study(other, folder / "small.toml", "--jobs", "1", "--page", "p.html").returncode == 0
+    assert without_times(cells) == without_times(cells_of(other / "small.jsonl"))
+
+
+def test_a_study_that_is_killed_goes_on(tmp_path: Path) -> None:
+    whole_after_kills(tmp_path, 5, 1)
+
+
+@pytest.mark.slow
+def test_a_study_that_is_killed_at_50_random_moments_goes_on(tmp_path: Path) -> None:
+    whole_after_kills(tmp_path, 50, 2)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_keeps_what_is_played_and_leaves_no_worker(tmp_path: Path, how: signal.Signals) -> None:
+    spec, file = spec_file(tmp_path, spec_text(tmp_path).replace("seeds = 3", "seeds = 200")), tmp_path / "small.jsonl"
+
+    def heard() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have let it be ignored
+
+    process = subprocess.Popen(
+        words(spec, "--jobs", "2"), cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    )
+    for _ in range(1200):
+        if file.exists() and '"cell"' in file.read_text():
+            break
+        time.sleep(0.05)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    workers = [int(each) for each in children.read_text().split()] if children.exists() else []
+    os.kill(process.pid, how)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "the same command goes on from there" in said
+    assert "Traceback" not in said
+    assert cells_of(file)
+    for _ in range(100):
+        if not any(Path(f"/proc/{each}/cmdline").exists() for each in workers):
+            break
+        time.sleep(0.05)
+    assert not any(Path(f"/proc/{each}/cmdline").exists() for each in workers)
+
+
+def test_progress_says_what_is_left() -> None:
+    assert progress_text(30, 90, 0, 20.0, 10) == "30 of 90 cells, 2 min 00 s left"
+    assert progress_text(30, 90, 2, 8000.0, 10) == "30 of 90 cells, 2 failed, 13 h 20 min left"
+    assert progress_text(90, 90, 0, 20.0, 10) == "90 of 90 cells"

@@ -1,0 +1,87 @@
+"""Traces of studies: seeds resample a file, or draw from a generator; estimates are wrong as asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from study_examples import spec_text
+
+from fairopt.datasets import philly_trace
+from fairopt.errors import BadInput
+from fairopt.models import ShortestRemainingTimeFirst
+from fairopt.simulation import Mechanics
+from fairopt.studies.playing import play
+from fairopt.studies.traces import EstimationError, Place, Source, compress, drawn, resample
+from fairopt.workloads import ErrorForm
+
+
+def test_seed_0_is_the_trace_and_others_are_blocks_of_it() -> None:
+    trace = philly_trace().as_(float)
+    assert resample(trace, 0).jobs is trace.jobs
+    drawn_ = resample(trace, 3, block=10)
+    jobs, old = drawn_.jobs, trace.jobs
+    assert len(jobs) == 1000
+    assert len(set(jobs.names)) == 1000
+    rows = [old.names.index(name.partition(".")[0]) for name in jobs.names]
+    # blocks of ten follow each other in a circle, with the times between them
+    for begin in range(0, 1000, 10):
+        assert [(row - rows[begin]) % 1000 for row in rows[begin : begin + 10]] == list(range(10))
+    gaps, before = np.diff(jobs.arrival), np.diff(old.arrival, prepend=np.nan)
+    inner = [at for at in range(1, 1000) if at % 10 and rows[at]]
+    assert np.allclose(gaps[[at - 1 for at in inner]], before[[rows[at] for at in inner]])
+    assert jobs.work.tolist() == old.work[rows].tolist()
+    assert resample(trace, 3, block=10).jobs.names == jobs.names
+    assert resample(trace, 4, block=10).jobs.names != jobs.names
+
+
+def test_a_load_is_a_rate_of_arrivals() -> None:
+    trace = philly_trace()
+    twice = compress(trace, 2)
+    assert np.allclose(twice.jobs.arrival * 2, trace.as_(float).jobs.arrival)
+
+
+def test_a_generator_is_named_and_draws_by_seed() -> None:
+    source = Source("even", generator="study_examples:Evenly", parameters={"jobs": 7})
+    place = Place("small", hosts={"T": (1, 4)})
+    one, other = (drawn(source, place, 2.0, EstimationError(), seed) for seed in (0, 1))
+    assert len(one.jobs) == 7
+    assert one.jobs.arrival.max() <= 50
+    assert not np.array_equal(one.jobs.arrival, other.jobs.arrival)
+    assert drawn(source, place, 2.0, EstimationError(), 0) is one  # the policies of a process share it
+    assert not source.resampled
+    with pytest.raises(BadInput, match="unknown key 'job'"):
+        Source("even", generator="study_examples:Evenly", parameters={"job": 7}).check()
+
+
+def test_what_decides_a_trace_is_its_content(tmp_path: Path) -> None:
+    spec_text(tmp_path)
+    path = tmp_path / "trace.csv"
+    before = Source("a", file=str(path)).content()
+    assert Source("b", file=str(path)).content() == before
+    copy = tmp_path / "copy.csv"
+    copy.write_text(path.read_text())
+    assert Source("a", file=str(copy)).content() == before
+    copy2 = tmp_path / "other.csv"
+    copy2.write_text(path.read_text().replace("j0,a,0,1,60", "j0,a,0,1,61"))
+    assert Source("a", file=str(copy2)).content() != before
+
+
+def test_policies_are_told_estimates_and_jobs_take_what_they_take() -> None:
+    source, place = Source("p", file="@philly-trace", jobs=80), Place("c", file="@philly-cluster")
+    truth = drawn(source, place, 4.0, EstimationError(), 0)
+    told = drawn(source, place, 4.0, EstimationError("", 0.8, ErrorForm.FIXED), 0)
+    other = drawn(source, place, 4.0, EstimationError("", 0.8, ErrorForm.FIXED), 1)
+    ratio = told.jobs.estimate / told.jobs.work
+    assert {round(each, 6) for each in ratio.tolist()} == {0.2, 1.8}
+    assert told.jobs.work.tolist() == truth.jobs.work.tolist()
+    assert not np.array_equal(other.jobs.estimate / other.jobs.work, ratio)
+    seen = [
+        play(ShortestRemainingTimeFirst(), each, place.made(), length=300, mechanics=Mechanics())
+        for each in (truth, told)
+    ]
+    assert seen[0].measures["completed"] == seen[1].measures["completed"] == 80
+    assert seen[0].measures["jct_mean"] != seen[1].measures["jct_mean"]
+    with pytest.raises(BadInput, match="may be too small"):
+        EstimationError("", 1.5).check()
